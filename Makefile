@@ -1,0 +1,45 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test check sim bench docs lock clean
+
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST_ARGS ?= -q
+FENCEPOST_SIM_SEEDS ?= 1000
+LOCK_ARGS ?=
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(READY) ## everything in one process on SQLite, with jobs ticking
+	$(BIN)/fencepost demo
+
+test: $(READY) ## the whole suite, with the servers it needs (PYTEST_ARGS="-n 4 tests/core")
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+check: $(READY) ## format, lint, types, imports and house rules, in seconds
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -q tests/tidy
+
+sim: $(READY) ## the simulator, over many seeds (FENCEPOST_SIM_SEEDS=1000)
+	FENCEPOST_SIM_SEEDS=$(FENCEPOST_SIM_SEEDS) $(BIN)/pytest $(PYTEST_ARGS) --timeout=0 tests/simulation
+
+bench: $(READY) ## the benchmarks, peers and limits in one run
+	$(BIN)/python -m benchmarks
+
+docs: $(READY) ## write the generated reference pages
+	$(BIN)/python scripts/docs.py
+
+lock: $(READY) ## write requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-header \
+		--no-emit-index-url --quiet $(LOCK_ARGS) --output-file requirements.lock
+
+clean: ## remove the venv, the caches and what was built
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.lock pyproject.toml scripts/setup
+	@scripts/setup
+	@touch $@

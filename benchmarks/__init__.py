@@ -1,0 +1,1 @@
+"""Speed, measured against the raw limit of the same store in the same run."""

@@ -1,0 +1,39 @@
+"""A planner by itself: plans everything that is due and says how much memory it took."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+
+from benchmarks import noop
+from benchmarks.timing import until
+
+
+async def plan(url: str) -> None:
+    async with noop.make(url) as app:
+        node = await app.node(plans=True, works=False)
+        stop = asyncio.Event()
+        task = asyncio.create_task(node.run(stop))
+        store = await app.open()
+
+        planned = 0
+
+        async def count() -> None:
+            nonlocal planned
+            planned = len((await store.planbook.window(range(store.shards), 60, 10_000)).cursors)  # type: ignore[arg-type]
+
+        await asyncio.sleep(1)
+        for _ in range(100):
+            await count()
+            if planned == 0:
+                break
+            await asyncio.sleep(0.1)
+        await until(lambda: planned == 0, 1)
+        stop.set()
+        await task
+
+
+asyncio.run(plan(sys.argv[1]))
+sys.stdout.write(json.dumps({"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))

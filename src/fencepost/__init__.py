@@ -1,0 +1,51 @@
+"""Fencepost: a distributed cron in which every tick is accounted for, exactly once."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fencepost.app import Fencepost
+    from fencepost.errors import FencepostError, PermanentFailure
+    from fencepost.model.job import Retry
+    from fencepost.model.schedule import CatchUp
+    from fencepost.ports.run import Run
+    from fencepost.triggers import At, Cron, Every
+
+__all__ = [
+    "At",
+    "CatchUp",
+    "Cron",
+    "Every",
+    "Fencepost",
+    "FencepostError",
+    "PermanentFailure",
+    "Retry",
+    "Run",
+]
+
+# The command line answers `--help` without paying for the application behind these names.
+_HOMES = {
+    "At": "fencepost.triggers",
+    "CatchUp": "fencepost.model.schedule",
+    "Cron": "fencepost.triggers",
+    "Every": "fencepost.triggers",
+    "Fencepost": "fencepost.app",
+    "FencepostError": "fencepost.errors",
+    "PermanentFailure": "fencepost.errors",
+    "Retry": "fencepost.model.job",
+    "Run": "fencepost.ports.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,311 @@
+"""The application: jobs and schedules in code, and the way to run and steer them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from fencepost.config import Settings, changed_settings, settings_from
+from fencepost.errors import InvalidSpec, UnknownJob
+from fencepost.executors.callable import CallableExecutor
+from fencepost.model.durations import Duration, parse_duration
+from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, RunKey, ScheduleId, checked_name
+from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
+from fencepost.model.json import JsonObject
+from fencepost.model.schedule import CatchUp, Schedule, ScheduleSpec, parse_overlap
+from fencepost.model.trigger import Trigger
+from fencepost.ports.executor import Executor, Job
+from fencepost.ports.store import Store
+from fencepost.services.control import Control, ScheduleDesk, new_run
+from fencepost.services.deployer import Deployer, code_digest
+from fencepost.services.node import NodeRunner
+from fencepost.wiring import build_node, open_store
+
+F = TypeVar("F", bound=Callable[..., Any])
+JOB_MARK = "__fencepost_job__"
+JOB_THREAD = "fencepost-job"
+
+# A thread is started only when none is idle, so the worker's concurrency is what bounds them; the surplus
+# is for functions that outlived their timeout.
+THREADS_MAX = 1_000
+
+
+class Fencepost:
+    """A registry of jobs and schedules over one store.
+
+    The store is opened when it is first needed. Use the application as `async with app:` in a program of
+    your own, or hand it to `fencepost run module:app`.
+    """
+
+    def __init__(
+        self, store: str | None = None, *, settings: Settings | None = None, **overrides: Any
+    ) -> None:
+        self.settings = settings or settings_from(overrides={"store": store, **overrides})
+        self.jobs: dict[JobName, Job] = {}
+        self.code_schedules: dict[ScheduleId, ScheduleSpec] = {}
+        self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix=JOB_THREAD)
+        self._store: Store | None = None
+        self._opening = asyncio.Lock()
+
+    def configure(self, **overrides: Any) -> None:
+        """Change settings from outside, before the store is opened; None leaves a setting as it is."""
+        assert self._store is None, "the store is open"
+        self.settings = changed_settings(self.settings, overrides)
+
+    def job(
+        self,
+        name: str | None = None,
+        *,
+        schedule: Trigger | None = None,
+        overlap: str = "skip",
+        catch_up: CatchUp | str | None = None,
+        payload: Mapping[str, Any] | None = None,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        queue: str = DEFAULT_QUEUE,
+        priority: int = PRIORITY_DEFAULT,
+        at_most_once: bool = False,
+        labels: Mapping[str, str] | None = None,
+    ) -> Callable[[F], F]:
+        """Make a function a job, and with `schedule` also a schedule of the same name."""
+
+        def register(function: F) -> F:
+            executor = CallableExecutor(function, self._threads)
+            job_name = JobName(name or function.__name__)
+            spec = JobSpec(
+                name=job_name,
+                queue=Queue(queue),
+                priority=priority,
+                retry=retry or Retry(),
+                timeout=_timeout(timeout),
+                at_most_once=at_most_once,
+                parameters=executor.parameters,
+                open_payload=executor.open_payload,
+            )
+            self.add_job(spec, executor)
+            setattr(function, JOB_MARK, job_name)
+            if schedule is not None:
+                self.add_schedule(
+                    job_name,
+                    job=job_name,
+                    trigger=schedule,
+                    payload=payload,
+                    overlap=overlap,
+                    catch_up=catch_up,
+                    labels=labels,
+                )
+            return function
+
+        return register
+
+    def add_job(self, spec: JobSpec, executor: Executor) -> None:
+        """Register a job of any kind."""
+        if spec.name in self.jobs:
+            raise InvalidSpec(f"job {spec.name}: defined twice")
+        self.jobs[spec.name] = Job(spec, executor)
+
+    def add_schedule(
+        self,
+        schedule_id: str,
+        *,
+        job: str | Callable[..., Any],
+        trigger: Trigger,
+        payload: Mapping[str, Any] | None = None,
+        overlap: str = "skip",
+        catch_up: CatchUp | str | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """A schedule in code: applied to the store when the application starts."""
+        checked_name("schedule", schedule_id)
+        if schedule_id in self.code_schedules:
+            raise InvalidSpec(f"schedule {schedule_id}: defined twice")
+        spec = schedule_spec(
+            job=job,
+            trigger=trigger,
+            payload=payload,
+            overlap=overlap,
+            catch_up=catch_up,
+            queue=queue,
+            priority=priority,
+            labels=labels,
+        )
+        self._job(spec.job).executor.check(spec.payload)
+        self.code_schedules[ScheduleId(schedule_id)] = spec
+
+    async def enqueue(
+        self,
+        job: str | Callable[..., Any],
+        /,
+        *,
+        key: str | None = None,
+        at: datetime | None = None,
+        **payload: Any,
+    ) -> RunKey:
+        """One run by hand. With a key, a second call of the same key changes nothing."""
+        known = self._job(_job_name(job))
+        known.executor.check(payload)
+        run = new_run(known.spec, payload, key, at)
+        store = await self.open()
+        await store.ledger.enqueue(self.settings.namespace, [run])
+        return run.run_key
+
+    async def enqueue_many(
+        self, job: str | Callable[..., Any], payloads: list[JsonObject], keys: list[str] | None = None
+    ) -> list[RunKey]:
+        """Many runs of one job in one write."""
+        known = self._job(_job_name(job))
+        for payload in payloads:
+            known.executor.check(payload)
+        named: list[str | None] = list(keys) if keys is not None else [None] * len(payloads)
+        runs = [new_run(known.spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
+        store = await self.open()
+        await store.ledger.enqueue(self.settings.namespace, runs)
+        return [run.run_key for run in runs]
+
+    @property
+    def schedules(self) -> Schedules:
+        """Schedules in the store."""
+        return Schedules(self)
+
+    async def control(self) -> Control:
+        """All the verbs."""
+        return Control(await self.open(), self.settings.namespace)
+
+    async def open(self) -> Store:
+        """The store, opened at the first call."""
+        async with self._opening:
+            if self._store is None:
+                self._store = await open_store(self.settings)
+            return self._store
+
+    async def close(self) -> None:
+        """Give the store back."""
+        store, self._store = self._store, None
+        if store is not None:
+            await store.close()
+
+    def retire(self) -> None:
+        """Let the idle threads go, because the process is about to end; busy ones go on."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def node(self, *, plans: bool = True, works: bool = True) -> NodeRunner:
+        """Bring jobs and schedules into the store and build this process's node."""
+        store = await self.open()
+        digest = code_digest(self.code_schedules)
+        node = build_node(store, self.settings, self.jobs, plans=plans, works=works, code_digest=digest)
+        deployer = Deployer(
+            store,
+            self.settings.namespace,
+            {name: job.spec for name, job in self.jobs.items()},
+            self.code_schedules,
+        )
+        await deployer.start()
+        node.also(deployer)
+        return node
+
+    @asynccontextmanager
+    async def running(self, *, plans: bool = True, works: bool = True) -> AsyncIterator[Self]:
+        """Plan and work in the background of a program of your own."""
+        node = await self.node(plans=plans, works=works)
+        stop = asyncio.Event()
+        task = asyncio.create_task(node.run(stop))
+        try:
+            yield self
+        finally:
+            stop.set()
+            await task
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _job(self, name: str) -> Job:
+        found = self.jobs.get(JobName(name))
+        if found is None:
+            raise UnknownJob(f"job {name}: not defined in this application")
+        return found
+
+
+class Schedules:
+    """`app.schedules`: the verbs on schedules, with triggers instead of their JSON form."""
+
+    def __init__(self, app: Fencepost) -> None:
+        self._app = app
+
+    async def add(
+        self, schedule_id: str, *, job: str | Callable[..., Any], trigger: Trigger, **options: Any
+    ) -> Schedule:
+        """A new schedule in the store; options as in `Fencepost.add_schedule`."""
+        return await (await self._desk()).add(schedule_id, schedule_spec(job=job, trigger=trigger, **options))
+
+    async def pause(self, schedule_id: str) -> None:
+        """Stop planning."""
+        await (await self._desk()).pause(schedule_id)
+
+    async def resume(self, schedule_id: str) -> None:
+        """Plan again, from now on."""
+        await (await self._desk()).resume(schedule_id)
+
+    async def remove(self, schedule_id: str) -> None:
+        """Stop for good."""
+        await (await self._desk()).remove(schedule_id)
+
+    async def trigger(self, schedule_id: str) -> RunKey:
+        """One extra tick, now."""
+        return await (await self._desk()).trigger(schedule_id)
+
+    async def get(self, schedule_id: str) -> Schedule:
+        """One schedule."""
+        return await (await self._desk()).get(schedule_id)
+
+    async def _desk(self) -> ScheduleDesk:
+        app = self._app
+        store = await app.open()
+        await store.jobs.register(app.settings.namespace, [job.spec for job in app.jobs.values()])
+        return ScheduleDesk(store, app.settings.namespace)
+
+
+def schedule_spec(
+    *,
+    job: str | Callable[..., Any],
+    trigger: Trigger,
+    payload: Mapping[str, Any] | None = None,
+    overlap: str = "skip",
+    catch_up: CatchUp | str | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> ScheduleSpec:
+    """A spec from the words people use."""
+    chosen = catch_up if isinstance(catch_up, CatchUp) else CatchUp(catch_up or "none")
+    return ScheduleSpec(
+        job=JobName(_job_name(job)),
+        trigger=trigger.to_json(),
+        payload=dict(payload or {}),
+        overlap=parse_overlap(overlap),
+        catch_up=chosen,
+        queue=Queue(queue) if queue is not None else None,
+        priority=priority,
+        labels=dict(labels or {}),
+    )
+
+
+def _job_name(job: str | Callable[..., Any]) -> str:
+    """A function knows the name under which it was registered."""
+    return job if isinstance(job, str) else getattr(job, JOB_MARK, job.__name__)
+
+
+def _timeout(timeout: Duration | None) -> timedelta | None:
+    return None if timeout is None else parse_duration(timeout)

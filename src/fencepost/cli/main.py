@@ -1,0 +1,52 @@
+"""`fencepost`: the group of all commands, and the one place where it ends."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+import click
+
+from fencepost.cli.demo import demo
+from fencepost.cli.enqueue import enqueue
+from fencepost.cli.faults import guarded
+from fencepost.cli.migrate import migrate
+from fencepost.cli.next import next_times
+from fencepost.cli.run import run, scheduler, worker
+from fencepost.cli.runs import runs
+from fencepost.cli.schedules import schedules
+from fencepost.cli.status import status
+
+NAME = "fencepost"
+
+
+class Commands(click.Group):
+    """A group whose faults are one line each."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """As click's own, with our exit codes."""
+        chosen = {**options, "prog_name": NAME, "standalone_mode": False}
+        sys.exit(guarded(partial(super().main, *args, **chosen)))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name=NAME, message="%(prog)s %(version)s")
+def cli() -> None:
+    """A distributed cron in which every tick of every schedule is accounted for, exactly once.
+
+    \b
+    Example:
+      fencepost demo
+      fencepost run shop:app
+      fencepost runs list --state dead
+    """
+
+
+for command in (run, scheduler, worker, demo, next_times, schedules, runs, enqueue, status, migrate):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """The entry point of the `fencepost` script."""
+    cli.main()

@@ -1,0 +1,79 @@
+"""What people type, read: JSON, times, lengths of time, labels."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+from fencepost.errors import InvalidDuration, InvalidPayload, UsageError
+
+
+def read_payload(text: str | None) -> dict[str, Any] | None:
+    """The payload behind a JSON text, which must be an object."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise InvalidPayload(f"--payload: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidPayload('--payload: expected a JSON object, such as {"region": "eu"}')
+    return value
+
+
+def read_time(option: str, text: str, tz: str | None) -> datetime:
+    """An instant; a time without an offset is read in `tz`, or in this machine's own zone."""
+    from fencepost.model.times import parse_local_or_instant, to_instant
+    from fencepost.triggers import zone
+
+    try:
+        moment = parse_local_or_instant(text)
+        return to_instant(moment, zone(tz)) if tz is not None else moment.astimezone(UTC)
+    except (UsageError, OverflowError, OSError, ValueError) as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def read_since(option: str, text: str, tz: str | None, now: datetime) -> datetime:
+    """An instant, or a length of time before now."""
+    from fencepost.model.durations import parse_duration
+
+    try:
+        return now - parse_duration(text)
+    except InvalidDuration:
+        return read_time(option, text, tz)
+
+
+def read_duration(option: str, text: str) -> timedelta:
+    """A length of time."""
+    from fencepost.model.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except InvalidDuration as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Labels from `key=value` texts."""
+    labels = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--label {pair}: expected key=value")
+        labels[key] = value
+    return labels
+
+
+def checked_choice(option: str, text: str, known: list[str]) -> str:
+    """The text, if it is one of the known ones."""
+    if text in known:
+        return text
+    near = get_close_matches(text, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
+    raise UsageError(f"{option} {text}: unknown; {hint}")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

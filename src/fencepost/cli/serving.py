@@ -1,0 +1,94 @@
+"""A node in this process, from start to a clean stop.
+
+The first SIGINT or SIGTERM asks the node to stop: it claims nothing more and lets running work finish within
+the grace. The second one skips the waiting. Before the node runs, the first is enough to give up. A function
+that still runs in a thread cannot be killed; then the process ends without waiting for it, and the ledger
+has its run rescued.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from fencepost.app import JOB_THREAD
+from fencepost.cli.faults import NO, guarded
+from fencepost.telemetry.logs import Log
+
+if TYPE_CHECKING:
+    from fencepost.app import Fencepost
+    from fencepost.services.node import NodeRunner
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+IDLE_THREADS_S = 0.5
+
+
+class Stopper:
+    """What the process does when it is asked to stop."""
+
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self._log = Log("signals")
+        self._node: NodeRunner | None = None
+        self._starting = asyncio.current_task()
+        for number in SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self.ask, signal.Signals(number).name)
+
+    def ask(self, cause: str) -> None:
+        """Stop, or hurry where that has been asked for already."""
+        if self._node is None:
+            assert self._starting is not None
+            self._starting.cancel()
+        elif self.stop.is_set():
+            self._log.warning("hurrying", cause=cause)
+            self._node.hurry()
+        else:
+            self._log.info("stopping; once more to wait for nothing", cause=cause)
+            self.stop.set()
+
+    async def run(self, node: NodeRunner, for_s: float | None = None) -> None:
+        """Run the node until it is asked to stop, or for so long."""
+        self._node = node
+        if for_s is not None:
+            asyncio.get_running_loop().call_later(for_s, self.stop.set)
+        await node.run(self.stop)
+
+
+def serve(app: Fencepost, work: Callable[[Stopper], Awaitable[None]]) -> int:
+    """Do the work until it is stopped; the exit code, if the process can end in the ordinary way."""
+    code = _worked(work)
+    app.retire()
+    if _busy_threads():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _worked(work: Callable[[Stopper], Awaitable[None]]) -> int:
+    try:
+        return guarded(lambda: asyncio.run(_until_stopped(work)))
+    except Exception:
+        traceback.print_exc()
+        return NO
+
+
+async def _until_stopped(work: Callable[[Stopper], Awaitable[None]]) -> None:
+    stopper = Stopper()
+    with suppress(asyncio.CancelledError):
+        await work(stopper)
+
+
+def _busy_threads() -> bool:
+    """Whether some job's thread goes on although the idle ones have been let go."""
+    threads = [one for one in threading.enumerate() if one.name.startswith(JOB_THREAD)]
+    for one in threads:
+        one.join(IDLE_THREADS_S)
+    return any(one.is_alive() for one in threads)

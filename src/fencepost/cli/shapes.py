@@ -1,0 +1,147 @@
+"""The JSON that commands print, in one place; the names in it are promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fencepost.core.lifecycle import ENDED
+from fencepost.model.codec import schedule_to_json
+from fencepost.model.identifiers import Shard
+from fencepost.model.lease import LeaseRecord
+from fencepost.model.node import NodeRecord
+from fencepost.model.run import Attempt, RunRecord, RunState
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
+from fencepost.model.times import to_utc_text
+from fencepost.services.control import COMPLETENESS_WINDOW_S, Status
+
+
+def moment(value: datetime | None) -> str | None:
+    """RFC 3339 in UTC, or null."""
+    return None if value is None else to_utc_text(value)
+
+
+def run_json(run: RunRecord) -> dict[str, Any]:
+    """A run."""
+    return {
+        "run_key": run.run_key,
+        "schedule_id": run.schedule_id,
+        "job": run.job,
+        "fire_time": moment(run.fire_time),
+        "version": run.version,
+        "state": str(run.state),
+        "reason": run.reason,
+        "attempt": run.attempt,
+        "fence": run.fence,
+        "epoch": run.epoch,
+        "run_at": moment(run.run_at),
+        "started_at": moment(run.started_at),
+        "finished_at": moment(run.finished_at),
+        "worker": run.worker,
+        "error": run.error,
+        "queue": run.queue,
+        "priority": run.priority,
+        "payload": run.payload,
+        "progress": run.progress,
+    }
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """An attempt that was kept by itself."""
+    return {
+        "attempt": attempt.attempt,
+        "fence": attempt.fence,
+        "worker": attempt.worker,
+        "started_at": moment(attempt.started_at),
+        "finished_at": moment(attempt.finished_at),
+        "outcome": attempt.outcome,
+        "error": attempt.error,
+        "detail": attempt.detail,
+        "output": attempt.output,
+    }
+
+
+def spec_json(spec: ScheduleSpec) -> dict[str, Any]:
+    """What a version of a schedule says."""
+    return {name: value for name, value in schedule_to_json(spec).items() if name != "v"}
+
+
+def schedule_json(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as it stands."""
+    return {
+        "schedule_id": schedule.schedule_id,
+        "state": str(schedule.state),
+        "version": schedule.version,
+        **spec_json(schedule.spec),
+        "shard": schedule.shard,
+        "planned_through": moment(schedule.planned_through),
+        "updated_at": moment(schedule.updated_at),
+    }
+
+
+def version_json(version: ScheduleVersion, changes: Sequence[str]) -> dict[str, Any]:
+    """One entry of a schedule's history, with what it changed."""
+    return {
+        "version": version.version,
+        "in_force_from": moment(version.in_force_from),
+        "in_force_until": moment(version.in_force_until),
+        "tzdata": version.tzdata,
+        "spec": spec_json(version.spec),
+        "changes": list(changes),
+    }
+
+
+def status_json(status: Status, shards: int) -> dict[str, Any]:
+    """The state of the house; every shard has an entry, also one that nobody has held yet."""
+    held = {record.shard: record for record in status.shards}
+    return {
+        "shards": [_shard_json(shard, held.get(shard)) for shard in map(Shard, range(shards))],
+        "nodes": [_node_json(one) for one in status.nodes if one.node.plans],
+        "workers": [_worker_json(one) for one in status.nodes if one.node.works],
+        "queue": {
+            "ready": status.queue.ready,
+            "running": status.queue.running,
+            "oldest_ready_s": status.queue.oldest_ready_s,
+        },
+        "completeness": completeness_json(status.tally),
+    }
+
+
+def completeness_json(tally: Mapping[RunState, int]) -> dict[str, Any]:
+    """How the ticks of the last day stand: `accounted` is the share of the due ones that have ended."""
+    ended = sum(count for state, count in tally.items() if state in ENDED)
+    due = sum(count for state, count in tally.items() if state is not RunState.PLANNED)
+    return {
+        "window_s": COMPLETENESS_WINDOW_S,
+        "states": {str(state): tally.get(state, 0) for state in RunState if state is not RunState.PLANNED},
+        "due": due,
+        "ended": ended,
+        "accounted": ended / due if due else 1.0,
+    }
+
+
+def _shard_json(shard: Shard, record: LeaseRecord | None) -> dict[str, Any]:
+    live = record is not None and record.expires_in_s > 0
+    return {
+        "shard": shard,
+        "holder": record.holder if record is not None and live else None,
+        "epoch": record.epoch if record is not None else 0,
+        "expires_in_s": record.expires_in_s if record is not None and live else 0.0,
+    }
+
+
+def _node_json(record: NodeRecord) -> dict[str, Any]:
+    return {
+        "node_id": record.node.node_id,
+        "host": record.node.host,
+        "pid": record.node.pid,
+        "started_at": moment(record.started_at),
+        "alive_for_s": record.alive_for_s,
+        "skew_s": record.skew_s,
+    }
+
+
+def _worker_json(record: NodeRecord) -> dict[str, Any]:
+    node = record.node
+    return {**_node_json(record), "queues": list(node.queues), "concurrency": node.concurrency}

@@ -1,0 +1,84 @@
+"""`fencepost status`: the state of the house."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fencepost.cli.options import Place, ask, in_store, json_option
+from fencepost.cli.output import print_json, print_table, shown_span
+
+if TYPE_CHECKING:
+    from fencepost.services.control import Control
+
+
+@click.command()
+@in_store
+@json_option
+def status(place: Place, as_json: bool) -> None:
+    """Show the fleet, the queue, and how the ticks of the last day stand.
+
+    Shards come with holder and epoch, nodes and workers with their clocks' skew.
+
+    \b
+    Example:
+      fencepost status --store sqlite:///fencepost.db
+    """
+    found = ask(place, _status)
+    if as_json:
+        print_json(found)
+        return
+    _print_shards(found["shards"])
+    click.echo()
+    _print_processes(found["nodes"], found["workers"])
+    click.echo()
+    _print_queue(found["queue"], found["completeness"])
+
+
+async def _status(control: Control) -> dict[str, Any]:
+    from fencepost.cli.shapes import status_json
+
+    return status_json(await control.status(), control.store.shards)
+
+
+def _print_shards(shards: list[dict[str, Any]]) -> None:
+    print_table(
+        ("SHARD", "HOLDER", "EPOCH", "EXPIRES IN"),
+        [
+            (one["shard"], one["holder"], one["epoch"], one["holder"] and shown_span(one["expires_in_s"]))
+            for one in shards
+        ],
+    )
+
+
+def _print_processes(nodes: list[dict[str, Any]], workers: list[dict[str, Any]]) -> None:
+    if not nodes and not workers:
+        click.echo("no process is alive; start one with: fencepost run TARGET")
+        return
+    working = {one["node_id"]: one for one in workers}
+    planning = {one["node_id"] for one in nodes}
+    everyone = {one["node_id"]: one for one in (*nodes, *workers)}
+    print_table(
+        ("NODE", "PLANS", "WORKS", "QUEUES", "CONCURRENCY", "SKEW"),
+        [
+            (
+                node_id,
+                "yes" if node_id in planning else "no",
+                "yes" if node_id in working else "no",
+                ",".join(working[node_id]["queues"]) if node_id in working else None,
+                working[node_id]["concurrency"] if node_id in working else None,
+                f"{one['skew_s'] * 1000:+.0f}ms",
+            )
+            for node_id, one in everyone.items()
+        ],
+    )
+
+
+def _print_queue(queue: dict[str, Any], completeness: dict[str, Any]) -> None:
+    oldest = shown_span(queue["oldest_ready_s"])
+    waiting = f", the oldest for {oldest}" if oldest else ""
+    click.echo(f"queue: {queue['ready']} ready{waiting}, {queue['running']} running")
+    counts = [f"{count} {state}" for state, count in completeness["states"].items() if count]
+    share = f"{completeness['accounted']:.2%}"
+    click.echo(f"last 24h: {completeness['due']} due, {share} accounted for ({', '.join(counts) or 'none'})")

@@ -1,0 +1,1 @@
+"""What should happen: pure functions and one table. No clock, no dice, no I/O."""

@@ -1,0 +1,32 @@
+"""Deployment: whether an application's own schedule is written over the one in the store.
+
+Old and new replicas run side by side for a while, and each of them brings the schedules of its own code.
+New code brings a spec that the schedule's history does not know: it is applied at once. A spec from the
+history belongs to older code; it is applied only when no live node runs the code whose spec is in force,
+that is after a rollback, so that an old replica which restarts in mid-deploy changes nothing. A spec that
+code has applied already is left alone: what an operator edited since then stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
+
+
+def should_apply(
+    wanted: ScheduleSpec,
+    current: Schedule | None,
+    history: Collection[ScheduleSpec],
+    live_digests: Collection[str],
+) -> bool:
+    """True where the wanted spec becomes the next version."""
+    if current is None or (current.state is ScheduleState.REMOVED and current.code_spec is None):
+        return True
+    text = schedule_to_text(wanted)
+    if current.code_spec is not None and schedule_to_text(current.code_spec) == text:
+        return False
+    if all(schedule_to_text(past) != text for past in history):
+        return True
+    return current.code_digest not in live_digests

@@ -1,0 +1,54 @@
+"""Payloads, checked by whoever does not have the job's code: names, presence, plain JSON types."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fencepost.errors import InvalidPayload
+from fencepost.model.job import JobSpec
+
+PAYLOAD_BYTES_MAX = 256 * 1024
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def check_payload(job: JobSpec, payload: dict[str, Any]) -> None:
+    """Refuse, in one line, what the job's signature would refuse."""
+    _check_size(job, payload)
+    known = {one.name: one for one in job.parameters}
+    takes = ", ".join(known) or "nothing"
+    for name in payload:
+        if name not in known and not job.open_payload:
+            raise InvalidPayload(f"payload of job {job.name}: unknown name {name!r}; it takes {takes}")
+    for one in job.parameters:
+        if one.required and one.name not in payload:
+            raise InvalidPayload(f"payload of job {job.name}: {one.name!r} is missing; it takes {takes}")
+        if one.name in payload and not _fits(payload[one.name], one.kind):
+            raise InvalidPayload(
+                f"payload of job {job.name}: {one.name} = {payload[one.name]!r}: expected {one.kind}"
+            )
+
+
+def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
+    try:
+        size = len(json.dumps(payload, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidPayload(f"payload of job {job.name}: not JSON: {error}") from None
+    if size > PAYLOAD_BYTES_MAX:
+        raise InvalidPayload(f"payload of job {job.name}: {size} bytes, at most {PAYLOAD_BYTES_MAX}")
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind not in _TYPES:
+        return True
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES[kind])

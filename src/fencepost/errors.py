@@ -1,0 +1,100 @@
+"""Every error Fencepost raises on purpose.
+
+FencepostError
+├── UsageError               the call was wrong: one line, exit 2, nothing was written
+│   ├── InvalidTrigger       a cron expression, interval, time or zone
+│   ├── InvalidDuration      "5 parsecs"
+│   ├── InvalidSettings      a setting, or two that contradict each other
+│   ├── InvalidPayload       a payload that the job's signature refuses
+│   ├── InvalidSpec          a job or schedule definition
+│   ├── UnknownJob · UnknownSchedule · UnknownRun
+│   ├── ScheduleExists
+│   ├── SchemaMismatch       the store's schema is older or newer than this program
+│   └── MissingExtra         an optional driver is not installed
+├── StoreUnavailable         the store did not answer: whether it did the work is unknown
+└── RunFailure               what an attempt can die of
+    ├── PermanentFailure     raised by a job: do not retry
+    ├── RetryableFailure     an attempt failed and may be tried again
+    ├── TimedOut             the attempt outlived the job's timeout
+    └── RunCancelled         somebody asked the run to stop, or it was lost to another attempt
+"""
+
+from __future__ import annotations
+
+
+class FencepostError(Exception):
+    """The root of the tree."""
+
+
+class UsageError(FencepostError):
+    """The call was wrong; the message says what, where, and the mend."""
+
+
+class InvalidTrigger(UsageError):
+    """A trigger that cannot be, or that can never fire."""
+
+
+class InvalidDuration(UsageError):
+    """A text that is not a length of time."""
+
+
+class InvalidSettings(UsageError):
+    """A setting out of its range, or settings that contradict each other."""
+
+
+class InvalidPayload(UsageError):
+    """A payload that does not fit the job."""
+
+
+class InvalidSpec(UsageError):
+    """A job or a schedule that is defined wrongly."""
+
+
+class UnknownJob(UsageError):
+    """No job of that name is registered in the store."""
+
+
+class UnknownSchedule(UsageError):
+    """No schedule of that id."""
+
+
+class UnknownRun(UsageError):
+    """No run of that key."""
+
+
+class ScheduleExists(UsageError):
+    """A schedule of that id is there already."""
+
+
+class SchemaMismatch(UsageError):
+    """The store's schema does not fit this program."""
+
+
+class MissingExtra(UsageError):
+    """An optional driver is needed and not installed."""
+
+
+class StoreUnavailable(FencepostError):
+    """The store could not be reached, or broke off: the outcome of the call is unknown."""
+
+
+class RunFailure(FencepostError):
+    """What an attempt can die of; `output` is what to keep of what it had written."""
+
+    output: str | None = None
+
+
+class PermanentFailure(RunFailure):
+    """Raised by a job whose failure no retry can mend."""
+
+
+class RetryableFailure(RunFailure):
+    """An attempt failed and may be tried again."""
+
+
+class TimedOut(RunFailure):
+    """The attempt outlived the job's timeout."""
+
+
+class RunCancelled(RunFailure):
+    """The attempt was asked to stop."""

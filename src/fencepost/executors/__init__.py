@@ -1,0 +1,1 @@
+"""How work is done: a Python function, or a command."""

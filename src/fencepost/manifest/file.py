@@ -1,0 +1,60 @@
+"""From a file to an application."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fencepost.app import Fencepost
+from fencepost.config import settings_from
+from fencepost.errors import InvalidSettings, UsageError
+from fencepost.manifest.jobs import read_job
+from fencepost.manifest.schedules import add_schedule
+from fencepost.manifest.table import Table
+from fencepost.model.identifiers import checked_name
+
+TABLES = ("settings", "jobs", "schedules")
+PLACE = ("store", "namespace")
+
+
+def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Fencepost:
+    """The application that a manifest describes; the environment wins over its settings."""
+    file = str(path)
+    top = Table(file, "", _read(Path(path)))
+    top.only(*PLACE, *TABLES)
+    app = Fencepost(settings=settings_from(environment, file=_settings(top)))
+    for name, table in top.tables("jobs"):
+        app.add_job(*read_job(name, table))
+    for name, table in top.tables("schedules"):
+        add_schedule(app, name, table)
+    return app
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: expected UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+
+
+def _settings(top: Table) -> dict[str, Any]:
+    """The file's settings, which must make sense by themselves."""
+    top.checked("namespace", partial(checked_name, "namespace"))
+    given = {key: top.text(key) for key in PLACE if key in top}
+    table = top.table("settings")
+    for key in PLACE:
+        if key in table:
+            table.refuse(key, "stands at the top of the file, not in a table")
+    values: dict[str, Any] = {**given, **{key: table.raw(key) for key in table}}
+    try:
+        settings_from({}, file=values)
+    except UsageError as error:
+        raise InvalidSettings(f"{top.file}: [settings] {error}") from None
+    return values

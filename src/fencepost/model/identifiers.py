@@ -1,0 +1,57 @@
+"""Names of things, each with a type of its own so that they cannot be mistaken for one another."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import datetime
+from typing import NewType
+
+from fencepost.errors import InvalidSpec
+from fencepost.model.times import to_utc_text
+
+Namespace = NewType("Namespace", str)
+ScheduleId = NewType("ScheduleId", str)
+JobName = NewType("JobName", str)
+RunKey = NewType("RunKey", str)
+NodeId = NewType("NodeId", str)
+Queue = NewType("Queue", str)
+Shard = NewType("Shard", int)
+Epoch = NewType("Epoch", int)
+Fence = NewType("Fence", int)
+
+DEFAULT_NAMESPACE = Namespace("default")
+DEFAULT_QUEUE = Queue("default")
+
+NAME_LENGTH_MAX = 200
+KEY_LENGTH_MAX = 500
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
+
+
+def tick_key(schedule_id: ScheduleId, fire_time: datetime, version: int) -> RunKey:
+    """The key of one tick: `schedule#fire time in UTC#version`."""
+    return RunKey(f"{schedule_id}#{to_utc_text(fire_time)}#{version}")
+
+
+def job_key(job: JobName, idempotency_key: str) -> RunKey:
+    """The key of a run enqueued by hand: `job#key`."""
+    if not 1 <= len(idempotency_key) <= KEY_LENGTH_MAX or not idempotency_key.isprintable():
+        raise InvalidSpec(f"key {idempotency_key!r}: expected 1 to {KEY_LENGTH_MAX} printable characters")
+    return RunKey(f"{job}#{idempotency_key}")
+
+
+def shard_of(namespace: Namespace, schedule_id: ScheduleId, shards: int) -> Shard:
+    """The shard of a schedule: stable over processes, machines and releases."""
+    assert shards > 0
+    digest = hashlib.blake2b(f"{namespace}/{schedule_id}".encode(), digest_size=8).digest()
+    return Shard(int.from_bytes(digest, "big") % shards)
+
+
+def checked_name(kind: str, name: str) -> str:
+    """The name itself, or a refusal that says what a name may be."""
+    if len(name) <= NAME_LENGTH_MAX and _NAME.fullmatch(name):
+        return name
+    raise InvalidSpec(
+        f"{kind} {name!r}: expected 1 to {NAME_LENGTH_MAX} letters, digits or _ . : / -, "
+        "beginning with a letter, digit or _"
+    )

@@ -1,0 +1,14 @@
+"""The values that may cross a process boundary."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+def canonical(value: JsonObject) -> str:
+    """One text for one value, so that equal specs compare equal wherever they were written."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

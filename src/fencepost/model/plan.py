@@ -1,0 +1,61 @@
+"""The planner's reading and writing: cursors in, plans out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Epoch, Namespace, Queue, ScheduleId, Shard
+from fencepost.model.schedule import ScheduleSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a schedule is planned, with the version in force and where its runs go."""
+
+    namespace: Namespace
+    schedule_id: ScheduleId
+    shard: Shard
+    version: int
+    planned_through: datetime
+    spec: ScheduleSpec
+    queue: Queue
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningWindow:
+    """The cursors that have ticks up to `through`, the first `limit` of them."""
+
+    now: StoreTime
+    through: datetime
+    cursors: tuple[Cursor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The next ticks of one schedule: written together with the cursor's advance, or not at all.
+
+    `planned_through` never falls; `next_fire_at` is when the planner needs to look again, None when the
+    trigger has no more fire times.
+    """
+
+    cursor: Cursor
+    epoch: Epoch
+    fire_times: tuple[datetime, ...]
+    planned_through: datetime
+    next_fire_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReceipt:
+    """What the ledger did with a batch of plans.
+
+    `stale` are shards whose epoch the ledger no longer accepts: nothing of theirs was written.
+    `outdated` counts plans whose schedule had been edited or advanced meanwhile; they changed nothing.
+    """
+
+    runs_written: int
+    stale: tuple[Shard, ...] = ()
+    outdated: int = 0

@@ -1,0 +1,165 @@
+"""A run: one logical execution, its states, and what the ledger says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import (
+    Epoch,
+    Fence,
+    JobName,
+    Namespace,
+    NodeId,
+    Queue,
+    RunKey,
+    ScheduleId,
+)
+from fencepost.model.json import JsonObject
+
+
+class RunState(StrEnum):
+    """Where a run stands; how it may move is the table in `core.lifecycle`."""
+
+    PLANNED = "planned"
+    READY = "ready"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    DEAD = "dead"
+    SKIPPED = "skipped"
+    MISSED = "missed"
+    CANCELLED = "cancelled"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A row of the ledger, in the order in which people read it."""
+
+    namespace: Namespace
+    run_key: RunKey
+    schedule_id: ScheduleId | None
+    job: JobName
+    fire_time: datetime
+    version: int
+    state: RunState
+    reason: str | None
+    attempt: int
+    fence: Fence
+    epoch: Epoch
+    run_at: datetime
+    started_at: StoreTime | None
+    finished_at: StoreTime | None
+    worker: NodeId | None
+    error: str | None
+    queue: Queue
+    priority: int
+    payload: JsonObject
+    progress: str | None = None
+    cancel_requested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run enqueued by hand, due at once unless `run_at` says otherwise."""
+
+    run_key: RunKey
+    job: JobName
+    payload: JsonObject
+    queue: Queue
+    priority: int
+    run_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One attempt of one run, granted to one worker under one fence."""
+
+    namespace: Namespace
+    run_key: RunKey
+    schedule_id: ScheduleId | None
+    job: JobName
+    fire_time: datetime
+    version: int
+    attempt: int
+    fence: Fence
+    epoch: Epoch
+    payload: JsonObject
+    run_at: datetime
+    started_at: StoreTime
+    previous: datetime | None = None
+
+    @property
+    def ticket(self) -> Ticket:
+        """What every later write of this attempt must show."""
+        return Ticket(self.namespace, self.run_key, self.attempt, self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Proof of ownership: a write is accepted only where attempt and fence are still the row's."""
+
+    namespace: Namespace
+    run_key: RunKey
+    attempt: int
+    fence: Fence
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ended: the run's next state, and `retry_in_s` where that is `ready`."""
+
+    ticket: Ticket
+    state: RunState
+    reason: str | None = None
+    error: str | None = None
+    detail: str | None = None
+    output: str | None = None
+    retry_in_s: float | None = None
+
+
+class Receipt(StrEnum):
+    """The ledger's answer to an outcome."""
+
+    ACCEPTED = "accepted"
+    REPEATED = "repeated"
+    """The same attempt had reported already; its first report stands."""
+    REFUSED = "refused"
+    """The run belongs to a later attempt, or was ended by somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The ledger's answer to a heartbeat."""
+
+    owned: bool
+    cancel_requested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt worth remembering by itself: one that failed, was lost, or left output."""
+
+    attempt: int
+    fence: Fence
+    worker: NodeId | None
+    started_at: StoreTime | None
+    finished_at: StoreTime
+    outcome: str
+    error: str | None
+    detail: str | None
+    output: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs to list, newest fire time first."""
+
+    schedule_id: ScheduleId | None = None
+    job: JobName | None = None
+    state: RunState | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int = 50

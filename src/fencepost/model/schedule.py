@@ -1,0 +1,116 @@
+"""A schedule: the intent to run a job at certain times, and its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from fencepost.errors import InvalidSpec
+from fencepost.model.clocks import StoreTime
+from fencepost.model.durations import Duration, parse_duration
+from fencepost.model.identifiers import JobName, Namespace, Queue, ScheduleId, Shard, checked_name
+from fencepost.model.job import PRIORITIES
+from fencepost.model.json import JsonObject
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class Overlap(StrEnum):
+    """What a tick does when an earlier run of its schedule is unfinished."""
+
+    SKIP = "skip"
+    ALLOW = "allow"
+
+
+class CatchUpMode(StrEnum):
+    """What becomes of ticks that nobody ran in time."""
+
+    NONE = "none"
+    LATEST = "latest"
+
+
+LATENESS_DEFAULT = {CatchUpMode.NONE: timedelta(minutes=1), CatchUpMode.LATEST: timedelta(hours=1)}
+
+
+@dataclass(frozen=True, init=False)
+class CatchUp:
+    """How late a tick may start, and which of several late ticks still do."""
+
+    mode: CatchUpMode
+    max_lateness: timedelta
+
+    def __init__(self, mode: str = CatchUpMode.NONE, max_lateness: Duration | None = None) -> None:
+        chosen = _member(CatchUpMode, "catch_up", mode)
+        lateness = LATENESS_DEFAULT[chosen] if max_lateness is None else max_lateness
+        object.__setattr__(self, "mode", chosen)
+        object.__setattr__(self, "max_lateness", parse_duration(lateness))
+
+
+def parse_overlap(text: str) -> Overlap:
+    """The overlap policy of that name, or a refusal that lists them."""
+    return _member(Overlap, "overlap", text)
+
+
+def _member(kind: type[E], what: str, text: str) -> E:
+    try:
+        return kind(text)
+    except ValueError:
+        names = ", ".join(kind)
+        raise InvalidSpec(f"{what} {text!r}: expected one of {names}") from None
+
+
+@dataclass(frozen=True)
+class ScheduleSpec:
+    """All that a version of a schedule says. `trigger` is the trigger's stable JSON form."""
+
+    job: JobName
+    trigger: JsonObject
+    payload: JsonObject = field(default_factory=dict)
+    overlap: Overlap = Overlap.SKIP
+    catch_up: CatchUp = field(default_factory=CatchUp)
+    queue: Queue | None = None
+    priority: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_name("job", self.job)
+        if self.priority is not None and self.priority not in PRIORITIES:
+            raise InvalidSpec(f"priority {self.priority}: expected one of {PRIORITIES}")
+
+
+class ScheduleState(StrEnum):
+    """Whether a schedule plans."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule as the store holds it. `code_spec` is the spec that an application last applied."""
+
+    namespace: Namespace
+    schedule_id: ScheduleId
+    shard: Shard
+    version: int
+    state: ScheduleState
+    spec: ScheduleSpec
+    planned_through: datetime
+    updated_at: StoreTime
+    code_spec: ScheduleSpec | None = None
+    code_digest: str | None = None
+
+
+@dataclass(frozen=True)
+class ScheduleVersion:
+    """One entry of a schedule's history: it governs the fire times in (in_force_from, in_force_until]."""
+
+    version: int
+    spec: ScheduleSpec
+    in_force_from: StoreTime
+    tzdata: str
+    in_force_until: StoreTime | None = None

@@ -1,0 +1,25 @@
+"""The one thing the rest of the house needs to know about triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Protocol
+
+from fencepost.model.json import JsonObject
+
+
+class Trigger(Protocol):
+    """When a schedule fires: a strictly rising series of UTC instants, the same for whoever asks."""
+
+    def next_after(self, after: datetime) -> datetime | None:
+        """The first fire time strictly later than `after`, or None when there is none."""
+        ...
+
+    def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
+        """All fire times in (after, through], ascending, one at a time."""
+        ...
+
+    def to_json(self) -> JsonObject:
+        """The stable, versioned form that the ledger keeps."""
+        ...

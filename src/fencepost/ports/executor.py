@@ -1,0 +1,40 @@
+"""How a job's work is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fencepost.model.job import JobSpec
+from fencepost.model.json import JsonObject
+from fencepost.ports.run import Run
+
+
+class Executor(Protocol):
+    """The doing of one kind of work. An executor knows nothing of retries, timeouts or the ledger."""
+
+    @property
+    def stoppable(self) -> bool:
+        """Whether the work has really ended when a cancelled `execute` returns. A thread cannot be killed:
+        a stopping worker leaves such a run to be rescued instead of handing it back while it goes on."""
+        ...
+
+    def check(self, payload: JsonObject) -> None:
+        """Raise `InvalidPayload` where the work could not even begin with it."""
+        ...
+
+    async def execute(self, run: Run) -> str | None:
+        """Do the work and return what is worth keeping of its output.
+
+        Raises `PermanentFailure` where no retry can help, anything else where one may. When cancelled it
+        stops the work as well as it can before it returns.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as a worker has it: what the store knows of it, and how to do it."""
+
+    spec: JobSpec
+    executor: Executor

@@ -1,0 +1,41 @@
+"""Where plans are written, under the epoch of the shard's leader.
+
+The ledger keeps its own record of the highest epoch it has seen for each shard. A new leader registers
+its epoch there before its first plan; a plan is written only while the shard's record equals the plan's
+epoch, and the record is locked against change until the plan is durable. So a leader that was stalled,
+partitioned or superseded changes nothing, whatever its lease store believed.
+
+A plan's runs and its cursor's advance are one write. The cursor is compared first: same version, same
+`planned_through` as the plan started from. A plan that does not fit any more is dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fencepost.model.identifiers import Epoch, Shard
+from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
+
+
+class PlanBook(Protocol):
+    """The planner's side of the ledger."""
+
+    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
+        """Make `epoch` the shard's accepted one if it is larger than any before; True if it is now.
+
+        Repeating the registration of the accepted epoch is True: it is the same leader asking again.
+        """
+        ...
+
+    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
+        """The active schedules of these shards whose next look is due within the horizon, soonest first."""
+        ...
+
+    async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
+        """Write runs (state `planned`, due at their fire time) and advance cursors, fenced.
+
+        A run key that exists already stays as it is. Listeners for `runs` are told once a call when
+        something was written.
+        """
+        ...

@@ -1,0 +1,80 @@
+"""Schedules and their history.
+
+A change of a schedule's spec is an edit at one instant of store time, the *boundary*. Fire times up to
+and including the boundary belong to the old version, later ones to the new. In one transaction an edit
+
+- takes the boundary: the store's time, but never earlier than the previous version's `in_force_from`
+  nor than the fire time of any run of the schedule that has left `planned` other than as `withdrawn`
+  (so that a clock that stepped back cannot plan a tick twice);
+- sets every run of the schedule that is still `planned` with a fire time after the boundary to
+  `withdrawn`, with the reason;
+- closes the old version (`in_force_until` = boundary), writes the new one (`in_force_from` = boundary) and
+  puts the cursor at the boundary with the new version number.
+
+A planner that computed its plan from the old version is refused by the version in the cursor, so an edit
+that was acknowledged is never followed by a tick of the old spec.
+
+Pause and remove withdraw and close the version in the same way, and stop the cursor. Resume writes a new
+version with the same spec, in force from the boundary: nothing of the pause fires, and the keys that the
+pause withdrew stay withdrawn, because the ticks after it have a version of their own. A paused schedule that
+is edited gets a version that is closed at once (`in_force_until` = `in_force_from`). A removed schedule
+keeps its row, its versions and its `planned_through`: when the id is used again, versions count on and no
+fire time can be planned a second time. The boundary is never earlier than the last version's
+`in_force_until`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
+
+
+class ScheduleShelf(Protocol):
+    """The schedules of a store."""
+
+    async def put(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int | None,
+        code_digest: str | None = None,
+    ) -> Schedule | None:
+        """Create a schedule (`expected_version` 0), or edit it where its version is still the expected one.
+
+        Returns the schedule as it is now, or None where the version was another one: somebody else was
+        quicker; read again and decide anew. `expected_version` None means whatever it is. A removed
+        schedule counts as version 0 here although its versions count on, and becomes active. A paused
+        one stays paused. With `code_digest` the spec is also recorded as the one that code applied.
+        A spec equal to the one in force makes no new version and withdraws nothing.
+        """
+        ...
+
+    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+        """Stop planning and withdraw what is planned; False where it is not active."""
+        ...
+
+    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        """Plan again from now on; False where it is not paused."""
+        ...
+
+    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        """Stop for good and withdraw what is planned; False where it is not there."""
+        ...
+
+    async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
+        """The schedule, also when it has been removed."""
+        ...
+
+    async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:
+        """Schedules that are not removed, by id, those after `after`."""
+        ...
+
+    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
+        """All versions, oldest first."""
+        ...

@@ -1,0 +1,64 @@
+"""The store: one place that holds the schedules, the ledger of runs, the leases and the fleet.
+
+A store is one clock and one set of durable rows; the parts below are views of it, each with its own
+contract. What holds for all of them:
+
+- Every call is one transaction. It has happened entirely or not at all.
+- When a call raises `StoreUnavailable` its outcome is unknown. Each write is therefore safe to repeat:
+  it carries a key or a ticket by which the store sees that it has been done.
+- Time is the store's own (`now`). No call compares a timestamp made by a node's clock.
+- A store holds no policy. Where a decision is needed inside a transaction the caller passes it in as a
+  function (see `Judge`).
+- Sequences of arguments are bounded by the caller; a store may assume that they fit into one statement.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fencepost.model.clocks import StoreTime
+from fencepost.ports.jobs import JobShelf
+from fencepost.ports.leases import LeaseStore
+from fencepost.ports.ledger import Ledger
+from fencepost.ports.planbook import PlanBook
+from fencepost.ports.roster import Roster
+from fencepost.ports.schedules import ScheduleShelf
+from fencepost.ports.signals import Signals
+
+
+class Store(Protocol):
+    """An open store."""
+
+    @property
+    def shards(self) -> int:
+        """How many shards this store was set up with; it never changes while nodes run."""
+        ...
+
+    @property
+    def jobs(self) -> JobShelf: ...
+
+    @property
+    def schedules(self) -> ScheduleShelf: ...
+
+    @property
+    def planbook(self) -> PlanBook: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def leases(self) -> LeaseStore: ...
+
+    @property
+    def roster(self) -> Roster: ...
+
+    @property
+    def signals(self) -> Signals: ...
+
+    async def now(self) -> StoreTime:
+        """The store's clock, in UTC."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and threads. Closing twice is fine."""
+        ...

@@ -1,0 +1,1 @@
+"""The loops: each gathers, asks the core, carries out and reports."""

@@ -1,0 +1,84 @@
+"""The deployer: brings an application's jobs and schedules into the store when the application starts.
+
+What `core.deployment` holds back, because newer code is alive, is looked at again now and then: after a
+rollback it becomes due as soon as the last node of the newer code has gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from fencepost.core.deployment import should_apply
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.job import JobSpec
+from fencepost.model.schedule import ScheduleSpec
+from fencepost.ports.store import Store
+from fencepost.services.service import Service
+from fencepost.triggers import tzdata_version
+
+LOOK_AGAIN_S = 30.0
+IDLE_S = 3600.0
+
+
+class Deployer(Service):
+    """Belongs to one application in one process."""
+
+    name = "deployer"
+
+    def __init__(
+        self,
+        store: Store,
+        namespace: Namespace,
+        jobs: Mapping[str, JobSpec],
+        schedules: Mapping[ScheduleId, ScheduleSpec],
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._namespace = namespace
+        self._jobs = jobs
+        self._pending = dict(schedules)
+        self._digest = code_digest(schedules)
+
+    async def start(self) -> None:
+        """Register the jobs and apply the schedules."""
+        await self._store.jobs.register(self._namespace, list(self._jobs.values()))
+        await self.run_once()
+
+    async def run_once(self) -> float:
+        live = {one.node.code_digest for one in await self._store.roster.live()} if self._pending else set()
+        for schedule_id, spec in list(self._pending.items()):
+            if await self._apply(schedule_id, spec, live):
+                del self._pending[schedule_id]
+        return LOOK_AGAIN_S if self._pending else IDLE_S
+
+    async def _apply(self, schedule_id: ScheduleId, spec: ScheduleSpec, live: set[str]) -> bool:
+        """True when this schedule needs no further look."""
+        current = await self._store.schedules.get(self._namespace, schedule_id)
+        history = await self._store.schedules.history(self._namespace, schedule_id) if current else []
+        if not should_apply(spec, current, [one.spec for one in history], live):
+            return current is not None and _already(current.code_spec, spec)
+        applied = await self._store.schedules.put(
+            self._namespace,
+            schedule_id,
+            spec,
+            tzdata=tzdata_version(),
+            expected_version=None,
+            code_digest=self._digest,
+        )
+        assert applied is not None, "a put without an expected version is never refused"
+        self.log.info("schedule applied", schedule=schedule_id, version=applied.version)
+        return True
+
+
+def code_digest(schedules: Mapping[ScheduleId, ScheduleSpec]) -> str:
+    """One short name for the schedules that an application's code brings."""
+    hasher = hashlib.blake2b(digest_size=8)
+    for schedule_id, spec in sorted(schedules.items()):
+        hasher.update(f"{schedule_id}={schedule_to_text(spec)}\n".encode())
+    return hasher.hexdigest()
+
+
+def _already(code_spec: ScheduleSpec | None, spec: ScheduleSpec) -> bool:
+    return code_spec is not None and schedule_to_text(code_spec) == schedule_to_text(spec)

@@ -1,0 +1,123 @@
+"""The heartbeat: shows the ledger that this worker's runs are alive, and brings back what the ledger says.
+
+It runs in a thread of its own with an event loop and a store connection of its own, so that a job which
+blocks the worker's loop does not look dead. A run that the ledger gives to somebody else is stopped, and so
+is one that an operator has cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+
+from fencepost.config import Settings
+from fencepost.errors import StoreUnavailable
+from fencepost.model.run import Pulse
+from fencepost.ports.store import Store
+from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
+from fencepost.services.service import Service
+
+
+class Heartbeat(Service):
+    """One statement a beat for all runs in progress; none when there are none."""
+
+    name = "heartbeat"
+
+    def __init__(self, store: Store, active: ActiveRuns, settings: Settings) -> None:
+        super().__init__()
+        self._store = store
+        self._active = active
+        self._settings = settings
+
+    async def run_once(self) -> float:
+        runs = list(self._active)
+        if runs:
+            tickets = [one.ticket for one in runs]
+            pulses = await self._store.ledger.pulse(tickets, self._settings.heartbeat_timeout_s)
+            for one, pulse in zip(runs, pulses, strict=True):
+                self._heed(one, pulse)
+            await self._pass_on_progress(runs)
+        return self._settings.heartbeat_every_s
+
+    def _heed(self, one: ActiveRun, pulse: Pulse) -> None:
+        if not pulse.owned and one.ticket.fence in self._active.fences():
+            self.log.run_warning(one.claim.run_key, "lost to another attempt", fence=one.claim.fence)
+            one.stop(StopCause.LOST)
+        elif pulse.cancel_requested:
+            one.stop(StopCause.REQUESTED)
+
+    async def _pass_on_progress(self, runs: list[ActiveRun]) -> None:
+        for one in runs:
+            progress = one.run.take_progress()
+            if progress is not None:
+                await self._store.ledger.report_progress(one.ticket, progress)
+
+
+class HeartbeatThread:
+    """Runs the heartbeat apart from the worker's loop."""
+
+    def __init__(
+        self, open_store: Callable[[], Awaitable[Store]], active: ActiveRuns, settings: Settings
+    ) -> None:
+        self._open_store = open_store
+        self._active = active
+        self._settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+        self._stop_asked = False
+        self._ended: Future[None] = Future()
+        self._thread = threading.Thread(target=self._main, name="fencepost-heartbeat", daemon=True)
+
+    async def run(self) -> None:
+        """Beat until cancelled. What breaks the heart is raised here: a node without one only looks alive."""
+        self._ended.set_running_or_notify_cancel()
+        self._thread.start()
+        try:
+            await asyncio.wrap_future(self._ended)
+        finally:
+            self._ask_to_stop()
+
+    def _ask_to_stop(self) -> None:
+        """The thread either sees the flag when its loop begins, or hears of it through its loop."""
+        self._stop_asked = True
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stopping.set)
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._beat())
+        except BaseException as error:
+            self._ended.set_exception(error)
+        else:
+            self._ended.set_result(None)
+
+    async def _beat(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if self._stop_asked:
+            return
+        serving = asyncio.create_task(self._serve())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        serving.cancel()
+        stopping.cancel()
+        await asyncio.wait({serving, stopping})
+        if not serving.cancelled():
+            serving.result()
+
+    async def _serve(self) -> None:
+        store = await self._open_patiently()
+        try:
+            await Heartbeat(store, self._active, self._settings).run()
+        finally:
+            await store.close()
+
+    async def _open_patiently(self) -> Store:
+        while True:
+            try:
+                return await self._open_store()
+            except StoreUnavailable:
+                await asyncio.sleep(self._settings.heartbeat_every_s)

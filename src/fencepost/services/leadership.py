@@ -1,0 +1,92 @@
+"""Leadership: the shards that this node may act for, shared between the elector and the planner.
+
+The elector moves it; the planner reads it. A grant carries an event that is set the moment the node may no
+longer believe in it, whatever the cause, so nobody has to ask again and again. While the planner writes it
+holds `writing`, and a lease is released only without a write in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from fencepost.core import election
+from fencepost.core.election import Election, Follower, Leader
+from fencepost.model.clocks import Monotonic
+from fencepost.model.identifiers import Epoch, Shard
+from fencepost.model.lease import LeaseTerms
+from fencepost.telemetry.logs import Log
+
+
+@dataclass(frozen=True)
+class Grant:
+    """One shard led under one epoch; `lost` is set when that is over."""
+
+    shard: Shard
+    epoch: Epoch
+    lost: asyncio.Event = field(default_factory=asyncio.Event, compare=False)
+
+
+class Leadership:
+    """What this node believes about every shard."""
+
+    def __init__(self, terms: LeaseTerms, on_change: Callable[[], None] = lambda: None) -> None:
+        self.writing = asyncio.Lock()
+        self.on_change = on_change
+        self._terms = terms
+        self._elections: dict[Shard, Election] = {}
+        self._grants: dict[Shard, Grant] = {}
+        self._log = Log("leadership")
+
+    def grants(self, now: Monotonic) -> Mapping[Shard, Grant]:
+        """The grants that may be believed at this moment; overdue ones are given up first."""
+        self.expire(now)
+        return dict(sorted(self._grants.items()))
+
+    def campaign(self, shard: Shard, sent_at: Monotonic) -> None:
+        self._elections[shard] = election.campaign(self._state(shard), sent_at)
+
+    def granted(self, shard: Shard, epoch: Epoch) -> None:
+        self._elections[shard] = election.granted(self._state(shard), epoch, self._terms)
+        self._grants[shard] = Grant(shard, epoch)
+        self._log.info("leads", shard=shard, epoch=epoch)
+        self.on_change()
+
+    def held(self, shard: Shard, by: str) -> None:
+        self._elections[shard] = election.held(self._state(shard), by)
+
+    def unanswered(self) -> None:
+        for shard, state in self._elections.items():
+            self._elections[shard] = election.unanswered(state)
+
+    def renewed(self, shard: Shard, sent_at: Monotonic) -> None:
+        self._elections[shard] = election.renewed(self._state(shard), sent_at, self._terms)
+
+    def step_down(self, shard: Shard, reason: str) -> None:
+        """No longer the leader: refused, overdue or resigned."""
+        self._elections[shard] = election.stepped_down(self._state(shard), reason)
+        grant = self._grants.pop(shard, None)
+        if grant is not None:
+            grant.lost.set()
+            self._log.info("stepped down", shard=shard, epoch=grant.epoch, reason=reason)
+
+    def refused(self, shard: Shard, epoch: Epoch) -> None:
+        """The ledger refused a write of this epoch; a newer grant of the shard stands."""
+        grant = self._grants.get(shard)
+        if grant is not None and grant.epoch == epoch:
+            self.step_down(shard, "the ledger refused a stale epoch")
+
+    def expire(self, now: Monotonic) -> None:
+        """Give up what may no longer be believed."""
+        for shard, state in list(self._elections.items()):
+            if election.overdue(state, now):
+                self.step_down(shard, "the lease ran out before a renewal was confirmed")
+
+    def next_deadline(self) -> Monotonic | None:
+        """When the first grant stops being believable."""
+        deadlines = [s.trusted_until for s in self._elections.values() if isinstance(s, Leader)]
+        return min(deadlines, default=None)
+
+    def _state(self, shard: Shard) -> Election:
+        return self._elections.get(shard, Follower())

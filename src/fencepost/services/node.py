@@ -1,0 +1,176 @@
+"""A node: the services of one process, started together and stopped in the right order.
+
+A clean stop claims nothing more, lets running work finish within the grace, hands back what is left, waits
+for the last reports, resigns the leases and strikes the node off the roster. A second request to stop skips
+the waiting. An unexpected error in any service stops the whole process in the same order: a node that has
+lost one of its loops would only look alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fencepost.clock import Clock
+from fencepost.config import Settings
+from fencepost.errors import StoreUnavailable
+from fencepost.model.identifiers import JobName
+from fencepost.model.node import Node
+from fencepost.ports.executor import Job
+from fencepost.ports.signals import Topic
+from fencepost.ports.store import Store
+from fencepost.services.active import ActiveRuns
+from fencepost.services.clerk import Clerk
+from fencepost.services.elector import Elector
+from fencepost.services.janitor import Janitor
+from fencepost.services.leadership import Leadership
+from fencepost.services.membership import Membership
+from fencepost.services.planner import Planner
+from fencepost.services.reaper import Reaper
+from fencepost.services.worker import Worker
+from fencepost.telemetry.logs import Log
+
+FAREWELL_S = 5.0
+
+
+class Runnable(Protocol):
+    """Anything with a loop."""
+
+    async def run(self) -> None: ...
+
+
+@dataclass
+class Surroundings:
+    """What a node is given: its world, its chance and its hands."""
+
+    store: Store
+    clock: Clock
+    dice: Callable[[], float]
+    settings: Settings
+    jobs: Mapping[JobName, Job] = field(default_factory=dict)
+    heart: Callable[[ActiveRuns], Runnable] | None = None
+
+
+class NodeRunner:
+    """One process of the fleet."""
+
+    def __init__(self, node: Node, around: Surroundings) -> None:
+        self.node = node
+        self.log = Log("node")
+        self.active = ActiveRuns()
+        self._around = around
+        self._settings = around.settings
+        self.membership = Membership(around.store, node, around.settings, around.clock)
+        self.planning = _Planning(self.membership, around) if node.plans else None
+        self.working = _Working(node, self.active, around) if node.works else None
+        self._hurry = asyncio.Event()
+        self._further: list[Runnable] = []
+
+    def also(self, service: Runnable) -> None:
+        """Run one more loop beside the node's own."""
+        self._further.append(service)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until asked to stop, then stop cleanly."""
+        unlisten = [await self._listen(topic, wake) for topic, wake in self._wakes()]
+        services = [asyncio.create_task(one.run()) for one in self._services()]
+        waiting = asyncio.create_task(stop.wait())
+        self.log.info("started", node=self.node.node_id, plans=self.node.plans, works=self.node.works)
+        try:
+            done, _ = await asyncio.wait({waiting, *services}, return_when=asyncio.FIRST_COMPLETED)
+            await self._stop_working()
+        finally:
+            for task in (waiting, *services):
+                task.cancel()
+            await asyncio.gather(waiting, *services, return_exceptions=True)
+            await self._say_goodbye()
+            for one in unlisten:
+                one()
+            self.log.info("stopped", node=self.node.node_id)
+        for task in done - {waiting}:
+            await task
+
+    def hurry(self) -> None:
+        """Asked a second time: wait for nothing more."""
+        self._hurry.set()
+        if self.working is not None:
+            self.working.worker.interrupt()
+
+    def _services(self) -> list[Runnable]:
+        services: list[Runnable] = [Reaper(self._around.store, self._settings), *self._further]
+        if self.planning is not None:
+            services += [self.planning.elector, self.planning.planner]
+            services.append(Janitor(self._around.store, self._settings))
+        else:
+            services.append(self.membership)
+        if self.working is not None:
+            services += [self.working.clerk, self.working.worker]
+            if self._around.heart is not None:
+                services.append(self._around.heart(self.active))
+        return services
+
+    def _wakes(self) -> list[tuple[Topic, Callable[[], None]]]:
+        wakes: list[tuple[Topic, Callable[[], None]]] = []
+        if self.planning is not None:
+            wakes.append((Topic.SCHEDULES, self.planning.planner.wakeup.wake))
+            wakes.append((Topic.LEASES, self.planning.elector.wakeup.wake))
+        if self.working is not None:
+            wakes.append((Topic.RUNS, self.working.worker.wakeup.wake))
+        return wakes
+
+    async def _listen(self, topic: Topic, wake: Callable[[], None]) -> Callable[[], None]:
+        return await self._around.store.signals.listen(topic, wake)
+
+    async def _stop_working(self) -> None:
+        if self.working is None:
+            return
+        await self._unless_hurried(self.working.worker.stop(self._settings.grace_s))
+        await self._unless_hurried(self._reported(self.working.clerk))
+
+    async def _reported(self, clerk: Clerk) -> None:
+        """Until the ledger has confirmed every outcome, at most for the grace."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.grace_s):
+                await clerk.done()
+
+    async def _unless_hurried(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        hurried = asyncio.create_task(self._hurry.wait())
+        await asyncio.wait({task, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
+        if not task.done():
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    async def _say_goodbye(self) -> None:
+        """Resign and leave; a store that is away will learn of it by the leases running out."""
+        with suppress(StoreUnavailable, TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                if self.planning is not None:
+                    await self.planning.elector.resign()
+                await self.membership.leave()
+
+
+class _Planning:
+    """The planning half of a node."""
+
+    def __init__(self, membership: Membership, around: Surroundings) -> None:
+        settings = around.settings
+        self.leadership = Leadership(settings.lease_terms)
+        self.elector = Elector(around.store, membership, self.leadership, settings, around.clock, around.dice)
+        self.planner = Planner(around.store, self.leadership, settings, around.clock)
+        self.leadership.on_change = self.planner.wakeup.wake
+
+
+class _Working:
+    """The working half of a node."""
+
+    def __init__(self, node: Node, active: ActiveRuns, around: Surroundings) -> None:
+        self.clerk = Clerk(around.store, active, around.settings)
+        self.worker = Worker(
+            around.store, around.jobs, active, self.clerk, around.settings, node.node_id, around.dice
+        )

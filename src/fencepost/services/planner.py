@@ -1,0 +1,120 @@
+"""The planner: writes the ticks of the shards it leads, ahead of time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from fencepost.clock import Clock
+from fencepost.config import Settings
+from fencepost.core.planning import plan
+from fencepost.errors import UsageError
+from fencepost.model.identifiers import Epoch, Shard
+from fencepost.model.json import canonical
+from fencepost.model.plan import Cursor, Plan, PlanningWindow
+from fencepost.model.trigger import Trigger
+from fencepost.ports.store import Store
+from fencepost.services.leadership import Grant, Leadership
+from fencepost.services.service import Service
+from fencepost.triggers import decode
+
+ROUNDS_MAX = 100
+TRIGGERS_KEPT_MAX = 1_000
+
+
+class Planner(Service):
+    """Runs on every node that plans; without a grant it does nothing."""
+
+    name = "planner"
+
+    def __init__(self, store: Store, leadership: Leadership, settings: Settings, clock: Clock) -> None:
+        super().__init__()
+        self._store = store
+        self._leadership = leadership
+        self._settings = settings
+        self._clock = clock
+        self._triggers = _TriggerShelf()
+
+    async def run_once(self) -> float:
+        for _ in range(ROUNDS_MAX):
+            grants = self._leadership.grants(self._clock.monotonic())
+            if not grants or not await self._round(grants):
+                return self._settings.plan_every_s
+        return 0.0
+
+    async def _round(self, grants: Mapping[Shard, Grant]) -> bool:
+        """Plan one window; True where there is more to do at once."""
+        window = await self._store.planbook.window(
+            sorted(grants), self._settings.horizon_s, self._settings.plan_schedules_max
+        )
+        plans = self._plans(window, grants)
+        for batch in _batches(plans, self._settings.plan_runs_max):
+            await self._write(batch)
+        cut = any(one.planned_through < window.through for one in plans)
+        return bool(plans) and (cut or len(window.cursors) == self._settings.plan_schedules_max)
+
+    def _plans(self, window: PlanningWindow, grants: Mapping[Shard, Grant]) -> list[Plan]:
+        found = (self._plan(cursor, window, grants[cursor.shard]) for cursor in window.cursors)
+        return [one for one in found if one is not None]
+
+    def _plan(self, cursor: Cursor, window: PlanningWindow, grant: Grant) -> Plan | None:
+        """One schedule that cannot be read must not keep the others from being planned."""
+        try:
+            trigger = self._triggers.get(cursor)
+        except UsageError as error:
+            self.log.error("schedule cannot be planned", schedule=cursor.schedule_id, error=str(error))
+            return None
+        return plan(cursor, trigger, window.through, grant.epoch, self._settings.plan_ticks_max)
+
+    async def _write(self, plans: Sequence[Plan]) -> None:
+        async with self._leadership.writing:
+            grants = self._leadership.grants(self._clock.monotonic())
+            trusted = [one for one in plans if _still_granted(one, grants)]
+            if not trusted:
+                return
+            receipt = await self._store.planbook.write(trusted)
+        for shard in receipt.stale:
+            epoch = _epoch(trusted, shard)
+            self.log.warning("write refused: the epoch is stale", shard=shard, epoch=epoch)
+            self._leadership.refused(shard, epoch)
+        self.log.debug(
+            "planned", runs=receipt.runs_written, schedules=len(trusted), outdated=receipt.outdated
+        )
+
+
+class _TriggerShelf:
+    """Triggers are parsed once for many ticks; the shelf is small whatever the number of schedules."""
+
+    def __init__(self) -> None:
+        self._decode = lru_cache(TRIGGERS_KEPT_MAX)(_decode)
+
+    def get(self, cursor: Cursor) -> Trigger:
+        return self._decode(canonical(cursor.spec.trigger))
+
+
+def _decode(text: str) -> Trigger:
+    return decode(json.loads(text))
+
+
+def _batches(plans: Sequence[Plan], runs_max: int) -> Iterator[list[Plan]]:
+    """Plans in order, so many that their runs fit into one write."""
+    batch: list[Plan] = []
+    runs = 0
+    for one in plans:
+        if batch and runs + len(one.fire_times) > runs_max:
+            yield batch
+            batch, runs = [], 0
+        batch.append(one)
+        runs += len(one.fire_times)
+    if batch:
+        yield batch
+
+
+def _still_granted(one: Plan, grants: Mapping[Shard, Grant]) -> bool:
+    grant = grants.get(one.cursor.shard)
+    return grant is not None and grant.epoch == one.epoch
+
+
+def _epoch(plans: Sequence[Plan], shard: Shard) -> Epoch:
+    return next(one.epoch for one in plans if one.cursor.shard == shard)

@@ -1,0 +1,67 @@
+"""What every loop has in common: a pass, a rest that a hint can cut short, and patience with the store."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+
+from fencepost.errors import StoreUnavailable
+from fencepost.telemetry.logs import Log
+
+PATIENCE_FIRST_S = 0.1
+PATIENCE_MAX_S = 5.0
+
+
+class Wakeup:
+    """A rest that ends early when somebody has news."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def wake(self) -> None:
+        self._event.set()
+
+    async def rest(self, at_most_s: float) -> None:
+        """Sleep until woken, at most so long; a wake-up from before the rest counts."""
+        if not self._event.is_set():
+            try:
+                async with asyncio.timeout(max(at_most_s, 0)):
+                    await self._event.wait()
+            except TimeoutError:
+                pass
+        self._event.clear()
+
+
+class Service(ABC):
+    """A loop over `run_once`. The store's absence is waited out; any other error ends the process loudly."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self.wakeup = Wakeup()
+        self.log = Log(self.name)
+        self._failures = 0
+
+    @abstractmethod
+    async def run_once(self) -> float:
+        """One pass; returns after how many seconds the next one is due."""
+
+    async def run(self) -> None:
+        """Pass after pass until cancelled."""
+        while True:
+            await self.wakeup.rest(await self._pass())
+
+    async def _pass(self) -> float:
+        try:
+            rest_s = await self.run_once()
+        except StoreUnavailable as error:
+            return self._be_patient(error)
+        if self._failures:
+            self.log.info("store is back", after_failures=self._failures)
+        self._failures = 0
+        return rest_s
+
+    def _be_patient(self, error: StoreUnavailable) -> float:
+        self._failures += 1
+        self.log.warning("store unavailable", error=str(error), failures=self._failures)
+        return min(PATIENCE_FIRST_S * (1 << min(self._failures - 1, 10)), PATIENCE_MAX_S)

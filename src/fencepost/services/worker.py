@@ -1,0 +1,210 @@
+"""The worker: claims due runs and does them.
+
+A pass looks at what waits, claims the more urgent kind first (runs that need no judgement, or ticks), up to
+the room that is left, and starts each claim as a task. It then rests until the next run is due, a hint comes,
+or the poll says that it has slept long enough. Room is given back when a run's work has ended; its report
+goes through the clerk, so the next claim and the last report travel at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Mapping
+
+from fencepost.config import Settings
+from fencepost.core.judgement import judge
+from fencepost.core.settling import Ending, Failed, Interrupted, Stopped, Succeeded, settle
+from fencepost.errors import PermanentFailure, StoreUnavailable, TimedOut
+from fencepost.model.claiming import Appetite, Outlook
+from fencepost.model.clocks import since
+from fencepost.model.identifiers import JobName, NodeId
+from fencepost.model.run import Claim
+from fencepost.model.text import storable
+from fencepost.ports.executor import Job
+from fencepost.ports.store import Store
+from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
+from fencepost.services.clerk import Clerk
+from fencepost.services.service import Service
+
+DETAIL_LENGTH_MAX = 16_384
+OUTPUT_LENGTH_MAX = 65_536
+ERROR_LENGTH_MAX = 2_000
+REST_MIN_S = 0.001
+
+
+class Worker(Service):
+    """One process's hands."""
+
+    name = "worker"
+
+    def __init__(
+        self,
+        store: Store,
+        jobs: Mapping[JobName, Job],
+        active: ActiveRuns,
+        clerk: Clerk,
+        settings: Settings,
+        node_id: NodeId,
+        dice: Callable[[], float],
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._jobs = jobs
+        self._active = active
+        self._clerk = clerk
+        self._settings = settings
+        self._dice = dice
+        self._appetite = Appetite(
+            worker=node_id,
+            queues=settings.queues,
+            jobs=tuple(sorted(jobs)),
+            alive_for_s=settings.heartbeat_timeout_s,
+            namespace=settings.namespace,
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._answer_lost = False
+        self._stopping = False
+
+    @property
+    def room(self) -> int:
+        """How many more runs may begin; reports that the store does not take count against it."""
+        overdue = max(0, self._clerk.backlog - self._settings.finish_batch_max)
+        return self._settings.concurrency - len(self._tasks) - overdue
+
+    async def run_once(self) -> float:
+        """Claim and start what there is room for."""
+        if self._stopping or self.room <= 0:
+            return self._settings.poll_s
+        try:
+            if self._answer_lost:
+                await self._adopt()
+            return await self._claim()
+        except StoreUnavailable:
+            self._answer_lost = True
+            raise
+
+    async def stop(self, grace_s: float) -> None:
+        """Claim no more; let what runs finish within the grace, then interrupt it."""
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace_s)
+        self.interrupt()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace_s)
+
+    def interrupt(self) -> None:
+        """Stop what runs at once; what cannot be stopped is left to be rescued for its silence."""
+        self._stopping = True
+        for one in self._active:
+            if self._jobs[one.claim.job].executor.stoppable:
+                one.stop(StopCause.SHUTDOWN)
+            else:
+                self.log.run_warning(one.claim.run_key, "cannot be stopped; left to be rescued")
+
+    async def _claim(self) -> float:
+        outlook = await self._store.ledger.outlook(self._appetite)
+        for kind in _kinds_by_urgency(outlook):
+            if self.room > 0:
+                self._begin(await self._claim_kind(kind))
+        return self._rest_s(outlook)
+
+    async def _claim_kind(self, kind: str) -> list[Claim]:
+        ledger = self._store.ledger
+        if kind == "tick":
+            return list(await ledger.claim_ticks(self._appetite, self.room, judge))
+        return list(await ledger.claim_direct(self._appetite, self.room))
+
+    def _rest_s(self, outlook: Outlook) -> float:
+        """Until the next run is due; at once while something due is left; else until the poll."""
+        if outlook.direct is not None or outlook.tick is not None:
+            return 0.0 if self.room > 0 else self._settings.poll_s
+        if outlook.next_due_at is None:
+            return self._settings.poll_s
+        due_in_s = -since(outlook.next_due_at, outlook.now).total_seconds()
+        return min(max(due_in_s, REST_MIN_S), self._settings.poll_s)
+
+    async def _adopt(self) -> None:
+        """A claim whose answer was lost may have been granted: those runs are ours to do."""
+        for claim in await self._store.ledger.adopt(self._appetite.worker, self._active.fences()):
+            self.log.run(claim.run_key, "adopted after a lost answer", fence=claim.fence)
+            self._begin([claim])
+        self._answer_lost = False
+
+    def _begin(self, claims: list[Claim]) -> None:
+        for claim in claims:
+            active = ActiveRun(claim)
+            task = asyncio.create_task(self._attempt(active))
+            active.attach(task)
+            self._active.add(active)
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        full = self.room <= 0
+        self._tasks.discard(task)
+        if full:
+            self.wakeup.wake()
+        if not task.cancelled() and task.exception() is not None:
+            raise AssertionError("an attempt must not raise") from task.exception()
+
+    async def _attempt(self, active: ActiveRun) -> None:
+        job = self._jobs[active.claim.job]
+        ending = await self._ending_of(active, job)
+        if active.cause is StopCause.LOST:
+            self._active.remove(active.ticket)
+            return
+        self._clerk.file(settle(active.ticket, job.spec, ending, self._dice()))
+
+    async def _ending_of(self, active: ActiveRun, job: Job) -> Ending:
+        """Whatever user code does ends up here, as a value."""
+        try:
+            return Succeeded(_kept(await _within(job, active)))
+        except asyncio.CancelledError as error:
+            if active.cause is StopCause.REQUESTED:
+                return Stopped()
+            return Interrupted() if _is_cancelled() else _failed(error)
+        except (Exception, SystemExit) as error:
+            return _failed(error)
+
+
+async def _within(job: Job, active: ActiveRun) -> str | None:
+    if job.spec.timeout is None:
+        return await job.executor.execute(active.run)
+    limit_s = job.spec.timeout.total_seconds()
+    limit = asyncio.timeout(limit_s)
+    try:
+        async with limit:
+            return await job.executor.execute(active.run)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimedOut(f"longer than {limit_s:g}s") from None
+
+
+def _is_cancelled() -> bool:
+    """Whether this attempt was told to stop; user code may raise `CancelledError` of its own accord."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _kinds_by_urgency(outlook: Outlook) -> list[str]:
+    heads = [("direct", outlook.direct), ("tick", outlook.tick)]
+    due = [(head.priority, head.run_at, kind) for kind, head in heads if head is not None]
+    return [kind for _, _, kind in sorted(due)]
+
+
+def _failed(error: BaseException) -> Failed:
+    """An error as text: nothing of the user's types crosses into the ledger."""
+    name = type(error).__name__
+    text = f"{name}: {error}" if str(error) else name
+    return Failed(
+        error=storable(text[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
+        detail=storable("".join(traceback.format_exception(error)), DETAIL_LENGTH_MAX),
+        output=_kept(getattr(error, "output", None)),
+        permanent=isinstance(error, PermanentFailure),
+    )
+
+
+def _kept(output: str | None) -> str | None:
+    return None if output is None else storable(output, OUTPUT_LENGTH_MAX)

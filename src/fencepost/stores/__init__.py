@@ -1,0 +1,1 @@
+"""The stores, and what their dialects share: named queries, rows, and the carrying out of verdicts."""

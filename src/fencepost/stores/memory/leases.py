@@ -1,0 +1,65 @@
+"""Leases in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fencepost.model.clocks import later
+from fencepost.model.identifiers import Epoch, NodeId, Shard
+from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Renewal
+from fencepost.ports.signals import Topic
+from fencepost.stores.memory.signals import MemorySignals
+from fencepost.stores.memory.tables import START_OF_TIME, LeaseRow, Tables
+
+
+class MemoryLeases:
+    """See `ports.leases`."""
+
+    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
+        self._tables = tables
+        self._signals = signals
+
+    async def acquire(
+        self, shards: Sequence[Shard], holder: NodeId, ttl_s: float
+    ) -> Mapping[Shard, Acquisition]:
+        return {shard: self._acquire(shard, holder, ttl_s) for shard in shards}
+
+    async def renew(
+        self, held: Mapping[Shard, Epoch], holder: NodeId, ttl_s: float
+    ) -> Mapping[Shard, Renewal]:
+        return {shard: self._renew(shard, epoch, holder, ttl_s) for shard, epoch in held.items()}
+
+    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> None:
+        for shard, epoch in held.items():
+            row = self._tables.leases.get(shard)
+            if row is not None and row.holder == holder and row.epoch == epoch:
+                row.holder, row.expires_at = None, START_OF_TIME
+        self._signals.hint(Topic.LEASES)
+
+    async def read(self) -> Sequence[LeaseRecord]:
+        now = self._tables.now()
+        return [
+            LeaseRecord(shard, row.holder, row.epoch, (row.expires_at - now).total_seconds())
+            if row.holder is not None
+            else LeaseRecord(shard, None, row.epoch, 0.0)
+            for shard, row in sorted(self._tables.leases.items())
+        ]
+
+    def _acquire(self, shard: Shard, holder: NodeId, ttl_s: float) -> Acquisition:
+        row, now = self._row(shard), self._tables.now()
+        if row.holder is None or row.expires_at <= now:
+            row.holder, row.epoch = holder, Epoch(row.epoch + 1)
+            row.expires_at = later(now, ttl_s)
+        elif row.holder != holder:
+            return HeldBy(row.holder, row.epoch, (row.expires_at - now).total_seconds())
+        return Granted(row.epoch)
+
+    def _renew(self, shard: Shard, epoch: Epoch, holder: NodeId, ttl_s: float) -> Renewal:
+        row, now = self._tables.leases.get(shard), self._tables.now()
+        if row is None or row.holder != holder or row.epoch != epoch or row.expires_at <= now:
+            return Lost()
+        row.expires_at = later(now, ttl_s)
+        return Granted(epoch)
+
+    def _row(self, shard: Shard) -> LeaseRow:
+        return self._tables.leases.setdefault(shard, LeaseRow(None, Epoch(0), START_OF_TIME))

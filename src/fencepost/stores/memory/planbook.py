@@ -1,0 +1,115 @@
+"""Plans in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from fencepost.model.clocks import later
+from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Fence, Shard, tick_key
+from fencepost.model.job import PRIORITY_DEFAULT
+from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.run import RunRecord, RunState
+from fencepost.ports.signals import Topic
+from fencepost.stores.memory.signals import MemorySignals
+from fencepost.stores.memory.tables import RunRow, ScheduleRow, Tables, is_active
+
+
+class MemoryPlanBook:
+    """See `ports.planbook`."""
+
+    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
+        self._tables = tables
+        self._signals = signals
+
+    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
+        accepted = self._tables.epochs.get(shard, Epoch(0))
+        self._tables.epochs[shard] = max(accepted, epoch)
+        return epoch >= accepted
+
+    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
+        now = self._tables.now()
+        through = later(now, horizon_s)
+        due = [
+            (row.next_fire_at, self._cursor(row))
+            for row in self._tables.schedules.values()
+            if is_active(row)
+            and row.schedule.shard in shards
+            and row.next_fire_at is not None
+            and row.next_fire_at <= through
+        ]
+        due.sort(key=lambda pair: (pair[0], pair[1].namespace, pair[1].schedule_id))
+        return PlanningWindow(now, through, tuple(cursor for _, cursor in due[:limit]))
+
+    async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
+        stale = {plan.cursor.shard for plan in plans if not self._accepted(plan)}
+        fenced = [plan for plan in plans if plan.cursor.shard not in stale]
+        fitting = [plan for plan in fenced if self._fits(plan)]
+        written = sum(self._write(plan) for plan in fitting)
+        if written:
+            self._signals.hint(Topic.RUNS)
+        return PlanReceipt(written, tuple(sorted(stale)), len(fenced) - len(fitting))
+
+    def _accepted(self, plan: Plan) -> bool:
+        return self._tables.epochs.get(plan.cursor.shard) == plan.epoch
+
+    def _fits(self, plan: Plan) -> bool:
+        cursor = plan.cursor
+        row = self._tables.schedules.get((cursor.namespace, cursor.schedule_id))
+        return (
+            row is not None
+            and is_active(row)
+            and row.schedule.version == cursor.version
+            and row.schedule.planned_through == cursor.planned_through
+        )
+
+    def _write(self, plan: Plan) -> int:
+        row = self._tables.schedules[plan.cursor.namespace, plan.cursor.schedule_id]
+        assert plan.planned_through >= row.schedule.planned_through
+        row.schedule = replace(row.schedule, planned_through=plan.planned_through)
+        row.next_fire_at = plan.next_fire_at
+        return sum(self._insert(plan, fire_time) for fire_time in plan.fire_times)
+
+    def _insert(self, plan: Plan, fire_time: datetime) -> bool:
+        cursor = plan.cursor
+        run_key = tick_key(cursor.schedule_id, fire_time, cursor.version)
+        if (cursor.namespace, run_key) in self._tables.runs:
+            return False
+        record = RunRecord(
+            namespace=cursor.namespace,
+            run_key=run_key,
+            schedule_id=cursor.schedule_id,
+            job=cursor.spec.job,
+            fire_time=fire_time,
+            version=cursor.version,
+            state=RunState.PLANNED,
+            reason=None,
+            attempt=0,
+            fence=Fence(0),
+            epoch=plan.epoch,
+            run_at=fire_time,
+            started_at=None,
+            finished_at=None,
+            worker=None,
+            error=None,
+            queue=cursor.queue,
+            priority=cursor.priority,
+            payload={},
+        )
+        self._tables.insert(RunRow(record))
+        return True
+
+    def _cursor(self, row: ScheduleRow) -> Cursor:
+        schedule = row.schedule
+        job = self._tables.jobs.get((schedule.namespace, schedule.spec.job))
+        return Cursor(
+            namespace=schedule.namespace,
+            schedule_id=schedule.schedule_id,
+            shard=schedule.shard,
+            version=schedule.version,
+            planned_through=schedule.planned_through,
+            spec=schedule.spec,
+            queue=schedule.spec.queue or (job.queue if job else DEFAULT_QUEUE),
+            priority=schedule.spec.priority or (job.priority if job else PRIORITY_DEFAULT),
+        )

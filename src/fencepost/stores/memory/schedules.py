@@ -1,0 +1,151 @@
+"""Schedules and their versions in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
+from fencepost.model.run import RunState
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.ports.signals import Topic
+from fencepost.stores.memory.signals import MemorySignals
+from fencepost.stores.memory.tables import ScheduleRow, Tables, withdrawable
+
+
+class MemorySchedules:
+    """See `ports.schedules`."""
+
+    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
+        self._tables = tables
+        self._signals = signals
+
+    async def put(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int | None,
+        code_digest: str | None = None,
+    ) -> Schedule | None:
+        row = self._tables.schedules.get((namespace, schedule_id))
+        if expected_version is not None and expected_version != _visible_version(row):
+            return None
+        if row is None:
+            row = self._create(namespace, schedule_id, spec, tzdata)
+        elif row.schedule.state is ScheduleState.REMOVED or not _same(row.schedule.spec, spec):
+            self._edit(row, spec, tzdata)
+        if code_digest is not None:
+            row.schedule = replace(row.schedule, code_spec=spec, code_digest=code_digest)
+        self._signals.hint(Topic.SCHEDULES)
+        return row.schedule
+
+    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+        row = self._tables.schedules.get((namespace, schedule_id))
+        if row is None or row.schedule.state is not ScheduleState.ACTIVE:
+            return False
+        self._stop(row, ScheduleState.PAUSED, reason)
+        return True
+
+    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        row = self._tables.schedules.get((namespace, schedule_id))
+        if row is None or row.schedule.state is not ScheduleState.PAUSED:
+            return False
+        row.schedule = replace(row.schedule, state=ScheduleState.ACTIVE)
+        self._edit(row, row.schedule.spec, row.versions[-1].tzdata)
+        self._signals.hint(Topic.SCHEDULES)
+        return True
+
+    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        row = self._tables.schedules.get((namespace, schedule_id))
+        if row is None or row.schedule.state is ScheduleState.REMOVED:
+            return False
+        self._stop(row, ScheduleState.REMOVED, "the schedule was removed")
+        return True
+
+    async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
+        row = self._tables.schedules.get((namespace, schedule_id))
+        return None if row is None else row.schedule
+
+    async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:
+        found = [
+            row.schedule
+            for (owner, schedule_id), row in sorted(self._tables.schedules.items())
+            if owner == namespace and (after is None or schedule_id > after)
+        ]
+        return [one for one in found if one.state is not ScheduleState.REMOVED][:limit]
+
+    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
+        row = self._tables.schedules.get((namespace, schedule_id))
+        return [] if row is None else list(row.versions)
+
+    def _create(
+        self, namespace: Namespace, schedule_id: ScheduleId, spec: ScheduleSpec, tzdata: str
+    ) -> ScheduleRow:
+        now = self._tables.now()
+        schedule = Schedule(
+            namespace=namespace,
+            schedule_id=schedule_id,
+            shard=shard_of(namespace, schedule_id, self._tables.shards),
+            version=1,
+            state=ScheduleState.ACTIVE,
+            spec=spec,
+            planned_through=now,
+            updated_at=now,
+        )
+        row = ScheduleRow(schedule, now, [ScheduleVersion(1, spec, now, tzdata)])
+        self._tables.schedules[namespace, schedule_id] = row
+        return row
+
+    def _edit(self, row: ScheduleRow, spec: ScheduleSpec, tzdata: str) -> None:
+        boundary = self._boundary(row)
+        version = row.schedule.version + 1
+        self._close(row, boundary, f"replaced by version {version}")
+        state = row.schedule.state
+        revived = ScheduleState.ACTIVE if state is ScheduleState.REMOVED else state
+        until = boundary if revived is ScheduleState.PAUSED else None
+        row.versions.append(ScheduleVersion(version, spec, boundary, tzdata, until))
+        row.schedule = replace(row.schedule, version=version, spec=spec, state=revived)
+        self._put_cursor(row, boundary)
+
+    def _stop(self, row: ScheduleRow, state: ScheduleState, reason: str) -> None:
+        boundary = self._boundary(row)
+        self._close(row, boundary, reason)
+        row.schedule = replace(row.schedule, state=state)
+        self._put_cursor(row, boundary)
+        self._signals.hint(Topic.SCHEDULES)
+
+    def _boundary(self, row: ScheduleRow) -> StoreTime:
+        schedule = row.schedule
+        kept = [
+            StoreTime(run.record.fire_time)
+            for run in self._tables.runs_of(schedule.namespace, schedule.schedule_id)
+            if run.record.state not in (RunState.PLANNED, RunState.WITHDRAWN)
+        ]
+        last = row.versions[-1]
+        return max(self._tables.now(), last.in_force_until or last.in_force_from, *kept)
+
+    def _close(self, row: ScheduleRow, boundary: StoreTime, reason: str) -> None:
+        schedule = row.schedule
+        for run in self._tables.runs_of(schedule.namespace, schedule.schedule_id):
+            if withdrawable(run, boundary):
+                self._tables.end(run, RunState.WITHDRAWN, reason)
+        if row.versions[-1].in_force_until is None:
+            row.versions[-1] = replace(row.versions[-1], in_force_until=boundary)
+
+    def _put_cursor(self, row: ScheduleRow, boundary: StoreTime) -> None:
+        row.schedule = replace(row.schedule, planned_through=boundary, updated_at=self._tables.now())
+        row.next_fire_at = boundary if row.schedule.state is ScheduleState.ACTIVE else None
+
+
+def _visible_version(row: ScheduleRow | None) -> int:
+    gone = row is None or row.schedule.state is ScheduleState.REMOVED
+    return 0 if row is None or gone else row.schedule.version
+
+
+def _same(one: ScheduleSpec, other: ScheduleSpec) -> bool:
+    return schedule_to_text(one) == schedule_to_text(other)

@@ -1,0 +1,35 @@
+"""The parts of the store in memory, put together."""
+
+from __future__ import annotations
+
+from fencepost.clock import Clock
+from fencepost.model.clocks import StoreTime
+from fencepost.stores.memory.jobs import MemoryJobs
+from fencepost.stores.memory.leases import MemoryLeases
+from fencepost.stores.memory.ledger import MemoryLedger
+from fencepost.stores.memory.planbook import MemoryPlanBook
+from fencepost.stores.memory.roster import MemoryRoster
+from fencepost.stores.memory.schedules import MemorySchedules
+from fencepost.stores.memory.signals import MemorySignals
+from fencepost.stores.memory.tables import Tables
+
+
+class MemoryStore:
+    """One process, one event loop; each call is a transaction because nothing in it awaits."""
+
+    def __init__(self, clock: Clock, shards: int = 8, tables: Tables | None = None) -> None:
+        self.tables = tables or Tables(clock, shards)
+        self.shards = self.tables.shards
+        self.signals = MemorySignals()
+        self.jobs = MemoryJobs(self.tables)
+        self.schedules = MemorySchedules(self.tables, self.signals)
+        self.planbook = MemoryPlanBook(self.tables, self.signals)
+        self.ledger = MemoryLedger(self.tables, self.signals)
+        self.leases = MemoryLeases(self.tables, self.signals)
+        self.roster = MemoryRoster(self.tables, self.signals)
+
+    async def now(self) -> StoreTime:
+        return self.tables.now()
+
+    async def close(self) -> None:
+        return None

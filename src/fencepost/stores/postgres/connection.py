@@ -1,0 +1,146 @@
+"""Connections: the pool, the settings of a session, and the way every statement goes.
+
+A statement by itself is a transaction by itself and takes one round trip. Session settings bound what a
+stalled client can do to others: a lock is waited for at most five seconds, a transaction that its client
+left idle ends after five, and a peer that has gone is noticed by TCP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from fencepost.stores.postgres.address import Address
+from fencepost.stores.postgres.faults import UNKNOWN, translated, translated_at_open
+
+if TYPE_CHECKING:
+    from asyncpg.pool import PoolConnectionProxy
+
+    Row = asyncpg.Record
+    Session = PoolConnectionProxy[Row]
+    BaseConnection = asyncpg.Connection[Row]
+else:
+    BaseConnection = asyncpg.Connection
+
+COMMAND_TIMEOUT_S = 30.0
+CONNECT_TIMEOUT_S = 10.0
+ACQUIRE_TIMEOUT_S = 10.0
+CLOSE_TIMEOUT_S = 5.0
+IDLE_CONNECTION_MAX_S = 300.0
+
+NAMED_SETTINGS = {"application_name": "fencepost", "timezone": "UTC"}
+BOUNDS = {
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "5s",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+# Every statement here is a handful of index ranges whatever the size of the tables, so planning it once
+# per connection is enough, and a plan made while a table was small must not read all of it later.
+PLANNING = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off"}
+KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+
+
+class Connection(BaseConnection):
+    """A connection that is given back as it was taken: no statement here leaves session state."""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+
+class Database:
+    """The pool behind all parts of the store."""
+
+    def __init__(self, pool: asyncpg.Pool[asyncpg.Record]) -> None:
+        self._pool = pool
+
+    async def fetch(self, statement: str, *arguments: Any) -> list[Row]:
+        """All rows of one statement."""
+        with translated():
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
+                return await session.fetch(statement, *arguments)
+
+    async def fetch_one(self, statement: str, *arguments: Any) -> Row | None:
+        """The first row of one statement."""
+        with translated():
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
+                return await session.fetchrow(statement, *arguments)
+
+    async def fetch_value(self, statement: str, *arguments: Any) -> Any:
+        """The first column of the first row of one statement."""
+        row = await self.fetch_one(statement, *arguments)
+        return None if row is None else row[0]
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Session]:
+        """Several statements that happen together or not at all, each with a snapshot of its own."""
+        with translated():
+            async with (
+                self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session,
+                session.transaction(),
+            ):
+                yield session
+
+    async def close(self) -> None:
+        """Give the connections back; those that do not end in time are cut off."""
+        try:
+            await asyncio.wait_for(self._pool.close(), CLOSE_TIMEOUT_S)
+        except (*UNKNOWN, asyncpg.InterfaceError):
+            self._pool.terminate()
+
+
+async def open_database(address: Address, pool_max: int) -> Database:
+    """A pool with at least one connection that works."""
+    with translated_at_open(address):
+        pool = await asyncpg.create_pool(
+            min_size=1,
+            max_size=pool_max,
+            max_inactive_connection_lifetime=IDLE_CONNECTION_MAX_S,
+            init=_init,
+            **_options(address),
+        )
+        return Database(pool)
+
+
+async def connect(address: Address) -> Connection:
+    """One connection outside the pool, with the same settings."""
+    connection: Connection = await asyncpg.connect(**_options(address))
+    await _init(connection)
+    return connection
+
+
+def clean(text: str | None) -> str | None:
+    """The text as PostgreSQL can keep it: without NUL and without halves of surrogate pairs."""
+    if text is None:
+        return None
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def _options(address: Address) -> dict[str, Any]:
+    return {
+        "dsn": address.dsn,
+        "connection_class": Connection,
+        "timeout": CONNECT_TIMEOUT_S,
+        "command_timeout": COMMAND_TIMEOUT_S,
+        "statement_cache_size": address.statement_cache_size,
+        "server_settings": NAMED_SETTINGS if address.pooled else NAMED_SETTINGS | BOUNDS | PLANNING,
+    }
+
+
+async def _init(connection: BaseConnection) -> None:
+    # The driver has no public way to its socket; without one the kernel's own bounds apply.
+    transport = getattr(connection, "_transport", None)
+    peer = None if transport is None else transport.get_extra_info("socket")
+    if peer is None or peer.family == socket.AF_UNIX:
+        return
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        if hasattr(socket, name):
+            peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,0 +1,84 @@
+"""What the driver's exceptions mean to the rest of the house.
+
+Anything after which nobody knows whether the server did the work, or which says that it would not just
+now, is `StoreUnavailable`: the caller asks again. What remains is our own bug and stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from fencepost.errors import FencepostError, InvalidSettings, StoreUnavailable
+from fencepost.stores.postgres.address import Address
+
+UNKNOWN = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresSystemError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
+DENIED = (asyncpg.InvalidAuthorizationSpecificationError,)
+CONFIGURED_WRONGLY = (
+    asyncpg.ClientConfigurationError,
+    asyncpg.CantChangeRuntimeParamError,
+    asyncpg.UndefinedObjectError,
+    ValueError,
+)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the driver's faults into ours, in the midst of work."""
+    try:
+        yield
+    except (*UNKNOWN, *DENIED, asyncpg.InvalidCatalogNameError) as error:
+        raise StoreUnavailable(f"the store did not answer: {brief(error)}") from error
+    except asyncpg.InterfaceError as error:
+        if not _is_closed(error):
+            raise
+        raise StoreUnavailable(f"the store did not answer: {brief(error)}") from error
+
+
+@contextmanager
+def translated_at_open(address: Address) -> Iterator[None]:
+    """Turn the driver's faults at the first connection into one line that says the mend."""
+    try:
+        yield
+    except FencepostError:
+        raise
+    except asyncpg.InvalidCatalogNameError as error:
+        raise InvalidSettings(
+            f"store {address.shown}: there is no such database; run: createdb {address.database}"
+        ) from error
+    except DENIED as error:
+        raise InvalidSettings(
+            f"store {address.shown}: {brief(error)}; correct the user or the password in the URL"
+        ) from error
+    except UNKNOWN as error:
+        raise StoreUnavailable(
+            f"store {address.shown}: {brief(error)}; is the server running, and is this its address?"
+        ) from error
+    except CONFIGURED_WRONGLY as error:
+        raise InvalidSettings(f"store {address.shown}: {brief(error)}; correct the URL") from error
+
+
+def brief(error: BaseException) -> str:
+    """The first line of what an exception says, or its name where it says nothing."""
+    lines = str(error).strip().splitlines()
+    if lines:
+        return lines[0]
+    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+
+
+def _is_closed(error: asyncpg.InterfaceError) -> bool:
+    return "clos" in str(error)

@@ -1,0 +1,35 @@
+"""Job specs in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fencepost.model.codec import job_from_text, job_to_text
+from fencepost.model.identifiers import JobName, Namespace
+from fencepost.model.job import JobSpec
+from fencepost.stores.postgres.connection import Database
+from fencepost.stores.queries import load_queries
+
+QUERIES = load_queries(__package__, "jobs.sql")
+
+
+class PostgresJobs:
+    """See `ports.jobs`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def register(self, namespace: Namespace, specs: Sequence[JobSpec]) -> None:
+        latest = list({spec.name: spec for spec in specs}.values())
+        await self._database.fetch(
+            QUERIES["register"],
+            namespace,
+            [spec.name for spec in latest],
+            [job_to_text(spec) for spec in latest],
+            [spec.queue for spec in latest],
+            [spec.priority for spec in latest],
+        )
+
+    async def all(self, namespace: Namespace) -> Mapping[JobName, JobSpec]:
+        rows = await self._database.fetch(QUERIES["all"], namespace)
+        return {row["name"]: job_from_text(row["spec"]) for row in rows}

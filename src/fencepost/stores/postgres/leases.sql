@@ -1,0 +1,54 @@
+-- A row that is held by another is written back unchanged, because only a row that was locked can be
+-- returned as it is now rather than as it was when the statement began. The store's time is read after
+-- the wait for that lock.
+-- name: acquire
+INSERT INTO fencepost.leases AS lease (shard, holder, epoch, expires_at)
+SELECT given.shard, $2, 1, fencepost.now() + make_interval(secs => $3)
+FROM unnest($1::integer[]) AS given (shard)
+ORDER BY given.shard
+ON CONFLICT (shard) DO UPDATE
+SET (holder, epoch, expires_at) = (
+    SELECT
+        CASE WHEN free THEN excluded.holder ELSE lease.holder END,
+        CASE WHEN free THEN lease.epoch + 1 ELSE lease.epoch END,
+        CASE WHEN free THEN at + make_interval(secs => $3) ELSE lease.expires_at END
+    FROM (
+        SELECT moment.at, lease.holder IS NULL OR lease.expires_at <= moment.at AS free
+        FROM (SELECT fencepost.now() AS at) AS moment
+    ) AS judged
+)
+RETURNING shard, holder, epoch, holder = $2 AS granted,
+    extract(epoch FROM expires_at - fencepost.now())::double precision AS expires_in_s;
+
+-- name: renew
+WITH locked AS MATERIALIZED (
+    SELECT shard FROM fencepost.leases WHERE shard = ANY ($1::integer[]) ORDER BY shard FOR UPDATE
+)
+UPDATE fencepost.leases AS lease
+SET expires_at = greatest(lease.expires_at, fencepost.now() + make_interval(secs => $4))
+FROM unnest($1::integer[], $2::bigint[]) AS given (shard, epoch)
+JOIN locked ON locked.shard = given.shard
+WHERE lease.shard = given.shard
+    AND lease.epoch = given.epoch
+    AND lease.holder = $3
+    AND lease.expires_at > fencepost.now()
+RETURNING lease.shard, lease.epoch;
+
+-- name: release
+WITH locked AS MATERIALIZED (
+    SELECT shard FROM fencepost.leases WHERE shard = ANY ($1::integer[]) ORDER BY shard FOR UPDATE
+), released AS (
+    UPDATE fencepost.leases AS lease
+    SET holder = NULL, expires_at = fencepost.now()
+    FROM unnest($1::integer[], $2::bigint[]) AS given (shard, epoch)
+    JOIN locked ON locked.shard = given.shard
+    WHERE lease.shard = given.shard AND lease.epoch = given.epoch AND lease.holder = $3
+    RETURNING lease.shard
+)
+SELECT CASE WHEN count(*) > 0 THEN pg_notify('fencepost_leases', '') END FROM released;
+
+-- name: read
+SELECT shard, holder, epoch,
+    greatest(0, extract(epoch FROM expires_at - fencepost.now()))::double precision AS expires_in_s
+FROM fencepost.leases
+ORDER BY shard;

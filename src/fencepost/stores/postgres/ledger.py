@@ -1,0 +1,139 @@
+"""The ledger in PostgreSQL: every write of a batch is one statement.
+
+A later write of an attempt names its row by key, attempt and fence together, and the rows that the
+statement returns say which of them were still owned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
+from fencepost.model.json import canonical
+from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.run import NewRun, Outcome, Pulse, Receipt, RunRecord, Ticket
+from fencepost.stores.postgres.claims import PostgresClaims
+from fencepost.stores.postgres.connection import clean
+from fencepost.stores.postgres.runs import QUERIES as READING
+from fencepost.stores.postgres.runs import PostgresRuns
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_expired, to_run_record
+
+QUERIES = load_queries(__package__, "ledger.sql")
+
+
+class PostgresLedger(PostgresClaims, PostgresRuns):
+    """See `ports.ledger`."""
+
+    async def enqueue(self, namespace: Namespace, runs: Sequence[NewRun]) -> Sequence[bool]:
+        row = await self._database.fetch_one(
+            QUERIES["enqueue"],
+            namespace,
+            [run.run_key for run in runs],
+            [run.job for run in runs],
+            [run.queue for run in runs],
+            [run.priority for run in runs],
+            [run.run_at for run in runs],
+            [canonical(run.payload) for run in runs],
+        )
+        assert row is not None
+        if row["count"] == len(runs):
+            return [True] * len(runs)
+        return _mark_new(runs, row["keys"] or ())
+
+    async def trigger(
+        self, namespace: Namespace, schedule_id: ScheduleId, fire_time: StoreTime
+    ) -> RunKey | None:
+        async with self._database.transaction() as session:
+            version = await session.fetchval(QUERIES["in_force"], namespace, schedule_id)
+            if version is None:
+                return None
+            run_key = tick_key(schedule_id, fire_time, version)
+            await session.fetch(QUERIES["trigger"], namespace, schedule_id, fire_time, run_key)
+            await session.fetch(QUERIES["tell"])
+            return run_key
+
+    async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
+        columns = _ticket_columns(tickets)
+        rows = await self._database.fetch(QUERIES["pulse"], *columns, alive_for_s)
+        owned = {row["number"]: row["cancel_requested"] for row in rows}
+        return [Pulse(number in owned, owned.get(number, False)) for number in range(len(tickets))]
+
+    async def report_progress(self, ticket: Ticket, progress: str) -> bool:
+        key = ticket.namespace, ticket.run_key, ticket.attempt, ticket.fence
+        row = await self._database.fetch_one(QUERIES["report_progress"], *key, clean(progress))
+        return row is not None
+
+    async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
+        tickets = [outcome.ticket for outcome in outcomes]
+        row = await self._database.fetch_one(
+            QUERIES["finish"],
+            *_ticket_columns(tickets),
+            [outcome.state for outcome in outcomes],
+            [clean(outcome.reason) for outcome in outcomes],
+            [clean(outcome.error) for outcome in outcomes],
+            [clean(outcome.detail) for outcome in outcomes],
+            [clean(outcome.output) for outcome in outcomes],
+            [outcome.retry_in_s for outcome in outcomes],
+        )
+        assert row is not None
+        return await self._receipts(tickets, frozenset(row["numbers"] or ()))
+
+    async def expired(self, limit: int) -> Sequence[Expired]:
+        return [to_expired(row) for row in await self._database.fetch(QUERIES["expired"], limit)]
+
+    async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
+        row = await self._database.fetch_one(
+            QUERIES["rescue"],
+            *_ticket_columns([rescue.ticket for rescue in rescues]),
+            [rescue.state for rescue in rescues],
+            [clean(rescue.reason) for rescue in rescues],
+            [rescue.retry_in_s for rescue in rescues],
+        )
+        assert row is not None
+        accepted = frozenset(row["numbers"] or ())
+        return [Receipt.ACCEPTED if number in accepted else Receipt.REFUSED for number in range(len(rescues))]
+
+    async def cancel(self, namespace: Namespace, run_key: RunKey, reason: str) -> RunRecord | None:
+        async with self._database.transaction() as session:
+            await session.fetch(QUERIES["cancel"], namespace, run_key, clean(reason))
+            row = await session.fetchrow(READING["get"], namespace, run_key)
+            return None if row is None else to_run_record(row)
+
+    async def forget(self, older_than_s: float, limit: int) -> int:
+        return int(await self._database.fetch_value(QUERIES["forget"], older_than_s, limit))
+
+    async def _receipts(self, tickets: Sequence[Ticket], accepted: frozenset[int]) -> Sequence[Receipt]:
+        """The rest is looked up in a snapshot of its own: the first one may be older than a wait."""
+        if len(accepted) == len(tickets):
+            return [Receipt.ACCEPTED] * len(tickets)
+        rows = await self._database.fetch(QUERIES["reported"], *_ticket_columns(tickets))
+        reported = {row["number"] for row in rows}
+        return [_receipt(number, accepted, reported) for number in range(len(tickets))]
+
+
+def _receipt(number: int, accepted: frozenset[int], reported: set[int]) -> Receipt:
+    if number in accepted:
+        return Receipt.ACCEPTED
+    return Receipt.REPEATED if number in reported else Receipt.REFUSED
+
+
+def _mark_new(runs: Sequence[NewRun], keys: Iterable[RunKey]) -> list[bool]:
+    """True at the first mention of each new key."""
+    unseen = set(keys)
+    marks = []
+    for run in runs:
+        marks.append(run.run_key in unseen)
+        unseen.discard(run.run_key)
+    return marks
+
+
+def _ticket_columns(tickets: Sequence[Ticket]) -> list[list[Any]]:
+    return [
+        [ticket.namespace for ticket in tickets],
+        [ticket.run_key for ticket in tickets],
+        [ticket.attempt for ticket in tickets],
+        [ticket.fence for ticket in tickets],
+    ]

@@ -1,0 +1,170 @@
+-- The foundation: jobs, schedules with their versions and cursors, the ledger of runs, leases, the
+-- fleet.
+
+CREATE SCHEMA fencepost;
+
+CREATE TABLE fencepost.meta (
+    name  text COLLATE "C" PRIMARY KEY,
+    value text NOT NULL
+);
+
+-- Store time has one definition, so that a test can move it for every statement at once.
+CREATE FUNCTION fencepost.now() RETURNS timestamptz
+    LANGUAGE sql VOLATILE PARALLEL SAFE
+    AS 'SELECT clock_timestamp()';
+
+-- One strictly rising sequence for the fences of all attempts.
+CREATE SEQUENCE fencepost.fences AS bigint START 1 CACHE 1;
+
+CREATE TABLE fencepost.jobs (
+    namespace  text COLLATE "C" NOT NULL,
+    name       text COLLATE "C" NOT NULL,
+    spec       text NOT NULL,
+    queue      text COLLATE "C" NOT NULL,
+    priority   smallint NOT NULL,
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (namespace, name)
+);
+
+CREATE TABLE fencepost.schedules (
+    namespace   text COLLATE "C" NOT NULL,
+    schedule_id text COLLATE "C" NOT NULL,
+    shard       integer NOT NULL,
+    version     integer NOT NULL,
+    state       text NOT NULL CHECK (state IN ('active', 'paused', 'removed')),
+    spec        text NOT NULL,
+    job         text COLLATE "C" NOT NULL,
+    queue       text COLLATE "C",
+    priority    smallint,
+    labels      jsonb NOT NULL DEFAULT '{}',
+    code_spec   text,
+    code_digest text,
+    updated_at  timestamptz NOT NULL,
+    PRIMARY KEY (namespace, schedule_id)
+);
+
+CREATE TABLE fencepost.schedule_versions (
+    namespace      text COLLATE "C" NOT NULL,
+    schedule_id    text COLLATE "C" NOT NULL,
+    version        integer NOT NULL,
+    spec           text NOT NULL,
+    in_force_from  timestamptz NOT NULL,
+    in_force_until timestamptz,
+    tzdata         text NOT NULL,
+    PRIMARY KEY (namespace, schedule_id, version)
+);
+
+-- Apart from the schedule's own row, so that planning and claiming do not wait for each other.
+CREATE TABLE fencepost.cursors (
+    namespace       text COLLATE "C" NOT NULL,
+    schedule_id     text COLLATE "C" NOT NULL,
+    shard           integer NOT NULL,
+    version         integer NOT NULL,
+    planned_through timestamptz NOT NULL,
+    next_fire_at    timestamptz,
+    PRIMARY KEY (namespace, schedule_id)
+) WITH (fillfactor = 80);
+
+CREATE INDEX cursors_next ON fencepost.cursors (shard, next_fire_at) WHERE next_fire_at IS NOT NULL;
+
+-- The constraints let a statement that names its rows by key say "still running" or "not begun" without
+-- the state, so that the planner has no reason to walk a partial index instead.
+CREATE TABLE fencepost.runs (
+    namespace        text COLLATE "C" NOT NULL,
+    run_key          text COLLATE "C" NOT NULL,
+    schedule_id      text COLLATE "C",
+    job              text COLLATE "C" NOT NULL,
+    fire_time        timestamptz NOT NULL,
+    version          integer NOT NULL DEFAULT 0,
+    state            text NOT NULL CHECK (state IN ('planned', 'ready', 'running', 'succeeded', 'dead',
+                                                    'skipped', 'missed', 'cancelled', 'withdrawn')),
+    reason           text,
+    attempt          integer NOT NULL DEFAULT 0,
+    fence            bigint NOT NULL DEFAULT 0,
+    epoch            bigint NOT NULL DEFAULT 0,
+    queue            text COLLATE "C" NOT NULL,
+    priority         smallint NOT NULL,
+    run_at           timestamptz NOT NULL,
+    started_at       timestamptz,
+    finished_at      timestamptz,
+    alive_until      timestamptz,
+    worker           text COLLATE "C",
+    error            text,
+    progress         text,
+    cancel_requested boolean NOT NULL DEFAULT false,
+    payload          text,
+    stripped         boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (namespace, run_key),
+    CONSTRAINT runs_running_are_alive CHECK ((state = 'running') = (alive_until IS NOT NULL)),
+    CONSTRAINT runs_ended_are_finished
+        CHECK ((state IN ('planned', 'ready', 'running')) = (finished_at IS NULL)),
+    CONSTRAINT runs_started_have_a_fence CHECK ((attempt = 0) = (fence = 0))
+) WITH (
+    fillfactor = 85,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_analyze_scale_factor = 0.02
+);
+
+-- What is or will be due. A tick that nobody started is judged under its schedule's lock; all else is
+-- direct.
+CREATE INDEX runs_due_direct ON fencepost.runs (namespace, queue, priority, run_at)
+    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0);
+CREATE INDEX runs_due_ticks ON fencepost.runs (namespace, queue, priority, run_at)
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0;
+
+-- The runs of one schedule: all, those that nobody started, those begun and unfinished, the last to
+-- finish, and the last success.
+CREATE INDEX runs_by_schedule ON fencepost.runs (namespace, schedule_id, fire_time)
+    WHERE schedule_id IS NOT NULL;
+CREATE INDEX runs_open ON fencepost.runs (namespace, schedule_id, fire_time)
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0;
+CREATE INDEX runs_unfinished ON fencepost.runs (namespace, schedule_id)
+    WHERE schedule_id IS NOT NULL AND fence > 0 AND state IN ('ready', 'running');
+CREATE INDEX runs_finished ON fencepost.runs (namespace, schedule_id, finished_at)
+    WHERE schedule_id IS NOT NULL AND fence > 0 AND finished_at IS NOT NULL;
+CREATE INDEX runs_succeeded ON fencepost.runs (namespace, schedule_id, fire_time)
+    WHERE schedule_id IS NOT NULL AND state = 'succeeded';
+
+-- The reaper's view: few rows, whatever the size of the ledger. Not by `alive_until`, so that a
+-- heartbeat touches no index.
+CREATE INDEX runs_running ON fencepost.runs (worker) WHERE state = 'running';
+
+-- For people, and for the janitor.
+CREATE INDEX runs_by_time ON fencepost.runs (namespace, fire_time);
+CREATE INDEX runs_ended ON fencepost.runs (finished_at) WHERE finished_at IS NOT NULL AND NOT stripped;
+
+CREATE TABLE fencepost.attempts (
+    namespace   text COLLATE "C" NOT NULL,
+    run_key     text COLLATE "C" NOT NULL,
+    attempt     integer NOT NULL,
+    fence       bigint NOT NULL,
+    worker      text COLLATE "C",
+    started_at  timestamptz,
+    finished_at timestamptz NOT NULL,
+    outcome     text NOT NULL,
+    error       text,
+    detail      text,
+    output      text,
+    PRIMARY KEY (namespace, run_key, attempt)
+);
+
+CREATE TABLE fencepost.leases (
+    shard      integer PRIMARY KEY,
+    holder     text COLLATE "C",
+    epoch      bigint NOT NULL,
+    expires_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+-- The ledger's own record of epochs; a plan is written only under a lock on its shard's row here.
+CREATE TABLE fencepost.epochs (
+    shard integer PRIMARY KEY,
+    epoch bigint NOT NULL
+);
+
+CREATE TABLE fencepost.nodes (
+    node_id     text COLLATE "C" PRIMARY KEY,
+    about       text NOT NULL,
+    started_at  timestamptz NOT NULL,
+    alive_until timestamptz NOT NULL,
+    skew_s      double precision NOT NULL
+) WITH (fillfactor = 50);

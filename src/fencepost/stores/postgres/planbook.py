@@ -1,0 +1,80 @@
+"""Plans in PostgreSQL, fenced by the ledger's own record of epochs.
+
+The invariant: no run of a shard is written under an epoch older than one that the ledger has accepted.
+Authoritative is the shard's row in `epochs`. Comparing it is not enough, whatever the isolation level: a
+newer leader could be accepted between the comparison and the commit. So the write locks the row
+`FOR SHARE`, which a registration waits for, and all of it (fence, cursors, runs) is one statement: one
+round trip, no client in the middle of a transaction. A leader whose connection stalls in that statement
+blocks its successor until the server notices; the session's timeouts bound that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fencepost.model.identifiers import Epoch, Shard, tick_key
+from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
+from fencepost.stores.postgres.connection import Database
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_cursor
+
+QUERIES = load_queries(__package__, "planbook.sql")
+
+
+class PostgresPlanBook:
+    """See `ports.planbook`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
+        return await self._database.fetch_one(QUERIES["register_epoch"], shard, epoch) is not None
+
+    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
+        rows = await self._database.fetch(QUERIES["window"], sorted(set(shards)), horizon_s, limit)
+        moment = rows[0]
+        cursors = tuple(to_cursor(row) for row in rows if row["schedule_id"] is not None)
+        return PlanningWindow(moment["now"], moment["through"], cursors)
+
+    async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
+        arguments = _plan_columns(plans) + _tick_columns(plans)
+        row = await self._database.fetch_one(QUERIES["write"], *arguments)
+        assert row is not None
+        fenced, advanced = set(row["fenced"]), set(row["advanced"])
+        stale = {plan.cursor.shard for plan in plans} - fenced
+        dropped = [
+            plan
+            for number, plan in enumerate(plans)
+            if number not in advanced and plan.cursor.shard not in stale
+        ]
+        return PlanReceipt(row["written"], tuple(sorted(stale)), len(dropped))
+
+
+def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:
+    return [
+        list(range(len(plans))),
+        [plan.cursor.namespace for plan in plans],
+        [plan.cursor.schedule_id for plan in plans],
+        [plan.cursor.shard for plan in plans],
+        [plan.epoch for plan in plans],
+        [plan.cursor.version for plan in plans],
+        [plan.cursor.planned_through for plan in plans],
+        [plan.planned_through for plan in plans],
+        [plan.next_fire_at for plan in plans],
+        [plan.cursor.spec.job for plan in plans],
+        [plan.cursor.queue for plan in plans],
+        [plan.cursor.priority for plan in plans],
+    ]
+
+
+def _tick_columns(plans: Sequence[Plan]) -> list[list[Any]]:
+    ticks = [(number, fire_time) for number, plan in enumerate(plans) for fire_time in plan.fire_times]
+    return [
+        [number for number, _ in ticks],
+        [
+            tick_key(plans[number].cursor.schedule_id, fire_time, plans[number].cursor.version)
+            for number, fire_time in ticks
+        ],
+        [fire_time for _, fire_time in ticks],
+    ]

@@ -1,0 +1,92 @@
+-- name: register_epoch
+INSERT INTO fencepost.epochs AS known (shard, epoch)
+VALUES ($1, $2)
+ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch WHERE known.epoch <= excluded.epoch
+RETURNING epoch;
+
+-- Where no cursor is due one row without a schedule still tells the time.
+-- name: window
+WITH moment AS MATERIALIZED (
+    SELECT now, now + make_interval(secs => $2) AS through
+    FROM (SELECT fencepost.now() AS now) AS clock
+), due AS (
+    SELECT next.namespace, next.schedule_id, next.shard, next.version, next.planned_through,
+        next.next_fire_at
+    FROM unnest($1::integer[]) AS given (shard)
+    CROSS JOIN LATERAL (
+        SELECT *
+        FROM fencepost.cursors AS each
+        WHERE each.shard = given.shard AND each.next_fire_at <= (SELECT through FROM moment)
+        ORDER BY each.next_fire_at
+        LIMIT $3
+    ) AS next
+    ORDER BY next.next_fire_at, next.namespace, next.schedule_id
+    LIMIT $3
+), cursor AS (
+    SELECT due.*, schedule.spec,
+        coalesce(schedule.queue, job.queue, 'default') AS queue,
+        coalesce(schedule.priority, job.priority, 2) AS priority
+    FROM due
+    JOIN fencepost.schedules AS schedule
+        ON schedule.namespace = due.namespace AND schedule.schedule_id = due.schedule_id
+    LEFT JOIN fencepost.jobs AS job
+        ON job.namespace = schedule.namespace AND job.name = schedule.job
+)
+SELECT moment.now, moment.through, cursor.*
+FROM moment
+LEFT JOIN cursor ON true
+ORDER BY cursor.next_fire_at, cursor.namespace, cursor.schedule_id;
+
+-- The rows of the fence are locked FOR SHARE, which keeps a newer epoch from being registered until
+-- this write is durable. One that was registered while this statement waited for the row is seen,
+-- because PostgreSQL compares a row again after a wait, and drops it. A cursor that moved meanwhile is
+-- dropped in the same way. Runs are written only for cursors that this very statement advanced.
+-- name: write
+WITH plan AS MATERIALIZED (
+    SELECT *
+    FROM unnest(
+        $1::bigint[], $2::text[], $3::text[], $4::integer[], $5::bigint[], $6::integer[],
+        $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::text[], $11::text[],
+        $12::smallint[]
+    ) AS given (
+        number, namespace, schedule_id, shard, epoch, version,
+        planned_from, planned_through, next_fire_at, job, queue, priority
+    )
+), fence AS MATERIALIZED (
+    SELECT known.shard, known.epoch
+    FROM fencepost.epochs AS known
+    JOIN (SELECT DISTINCT shard, epoch FROM plan) AS asked
+        ON asked.shard = known.shard AND asked.epoch = known.epoch
+    ORDER BY known.shard
+    FOR SHARE OF known
+), advanced AS (
+    UPDATE fencepost.cursors AS cursor
+    SET planned_through = plan.planned_through, next_fire_at = plan.next_fire_at
+    FROM plan
+    JOIN fence ON fence.shard = plan.shard AND fence.epoch = plan.epoch
+    WHERE cursor.namespace = plan.namespace
+        AND cursor.schedule_id = plan.schedule_id
+        AND cursor.shard = plan.shard
+        AND cursor.version = plan.version
+        AND cursor.planned_through = plan.planned_from
+        AND cursor.next_fire_at IS NOT NULL
+        AND cursor.planned_through <= plan.planned_through
+    RETURNING plan.number, plan.namespace, plan.schedule_id, plan.version, plan.epoch, plan.job,
+        plan.queue, plan.priority
+), written AS (
+    INSERT INTO fencepost.runs (
+        namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at
+    )
+    SELECT advanced.namespace, tick.run_key, advanced.schedule_id, advanced.job, tick.fire_time,
+        advanced.version, 'planned', advanced.epoch, advanced.queue, advanced.priority, tick.fire_time
+    FROM unnest($13::bigint[], $14::text[], $15::timestamptz[]) AS tick (number, run_key, fire_time)
+    JOIN advanced ON advanced.number = tick.number
+    ON CONFLICT (namespace, run_key) DO NOTHING
+    RETURNING run_key
+)
+SELECT
+    ARRAY(SELECT shard FROM fence) AS fenced,
+    ARRAY(SELECT number FROM advanced) AS advanced,
+    total.written,
+    CASE WHEN total.written > 0 THEN pg_notify('fencepost_runs', '') END AS told
+FROM (SELECT count(*) AS written FROM written) AS total;

@@ -1,0 +1,155 @@
+"""Schedules and their history in PostgreSQL.
+
+Every change locks the schedule's row and its cursor first, and reads and writes in later statements of
+the same transaction, whose snapshots then hold all that a planner or a worker did before it let go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from fencepost.model.codec import schedule_from_text, schedule_to_text
+from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.stores.postgres.connection import Database, clean
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_schedule, to_schedule_version
+
+if TYPE_CHECKING:
+    from fencepost.stores.postgres.connection import Row, Session
+
+QUERIES = load_queries(__package__, "schedules.sql")
+
+
+class PostgresSchedules:
+    """See `ports.schedules`."""
+
+    def __init__(self, database: Database, shards: int) -> None:
+        self._database = database
+        self._shards = shards
+
+    async def put(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int | None,
+        code_digest: str | None = None,
+    ) -> Schedule | None:
+        async with self._database.transaction() as session:
+            change = _Change(session, namespace, schedule_id)
+            row = await change.lock()
+            if expected_version not in (None, _visible_version(row)):
+                return None
+            row = row or await change.create(self._shards)
+            if expected_version not in (None, _visible_version(row)):
+                return None
+            await change.edit(row, spec, tzdata)
+            if code_digest is not None:
+                await change.run("record_code", schedule_to_text(spec), code_digest)
+            await session.fetch(QUERIES["tell"])
+            return await change.get()
+
+    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+        async with self._database.transaction() as session:
+            change = _Change(session, namespace, schedule_id)
+            row = await change.lock()
+            if row is None or row["state"] != ScheduleState.ACTIVE:
+                return False
+            await change.stop(ScheduleState.PAUSED, reason)
+            return True
+
+    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        async with self._database.transaction() as session:
+            change = _Change(session, namespace, schedule_id)
+            row = await change.lock()
+            if row is None or row["state"] != ScheduleState.PAUSED:
+                return False
+            spec = schedule_from_text(row["spec"])
+            tzdata = await session.fetchval(QUERIES["tzdata"], namespace, schedule_id)
+            await change.renew(row["version"] + 1, ScheduleState.ACTIVE, spec, tzdata)
+            await session.fetch(QUERIES["tell"])
+            return True
+
+    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        async with self._database.transaction() as session:
+            change = _Change(session, namespace, schedule_id)
+            row = await change.lock()
+            if row is None or row["state"] == ScheduleState.REMOVED:
+                return False
+            await change.stop(ScheduleState.REMOVED, "the schedule was removed")
+            return True
+
+    async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
+        row = await self._database.fetch_one(QUERIES["get"], namespace, schedule_id)
+        return None if row is None else to_schedule(row)
+
+    async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:
+        rows = await self._database.fetch(QUERIES["page"], namespace, after or "", limit)
+        return [to_schedule(row) for row in rows]
+
+    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
+        rows = await self._database.fetch(QUERIES["history"], namespace, schedule_id)
+        return [to_schedule_version(row) for row in rows]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One transaction's work on one schedule."""
+
+    session: Session
+    namespace: Namespace
+    schedule_id: ScheduleId
+
+    async def run(self, query: str, *arguments: object) -> None:
+        await self.session.fetch(QUERIES[query], self.namespace, self.schedule_id, *arguments)
+
+    async def lock(self) -> Row | None:
+        return await self.session.fetchrow(QUERIES["lock"], self.namespace, self.schedule_id)
+
+    async def create(self, shards: int) -> Row:
+        await self.run("create", shard_of(self.namespace, self.schedule_id, shards))
+        row = await self.lock()
+        assert row is not None
+        return row
+
+    async def edit(self, row: Row, spec: ScheduleSpec, tzdata: str) -> None:
+        """Write the next version, unless the one in force says the same."""
+        state = ScheduleState(row["state"])
+        if state is not ScheduleState.REMOVED and row["spec"] == schedule_to_text(spec):
+            return
+        revived = ScheduleState.ACTIVE if state is ScheduleState.REMOVED else state
+        await self.renew(row["version"] + 1, revived, spec, tzdata)
+
+    async def renew(self, version: int, state: ScheduleState, spec: ScheduleSpec, tzdata: str) -> None:
+        boundary = await self.close(f"replaced by version {version}")
+        text, labels = schedule_to_text(spec), json.dumps(dict(spec.labels))
+        where = spec.job, spec.queue, spec.priority, labels
+        await self.run("edit", version, state, text, boundary, tzdata, *where)
+
+    async def stop(self, state: ScheduleState, reason: str) -> None:
+        boundary = await self.close(reason)
+        await self.run("stop", state, boundary)
+        await self.session.fetch(QUERIES["tell"])
+
+    async def close(self, reason: str) -> datetime:
+        """End the version in force and withdraw its future; returns the boundary."""
+        key = self.namespace, self.schedule_id
+        boundary: datetime = await self.session.fetchval(QUERIES["boundary"], *key)
+        await self.run("close", boundary, clean(reason))
+        return boundary
+
+    async def get(self) -> Schedule:
+        row = await self.session.fetchrow(QUERIES["get"], self.namespace, self.schedule_id)
+        assert row is not None
+        return to_schedule(row)
+
+
+def _visible_version(row: Row | None) -> int:
+    return 0 if row is None or row["state"] == ScheduleState.REMOVED else row["version"]

@@ -1,0 +1,88 @@
+"""The PostgreSQL store put together."""
+
+from __future__ import annotations
+
+from fencepost.clock import Clock
+from fencepost.model.clocks import StoreTime
+from fencepost.stores.postgres.address import Address, parse_address
+from fencepost.stores.postgres.connection import Database, open_database
+from fencepost.stores.postgres.faults import translated_at_open
+from fencepost.stores.postgres.jobs import PostgresJobs
+from fencepost.stores.postgres.leases import PostgresLeases
+from fencepost.stores.postgres.ledger import PostgresLedger
+from fencepost.stores.postgres.migrations import check_schema
+from fencepost.stores.postgres.planbook import PostgresPlanBook
+from fencepost.stores.postgres.roster import PostgresRoster
+from fencepost.stores.postgres.schedules import PostgresSchedules
+from fencepost.stores.postgres.signals import PostgresSignals
+from fencepost.stores.queries import load_queries
+
+QUERIES = load_queries(__package__, "store.sql")
+POOL_MAX = 5
+
+
+class PostgresStore:
+    """See `ports.store`."""
+
+    def __init__(self, database: Database, address: Address, clock: Clock, shards: int) -> None:
+        self._database = database
+        self._shards = shards
+        self._jobs = PostgresJobs(database)
+        self._schedules = PostgresSchedules(database, shards)
+        self._planbook = PostgresPlanBook(database)
+        self._ledger = PostgresLedger(database)
+        self._leases = PostgresLeases(database)
+        self._roster = PostgresRoster(database)
+        self._signals = PostgresSignals(address, clock)
+
+    @property
+    def shards(self) -> int:
+        return self._shards
+
+    @property
+    def jobs(self) -> PostgresJobs:
+        return self._jobs
+
+    @property
+    def schedules(self) -> PostgresSchedules:
+        return self._schedules
+
+    @property
+    def planbook(self) -> PostgresPlanBook:
+        return self._planbook
+
+    @property
+    def ledger(self) -> PostgresLedger:
+        return self._ledger
+
+    @property
+    def leases(self) -> PostgresLeases:
+        return self._leases
+
+    @property
+    def roster(self) -> PostgresRoster:
+        return self._roster
+
+    @property
+    def signals(self) -> PostgresSignals:
+        return self._signals
+
+    async def now(self) -> StoreTime:
+        return StoreTime(await self._database.fetch_value(QUERIES["now"]))
+
+    async def close(self) -> None:
+        await self._signals.close()
+        await self._database.close()
+
+
+async def open_store(url: str, *, clock: Clock, pool_max: int = POOL_MAX) -> PostgresStore:
+    """Connect to a store that has been set up, and check that its schema fits this program."""
+    address = parse_address(url)
+    database = await open_database(address, pool_max)
+    try:
+        with translated_at_open(address):
+            setup = await check_schema(database, address)
+    except BaseException:
+        await database.close()
+        raise
+    return PostgresStore(database, address, clock, setup.shards)

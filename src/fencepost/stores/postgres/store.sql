@@ -1,0 +1,2 @@
+-- name: now
+SELECT fencepost.now();

@@ -1,0 +1,255 @@
+"""Rows of any store as values of the model.
+
+A row is anything that gives a column by its name. Moments are aware datetimes in UTC and JSON is
+text, so a store with another notion of time converts before it calls. The names of the columns are
+those of the tables; what a query computes is named in the docstring of the function that reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, Protocol
+
+from fencepost.model.claiming import DueTick, Head, Outlook, ScheduleFacts, StartedRun
+from fencepost.model.codec import job_from_text, schedule_from_text
+from fencepost.model.identifiers import Epoch, Fence, NodeId, Queue, RunKey
+from fencepost.model.json import JsonObject, canonical
+from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord
+from fencepost.model.node import Node, NodeRecord
+from fencepost.model.plan import Cursor
+from fencepost.model.rescue import Expired
+from fencepost.model.run import Attempt, Claim, RunRecord, RunState, Ticket
+from fencepost.model.schedule import (
+    CatchUp,
+    Overlap,
+    Schedule,
+    ScheduleSpec,
+    ScheduleState,
+    ScheduleVersion,
+)
+from fencepost.model.status import QueueDepth
+
+POLICIES_MAX = 1_024
+
+
+class Row(Protocol):
+    """One row of an answer."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
+
+def to_run_record(row: Row) -> RunRecord:
+    """A run; `state` is the one to show, `spec` that of the run's version, if it has a schedule."""
+    return RunRecord(
+        namespace=row["namespace"],
+        run_key=row["run_key"],
+        schedule_id=row["schedule_id"],
+        job=row["job"],
+        fire_time=row["fire_time"],
+        version=row["version"],
+        state=RunState(row["state"]),
+        reason=row["reason"],
+        attempt=row["attempt"],
+        fence=row["fence"],
+        epoch=row["epoch"],
+        run_at=row["run_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        worker=row["worker"],
+        error=row["error"],
+        queue=row["queue"],
+        priority=row["priority"],
+        payload=to_payload(row),
+        progress=row["progress"],
+        cancel_requested=bool(row["cancel_requested"]),
+    )
+
+
+def to_claim(row: Row, previous: Any = None) -> Claim:
+    """A claimed run; `spec` is that of its version, `previous` its schedule's last success."""
+    return Claim(
+        namespace=row["namespace"],
+        run_key=row["run_key"],
+        schedule_id=row["schedule_id"],
+        job=row["job"],
+        fire_time=row["fire_time"],
+        version=row["version"],
+        attempt=row["attempt"],
+        fence=row["fence"],
+        epoch=row["epoch"],
+        payload=to_payload(row),
+        run_at=row["run_at"],
+        started_at=row["started_at"],
+        previous=previous,
+    )
+
+
+def to_payload(row: Row) -> JsonObject:
+    """The run's own `payload`, else that of the `spec` of its version; empty where dropped."""
+    if row["payload"] is not None:
+        own: JsonObject = json.loads(row["payload"])
+        return own
+    if row["spec"] is None:
+        return {}
+    inherited: JsonObject = json.loads(row["spec"])["payload"]
+    return inherited
+
+
+def to_ticket(row: Row) -> Ticket:
+    """What an attempt must show."""
+    return Ticket(row["namespace"], row["run_key"], row["attempt"], row["fence"])
+
+
+def to_attempt(row: Row) -> Attempt:
+    """An attempt that was kept by itself."""
+    return Attempt(
+        attempt=row["attempt"],
+        fence=Fence(row["fence"]),
+        worker=row["worker"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        outcome=row["outcome"],
+        error=row["error"],
+        detail=row["detail"],
+        output=row["output"],
+    )
+
+
+def to_expired(row: Row) -> Expired:
+    """A running run that shows no life; `silent_for_s` and `job_spec` are computed by the query."""
+    spec = row["job_spec"]
+    return Expired(
+        ticket=to_ticket(row),
+        worker=row["worker"],
+        silent_for_s=float(row["silent_for_s"]),
+        cancel_requested=bool(row["cancel_requested"]),
+        job=None if spec is None else job_from_text(spec),
+    )
+
+
+def to_outlook(row: Row) -> Outlook:
+    """`now`, `next_due_at`, and `direct_`/`tick_` before `priority` and `run_at` of each head."""
+    return Outlook(
+        now=row["now"],
+        direct=_to_head(row["direct_priority"], row["direct_run_at"]),
+        tick=_to_head(row["tick_priority"], row["tick_run_at"]),
+        next_due_at=row["next_due_at"],
+    )
+
+
+def to_depth(row: Row) -> QueueDepth:
+    """Counts of `ready` and `running`, and `oldest_ready_s`."""
+    oldest_s = row["oldest_ready_s"]
+    return QueueDepth(row["ready"], row["running"], None if oldest_s is None else float(oldest_s))
+
+
+def to_facts(row: Row, due: Sequence[Row], unfinished: Sequence[RunKey]) -> ScheduleFacts:
+    """What is known of one schedule.
+
+    The row has `namespace`, `schedule_id`, `newest_due`, `previous`, `last_key` and
+    `last_finished_at`; each due row has `run_key`, `fire_time` and the `spec` of its version,
+    ascending by fire time.
+    """
+    last_key = row["last_key"]
+    return ScheduleFacts(
+        namespace=row["namespace"],
+        schedule_id=row["schedule_id"],
+        due=tuple(_to_due_tick(one) for one in due),
+        newest_due=row["newest_due"],
+        unfinished=tuple(StartedRun(key, None) for key in unfinished),
+        last_finished=None if last_key is None else StartedRun(last_key, row["last_finished_at"]),
+        previous=row["previous"],
+    )
+
+
+def to_schedule(row: Row) -> Schedule:
+    """A schedule, with the `planned_through` of its cursor."""
+    code_spec = row["code_spec"]
+    return Schedule(
+        namespace=row["namespace"],
+        schedule_id=row["schedule_id"],
+        shard=row["shard"],
+        version=row["version"],
+        state=ScheduleState(row["state"]),
+        spec=schedule_from_text(row["spec"]),
+        planned_through=row["planned_through"],
+        updated_at=row["updated_at"],
+        code_spec=None if code_spec is None else schedule_from_text(code_spec),
+        code_digest=row["code_digest"],
+    )
+
+
+def to_schedule_version(row: Row) -> ScheduleVersion:
+    """One entry of a schedule's history."""
+    return ScheduleVersion(
+        version=row["version"],
+        spec=schedule_from_text(row["spec"]),
+        in_force_from=row["in_force_from"],
+        tzdata=row["tzdata"],
+        in_force_until=row["in_force_until"],
+    )
+
+
+def to_cursor(row: Row) -> Cursor:
+    """A cursor; `queue` and `priority` are the schedule's, else its job's, else the defaults."""
+    return Cursor(
+        namespace=row["namespace"],
+        schedule_id=row["schedule_id"],
+        shard=row["shard"],
+        version=row["version"],
+        planned_through=row["planned_through"],
+        spec=schedule_from_text(row["spec"]),
+        queue=row["queue"],
+        priority=row["priority"],
+    )
+
+
+def to_acquisition(row: Row) -> Acquisition:
+    """A lease as it is after an attempt to acquire it: `granted`, else whose it is."""
+    if row["granted"]:
+        return Granted(Epoch(row["epoch"]))
+    return HeldBy(NodeId(row["holder"]), Epoch(row["epoch"]), float(row["expires_in_s"]))
+
+
+def to_lease_record(row: Row) -> LeaseRecord:
+    """A lease for people, with `expires_in_s` by the store's clock."""
+    return LeaseRecord(row["shard"], row["holder"], row["epoch"], float(row["expires_in_s"]))
+
+
+def to_node_record(row: Row) -> NodeRecord:
+    """A node, with `alive_for_s` by the store's clock and itself in `about`."""
+    return NodeRecord(
+        node=_to_node(row["about"]),
+        started_at=row["started_at"],
+        alive_for_s=float(row["alive_for_s"]),
+        skew_s=float(row["skew_s"]),
+    )
+
+
+def node_to_text(node: Node) -> str:
+    """What a node says of itself, as JSON for the column `about`."""
+    return canonical({**asdict(node), "queues": list(node.queues)})
+
+
+def _to_node(about: str) -> Node:
+    said = json.loads(about)
+    queues = tuple(Queue(queue) for queue in said.pop("queues"))
+    return Node(**said, queues=queues)
+
+
+def _to_head(priority: int | None, run_at: Any) -> Head | None:
+    return None if priority is None else Head(priority, run_at)
+
+
+def _to_due_tick(row: Row) -> DueTick:
+    overlap, catch_up = _policies(row["spec"])
+    return DueTick(row["run_key"], row["fire_time"], overlap, catch_up)
+
+
+@lru_cache(POLICIES_MAX)
+def _policies(spec_text: str) -> tuple[Overlap, CatchUp]:
+    spec: ScheduleSpec = schedule_from_text(spec_text)
+    return spec.overlap, spec.catch_up

@@ -1,0 +1,184 @@
+"""Claims in SQLite.
+
+The write lock of the transaction is the lock on every schedule, so nobody else judges meanwhile. What is
+due is found by probes, one for each pair of priority and queue, merged by `run_at`; a probe is read only
+as far as it is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from heapq import merge
+from itertools import islice
+from typing import Any, TypeAlias
+
+import apsw
+
+from fencepost.model.claiming import Appetite, Head, Judge, Outlook
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Fence, Namespace, NodeId, Queue
+from fencepost.model.job import PRIORITIES
+from fencepost.model.run import Claim
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_claim
+from fencepost.stores.sqlite.connection import Database, take_fences
+from fencepost.stores.sqlite.facts import Facts, choose, gather
+from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
+from fencepost.stores.verdicts import Rulings, rule
+
+QUERIES = load_queries("fencepost.stores.sqlite", "claims.sql")
+
+Lane: TypeAlias = tuple[Namespace, Queue]
+
+
+class SqliteClaims:
+    """The claiming part of `ports.ledger`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def outlook(self, appetite: Appetite) -> Outlook:
+        return await self._database.read(partial(_outlook, appetite))
+
+    async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
+        return await self._database.transact(partial(_claim_direct, appetite, limit))
+
+    async def claim_ticks(self, appetite: Appetite, limit: int, judge: Judge) -> Sequence[Claim]:
+        return await self._database.transact(partial(_claim_ticks, appetite, limit, judge))
+
+    async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
+        return await self._database.transact(partial(_sweep_late, older_than_s, limit, judge))
+
+    async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
+        return await self._database.read(partial(_adopt, worker, known))
+
+
+def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) -> Outlook:
+    terms = {
+        "now": to_us(now),
+        "namespace": appetite.namespace,
+        "queues": json.dumps(appetite.queues),
+        "jobs": json.dumps(appetite.jobs),
+        "priorities": json.dumps(PRIORITIES),
+    }
+    rows = list(connection.execute(QUERIES["outlook"], terms))
+    return Outlook(
+        now,
+        _head((priority, direct) for priority, direct, _, _, _ in rows),
+        _head((priority, tick) for priority, _, tick, _, _ in rows),
+        _first(moment for row in rows for moment in row[3:]),
+    )
+
+
+def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, now: StoreTime) -> list[Claim]:
+    terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs)}
+    due = probe(connection, QUERIES["due_direct"], _lanes_of(appetite), terms)
+    picked = [row_id for _, _, row_id in islice(due, limit)]
+    return _start(picked, appetite, connection, now)
+
+
+def _claim_ticks(
+    appetite: Appetite, limit: int, judge: Judge, connection: apsw.Connection, now: StoreTime
+) -> list[Claim]:
+    terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs)}
+    due = probe(connection, QUERIES["due_ticks"], _lanes_of(appetite), terms)
+    facts = gather(connection, choose(due, limit), now, appetite)
+    rulings = rule(facts.every, now, limit, judge)
+    _end(rulings, facts, connection, now)
+    picked = [facts.row_ids[one.namespace, one.run_key] for one in rulings.starts]
+    return _start(picked, appetite, connection, now)
+
+
+def _sweep_late(
+    older_than_s: float,
+    limit: int,
+    judge: Judge,
+    connection: apsw.Connection,
+    now: StoreTime,
+) -> int:
+    terms = {"by": to_us(now) - span_us(older_than_s), "jobs": None}
+    late = probe(connection, QUERIES["due_ticks"], list(_lanes_with_ticks(connection)), terms)
+    facts = gather(connection, choose(late, limit), now, None)
+    rulings = rule(facts.every, now, 0, judge)
+    _end(rulings, facts, connection, now)
+    return len(rulings.ends)
+
+
+def _adopt(worker: NodeId, known: Sequence[Fence], connection: apsw.Connection, _: StoreTime) -> list[Claim]:
+    terms = {"worker": worker, "known": json.dumps(list(known))}
+    rows = fetch(connection.execute(QUERIES["adopt"], terms))
+    return [to_claim(row, row["previous"]) for row in rows]
+
+
+def probe(
+    connection: apsw.Connection, query: str, lanes: Sequence[Lane], terms: dict[str, Any]
+) -> Iterator[Any]:
+    """Due rows by priority, then by `run_at` over all lanes, read as they are taken."""
+    for priority in PRIORITIES:
+        narrowed = [
+            {**terms, "namespace": namespace, "queue": queue, "priority": priority}
+            for namespace, queue in lanes
+        ]
+        yield from merge(*(connection.execute(query, one) for one in narrowed))
+
+
+def _lanes_of(appetite: Appetite) -> list[Lane]:
+    return [(appetite.namespace, queue) for queue in sorted(set(appetite.queues))]
+
+
+def _lanes_with_ticks(connection: apsw.Connection) -> Iterator[Lane]:
+    lane: Lane | None = (Namespace(""), Queue(""))
+    while lane is not None:
+        terms = {"namespace": lane[0], "queue": lane[1]}
+        lane = next(iter(connection.execute(QUERIES["next_lane"], terms)), None)
+        if lane is not None:
+            yield lane
+
+
+def _start(
+    picked: Sequence[int], appetite: Appetite, connection: apsw.Connection, now: StoreTime
+) -> list[Claim]:
+    """Begin an attempt of each picked run, under fences in the order of the picks."""
+    if not picked:
+        return []
+    fence, now_us = take_fences(connection, len(picked)), to_us(now)
+    terms = {"picked": json.dumps(picked), "fence": fence, "now": now_us}
+    claims = [to_claim(row, row["previous"]) for row in fetch(connection.execute(QUERIES["picked"], terms))]
+    grant = {
+        "worker": appetite.worker,
+        "now": now_us,
+        "alive_until": now_us + span_us(appetite.alive_for_s),
+    }
+    connection.executemany(
+        QUERIES["start"],
+        ({**grant, "row_id": row_id, "fence": fence + place} for place, row_id in enumerate(picked)),
+    )
+    return claims
+
+
+def _end(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: StoreTime) -> None:
+    connection.executemany(
+        QUERIES["end"],
+        (
+            {
+                "row_id": facts.row_ids[ended.namespace, ended.end.run_key],
+                "state": ended.end.state,
+                "reason": ended.end.reason,
+                "now": to_us(now),
+            }
+            for ended in rulings.ends
+        ),
+    )
+
+
+def _head(pairs: Iterable[tuple[int, int | None]]) -> Head | None:
+    first = min(((priority, at) for priority, at in pairs if at is not None), default=None)
+    return None if first is None else Head(first[0], from_us(first[1]))
+
+
+def _first(moments: Iterable[int | None]) -> datetime | None:
+    first = min((moment for moment in moments if moment is not None), default=None)
+    return None if first is None else from_us(first)

@@ -1,0 +1,121 @@
+"""Edits of one schedule: each step of a change at one boundary, inside the caller's transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import apsw
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
+from fencepost.model.json import canonical
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_schedule
+from fencepost.stores.sqlite.moments import fetch, to_us
+
+QUERIES = load_queries("fencepost.stores.sqlite", "schedules.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The schedule that is being changed, and the transaction in which it is."""
+
+    connection: apsw.Connection
+    now: StoreTime
+    namespace: Namespace
+    schedule_id: ScheduleId
+    shards: int
+
+    def read(self) -> Schedule | None:
+        """The schedule as it is at this point of the transaction."""
+        rows = fetch(self.execute("get"))
+        return to_schedule(rows[0]) if rows else None
+
+    def execute(self, query: str, **terms: str | int | None) -> apsw.Cursor:
+        """Run a query about this schedule."""
+        name = {"namespace": self.namespace, "schedule_id": self.schedule_id}
+        return self.connection.execute(QUERIES[query], {**name, **terms})
+
+
+def put(subject: Subject, known: Schedule | None, spec: ScheduleSpec, tzdata: str) -> None:
+    """Write the next version of the schedule, or its first."""
+    if known is None:
+        _write(subject, spec, 1, ScheduleState.ACTIVE, to_us(subject.now), tzdata)
+        return
+    paused = known.state is ScheduleState.PAUSED
+    state = ScheduleState.PAUSED if paused else ScheduleState.ACTIVE
+    _replace(subject, known, spec, state, tzdata)
+
+
+def resume(subject: Subject, known: Schedule) -> None:
+    """Put the same spec in force again, as a version of its own."""
+    (tzdata, _) = subject.execute("last_version").get
+    _replace(subject, known, known.spec, ScheduleState.ACTIVE, tzdata)
+
+
+def stop(subject: Subject, known: Schedule, state: ScheduleState, reason: str) -> None:
+    """Plan no more, and take back what has not come due."""
+    boundary = _boundary(subject)
+    _close(subject, boundary, reason)
+    subject.execute("set_state", state=state, now=to_us(subject.now))
+    _put_cursor(subject, known.version, state, boundary)
+
+
+def record_code(subject: Subject, spec: ScheduleSpec, code_digest: str) -> None:
+    """Record the spec as the one that an application applied."""
+    subject.execute("record_code", spec=schedule_to_text(spec), code_digest=code_digest)
+
+
+def _replace(
+    subject: Subject, known: Schedule, spec: ScheduleSpec, state: ScheduleState, tzdata: str
+) -> None:
+    boundary, version = _boundary(subject), known.version + 1
+    _close(subject, boundary, f"replaced by version {version}")
+    _write(subject, spec, version, state, boundary, tzdata)
+
+
+def _boundary(subject: Subject) -> int:
+    """The instant of the change: never before the last one, nor before a tick that has begun."""
+    (_, not_before) = subject.execute("last_version").get
+    last_begun = subject.execute("last_begun").get
+    return max(to_us(subject.now), int(not_before), int(last_begun or 0))
+
+
+def _close(subject: Subject, boundary: int, reason: str) -> None:
+    subject.execute("withdraw", boundary=boundary, reason=reason, now=to_us(subject.now))
+    subject.execute("close_version", boundary=boundary)
+
+
+def _write(
+    subject: Subject,
+    spec: ScheduleSpec,
+    version: int,
+    state: ScheduleState,
+    boundary: int,
+    tzdata: str,
+) -> None:
+    text = schedule_to_text(spec)
+    subject.execute("put_version", version=version, spec=text, state=state, boundary=boundary, tzdata=tzdata)
+    subject.execute(
+        "put_schedule",
+        shard=_shard(subject),
+        version=version,
+        state=state,
+        spec=text,
+        job=spec.job,
+        queue=spec.queue,
+        priority=spec.priority,
+        labels=canonical(dict(spec.labels)),
+        now=to_us(subject.now),
+    )
+    _put_cursor(subject, version, state, boundary)
+
+
+def _put_cursor(subject: Subject, version: int, state: ScheduleState, boundary: int) -> None:
+    subject.execute("put_cursor", shard=_shard(subject), version=version, state=state, boundary=boundary)
+
+
+def _shard(subject: Subject) -> int:
+    return shard_of(subject.namespace, subject.schedule_id, subject.shards)

@@ -1,0 +1,96 @@
+"""Leases in SQLite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+import apsw
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Epoch, NodeId, Shard
+from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Renewal
+from fencepost.ports.signals import Topic
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_acquisition, to_lease_record
+from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.moments import fetch, span_us, to_us
+from fencepost.stores.sqlite.signals import SqliteSignals
+
+QUERIES = load_queries("fencepost.stores.sqlite", "leases.sql")
+
+Terms: TypeAlias = dict[str, str | int]
+
+
+class SqliteLeases:
+    """See `ports.leases`."""
+
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+        self._database = database
+        self._signals = signals
+
+    async def acquire(
+        self, shards: Sequence[Shard], holder: NodeId, ttl_s: float
+    ) -> Mapping[Shard, Acquisition]:
+        return await self._database.transact(partial(_acquire, shards, holder, ttl_s))
+
+    async def renew(
+        self, held: Mapping[Shard, Epoch], holder: NodeId, ttl_s: float
+    ) -> Mapping[Shard, Renewal]:
+        return await self._database.transact(partial(_renew, held, holder, ttl_s))
+
+    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> None:
+        await self._database.transact(partial(_release, held, holder))
+        self._signals.hint(Topic.LEASES)
+
+    async def read(self) -> Sequence[LeaseRecord]:
+        return await self._database.read(_read)
+
+
+def _acquire(
+    shards: Sequence[Shard],
+    holder: NodeId,
+    ttl_s: float,
+    connection: apsw.Connection,
+    now: StoreTime,
+) -> Mapping[Shard, Acquisition]:
+    now_us = to_us(now)
+    terms = {"holder": holder, "now": now_us, "expires_at": now_us + span_us(ttl_s)}
+    connection.executemany(QUERIES["acquire"], [{**terms, "shard": shard} for shard in shards])
+    rows = fetch(
+        connection.execute(
+            QUERIES["acquired"], {"holder": holder, "now": now_us, "shards": json.dumps(shards)}
+        )
+    )
+    return {row["shard"]: to_acquisition(row) for row in rows}
+
+
+def _renew(
+    held: Mapping[Shard, Epoch],
+    holder: NodeId,
+    ttl_s: float,
+    connection: apsw.Connection,
+    now: StoreTime,
+) -> Mapping[Shard, Renewal]:
+    terms: Terms = {"holder": holder, "now": to_us(now), "expires_at": to_us(now) + span_us(ttl_s)}
+    renewed = connection.executemany(QUERIES["renew"], _each(held, terms))
+    kept = {shard for (shard,) in renewed}
+    return {shard: Granted(epoch) if shard in kept else Lost() for shard, epoch in held.items()}
+
+
+def _release(
+    held: Mapping[Shard, Epoch], holder: NodeId, connection: apsw.Connection, now: StoreTime
+) -> None:
+    terms: Terms = {"holder": holder, "now": to_us(now)}
+    connection.executemany(QUERIES["release"], _each(held, terms))
+
+
+def _read(connection: apsw.Connection, now: StoreTime) -> Sequence[LeaseRecord]:
+    rows = fetch(connection.execute(QUERIES["read"], {"now": to_us(now)}))
+    return [to_lease_record(row) for row in rows]
+
+
+def _each(held: Mapping[Shard, Epoch], terms: Terms) -> list[Terms]:
+    return [{**terms, "shard": shard, "epoch": epoch} for shard, epoch in held.items()]

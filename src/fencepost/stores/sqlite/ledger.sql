@@ -1,0 +1,96 @@
+-- Writing the ledger, and what workers ask of it.
+
+-- name: enqueue
+INSERT INTO runs (namespace, run_key, job, fire_time, state, queue, priority, run_at, payload)
+VALUES (:namespace, :run_key, :job, :run_at, iif(:run_at > :now, 'planned', 'ready'), :queue, :priority, :run_at,
+        :payload)
+ON CONFLICT (namespace, run_key) DO NOTHING
+RETURNING :place
+
+-- name: in_force
+SELECT s.version, s.job, coalesce(s.queue, j.queue, :queue) AS queue,
+       coalesce(s.priority, j.priority, :priority) AS priority
+FROM schedules s
+LEFT JOIN jobs j ON j.namespace = s.namespace AND j.name = s.job
+WHERE s.namespace = :namespace AND s.schedule_id = :schedule_id AND s.state <> 'removed'
+
+-- name: trigger
+INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at)
+VALUES (:namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'ready', :queue, :priority, :fire_time)
+ON CONFLICT (namespace, run_key) DO NOTHING
+
+-- The one place where tickets are compared: what it does not find, nothing after it changes.
+-- name: shown
+SELECT :place, rowid, state, alive_until, cancel_requested
+FROM runs
+WHERE namespace = :namespace AND run_key = :run_key AND attempt = :attempt AND fence = :fence
+
+-- name: pulse
+UPDATE runs SET alive_until = :alive_until WHERE rowid = :row_id
+
+-- name: report_progress
+UPDATE runs SET progress = :progress WHERE rowid = :row_id
+
+-- name: keep_attempt
+INSERT INTO attempts (namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error, detail, output)
+SELECT namespace, run_key, attempt, fence, worker, started_at, :now, :outcome, :error, :detail, :output
+FROM runs
+WHERE rowid = :row_id
+
+-- name: finish
+UPDATE runs
+SET state = :state, reason = :reason, error = :error, finished_at = :now, alive_until = NULL
+WHERE rowid = :row_id
+
+-- name: requeue
+UPDATE runs
+SET state = 'ready', reason = :reason, error = :error, run_at = :run_at, worker = NULL, alive_until = NULL
+WHERE rowid = :row_id
+
+-- name: expired
+SELECT r.namespace, r.run_key, r.attempt, r.fence, r.worker, r.cancel_requested,
+       (:now - r.alive_until) / 1e6 AS silent_for_s, j.spec AS job_spec
+FROM runs r INDEXED BY runs_running
+LEFT JOIN jobs j ON j.namespace = r.namespace AND j.name = r.job
+WHERE r.state = 'running' AND r.alive_until < :now
+ORDER BY r.alive_until, r.run_key
+LIMIT :limit
+
+-- name: rescue
+UPDATE runs
+SET state = :state, reason = :reason, fence = :new_fence, alive_until = NULL,
+    run_at = iif(:state = 'ready', :run_at, run_at), worker = iif(:state = 'ready', NULL, worker),
+    error = iif(:state = 'ready', NULL, :reason), finished_at = iif(:state = 'ready', NULL, :now)
+WHERE rowid = :row_id
+
+-- name: cancel
+UPDATE runs
+SET state = 'cancelled', reason = :reason, error = NULL, finished_at = :now,
+    fence = iif(fence > 0, :new_fence, 0)
+WHERE namespace = :namespace AND run_key = :run_key AND state IN ('planned', 'ready')
+
+-- name: request_cancel
+UPDATE runs
+SET cancel_requested = 1
+WHERE namespace = :namespace AND run_key = :run_key AND state = 'running'
+
+-- name: forgettable
+SELECT rowid
+FROM runs INDEXED BY runs_ended
+WHERE finished_at IS NOT NULL AND NOT stripped AND finished_at < :cutoff
+ORDER BY finished_at
+LIMIT :limit
+
+-- name: forget_attempts
+DELETE FROM attempts
+WHERE (namespace, run_key) IN (
+    SELECT namespace, run_key FROM runs WHERE rowid IN (SELECT value FROM json_each(:old))
+)
+
+-- name: strip
+UPDATE runs
+SET stripped = 1, payload = NULL, error = NULL, progress = NULL
+WHERE rowid IN (SELECT value FROM json_each(:old)) AND schedule_id IS NULL
+
+-- name: forget
+DELETE FROM runs WHERE rowid IN (SELECT value FROM json_each(:old)) AND schedule_id IS NOT NULL

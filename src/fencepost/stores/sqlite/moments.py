@@ -1,0 +1,67 @@
+"""Moments as SQLite keeps them, whole microseconds since 1970 in UTC, and rows with datetimes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+import apsw
+
+from fencepost.model.times import EPOCH
+
+RECENT_MAX = 1_024
+MICROSECOND = timedelta(microseconds=1)
+MOMENTS = frozenset(
+    {
+        "alive_until",
+        "fire_time",
+        "finished_at",
+        "in_force_from",
+        "in_force_until",
+        "last_finished_at",
+        "newest_due",
+        "next_due_at",
+        "planned_through",
+        "previous",
+        "run_at",
+        "started_at",
+        "updated_at",
+    }
+)
+
+
+def to_us(moment: datetime) -> int:
+    """Microseconds since the epoch."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+@lru_cache(RECENT_MAX)
+def from_us(microseconds: int) -> datetime:
+    """The moment so many microseconds after the epoch; rows of one answer share many of them."""
+    return EPOCH + timedelta(0, 0, microseconds)
+
+
+def span_us(seconds: float) -> int:
+    """A length of time in whole microseconds."""
+    return timedelta(seconds=seconds) // MICROSECOND
+
+
+def fetch(cursor: apsw.Cursor) -> list[dict[str, Any]]:
+    """All rows of an answer by column name, with datetimes where a column holds moments."""
+    rows: Iterable[Any] = iter(cursor)
+    first = next(iter(rows), None)
+    if first is None:
+        return []
+    names = [column[0] for column in cursor.get_description()]
+    moments = [name for name in names if name in MOMENTS]
+    return [_to_row(names, moments, values) for values in (first, *rows)]
+
+
+def _to_row(names: list[str], moments: list[str], values: Any) -> dict[str, Any]:
+    row = dict(zip(names, values, strict=True))
+    for name in moments:
+        if row[name] is not None:
+            row[name] = from_us(row[name])
+    return row

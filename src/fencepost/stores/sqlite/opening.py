@@ -1,0 +1,70 @@
+"""From a URL to a connection, or to one line that says why not."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from pathlib import Path
+
+import apsw
+
+from fencepost.errors import StoreUnavailable, UsageError
+from fencepost.stores.queries import load_queries
+
+SCHEME = "sqlite:///"
+BUSY_TIMEOUT_MS = 10_000
+SAFE_SQLITE = (3, 51, 3)
+
+log = logging.getLogger(__name__)
+
+
+def path_of(url: str) -> Path:
+    """The file behind `sqlite:///relative.db` or `sqlite:////absolute.db`."""
+    path = url.removeprefix(SCHEME)
+    if path == url or not path or path == ":memory:" or "?" in path or path.endswith("/"):
+        raise UsageError(
+            f"store {url}: expected a file, as in sqlite:///fencepost.db or sqlite:////srv/fencepost.db"
+        )
+    return Path(path)
+
+
+def connect(path: Path) -> apsw.Connection:
+    """Open or create the file, ready for use by several processes at once."""
+    _warn_of_old_sqlite(apsw.sqlite_lib_version())
+    if not path.parent.is_dir():
+        raise UsageError(f"store {path}: the folder {path.parent} does not exist; create it first")
+    try:
+        return _configured(apsw.Connection(str(path)))
+    except apsw.NotADBError:
+        raise UsageError(f"store {path}: the file is not a SQLite database") from None
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError):
+        raise UsageError(
+            f"store {path}: cannot be opened for writing; check that it is a file and its permissions"
+        ) from None
+    except apsw.Error as error:
+        raise StoreUnavailable(f"store {path}: {error}") from error
+
+
+def _configured(connection: apsw.Connection) -> apsw.Connection:
+    queries = load_queries("fencepost.stores.sqlite", "connection.sql")
+    try:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        if connection.readonly("main"):
+            raise apsw.ReadOnlyError("the file is write-protected")
+        connection.execute(queries["settings"])
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+@cache
+def _warn_of_old_sqlite(version: str) -> None:
+    """Once a process: older libraries can corrupt a WAL that several processes write."""
+    if tuple(int(part) for part in version.split(".")[:3]) < SAFE_SQLITE:
+        safe = ".".join(map(str, SAFE_SQLITE))
+        log.warning(
+            "SQLite %s can corrupt a database that several processes write; use apsw with SQLite %s or later",
+            version,
+            safe,
+        )

@@ -1,0 +1,113 @@
+"""Plans in SQLite: epochs compared, cursors moved by compare-and-set, runs written, in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import apsw
+
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Shard, tick_key
+from fencepost.model.job import PRIORITY_DEFAULT
+from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
+from fencepost.ports.signals import Topic
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_cursor
+from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite.signals import SqliteSignals
+
+QUERIES = load_queries("fencepost.stores.sqlite", "planbook.sql")
+
+
+class SqlitePlanBook:
+    """See `ports.planbook`."""
+
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+        self._database = database
+        self._signals = signals
+
+    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
+        def work(connection: apsw.Connection, _: StoreTime) -> bool:
+            terms = {"shard": shard, "epoch": epoch}
+            return connection.execute(QUERIES["register_epoch"], terms).get is not None
+
+        return await self._database.transact(work)
+
+    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
+        return await self._database.read(partial(_window, shards, horizon_s, limit))
+
+    async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
+        receipt = await self._database.transact(partial(_write, plans))
+        if receipt.runs_written:
+            self._signals.hint(Topic.RUNS)
+        return receipt
+
+
+def _window(
+    shards: Sequence[Shard],
+    horizon_s: float,
+    limit: int,
+    connection: apsw.Connection,
+    now: StoreTime,
+) -> PlanningWindow:
+    through = later(now, horizon_s)
+    terms = {
+        "shards": json.dumps(list(shards)),
+        "through": to_us(through),
+        "limit": limit,
+        "queue": DEFAULT_QUEUE,
+        "priority": PRIORITY_DEFAULT,
+    }
+    rows = fetch(connection.execute(QUERIES["window"], terms))
+    return PlanningWindow(now, through, tuple(to_cursor(row) for row in rows))
+
+
+def _write(plans: Sequence[Plan], connection: apsw.Connection, _: StoreTime) -> PlanReceipt:
+    stale = _stale_shards(connection, plans)
+    fenced = [plan for plan in plans if plan.cursor.shard not in stale]
+    advanced = connection.executemany(QUERIES["advance"], _advances(fenced))
+    fitting = [fenced[place] for (place,) in advanced]
+    before = connection.total_changes()
+    connection.executemany(QUERIES["plan"], (run for plan in fitting for run in _runs(plan)))
+    written = connection.total_changes() - before
+    return PlanReceipt(written, tuple(sorted(stale)), len(fenced) - len(fitting))
+
+
+def _stale_shards(connection: apsw.Connection, plans: Sequence[Plan]) -> set[Shard]:
+    shards = json.dumps(sorted({plan.cursor.shard for plan in plans}))
+    accepted = dict(connection.execute(QUERIES["epochs"], {"shards": shards}))
+    return {plan.cursor.shard for plan in plans if accepted.get(plan.cursor.shard) != plan.epoch}
+
+
+def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
+    for place, plan in enumerate(plans):
+        cursor, next_fire_at = plan.cursor, plan.next_fire_at
+        assert plan.planned_through >= cursor.planned_through, "a plan never goes back"
+        yield {
+            "place": place,
+            "namespace": cursor.namespace,
+            "schedule_id": cursor.schedule_id,
+            "version": cursor.version,
+            "from": to_us(cursor.planned_through),
+            "planned_through": to_us(plan.planned_through),
+            "next_fire_at": None if next_fire_at is None else to_us(next_fire_at),
+        }
+
+
+def _runs(plan: Plan) -> Iterator[dict[str, str | int]]:
+    cursor = plan.cursor
+    for fire_time in plan.fire_times:
+        yield {
+            "namespace": cursor.namespace,
+            "run_key": tick_key(cursor.schedule_id, fire_time, cursor.version),
+            "schedule_id": cursor.schedule_id,
+            "job": cursor.spec.job,
+            "fire_time": to_us(fire_time),
+            "version": cursor.version,
+            "epoch": plan.epoch,
+            "queue": cursor.queue,
+            "priority": cursor.priority,
+        }

@@ -1,0 +1,65 @@
+"""The fleet in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import NodeId
+from fencepost.model.node import Node, NodeRecord
+from fencepost.ports.signals import Topic
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import node_to_text, to_node_record
+from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.moments import fetch, span_us, to_us
+from fencepost.stores.sqlite.signals import SqliteSignals
+
+QUERIES = load_queries("fencepost.stores.sqlite", "roster.sql")
+
+
+class SqliteRoster:
+    """See `ports.roster`."""
+
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+        self._database = database
+        self._signals = signals
+
+    async def beat(self, node: Node, skew_s: float, alive_for_s: float) -> Sequence[NodeRecord]:
+        def work(connection: apsw.Connection, now: StoreTime) -> Sequence[NodeRecord]:
+            connection.execute(
+                QUERIES["beat"],
+                {
+                    "node_id": node.node_id,
+                    "about": node_to_text(node),
+                    "now": to_us(now),
+                    "alive_until": to_us(now) + span_us(alive_for_s),
+                    "skew_s": skew_s,
+                },
+            )
+            return _live(connection, now)
+
+        return await self._database.transact(work)
+
+    async def leave(self, node_id: NodeId) -> None:
+        def work(connection: apsw.Connection, _: StoreTime) -> None:
+            connection.execute(QUERIES["leave"], {"node_id": node_id})
+
+        await self._database.transact(work)
+        self._signals.hint(Topic.LEASES)
+
+    async def live(self) -> Sequence[NodeRecord]:
+        return await self._database.read(_live)
+
+    async def sweep(self, dead_for_s: float) -> int:
+        def work(connection: apsw.Connection, now: StoreTime) -> int:
+            connection.execute(QUERIES["sweep"], {"cutoff": to_us(now) - span_us(dead_for_s)})
+            return connection.changes()
+
+        return await self._database.transact(work)
+
+
+def _live(connection: apsw.Connection, now: StoreTime) -> Sequence[NodeRecord]:
+    rows = fetch(connection.execute(QUERIES["live"], {"now": to_us(now)}))
+    return [to_node_record(row) for row in rows]

@@ -1,0 +1,135 @@
+"""Schedules and their versions in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import apsw
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.ports.signals import Topic
+from fencepost.stores.rows import to_schedule, to_schedule_version
+from fencepost.stores.sqlite import edits
+from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.edits import QUERIES, Subject
+from fencepost.stores.sqlite.moments import fetch
+from fencepost.stores.sqlite.signals import SqliteSignals
+
+
+class SqliteSchedules:
+    """See `ports.schedules`."""
+
+    def __init__(self, database: Database, signals: SqliteSignals, shards: int) -> None:
+        self._database = database
+        self._signals = signals
+        self._shards = shards
+
+    async def put(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int | None,
+        code_digest: str | None = None,
+    ) -> Schedule | None:
+        def work(connection: apsw.Connection, now: StoreTime) -> Schedule | None:
+            subject = self._subject(namespace, schedule_id, connection, now)
+            known = subject.read()
+            if expected_version not in (None, _visible_version(known)):
+                return None
+            if _differs(known, spec):
+                edits.put(subject, known, spec, tzdata)
+            if code_digest is not None:
+                edits.record_code(subject, spec, code_digest)
+            return subject.read()
+
+        schedule = await self._database.transact(work)
+        if schedule is not None:
+            self._signals.hint(Topic.SCHEDULES)
+        return schedule
+
+    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+        def work(connection: apsw.Connection, now: StoreTime) -> bool:
+            subject = self._subject(namespace, schedule_id, connection, now)
+            known = subject.read()
+            if known is None or known.state is not ScheduleState.ACTIVE:
+                return False
+            edits.stop(subject, known, ScheduleState.PAUSED, reason)
+            return True
+
+        return self._hinted(await self._database.transact(work))
+
+    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        def work(connection: apsw.Connection, now: StoreTime) -> bool:
+            subject = self._subject(namespace, schedule_id, connection, now)
+            known = subject.read()
+            if known is None or known.state is not ScheduleState.PAUSED:
+                return False
+            edits.resume(subject, known)
+            return True
+
+        return self._hinted(await self._database.transact(work))
+
+    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+        def work(connection: apsw.Connection, now: StoreTime) -> bool:
+            subject = self._subject(namespace, schedule_id, connection, now)
+            known = subject.read()
+            if known is None or known.state is ScheduleState.REMOVED:
+                return False
+            edits.stop(subject, known, ScheduleState.REMOVED, "the schedule was removed")
+            return True
+
+        return self._hinted(await self._database.transact(work))
+
+    async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
+        def work(connection: apsw.Connection, now: StoreTime) -> Schedule | None:
+            return self._subject(namespace, schedule_id, connection, now).read()
+
+        return await self._database.read(work)
+
+    async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:
+        terms = {"namespace": namespace, "after": after or "", "limit": limit}
+        return await self._database.read(partial(_page, terms))
+
+    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
+        terms = {"namespace": namespace, "schedule_id": schedule_id}
+        return await self._database.read(partial(_history, terms))
+
+    def _subject(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        connection: apsw.Connection,
+        now: StoreTime,
+    ) -> Subject:
+        return Subject(connection, now, namespace, schedule_id, self._shards)
+
+    def _hinted(self, changed: bool) -> bool:
+        if changed:
+            self._signals.hint(Topic.SCHEDULES)
+        return changed
+
+
+def _visible_version(known: Schedule | None) -> int:
+    return 0 if known is None or known.state is ScheduleState.REMOVED else known.version
+
+
+def _differs(known: Schedule | None, spec: ScheduleSpec) -> bool:
+    if known is None or known.state is ScheduleState.REMOVED:
+        return True
+    return schedule_to_text(known.spec) != schedule_to_text(spec)
+
+
+def _page(terms: dict[str, str | int], connection: apsw.Connection, _: StoreTime) -> list[Schedule]:
+    return [to_schedule(row) for row in fetch(connection.execute(QUERIES["page"], terms))]
+
+
+def _history(terms: dict[str, str], connection: apsw.Connection, _: StoreTime) -> list[ScheduleVersion]:
+    rows = fetch(connection.execute(QUERIES["history"], terms))
+    return [to_schedule_version(row) for row in rows]

@@ -1,0 +1,75 @@
+-- Schedules, their versions and cursors.
+
+-- name: get
+SELECT s.namespace, s.schedule_id, s.shard, s.version, s.state, s.spec, s.code_spec, s.code_digest,
+       s.updated_at, c.planned_through
+FROM schedules s
+JOIN cursors c USING (namespace, schedule_id)
+WHERE s.namespace = :namespace AND s.schedule_id = :schedule_id
+
+-- name: page
+SELECT s.namespace, s.schedule_id, s.shard, s.version, s.state, s.spec, s.code_spec, s.code_digest,
+       s.updated_at, c.planned_through
+FROM schedules s
+JOIN cursors c USING (namespace, schedule_id)
+WHERE s.namespace = :namespace AND s.schedule_id > :after AND s.state <> 'removed'
+ORDER BY s.schedule_id
+LIMIT :limit
+
+-- name: history
+SELECT version, spec, in_force_from, in_force_until, tzdata
+FROM schedule_versions
+WHERE namespace = :namespace AND schedule_id = :schedule_id
+ORDER BY version
+
+-- name: last_version
+SELECT tzdata, coalesce(in_force_until, in_force_from) AS not_before
+FROM schedule_versions
+WHERE namespace = :namespace AND schedule_id = :schedule_id
+ORDER BY version DESC
+LIMIT 1
+
+-- name: last_begun
+SELECT fire_time
+FROM runs INDEXED BY runs_by_schedule
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND state NOT IN ('planned', 'withdrawn')
+ORDER BY fire_time DESC
+LIMIT 1
+
+-- name: withdraw
+UPDATE runs INDEXED BY runs_by_schedule
+SET state = 'withdrawn', reason = :reason, finished_at = :now
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time > :boundary AND state = 'planned'
+
+-- name: close_version
+UPDATE schedule_versions
+SET in_force_until = :boundary
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND in_force_until IS NULL
+
+-- name: put_version
+INSERT INTO schedule_versions (namespace, schedule_id, version, spec, in_force_from, in_force_until, tzdata)
+VALUES (:namespace, :schedule_id, :version, :spec, :boundary,
+        iif(:state = 'active', NULL, :boundary), :tzdata)
+
+-- name: put_schedule
+INSERT INTO schedules (namespace, schedule_id, shard, version, state, spec, job, queue, priority, labels, updated_at)
+VALUES (:namespace, :schedule_id, :shard, :version, :state, :spec, :job, :queue, :priority, :labels, :now)
+ON CONFLICT (namespace, schedule_id) DO UPDATE
+SET version = excluded.version, state = excluded.state, spec = excluded.spec, job = excluded.job,
+    queue = excluded.queue, priority = excluded.priority, labels = excluded.labels, updated_at = excluded.updated_at
+
+-- name: put_cursor
+INSERT INTO cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at)
+VALUES (:namespace, :schedule_id, :shard, :version, :boundary, iif(:state = 'active', :boundary, NULL))
+ON CONFLICT (namespace, schedule_id) DO UPDATE
+SET version = excluded.version, planned_through = excluded.planned_through, next_fire_at = excluded.next_fire_at
+
+-- name: set_state
+UPDATE schedules
+SET state = :state, updated_at = :now
+WHERE namespace = :namespace AND schedule_id = :schedule_id
+
+-- name: record_code
+UPDATE schedules
+SET code_spec = :spec, code_digest = :code_digest
+WHERE namespace = :namespace AND schedule_id = :schedule_id

@@ -1,0 +1,155 @@
+-- The whole schema, as it is after every migration; a test holds the two equal.
+-- Moments are whole microseconds since 1970 in UTC.
+
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT;
+
+-- One strictly rising sequence for the fences of all attempts.
+CREATE TABLE sequences (
+    name  TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO sequences (name, value) VALUES ('fences', 0);
+
+CREATE TABLE jobs (
+    namespace  TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    spec       TEXT NOT NULL,
+    queue      TEXT NOT NULL,
+    priority   INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, name)
+) STRICT;
+
+CREATE TABLE schedules (
+    namespace   TEXT NOT NULL,
+    schedule_id TEXT NOT NULL,
+    shard       INTEGER NOT NULL,
+    version     INTEGER NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('active', 'paused', 'removed')),
+    spec        TEXT NOT NULL,
+    job         TEXT NOT NULL,
+    queue       TEXT,
+    priority    INTEGER,
+    labels      TEXT NOT NULL DEFAULT '{}',
+    code_spec   TEXT,
+    code_digest TEXT,
+    updated_at  INTEGER NOT NULL,
+    PRIMARY KEY (namespace, schedule_id)
+) STRICT;
+
+CREATE TABLE schedule_versions (
+    namespace      TEXT NOT NULL,
+    schedule_id    TEXT NOT NULL,
+    version        INTEGER NOT NULL,
+    spec           TEXT NOT NULL,
+    in_force_from  INTEGER NOT NULL,
+    in_force_until INTEGER,
+    tzdata         TEXT NOT NULL,
+    PRIMARY KEY (namespace, schedule_id, version)
+) STRICT;
+
+CREATE TABLE cursors (
+    namespace       TEXT NOT NULL,
+    schedule_id     TEXT NOT NULL,
+    shard           INTEGER NOT NULL,
+    version         INTEGER NOT NULL,
+    planned_through INTEGER NOT NULL,
+    next_fire_at    INTEGER,
+    PRIMARY KEY (namespace, schedule_id)
+) STRICT;
+
+CREATE INDEX cursors_next ON cursors (shard, next_fire_at) WHERE next_fire_at IS NOT NULL;
+
+CREATE TABLE runs (
+    namespace        TEXT NOT NULL,
+    run_key          TEXT NOT NULL,
+    schedule_id      TEXT,
+    job              TEXT NOT NULL,
+    fire_time        INTEGER NOT NULL,
+    version          INTEGER NOT NULL DEFAULT 0,
+    state            TEXT NOT NULL CHECK (state IN ('planned', 'ready', 'running', 'succeeded', 'dead',
+                                                    'skipped', 'missed', 'cancelled', 'withdrawn')),
+    reason           TEXT,
+    attempt          INTEGER NOT NULL DEFAULT 0,
+    fence            INTEGER NOT NULL DEFAULT 0,
+    epoch            INTEGER NOT NULL DEFAULT 0,
+    queue            TEXT NOT NULL,
+    priority         INTEGER NOT NULL,
+    run_at           INTEGER NOT NULL,
+    started_at       INTEGER,
+    finished_at      INTEGER,
+    alive_until      INTEGER,
+    worker           TEXT,
+    error            TEXT,
+    progress         TEXT,
+    cancel_requested INTEGER NOT NULL DEFAULT 0,
+    payload          TEXT,
+    stripped         INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (namespace, run_key)
+) STRICT;
+
+-- What is or will be due. A tick that was never started is judged together with its schedule; all else is direct.
+CREATE INDEX runs_due_direct ON runs (namespace, queue, priority, run_at)
+    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0);
+CREATE INDEX runs_due_ticks ON runs (namespace, queue, priority, run_at)
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0;
+
+-- The runs of one schedule: all, those that nobody started, those begun and unfinished, the last to
+-- finish, and the last success.
+CREATE INDEX runs_by_schedule ON runs (namespace, schedule_id, fire_time)
+    WHERE schedule_id IS NOT NULL;
+CREATE INDEX runs_open ON runs (namespace, schedule_id, fire_time)
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0;
+CREATE INDEX runs_unfinished ON runs (namespace, schedule_id)
+    WHERE schedule_id IS NOT NULL AND fence > 0 AND state IN ('ready', 'running');
+CREATE INDEX runs_finished ON runs (namespace, schedule_id, finished_at)
+    WHERE schedule_id IS NOT NULL AND fence > 0 AND finished_at IS NOT NULL;
+CREATE INDEX runs_succeeded ON runs (namespace, schedule_id, fire_time)
+    WHERE schedule_id IS NOT NULL AND state = 'succeeded';
+
+-- The reaper's view: few rows, whatever the size of the ledger. Not by `alive_until`: a heartbeat then touches no index.
+CREATE INDEX runs_running ON runs (worker) WHERE state = 'running';
+
+-- For people, and for the janitor.
+CREATE INDEX runs_by_time ON runs (namespace, fire_time);
+CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL AND NOT stripped;
+
+CREATE TABLE attempts (
+    namespace   TEXT NOT NULL,
+    run_key     TEXT NOT NULL,
+    attempt     INTEGER NOT NULL,
+    fence       INTEGER NOT NULL,
+    worker      TEXT,
+    started_at  INTEGER,
+    finished_at INTEGER NOT NULL,
+    outcome     TEXT NOT NULL,
+    error       TEXT,
+    detail      TEXT,
+    output      TEXT,
+    PRIMARY KEY (namespace, run_key, attempt)
+) STRICT;
+
+CREATE TABLE leases (
+    shard      INTEGER PRIMARY KEY,
+    holder     TEXT,
+    epoch      INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+
+-- The ledger's own record of epochs, which every plan is compared with.
+CREATE TABLE epochs (
+    shard INTEGER PRIMARY KEY,
+    epoch INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE nodes (
+    node_id     TEXT PRIMARY KEY,
+    about       TEXT NOT NULL,
+    started_at  INTEGER NOT NULL,
+    alive_until INTEGER NOT NULL,
+    skew_s      REAL NOT NULL
+) STRICT;

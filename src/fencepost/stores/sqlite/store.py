@@ -1,0 +1,65 @@
+"""The parts of the store on SQLite, put together."""
+
+from __future__ import annotations
+
+from fencepost.clock import Clock, SystemClock
+from fencepost.model.clocks import StoreTime
+from fencepost.stores.sqlite import migrations
+from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.jobs import SqliteJobs
+from fencepost.stores.sqlite.leases import SqliteLeases
+from fencepost.stores.sqlite.ledger import SqliteLedger
+from fencepost.stores.sqlite.opening import path_of
+from fencepost.stores.sqlite.planbook import SqlitePlanBook
+from fencepost.stores.sqlite.roster import SqliteRoster
+from fencepost.stores.sqlite.schedules import SqliteSchedules
+from fencepost.stores.sqlite.signals import SqliteSignals
+
+SHARDS_DEFAULT = 8
+
+
+class SqliteStore:
+    """See `ports.store`. One file on one host; the host's clock is the store's."""
+
+    def __init__(self, database: Database, signals: SqliteSignals, shards: int) -> None:
+        self._database = database
+        self.shards = shards
+        self.signals = signals
+        self.jobs = SqliteJobs(database)
+        self.schedules = SqliteSchedules(database, signals, shards)
+        self.planbook = SqlitePlanBook(database, signals)
+        self.ledger = SqliteLedger(database, signals)
+        self.leases = SqliteLeases(database, signals)
+        self.roster = SqliteRoster(database, signals)
+
+    async def now(self) -> StoreTime:
+        return self._database.now()
+
+    async def close(self) -> None:
+        self.signals.close()
+        await self._database.close()
+
+
+async def open_store(url: str, *, clock: Clock, shards: int = SHARDS_DEFAULT) -> SqliteStore:
+    """Open the database of a URL; one that is empty or missing is set up at once, with so many shards."""
+    database = Database(path_of(url), clock)
+    await database.open()
+    try:
+        if await database.read(lambda connection, _: migrations.is_empty(connection)):
+            await database.transact(lambda connection, _: migrations.apply(connection, url, shards))
+        await database.read(lambda connection, _: migrations.check(connection, url))
+        found = await database.read(lambda connection, _: migrations.read_shards(connection))
+    except BaseException:
+        await database.close()
+        raise
+    return SqliteStore(database, SqliteSignals(path_of(url)), found)
+
+
+async def migrate(url: str, *, shards: int = SHARDS_DEFAULT) -> list[str]:
+    """Bring a database up to this release's schema; the names of the migrations applied."""
+    database = Database(path_of(url), SystemClock())
+    await database.open()
+    try:
+        return await database.transact(lambda connection, _: migrations.apply(connection, url, shards))
+    finally:
+        await database.close()

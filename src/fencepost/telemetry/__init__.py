@@ -1,0 +1,1 @@
+"""What the house says about itself: events, and how they are written."""

@@ -1,0 +1,18 @@
+"""The behaviour that every store owes, as pytest classes to subclass.
+
+A store passes when each contract passes against it, on its real server. One file a port, one class a
+file, each test one behaviour; most names say what must not happen. To hold a store of your own to them:
+
+    import pytest
+    from fencepost.testing.conformance.harness import StoreHarness
+    from fencepost.testing.conformance.leases import LeaseContract
+
+    class TestLeases(LeaseContract):
+        @pytest.fixture
+        async def harness(self) -> AsyncIterator[StoreHarness]: ...
+
+The harness owns the time: nothing here sleeps, and the store's clock moves only by `advance`. Each test
+wants an empty store. The tests are coroutines: run them with pytest-asyncio in its `auto` mode, and call
+`pytest.register_assert_rewrite("fencepost.testing.conformance")` in your conftest to see both sides of a
+failed comparison.
+"""

@@ -1,0 +1,120 @@
+"""The behaviour of forgetting: rows may go, keys never do."""
+
+from __future__ import annotations
+
+from fencepost.model.run import RunState
+from fencepost.testing.conformance.builders import (
+    MANY,
+    NS,
+    SCHEDULE,
+    by_hand,
+    claim,
+    claim_one,
+    death,
+    due_ticks,
+    enqueue,
+    finish,
+    make_plan,
+    plan_ticks,
+    put,
+    read,
+    read_cursor,
+    start_tick,
+    start_ticks,
+    states,
+    success,
+    write,
+)
+from fencepost.testing.conformance.harness import StoreHarness
+
+DAY_S = 86_400.0
+
+
+class RetentionContract:
+    """What `forget` may remove."""
+
+    async def test_forget_removes_old_ended_ticks_with_their_attempts(self, harness: StoreHarness) -> None:
+        claimed = await start_tick(harness)
+        await finish(harness, death(claimed.ticket))
+        await harness.advance(DAY_S + 1)
+        assert await forget(harness) == 1
+        assert await harness.store.ledger.get(NS, claimed.run_key) is None
+        assert list(await harness.store.ledger.attempts(NS, claimed.run_key)) == []
+        assert await forget(harness) == 0
+
+    async def test_forget_does_not_remove_what_ended_lately(self, harness: StoreHarness) -> None:
+        claimed = await start_tick(harness)
+        await harness.advance(10 * DAY_S)
+        await finish(harness, success(claimed.ticket))
+        await harness.advance(DAY_S - 1)
+        assert await forget(harness) == 0
+        assert await states(harness, claimed.run_key) == [RunState.SUCCEEDED]
+
+    async def test_forget_does_not_remove_what_has_not_ended(self, harness: StoreHarness) -> None:
+        await put(harness)
+        first, second = await due_ticks(harness, 30, 60)
+        await start_ticks(harness, limit=1)
+        await enqueue(harness, "one")
+        await harness.advance(10 * DAY_S)
+        assert await forget(harness) == 0
+        assert await states(harness, first, second) == [RunState.RUNNING, RunState.READY]
+
+    async def test_forget_removes_withdrawn_ticks_too(self, harness: StoreHarness) -> None:
+        await put(harness)
+        (key,) = await plan_ticks(harness, 60)
+        await harness.store.schedules.remove(NS, SCHEDULE)
+        await harness.advance(DAY_S + 1)
+        assert await forget(harness) == 1
+        assert await harness.store.ledger.get(NS, key) is None
+
+    async def test_forget_does_not_exceed_its_limit(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await due_ticks(harness, 10, 20, 30)
+        for claimed in await start_ticks(harness):
+            await finish(harness, success(claimed.ticket))
+        await harness.advance(DAY_S + 1)
+        assert [await forget(harness, 2) for _ in range(3)] == [2, 1, 0]
+
+    async def test_forget_does_not_reopen_a_fire_time(self, harness: StoreHarness) -> None:
+        await put(harness)
+        cursor = await read_cursor(harness)
+        await due_ticks(harness, 60)
+        fire_time = harness.now
+        (claimed,) = await start_ticks(harness)
+        await finish(harness, success(claimed.ticket))
+        before = await read_cursor(harness)
+        await harness.advance(DAY_S + 1)
+        await forget(harness)
+        assert await read_cursor(harness) == before
+        receipt = await write(harness, make_plan(cursor, fire_time))
+        assert (receipt.runs_written, receipt.outdated) == (0, 1)
+
+    async def test_forget_keeps_the_key_of_a_run_by_hand(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await finish(harness, success(claimed.ticket))
+        await harness.advance(DAY_S + 1)
+        await forget(harness)
+        assert list(await harness.store.ledger.enqueue(NS, [by_hand("one")])) == [False]
+        assert await states(harness, claimed.run_key) == [RunState.SUCCEEDED]
+
+    async def test_forget_does_not_keep_the_contents_of_a_run_by_hand(self, harness: StoreHarness) -> None:
+        await enqueue(harness, "one", payload={"secret": 1})
+        (claimed,) = await claim(harness)
+        await finish(harness, death(claimed.ticket, detail="Traceback"))
+        await harness.advance(DAY_S + 1)
+        await forget(harness)
+        record = await read(harness, claimed.run_key)
+        assert (record.payload, record.error) == ({}, None)
+        assert list(await harness.store.ledger.attempts(NS, claimed.run_key)) == []
+
+    async def test_forget_does_not_strip_a_run_by_hand_again_and_again(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await finish(harness, success(claimed.ticket))
+        await harness.advance(DAY_S + 1)
+        await forget(harness)
+        assert await forget(harness) == 0
+
+
+async def forget(harness: StoreHarness, limit: int = MANY) -> int:
+    """Forget what ended more than a day ago."""
+    return await harness.store.ledger.forget(DAY_S, limit)

@@ -1,0 +1,100 @@
+"""The behaviour of hints. Waiting for one is bounded; no test waits for time to pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fencepost.ports.signals import Topic
+from fencepost.testing.conformance.builders import (
+    ALICE,
+    NS,
+    SCHEDULE,
+    by_hand,
+    claim_one,
+    finish,
+    make_spec,
+    plan_ticks,
+    put,
+    retry,
+)
+from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.leases import SHARD, grant
+
+PATIENCE_S = 10.0
+
+
+class SignalContract:
+    """Who is told of what."""
+
+    async def test_an_enqueued_run_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
+        async with hint(harness, Topic.RUNS):
+            await harness.store.ledger.enqueue(NS, [by_hand("one"), by_hand("two")])
+
+    async def test_a_trigger_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
+        await put(harness)
+        async with hint(harness, Topic.RUNS):
+            await harness.store.ledger.trigger(NS, SCHEDULE, harness.now)
+
+    async def test_a_plan_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
+        await put(harness)
+        async with hint(harness, Topic.RUNS):
+            await plan_ticks(harness, 60)
+
+    async def test_a_retry_at_once_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        async with hint(harness, Topic.RUNS):
+            await finish(harness, retry(claimed.ticket))
+
+    async def test_a_released_lease_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
+        epoch = await grant(harness, ALICE)
+        async with hint(harness, Topic.LEASES):
+            await harness.store.leases.release({SHARD: epoch}, ALICE)
+
+    async def test_a_node_that_leaves_does_not_wait_to_be_missed(self, harness: StoreHarness) -> None:
+        async with hint(harness, Topic.LEASES):
+            await harness.store.roster.leave(ALICE)
+
+    async def test_a_changed_schedule_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
+        shelf = harness.store.schedules
+        async with hint(harness, Topic.SCHEDULES):
+            await put(harness)
+        async with hint(harness, Topic.SCHEDULES):
+            await put(harness, make_spec(every_s=90))
+        async with hint(harness, Topic.SCHEDULES):
+            await shelf.pause(NS, SCHEDULE, "holidays")
+        async with hint(harness, Topic.SCHEDULES):
+            await shelf.resume(NS, SCHEDULE)
+        async with hint(harness, Topic.SCHEDULES):
+            await shelf.remove(NS, SCHEDULE)
+
+    async def test_a_listener_that_stopped_is_not_told(self, harness: StoreHarness) -> None:
+        told: list[str] = []
+        stop = await harness.store.signals.listen(Topic.RUNS, lambda: told.append("stopped"))
+        async with hint(harness, Topic.RUNS):
+            await harness.store.ledger.enqueue(NS, [by_hand("one")])
+        stop()
+        before = len(told)
+        async with hint(harness, Topic.RUNS):
+            await harness.store.ledger.enqueue(NS, [by_hand("two")])
+        assert before >= 1
+        assert len(told) == before
+
+    async def test_one_listener_does_not_take_the_hint_from_another(self, harness: StoreHarness) -> None:
+        async with hint(harness, Topic.RUNS), hint(harness, Topic.RUNS):
+            await harness.store.ledger.enqueue(NS, [by_hand("one")])
+
+
+@asynccontextmanager
+async def hint(harness: StoreHarness, topic: Topic) -> AsyncIterator[None]:
+    """Demand a hint about the topic, from what is done inside."""
+    heard = asyncio.Event()
+    stop = await harness.store.signals.listen(topic, heard.set)
+    try:
+        # A listener is called after each reconnection too, and connecting is one.
+        heard.clear()
+        yield
+        await asyncio.wait_for(heard.wait(), PATIENCE_S)
+    finally:
+        stop()

@@ -1,0 +1,131 @@
+"""The composition root: settings in, a store or a whole node out."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from collections.abc import Mapping
+from importlib.util import find_spec
+from uuid import uuid4
+
+from fencepost.clock import Clock, SystemClock
+from fencepost.config import Settings
+from fencepost.errors import InvalidSettings, MissingExtra
+from fencepost.model.identifiers import JobName, NodeId
+from fencepost.model.node import Node
+from fencepost.model.quoting import quoted
+from fencepost.ports.executor import Job
+from fencepost.ports.store import Store
+from fencepost.services.active import ActiveRuns
+from fencepost.services.heartbeat import HeartbeatThread
+from fencepost.services.node import NodeRunner, Surroundings
+
+SCHEMES = "sqlite:///path.db or postgresql://user@host/database"
+
+
+async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
+    """The store that the URL names, with its schema checked."""
+    clock = clock or SystemClock()
+    match _scheme(settings.store):
+        case "sqlite":
+            from fencepost.stores import sqlite
+
+            return await sqlite.open_store(settings.store, clock=clock, shards=settings.shards)
+        case _:
+            _require_asyncpg()
+            from fencepost.stores import postgres
+
+            return await postgres.open_store(settings.store, clock=clock, pool_max=settings.pool_max)
+
+
+async def open_existing_store(settings: Settings, clock: Clock | None = None) -> Store:
+    """As `open_store`, but a file that is not there is refused instead of made."""
+    if _scheme(settings.store) == "sqlite":
+        from fencepost.stores.sqlite.opening import path_of
+
+        if not path_of(settings.store).exists():
+            raise InvalidSettings(
+                f"no store at {path_of(settings.store)}; "
+                f"start one with: fencepost run TARGET --store {settings.store}"
+            )
+    return await open_store(settings, clock)
+
+
+def shown_store(settings: Settings) -> str:
+    """The store's URL without its password."""
+    if _scheme(settings.store) == "sqlite":
+        return settings.store
+    _require_asyncpg()
+    from fencepost.stores.postgres.address import mask
+
+    return mask(settings.store)
+
+
+async def migrate(settings: Settings) -> list[str]:
+    """Bring the store's schema up to date; returns what was applied."""
+    match _scheme(settings.store):
+        case "sqlite":
+            from fencepost.stores import sqlite
+
+            return await sqlite.migrate(settings.store, shards=settings.shards)
+        case _:
+            _require_asyncpg()
+            from fencepost.stores import postgres
+
+            return await postgres.migrate(settings.store, shards=settings.shards)
+
+
+def build_node(
+    store: Store,
+    settings: Settings,
+    jobs: Mapping[JobName, Job],
+    *,
+    plans: bool,
+    works: bool,
+    code_digest: str = "",
+    clock: Clock | None = None,
+) -> NodeRunner:
+    """A node on this host, with a name that no other process has or will have."""
+    node = Node(
+        node_id=NodeId(f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        plans=plans,
+        works=works,
+        queues=settings.queues if works else (),
+        concurrency=settings.concurrency if works else 0,
+        code_digest=code_digest,
+    )
+    clock = clock or SystemClock()
+    return NodeRunner(
+        node,
+        Surroundings(
+            store=store,
+            clock=clock,
+            dice=random.random,
+            settings=settings,
+            jobs=jobs,
+            heart=lambda active: _heart(active, settings, clock),
+        ),
+    )
+
+
+def _heart(active: ActiveRuns, settings: Settings, clock: Clock) -> HeartbeatThread:
+    return HeartbeatThread(lambda: open_store(settings, clock), active, settings)
+
+
+def _scheme(url: str) -> str:
+    scheme = url.partition("://")[0]
+    if scheme in ("postgresql", "postgres"):
+        return "postgresql"
+    if scheme == "sqlite":
+        return scheme
+    # Behind a scheme there may be a password.
+    shown = f"{scheme}://…" if "://" in url else url
+    raise InvalidSettings(f"store {quoted(shown)}: expected {SCHEMES}")
+
+
+def _require_asyncpg() -> None:
+    if find_spec("asyncpg") is None:
+        raise MissingExtra('PostgreSQL needs the extra: pip install "fencepost[postgres]"')

@@ -1,0 +1,240 @@
+"""Three schedulers and two workers on PostgreSQL, 200 ticks a second, and everything that can go wrong.
+
+One drill after the other on one fleet, then the accounting: every tick of every schedule has exactly one row,
+every row has ended, and whatever a stale node still tried to write was refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from fencepost.model.codec import schedule_from_text
+from fencepost.stores.postgres import migrate
+from fencepost.triggers import decode
+from tests.chaos.fleet import Fleet, Member, eventually
+from tests.chaos.fleet_app import SLOW, TICKING, app
+from tests.servers.postgres import PostgresServer, free_port
+from tests.servers.proxy import Proxy
+
+TTL_S = app.settings.lease_ttl_s
+LATE_S = 2.0
+ENDED = "('succeeded', 'dead', 'skipped', 'missed', 'cancelled', 'withdrawn')"
+PLAN_BYTES = 8_000
+"""A planning write of a hundred ticks is larger than anything else that a scheduler sends."""
+
+pytestmark = [pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    server = PostgresServer(durable=True)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+async def fleet(server: PostgresServer, tmp_path: Path) -> AsyncIterator[Fleet]:
+    url = server.create_empty_database()
+    await migrate(url, shards=8)
+    fleet = Fleet(url, tmp_path)
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+async def proxy(server: PostgresServer) -> AsyncIterator[Proxy]:
+    proxy = Proxy("127.0.0.1", server.port)
+    await proxy.start(free_port())
+    yield proxy
+    await proxy.close()
+
+
+async def test_every_tick_is_accounted_for_once_whatever_is_killed(
+    fleet: Fleet, server: PostgresServer, proxy: Proxy
+) -> None:
+    planner, stalled = fleet.start("scheduler"), fleet.start("scheduler", _through(fleet.url, proxy))
+    fleet.start("scheduler")
+    victim, _survivor = fleet.start("worker"), fleet.start("worker")
+    await _ticking(fleet)
+
+    await _kill_the_planning_node(fleet, planner)
+    await _stall_in_mid_write(fleet, stalled, proxy)
+    await _kill_a_worker(fleet, victim)
+    await _restart_the_store(fleet, server)
+    await _kill_all_schedulers(fleet)
+
+    await _account(fleet)
+
+
+async def _ticking(fleet: Fleet) -> None:
+    async def holds() -> bool:
+        done = await fleet.value("SELECT count(*) FROM fencepost.runs WHERE state = 'succeeded'")
+        return isinstance(done, int) and done > 3 * TICKING
+
+    await eventually(holds, f"the fleet ticks\n{fleet.logs()}", 60)
+
+
+async def _kill_the_planning_node(fleet: Fleet, planner: Member) -> None:
+    """Its shards move; the ticks that it had planned run on time meanwhile."""
+    assert await fleet.leads(planner) > 0
+    since = await _now(fleet)
+    planner.kill()
+
+    async def holds() -> bool:
+        others = [await fleet.leads(one) for one in fleet.members if one is not planner]
+        return sum(others) == 8
+
+    await eventually(holds, "the shards of the dead planner are taken over", 3 * TTL_S)
+    await _not_late(fleet, since, await _now(fleet))
+
+
+async def _stall_in_mid_write(fleet: Fleet, stalled: Member, proxy: Proxy) -> None:
+    """Frozen for three times the lease with a planning write on its way; the ledger must refuse it."""
+    assert await fleet.leads(stalled) > 0
+    await proxy.hold_from(PLAN_BYTES, at_most_s=30)
+    stalled.freeze()
+    await asyncio.sleep(3 * TTL_S)
+    assert await fleet.leads(stalled) == 0
+    stalled.thaw()
+    proxy.release()
+
+    async def holds() -> bool:
+        return "write refused: the epoch is stale" in stalled.log
+
+    await eventually(holds, f"the stale write is refused and logged\n{stalled.log[-2000:]}", 30)
+
+
+async def _kill_a_worker(fleet: Fleet, victim: Member) -> None:
+    """What it ran runs again elsewhere, under a higher fence."""
+    mine = f"%-{victim.pid}-%"
+    running = (
+        "SELECT run_key, fence FROM fencepost.runs "
+        "WHERE state = 'running' AND job = 'slow' AND worker LIKE $1"
+    )
+
+    async def busy() -> bool:
+        return bool(await fleet.query(running, mine))
+
+    await eventually(busy, "the worker has slow work", 30)
+    victim.kill()
+    orphans = {row["run_key"]: row["fence"] for row in await fleet.query(running, mine)}
+    assert orphans
+    fleet.start("worker")
+    again = (
+        "SELECT run_key, attempt, fence FROM fencepost.runs WHERE run_key = ANY($1) AND state = 'succeeded'"
+    )
+
+    async def rescued() -> bool:
+        return len(await fleet.query(again, list(orphans))) == len(orphans)
+
+    await eventually(rescued, f"{len(orphans)} runs are rescued and run again", 60)
+    for row in await fleet.query(again, list(orphans)):
+        assert row["attempt"] > 1
+        assert row["fence"] > orphans[row["run_key"]]
+    lost = await fleet.query("SELECT run_key FROM fencepost.attempts WHERE outcome = 'lost'")
+    assert orphans.keys() <= {row["run_key"] for row in lost}
+
+
+async def _restart_the_store(fleet: Fleet, server: PostgresServer) -> None:
+    """Killed like a machine without power, then back; every process finds it again by itself."""
+    await asyncio.to_thread(server.kill)
+    await asyncio.sleep(2)
+    await asyncio.to_thread(server.start)
+    since = await _now(fleet)
+
+    async def holds() -> bool:
+        sql = "SELECT count(*) FROM fencepost.runs WHERE state = 'succeeded' AND fire_time > $1"
+        return int(str(await fleet.value(sql, since))) > 5 * TICKING
+
+    await eventually(holds, f"the fleet ticks again\n{fleet.logs()}", 60)
+    assert all(one.alive for one in fleet.members if one.name != "scheduler-0" and one.name != "worker-3")
+
+
+async def _kill_all_schedulers(fleet: Fleet) -> None:
+    """The horizon at work: nobody plans, and the ticks of the next while still run on time."""
+    for one in fleet.members:
+        if one.name.startswith("scheduler") and one.alive:
+            one.kill()
+    since = await _now(fleet)
+    until = since + timedelta(seconds=app.settings.horizon_s - 10)
+
+    async def holds() -> bool:
+        return await _now(fleet) > until
+
+    await eventually(holds, "the horizon passes", app.settings.horizon_s)
+    await _not_late(fleet, since, until)
+    fleet.start("scheduler")
+
+
+async def _not_late(fleet: Fleet, since: datetime, until: datetime) -> None:
+    """Every tick of the span was started, 99 in 100 of them without delay."""
+    sql = (
+        "SELECT count(*), count(started_at), percentile_cont(0.99) WITHIN GROUP "
+        "(ORDER BY extract(epoch FROM started_at - fire_time)) "
+        "FROM fencepost.runs WHERE job = 'tick' AND fire_time > $1 AND fire_time <= $2"
+    )
+
+    async def started() -> bool:
+        planned, begun, _ = (await fleet.query(sql, since, until))[0]
+        return bool(planned == begun)
+
+    await eventually(started, "all ticks of the span are started", 10)
+    planned, _, p99_s = (await fleet.query(sql, since, until))[0]
+    seconds = int((until - since).total_seconds())
+    assert planned >= (seconds - 1) * TICKING
+    assert p99_s < LATE_S
+
+
+async def _account(fleet: Fleet) -> None:
+    until = await _now(fleet)
+    open_runs = f"SELECT count(*) FROM fencepost.runs WHERE fire_time <= $1 AND state NOT IN {ENDED}"
+
+    async def ended() -> bool:
+        return await fleet.value(open_runs, until) == 0
+
+    await eventually(ended, "every run has ended", 90)
+    versions = await fleet.query(
+        "SELECT schedule_id, version, spec, in_force_from FROM fencepost.schedule_versions"
+    )
+    assert len(versions) == TICKING + SLOW
+    assert {row["version"] for row in versions} == {1}
+    recorded = await _recorded(fleet, until)
+    total = 0
+    for row in versions:
+        trigger = decode(schedule_from_text(row["spec"]).trigger)
+        expected = list(trigger.fire_times(row["in_force_from"], until))
+        total += len(expected)
+        assert sorted(recorded[row["schedule_id"]]) == expected, row["schedule_id"]
+    by_state = "SELECT state, count(*) FROM fencepost.runs WHERE fire_time <= $1 GROUP BY 1"
+    states = {row["state"]: row["count"] for row in await fleet.query(by_state, until)}
+    assert sum(states.values()) == total
+    assert states["succeeded"] >= 0.98 * total
+    assert set(states) <= {"succeeded", "missed"}
+    for one in fleet.members:
+        if one.alive:
+            assert one.end(at_most_s=20) == 0
+
+
+async def _recorded(fleet: Fleet, until: datetime) -> dict[str, list[datetime]]:
+    rows = await fleet.query("SELECT schedule_id, fire_time FROM fencepost.runs WHERE fire_time <= $1", until)
+    found: dict[str, list[datetime]] = {}
+    for row in rows:
+        found.setdefault(row["schedule_id"], []).append(row["fire_time"])
+    return found
+
+
+async def _now(fleet: Fleet) -> datetime:
+    now = await fleet.value("SELECT clock_timestamp()")
+    assert isinstance(now, datetime)
+    return now
+
+
+def _through(url: str, proxy: Proxy) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"postgres@127.0.0.1:{proxy.port}"))

@@ -1,0 +1,86 @@
+"""Real `fencepost` processes: started, listened to, signalled, and never left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, Queue
+from typing import IO
+
+PATIENCE_S = 30.0
+SIGINT, SIGKILL, SIGTERM = signal.SIGINT, signal.SIGKILL, signal.SIGTERM
+
+
+class Process:
+    """One process and what it has written so far, line by line."""
+
+    def __init__(self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> None:
+        self.lines: list[str] = []
+        self._arrived: Queue[str] = Queue()
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "fencepost", *arguments],
+            cwd=folder,
+            env={**clean_environment(), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self._popen.stdout is not None
+        self._reader = threading.Thread(target=self._read, args=(self._popen.stdout,))
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def wait_for(self, text: str) -> str:
+        """The next line that holds the text."""
+        try:
+            while text not in (line := self._arrived.get(timeout=PATIENCE_S)):
+                pass
+        except Empty:
+            raise AssertionError(f"no line with {text!r} in:\n{self.said}") from None
+        return line
+
+    def signal(self, number: signal.Signals) -> None:
+        self._popen.send_signal(number)
+
+    def ended(self) -> int:
+        """The exit code, once it has ended by itself."""
+        code = self._popen.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        return code
+
+    @property
+    def said(self) -> str:
+        return "\n".join(self.lines)
+
+    def close(self) -> None:
+        self._popen.kill()
+        self._popen.wait()
+        self._reader.join()
+        assert self._popen.stdout is not None
+        self._popen.stdout.close()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self.lines.append(line.rstrip("\n"))
+            self._arrived.put(line)
+
+
+@contextmanager
+def started(*arguments: str, folder: Path, **environment: str) -> Iterator[Process]:
+    """A process that is killed at the end if it still runs."""
+    process = Process(arguments, folder, environment)
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+def clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}

@@ -1,0 +1,41 @@
+"""Help is complete, and quick to come."""
+
+import subprocess
+import sys
+
+import pytest
+
+from fencepost.cli.main import cli
+from scripts.docs import helps
+from tests.cli.calls import called
+
+HELPS = dict(helps(cli, None))
+ASKED_FOR_JSON = ("next", "enqueue", "status", "migrate", "schedules", "runs")
+HEAVY = ("asyncio", "apsw", "msgspec", "fencepost.app", "fencepost.triggers", "fencepost.services")
+
+
+@pytest.mark.parametrize("path", HELPS)
+def test_every_command_has_an_example(path: str) -> None:
+    assert f"Example:\n    {path}" in HELPS[path] or path in (
+        "fencepost",
+        "fencepost runs",
+        "fencepost schedules",
+    )
+    assert "Example:\n    fencepost" in HELPS[path]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in HELPS if path.split()[1:2] and path.split()[1] in ASKED_FOR_JSON]
+)
+def test_every_command_that_prints_data_takes_json(path: str) -> None:
+    assert "--json" in HELPS[path] or "COMMAND" in HELPS[path]
+
+
+def test_the_version_is_said() -> None:
+    assert called("--version").startswith("fencepost ")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = "import sys, fencepost.cli.main; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(HEAVY) & set(done.stdout.split()) == set()

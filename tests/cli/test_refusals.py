@@ -1,0 +1,105 @@
+"""Whatever is wrong with a call: exit 2, nothing on stdout, one line on stderr that says the mend."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import call, refused
+from tests.cli.processes import started
+
+NOBODY = "postgresql://nobody:secret@127.0.0.1:1/nothing"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rnu",), "No such command 'rnu'"),
+        (("runs", "lsit"), "Did you mean 'list'?"),
+        (("status", "--jsno"), "--json"),
+        (("runs", "show"), "Missing argument 'KEY'"),
+        (("status", "--store", "mysql://root:secret@db/x"), "sqlite:///path.db or postgresql://"),
+        (("status", "--store", "fencepost.db"), "sqlite:///path.db or postgresql://"),
+        (("status", "--namespace", "two words"), "namespace 'two words'"),
+        (("enqueue", "job", "--payload", "[1]"), "expected a JSON object"),
+        (("enqueue", "job", "--payload", "{"), "not JSON"),
+        (("enqueue", "job", "--payload", '{"x": NaN}'), "NaN is not JSON"),
+        (("enqueue", "job", "--at", "soon"), "--at: "),
+        (("schedules", "add", "x", "--every", "1h"), "--job is missing"),
+        (("schedules", "add", "x", "--job", "j"), "exactly one of --cron, --every and --at"),
+        (("schedules", "add", "x", "--job", "j", "--cron", "@daily", "--every", "1h"), "exactly one of"),
+        (("schedules", "add", "x", "--job", "j", "--every", "1h", "--tz", "UTC"), "--tz has no meaning"),
+        (("schedules", "add", "x", "--job", "j", "--every", "soon"), 'duration "soon"'),
+        (("schedules", "add", "x", "--job", "j", "--cron", "@daily", "--overlap", "x"), "overlap 'x'"),
+        (("schedules", "add", "x", "--job", "j", "--cron", "@daily", "--catch-up", "x"), "catch_up 'x'"),
+        (("schedules", "add", "x", "--job", "j", "--every", "1h", "--max-lateness", "x"), "--max-lateness"),
+        (("schedules", "add", "x", "--job", "j", "--every", "1h", "--label", "x"), "expected key=value"),
+        (("schedules", "add", "x", "--job", "j", "--every", "1h", "--priority", "9"), "priority 9"),
+        (("schedules", "edit", "x"), "nothing to change"),
+        (("demo", "--for", "ever"), '--for: duration "ever"'),
+        (("run", "shop"), "expected module:app or a .toml file"),
+        (("run", "shop.py"), "did you mean shop:app?"),
+        (("run", "no_such_module:app"), "no module no_such_module"),
+        (("run", "no_such_file.toml"), "cannot be read: No such file"),
+        (("run", "x.toml", "--concurrency", "0"), "'--concurrency'"),
+    ],
+)
+def test_a_wrong_call_is_refused(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = refused(*arguments)
+    assert said in line
+    assert "secret" not in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("status",),
+        ("runs", "list"),
+        ("runs", "show", "x"),
+        ("runs", "cancel", "x"),
+        ("schedules", "list"),
+        ("schedules", "trigger", "x"),
+        ("enqueue", "job"),
+    ],
+)
+def test_a_store_is_not_made_by_asking_for_it(arguments: tuple[str, ...], url: str, tmp_path: Path) -> None:
+    line = refused(*arguments, "--store", url)
+    assert line.startswith(f"no store at {tmp_path / 'store.db'}; start one with: fencepost run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("migrate",), ("runs", "list")])
+def test_a_store_that_is_down_is_one_line_without_the_password(arguments: tuple[str, ...]) -> None:
+    line = refused(*arguments, "--store", NOBODY)
+    assert "is the server running" in line
+    assert "secret" not in line
+
+
+def test_a_node_does_not_start_on_a_store_that_is_down(tmp_path: Path) -> None:
+    (tmp_path / "jobs.toml").write_text('[jobs.one]\ncommand = ["true"]\n')
+    with started("run", "jobs.toml", "--store", NOBODY, folder=tmp_path) as process:
+        assert process.ended() == 2
+    (line,) = process.lines
+    assert line.startswith("fencepost: store postgresql://nobody:***@")
+
+
+@pytest.mark.postgres
+def test_without_a_schema_it_says_migrate(empty_postgres_url: str) -> None:
+    assert "run: fencepost migrate" in refused("status", "--store", empty_postgres_url)
+    assert call("migrate", "--store", empty_postgres_url).exit_code == 0
+    assert call("status", "--store", empty_postgres_url).exit_code == 0
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    path.write_text("these are notes, and long enough to be read as a header" * 20)
+    assert "not a SQLite database" in refused("status", "--store", f"sqlite:///{path}")
+
+
+def test_without_a_command_there_is_help_and_exit_2() -> None:
+    result = call()
+    assert result.exit_code == 2
+    assert "Usage: fencepost" in result.stderr

@@ -1,0 +1,109 @@
+"""`fencepost runs` and `enqueue`."""
+
+import pytest
+
+from tests.cli.calls import call, called, called_json, refused
+
+PROMISED = [
+    "run_key",
+    "schedule_id",
+    "job",
+    "fire_time",
+    "version",
+    "state",
+    "reason",
+    "attempt",
+    "fence",
+    "epoch",
+    "run_at",
+    "started_at",
+    "finished_at",
+    "worker",
+    "error",
+]
+
+
+def test_a_run_in_json_has_the_promised_names_first(used: str) -> None:
+    (run,) = called_json("runs", "list", "--job", "double", "--store", used)
+    assert list(run)[: len(PROMISED)] == PROMISED
+    assert (run["run_key"], run["state"], run["attempt"]) == ("double#ok", "succeeded", 1)
+    assert all(run[name].endswith("Z") for name in ("fire_time", "run_at", "started_at", "finished_at"))
+
+
+def test_a_run_is_shown_with_its_attempts(used: str) -> None:
+    run = called_json("runs", "show", "burn#bad", "--store", used)
+    assert (run["state"], run["error"]) == ("dead", "PermanentFailure: no fuel")
+    (attempt,) = run["attempts"]
+    assert "no fuel" in attempt["detail"]
+    assert attempt["fence"] == run["fence"]
+
+
+def test_people_see_errors_and_output(used: str) -> None:
+    assert "no fuel" in called("runs", "show", "burn#bad", "--store", used)
+    assert "21 doubled is 42" in called("runs", "show", "double#ok", "--store", used)
+
+
+def test_the_filters_filter(used: str) -> None:
+    def keys(*options: str) -> list[str]:
+        found = called_json("runs", "list", "--store", used, *options)
+        return sorted(run["run_key"] for run in found)
+
+    assert keys("--state", "dead") == ["burn#bad"]
+    assert keys("--job", "double") == ["double#ok"]
+    assert keys("--schedule", "nothing") == []
+    assert keys("--since", "1h", "--until", "0s") == ["burn#bad", "double#ok"]
+    assert keys("--until", "2020-01-01") == []
+    assert len(keys("--limit", "1")) == 1
+
+
+def test_an_empty_list_is_still_a_list(used: str) -> None:
+    assert called_json("runs", "list", "--state", "missed", "--store", used) == []
+    assert called("runs", "list", "--state", "missed", "--store", used) == ""
+
+
+def test_enqueue_prints_the_key_and_a_second_call_changes_nothing(used: str) -> None:
+    enqueue = ("enqueue", "double", "--key", "k", "--payload", '{"number": 1}', "--store", used)
+    first, second = call(*enqueue), call(*enqueue)
+    assert (first.exit_code, first.stdout, first.stderr) == (0, "double#k\n", "")
+    assert (second.exit_code, second.stdout) == (0, "double#k\n")
+    assert "there already" in second.stderr
+    assert called_json(*enqueue) == {"run_key": "double#k", "new": False}
+
+
+def test_a_run_in_the_future_is_planned_for_its_time(used: str) -> None:
+    at = ("--at", "2999-01-01T01:00", "--tz", "Europe/Berlin")
+    called("enqueue", "burn", "--key", "later", *at, "--store", used)
+    run = called_json("runs", "show", "burn#later", "--store", used)
+    assert (run["state"], run["run_at"]) == ("planned", "2999-01-01T00:00:00Z")
+
+
+def test_a_waiting_run_is_cancelled_once_and_an_ended_one_is_not(used: str) -> None:
+    called("enqueue", "burn", "--key", "later", "--at", "2999-01-01", "--store", used)
+    assert called("runs", "cancel", "burn#later", "--store", used) == "burn#later: cancelled\n"
+    assert call("runs", "cancel", "burn#later", "--store", used).exit_code == 0
+    ended = call("runs", "cancel", "double#ok", "--store", used)
+    assert (ended.exit_code, ended.stdout) == (1, "double#ok: succeeded\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("runs", "list", "--state", "succeded"), "did you mean succeeded?"),
+        (("runs", "list", "--since", "tomorrow"), "--since: "),
+        (("runs", "list", "--until", "tomorrow"), "--until: "),
+        (("runs", "list", "--tz", "Mars"), "time zone"),
+        (("runs", "show", "double#no"), "run double#no: not found"),
+        (("runs", "cancel", "double#no"), "run double#no: not found"),
+        (("enqueue", "duble"), "did you mean double?"),
+        (("enqueue", "double"), "'number' is missing"),
+        (("enqueue", "double", "--payload", '{"number": "x"}'), "expected integer"),
+        (("enqueue", "double", "--payload", '{"numbr": 1}'), "unknown name 'numbr'"),
+    ],
+)
+def test_what_the_store_does_not_know_is_refused(arguments: tuple[str, ...], said: str, used: str) -> None:
+    assert said in refused(*arguments, "--store", used)
+
+
+def test_a_namespace_sees_only_its_own(used: str) -> None:
+    assert called_json("runs", "list", "--namespace", "other", "--store", used) == []
+    assert "not found" in refused("runs", "show", "double#ok", "--namespace", "other", "--store", used)

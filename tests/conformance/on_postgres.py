@@ -1,0 +1,46 @@
+"""The PostgreSQL store under the contracts' clock: its server's time stands still where it was told to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import asyncpg
+
+from fencepost.model.clocks import StoreTime
+from fencepost.ports.store import Store
+from fencepost.stores import postgres
+from fencepost.testing.clock import VirtualClock
+from tests.conformance.clocked import START
+from tests.servers.postgres import MOVE, freeze_time
+
+CLEAR = """
+TRUNCATE fencepost.jobs, fencepost.schedules, fencepost.schedule_versions, fencepost.cursors,
+    fencepost.runs, fencepost.attempts, fencepost.leases, fencepost.epochs, fencepost.nodes;
+"""
+
+
+@dataclass
+class PostgresHarness:
+    """A store with the hand on its server's clock, and a connection of its own to do it by."""
+
+    store: Store
+    connection: asyncpg.Connection[asyncpg.Record]
+    now: StoreTime
+
+    async def advance(self, seconds: float) -> None:
+        self.now = StoreTime(self.now + timedelta(seconds=seconds))
+        await self.connection.execute(MOVE.format(at=self.now.isoformat()))
+
+    async def close(self) -> None:
+        await self.store.close()
+        await self.connection.close()
+
+
+async def open_postgres(url: str) -> PostgresHarness:
+    """A store in a database that has its schema; what a test before left there is removed."""
+    await freeze_time(url, START)
+    connection = await asyncpg.connect(url)
+    await connection.execute(CLEAR)
+    store = await postgres.open_store(url, clock=VirtualClock(START))
+    return PostgresHarness(store, connection, StoreTime(START))

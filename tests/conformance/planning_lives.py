@@ -1,0 +1,182 @@
+"""What may happen to the planning side of a store: schedules, plans, leases, the fleet."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.identifiers import Epoch, NodeId, Queue, ScheduleId, Shard, shard_of
+from fencepost.model.lease import Granted
+from fencepost.model.plan import Cursor, Plan
+from fencepost.model.run import Ticket
+from fencepost.model.schedule import Overlap, ScheduleSpec
+from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, TZDATA, make_spec
+from fencepost.testing.conformance.roster import make_node
+from tests.conformance.twins import Twins
+
+T = TypeVar("T")
+
+SCHEDULES = (ScheduleId("hourly"), ScheduleId("nightly"))
+NODES = (NodeId("alice-1"), NodeId("bob-1"), NodeId("carol-1"))
+HEAVY = Queue("heavy")
+SHARDS = (Shard(0), Shard(1))
+TTL_S = 10.0
+
+schedules = st.sampled_from(SCHEDULES)
+nodes = st.sampled_from(NODES)
+picks = st.integers(0, 5)
+strides = st.lists(st.sampled_from((5, 10, 25)), min_size=1, max_size=3)
+specs = st.builds(
+    make_spec,
+    job=st.sampled_from((JOB, JOB, OTHER_JOB)),
+    every_s=st.sampled_from((60, 90)),
+    queue=st.sampled_from((None, None, HEAVY)),
+    overlap=st.sampled_from(tuple(Overlap)),
+    payload=st.sampled_from(({}, {"n": 1})),
+)
+
+
+class PlanningLives(RuleBasedStateMachine):
+    """Rules about intent. `twins` is given by the subclass before the first of them."""
+
+    twins: Twins
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cursors: list[Cursor] = []
+        self.tickets: list[Ticket] = []
+        self.epochs: dict[Shard, Epoch] = {}
+        self.grants: list[tuple[NodeId, Shard, Epoch]] = []
+
+    @invariant()
+    def nobody_can_tell_them_apart(self) -> None:
+        self.twins.compare_everything(SCHEDULES)
+
+    @initialize(spec=specs, steps=strides)
+    def begin(self, spec: ScheduleSpec, steps: list[int]) -> None:
+        for schedule_id in SCHEDULES:
+            self.put(schedule_id, spec, None, None)
+        self.plan(steps, False)
+
+    @rule(seconds=st.sampled_from((1, 7, 11, 29, 61)))
+    def let_time_pass(self, seconds: int) -> None:
+        self.twins.advance(seconds)
+
+    @rule(
+        schedule_id=schedules,
+        spec=specs,
+        expected=st.sampled_from((None, None, None, 0, 1, 2)),
+        digest=st.sampled_from((None, "digest-1", "digest-2")),
+    )
+    def put(
+        self, schedule_id: ScheduleId, spec: ScheduleSpec, expected: int | None, digest: str | None
+    ) -> None:
+        self.twins.play(
+            lambda one: one.store.schedules.put(
+                NS,
+                schedule_id,
+                spec,
+                tzdata=TZDATA,
+                expected_version=expected,
+                code_digest=digest,
+            )
+        )
+
+    @rule(schedule_id=schedules, move=st.sampled_from(("pause", "resume", "resume", "remove")))
+    def stop_and_go(self, schedule_id: ScheduleId, move: str) -> None:
+        match move:
+            case "pause":
+                self.twins.play(lambda one: one.store.schedules.pause(NS, schedule_id, "holidays"))
+            case "resume":
+                self.twins.play(lambda one: one.store.schedules.resume(NS, schedule_id))
+            case _:
+                self.twins.play(lambda one: one.store.schedules.remove(NS, schedule_id))
+
+    @rule(schedule_id=schedules, step=st.integers(-1, 2))
+    def register_epoch(self, schedule_id: ScheduleId, step: int) -> None:
+        shard = self.shard_of(schedule_id)
+        self.register(shard, Epoch(max(1, self.epoch_of(shard) + step)))
+
+    @rule(steps=strides, ends=st.sampled_from((False, False, False, True)))
+    def plan(self, steps: list[int], ends: bool) -> None:
+        """The ordinary way: what the window shows is planned at once."""
+        cursors = self.window(600)
+        for cursor in cursors:
+            self.register(cursor.shard, self.epoch_of(cursor.shard))
+        plans = [self.make_plan(cursor, steps) for cursor in cursors]
+        if plans and ends:
+            plans[0] = replace(plans[0], next_fire_at=None)
+        self.twins.play(lambda one: one.store.planbook.write(plans))
+
+    @rule(pick=picks, step=st.sampled_from((-1, 0, 0, 1)), steps=strides)
+    def plan_late(self, pick: int, step: int, steps: list[int]) -> None:
+        """A planner that slept between its reading and its writing."""
+        cursor = picked(self.cursors or [*self.window(0)], pick)
+        if cursor is not None:
+            plan = self.make_plan(cursor, steps)
+            plan = replace(plan, epoch=Epoch(plan.epoch + step))
+            self.twins.play(lambda one: one.store.planbook.write([plan]))
+
+    @rule(
+        node=nodes,
+        move=st.sampled_from(("acquire", "acquire", "renew", "renew", "release")),
+        shards=st.sampled_from((SHARDS, SHARDS[:1], SHARDS[1:])),
+        pick=picks,
+        honest=st.sampled_from((True, True, False)),
+    )
+    def compete(self, node: NodeId, move: str, shards: Sequence[Shard], pick: int, honest: bool) -> None:
+        """Ask for leases, or use one that was granted at some time, as its holder or as somebody."""
+        grant = picked(self.grants, pick)
+        if move == "acquire" or grant is None:
+            return self.acquire(node, shards)
+        holder, held = grant[0] if honest else node, {grant[1]: grant[2]}
+        if move == "release":
+            return self.twins.play(lambda one: one.store.leases.release(held, holder))
+        self.twins.play(lambda one: one.store.leases.renew(held, holder, TTL_S))
+        return None
+
+    @rule(node=nodes, move=st.sampled_from(("beat", "beat", "leave", "sweep")))
+    def come_and_go(self, node: NodeId, move: str) -> None:
+        match move:
+            case "beat":
+                self.twins.play(lambda one: one.store.roster.beat(make_node(node), 0.5, 15.0))
+            case "leave":
+                self.twins.play(lambda one: one.store.roster.leave(node))
+            case _:
+                self.twins.play(lambda one: one.store.roster.sweep(30.0))
+
+    def acquire(self, node: NodeId, shards: Sequence[Shard]) -> None:
+        answers = self.twins.play(lambda one: one.store.leases.acquire(shards, node, TTL_S))
+        for shard, answer in answers.items():
+            if isinstance(answer, Granted):
+                self.grants.append((node, shard, answer.epoch))
+
+    def register(self, shard: Shard, epoch: Epoch) -> None:
+        if self.twins.play(lambda one: one.store.planbook.register_epoch(shard, epoch)):
+            self.epochs[shard] = epoch
+
+    def window(self, horizon_s: float) -> Sequence[Cursor]:
+        shards = sorted({self.shard_of(one) for one in SCHEDULES})
+        window = self.twins.play(lambda one: one.store.planbook.window(shards, horizon_s, MANY))
+        self.cursors += window.cursors
+        return window.cursors
+
+    def make_plan(self, cursor: Cursor, steps: Sequence[int]) -> Plan:
+        start = StoreTime(cursor.planned_through)
+        fire_times = tuple(later(start, sum(steps[: end + 1])) for end in range(len(steps)))
+        through = later(start, sum(steps))
+        return Plan(cursor, self.epoch_of(cursor.shard), fire_times, through, later(through, 10))
+
+    def shard_of(self, schedule_id: ScheduleId) -> Shard:
+        return shard_of(NS, schedule_id, self.twins.shards)
+
+    def epoch_of(self, shard: Shard) -> Epoch:
+        return self.epochs.get(shard, Epoch(1))
+
+
+def picked(things: Sequence[T], pick: int) -> T | None:
+    """One of the latest few things, the same one for the same number; None of none."""
+    return things[-1 - pick % min(len(things), 6)] if things else None

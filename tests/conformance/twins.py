@@ -1,0 +1,164 @@
+"""Two stores that are told the same, and must answer the same.
+
+Fences are compared by their order: a store may leave numbers out, but what it hands out must exceed all
+that it handed out before. A fence that one store gave is translated before it is shown to the other.
+"""
+
+import asyncio
+import dataclasses
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fencepost.model.claiming import Judge, ScheduleFacts, Verdict
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Fence, ScheduleId
+from fencepost.model.run import RunFilter, Ticket
+from fencepost.testing.conformance.builders import NS
+from fencepost.testing.conformance.harness import StoreHarness
+
+T = TypeVar("T")
+Play = Callable[["Twin"], Awaitable[T]]
+
+INSTANT_S = 0.001
+"""Between any two calls, so that no two things happen at once and no order is left to chance."""
+
+NEVER = 1_000_000_000
+
+
+class Twin:
+    """One of the two, with the fences that it has shown so far, in order."""
+
+    def __init__(self, harness: StoreHarness) -> None:
+        self.harness = harness
+        self.store = harness.store
+        self.fences = [Fence(0)]
+        self.elder = self
+
+    def own(self, ticket: Ticket) -> Ticket:
+        """A ticket of the elder twin, as this one would have written it."""
+        return dataclasses.replace(ticket, fence=self.own_fence(ticket.fence))
+
+    def own_fence(self, fence: Fence) -> Fence:
+        """The fence of the same rank; one that the elder never showed is one that nobody has."""
+        rank = bisect_left(self.elder.fences, fence)
+        known = rank < len(self.elder.fences) and self.elder.fences[rank] == fence
+        return self.fences[rank] if known else Fence(NEVER + fence)
+
+    def plain(self, answer: Any) -> Any:
+        """An answer without what may differ between stores."""
+        fresh = sorted({one for one in found_fences(answer) if one not in self.fences})
+        assert not fresh or fresh[0] > self.fences[-1], "a fence did not rise"
+        self.fences += fresh
+        return self._plain(answer)
+
+    def _plain(self, value: Any) -> Any:
+        match value:
+            case float():
+                return round(value, 3)
+            case Mapping():
+                return {key: self._plain(one) for key, one in value.items()}
+            case list() | tuple():
+                return [self._plain(one) for one in value]
+            case _ if dataclasses.is_dataclass(value):
+                return {name: self._field(name, one) for name, one in fields_of(value)}
+        return value
+
+    def _field(self, name: str, value: Any) -> Any:
+        return self.fences.index(value) if name == "fence" else self._plain(value)
+
+
+class Twins:
+    """The reference, the store under test, and one event loop for both."""
+
+    def __init__(self, runner: asyncio.Runner, reference: StoreHarness, subject: StoreHarness) -> None:
+        self._runner = runner
+        self._elder, self._younger = Twin(reference), Twin(subject)
+        self._younger.elder = self._elder
+
+    @property
+    def now(self) -> StoreTime:
+        """The time of both."""
+        assert self._elder.harness.now == self._younger.harness.now
+        return self._elder.harness.now
+
+    @property
+    def shards(self) -> int:
+        """The shards of both."""
+        assert self._elder.store.shards == self._younger.store.shards
+        return self._elder.store.shards
+
+    def advance(self, seconds: float) -> None:
+        """Let the time of both pass."""
+        for twin in (self._elder, self._younger):
+            self._runner.run(twin.harness.advance(seconds))
+
+    def play(self, play: Play[T]) -> T:
+        """Do the same to both, compare what they say, return what the reference said."""
+        self.advance(INSTANT_S)
+        return self._compare(play)
+
+    def compare_everything(self, schedules: Sequence[ScheduleId]) -> None:
+        """Whether anybody could tell the two apart by reading."""
+        self._compare(_read_runs)
+        self._compare(_read_fleet)
+        self._compare(lambda twin: _read_schedules(twin, schedules))
+
+    def _compare(self, play: Play[T]) -> T:
+        answer = self._runner.run(_awaited(play(self._elder)))
+        other = self._runner.run(_awaited(play(self._younger)))
+        assert self._younger.plain(other) == self._elder.plain(answer)
+        return answer
+
+
+class Recording:
+    """A judge whose questions can be compared."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.asked: list[object] = []
+
+    def __call__(self, facts: ScheduleFacts, now: StoreTime, room: int) -> Sequence[Verdict]:
+        unfinished = tuple(sorted(facts.unfinished, key=lambda one: one.run_key))
+        self.asked.append((dataclasses.replace(facts, unfinished=unfinished), now, room))
+        return self._judge(facts, now, room)
+
+
+def found_fences(value: Any) -> Iterator[Fence]:
+    """Every fence in an answer."""
+    match value:
+        case Mapping():
+            for one in value.values():
+                yield from found_fences(one)
+        case list() | tuple():
+            for one in value:
+                yield from found_fences(one)
+        case _ if dataclasses.is_dataclass(value):
+            for name, one in fields_of(value):
+                yield from [Fence(one)] if name == "fence" else found_fences(one)
+
+
+def fields_of(value: Any) -> list[tuple[str, Any]]:
+    """The fields of a dataclass with their values."""
+    return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+
+
+async def _awaited(answer: Awaitable[T]) -> T:
+    return await answer
+
+
+async def _read_runs(twin: Twin) -> object:
+    ledger = twin.store.ledger
+    runs = await ledger.list(NS, RunFilter(limit=1_000))
+    attempts = {run.run_key: await ledger.attempts(NS, run.run_key) for run in runs if run.attempt}
+    by_key = sorted(runs, key=lambda run: run.run_key)
+    return by_key, attempts, await ledger.depth(NS), await ledger.tally(NS, 60)
+
+
+async def _read_fleet(twin: Twin) -> object:
+    return await twin.store.leases.read(), await twin.store.roster.live()
+
+
+async def _read_schedules(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
+    shelf = twin.store.schedules
+    return [(await shelf.get(NS, one), await shelf.history(NS, one)) for one in schedules]

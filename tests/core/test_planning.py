@@ -1,0 +1,145 @@
+"""Planning loses no tick and repeats none, however it is cut into passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencepost.core.planning import plan
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Epoch, JobName, ScheduleId, Shard
+from fencepost.model.json import JsonObject
+from fencepost.model.plan import Cursor, Plan
+from fencepost.model.schedule import ScheduleSpec
+from fencepost.model.trigger import Trigger
+from fencepost.triggers import At, Cron, Every
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+EPOCH = Epoch(7)
+MANY = 10_000
+
+triggers: st.SearchStrategy[Trigger] = st.one_of(
+    st.integers(1, 120).map(lambda seconds: Every(seconds)),
+    st.sampled_from(["* * * * *", "*/7 * * * *", "5,6,50 * * * *"]).map(lambda text: Cron(text)),
+    st.lists(st.integers(-60, 3600), min_size=1, max_size=20).map(
+        lambda offsets: At([NOW + timedelta(seconds=one) for one in offsets])
+    ),
+)
+passes = st.lists(st.tuples(st.integers(-600, 3600), st.integers(1, 50)), min_size=1, max_size=20)
+
+
+def cursor_at(planned_through: datetime) -> Cursor:
+    return Cursor(
+        namespace=DEFAULT_NAMESPACE,
+        schedule_id=ScheduleId("hourly"),
+        shard=Shard(3),
+        version=2,
+        planned_through=planned_through,
+        spec=ScheduleSpec(JobName("report"), trigger={}),
+        queue=DEFAULT_QUEUE,
+        priority=2,
+    )
+
+
+def walk(trigger: Trigger, through: datetime, ticks_max: int, start: Cursor) -> Iterator[Plan]:
+    """Pass after pass until everything up to `through` is planned."""
+    cursor = start
+    for _ in range(MANY):
+        made = plan(cursor, trigger, through, EPOCH, ticks_max)
+        yield made
+        cursor = replace(cursor, planned_through=made.planned_through)
+        if made.planned_through >= through:
+            return
+    raise AssertionError("planning does not come to an end")
+
+
+@given(triggers, passes)
+def test_no_cut_into_passes_loses_or_repeats_a_tick(
+    trigger: Trigger, sequence: list[tuple[int, int]]
+) -> None:
+    cursor = cursor_at(NOW)
+    found: list[datetime] = []
+    for offset_s, ticks_max in sequence:
+        made = plan(cursor, trigger, NOW + timedelta(seconds=offset_s), EPOCH, ticks_max)
+        assert made.planned_through >= cursor.planned_through
+        assert len(made.fire_times) <= ticks_max
+        found += made.fire_times
+        cursor = replace(cursor, planned_through=made.planned_through)
+    assert found == list(trigger.fire_times(NOW, cursor.planned_through))
+
+
+@given(triggers, st.integers(0, 3600), st.integers(1, 50))
+def test_goes_on_until_everything_is_planned(trigger: Trigger, ahead_s: int, ticks_max: int) -> None:
+    through = NOW + timedelta(seconds=ahead_s)
+    made = list(walk(trigger, through, ticks_max, cursor_at(NOW)))
+    found = [moment for one in made for moment in one.fire_times]
+    assert found == list(trigger.fire_times(NOW, through))
+    assert made[-1].planned_through == through
+
+
+@given(triggers, passes)
+def test_looks_again_exactly_at_the_next_tick(trigger: Trigger, sequence: list[tuple[int, int]]) -> None:
+    for offset_s, ticks_max in sequence:
+        made = plan(cursor_at(NOW), trigger, NOW + timedelta(seconds=offset_s), EPOCH, ticks_max)
+        assert made.next_fire_at == trigger.next_after(made.planned_through)
+
+
+def test_a_month_away_is_walked_through_and_not_skipped() -> None:
+    start = cursor_at(NOW - timedelta(days=30))
+    made = list(walk(Every("1h"), NOW, 100, start))
+    assert sum(len(one.fire_times) for one in made) == 30 * 24
+    assert made[0].fire_times[0] == start.planned_through + timedelta(hours=1)
+
+
+def test_the_cursor_does_not_pass_a_tick_that_was_cut_off() -> None:
+    made = plan(cursor_at(NOW), Every(1), NOW + timedelta(hours=1), EPOCH, 10)
+    assert made.planned_through == made.fire_times[-1] == NOW + timedelta(seconds=10)
+    assert made.next_fire_at == NOW + timedelta(seconds=11)
+
+
+def test_the_cursor_does_not_go_back_with_the_clock() -> None:
+    made = plan(cursor_at(NOW), Every(1), NOW - timedelta(hours=1), EPOCH, 10)
+    assert (made.fire_times, made.planned_through) == ((), NOW)
+
+
+def test_a_trigger_that_has_ended_is_not_looked_at_again() -> None:
+    made = plan(cursor_at(NOW), At(NOW + timedelta(seconds=5)), NOW + timedelta(minutes=1), EPOCH, 10)
+    assert made.fire_times == (NOW + timedelta(seconds=5),)
+    assert made.next_fire_at is None
+
+
+def test_a_plan_carries_the_cursor_and_the_epoch_that_it_was_made_from() -> None:
+    cursor = cursor_at(NOW)
+    made = plan(cursor, Every(1), NOW, EPOCH, 10)
+    assert (made.cursor, made.epoch) == (cursor, EPOCH)
+
+
+class Endless:
+    """A trigger that counts how many of its fire times anybody has looked at."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def next_after(self, after: datetime) -> datetime | None:
+        return after + timedelta(microseconds=1)
+
+    def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
+        while after < through:
+            after += timedelta(microseconds=1)
+            self.drawn += 1
+            yield after
+
+    def to_json(self) -> JsonObject:
+        return {}
+
+
+@pytest.mark.parametrize("ticks_max", [1, 1000])
+def test_a_million_due_ticks_are_not_drawn_in_one_pass(ticks_max: int) -> None:
+    trigger = Endless()
+    made = plan(cursor_at(NOW), trigger, NOW + timedelta(seconds=1), EPOCH, ticks_max)
+    assert len(made.fire_times) == ticks_max
+    assert trigger.drawn == ticks_max

@@ -1,0 +1,72 @@
+"""From how an attempt ended to what the ledger is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.core.settling import Failed, Interrupted, Stopped, Succeeded, settle
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, Fence, JobName, RunKey
+from fencepost.model.job import JobSpec, Retry
+from fencepost.model.run import Outcome, RunState, Ticket
+
+JOB = JobSpec(JobName("report"), retry=Retry(max_attempts=3, base="8s"))
+ONCE = JobSpec(JobName("report"), retry=Retry(max_attempts=3), at_most_once=True)
+FAILED = Failed("ValueError: no", detail="trace", output="tail")
+
+
+def ticket(attempt: int) -> Ticket:
+    return Ticket(DEFAULT_NAMESPACE, RunKey("report#1"), attempt, Fence(9))
+
+
+def test_success_keeps_the_output_and_nothing_else() -> None:
+    assert settle(ticket(1), JOB, Succeeded("42"), 0.5) == Outcome(ticket(1), RunState.SUCCEEDED, output="42")
+
+
+def test_a_failure_waits_for_its_retry_and_keeps_what_is_known_of_it() -> None:
+    assert settle(ticket(1), JOB, FAILED, 0.5) == Outcome(
+        ticket(1),
+        RunState.READY,
+        "waits for a retry",
+        "ValueError: no",
+        "trace",
+        "tail",
+        retry_in_s=4.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("attempt", "job", "failed", "reason"),
+    [
+        (3, JOB, FAILED, "failed 3 of 3 attempts"),
+        (1, JOB, Failed("boom", permanent=True), "permanent failure"),
+        (1, ONCE, FAILED, "permanent failure"),
+    ],
+)
+def test_a_failure_for_good_is_never_put_back(
+    attempt: int, job: JobSpec, failed: Failed, reason: str
+) -> None:
+    outcome = settle(ticket(attempt), job, failed, 0.5)
+    assert (outcome.state, outcome.reason, outcome.retry_in_s) == (RunState.DEAD, reason, None)
+    assert outcome.error == failed.error
+
+
+def test_a_run_stopped_on_request_is_not_retried() -> None:
+    outcome = settle(ticket(1), JOB, Stopped(), 0.5)
+    assert (outcome.state, outcome.retry_in_s) == (RunState.CANCELLED, None)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "job", "state", "retry_in_s"),
+    [
+        (1, JOB, RunState.READY, 0.0),
+        (2, JOB, RunState.READY, 0.0),
+        (3, JOB, RunState.DEAD, None),
+        (1, ONCE, RunState.DEAD, None),
+    ],
+)
+def test_an_interrupted_run_is_handed_back_only_where_it_may_run_again(
+    attempt: int, job: JobSpec, state: RunState, retry_in_s: float | None
+) -> None:
+    outcome = settle(ticket(attempt), job, Interrupted(), 0.5)
+    assert (outcome.state, outcome.retry_in_s) == (state, retry_in_s)
+    assert outcome.error == "interrupted: the worker stopped"

@@ -1,0 +1,170 @@
+"""What people and callers are told when the server is not there, or goes away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from fencepost.clock import SystemClock
+from fencepost.errors import FencepostError, StoreUnavailable, UsageError
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, Queue, RunKey
+from fencepost.model.run import NewRun
+from fencepost.ports.signals import Topic
+from fencepost.stores.postgres import PostgresStore, open_store
+from fencepost.stores.postgres.address import parse_address
+from tests.integration.waiting import until
+from tests.servers.postgres import PostgresServer, execute, free_port
+
+pytestmark = pytest.mark.postgres
+
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE application_name = 'fencepost' AND datname = current_database()"
+)
+
+
+@pytest.fixture
+async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
+    opened = await open_store(postgres_url, clock=SystemClock())
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://me:secret@host/db", "expected postgresql://"),
+        ("postgresql://", "expected postgresql://"),
+        ("postgresql://me:secret@host:port/db", "expected postgresql://"),
+        ("postgresql://me:secret@host/db?statement_cache_size=many", "whole number"),
+        ("postgresql://me:secret@127.0.0.1/db?sslmode=maybe", "sslmode"),
+    ],
+)
+async def test_a_bad_url_is_refused_without_showing_its_password(url: str, said: str) -> None:
+    line = await refusal(url, UsageError)
+    assert said in line
+    assert "secret" not in line
+
+
+async def test_a_server_that_is_down_is_told_without_the_password() -> None:
+    url = f"postgresql://me:secret@127.0.0.1:{free_port()}/db"
+    line = await refusal(url, StoreUnavailable)
+    assert "me:***@127.0.0.1" in line
+    assert "is the server running" in line
+
+
+async def test_an_unknown_database_is_told_with_its_mend(postgres_url: str) -> None:
+    parts = urlsplit(postgres_url)
+    url = urlunsplit(parts._replace(path="/nowhere"))
+    assert (await refusal(url, UsageError)).endswith("run: createdb nowhere")
+
+
+async def test_an_unknown_user_is_told_with_its_mend(postgres_url: str) -> None:
+    url = postgres_url.replace("postgres@", "stranger:secret@")
+    line = await refusal(url, UsageError)
+    assert "correct the user or the password" in line
+    assert "secret" not in line
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:p@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:p@w:x@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u@h/d?password=p&x=1", "postgresql://u@h/d?password=***&x=1"),
+        ("postgresql://u@h/d", "postgresql://u@h/d"),
+    ],
+)
+def test_a_password_is_masked_wherever_it_stands(url: str, shown: str) -> None:
+    assert parse_address(url).shown == shown
+
+
+async def test_nothing_is_prepared_behind_a_pooler(postgres_url: str) -> None:
+    store = await open_store(f"{postgres_url}?statement_cache_size=0", clock=SystemClock())
+    assert await store.ledger.enqueue(DEFAULT_NAMESPACE, [run("one")]) == [True]
+    await store.close()
+
+
+async def test_a_connection_that_was_cut_is_replaced(store: PostgresStore, postgres_url: str) -> None:
+    await execute(postgres_url, CUT)
+    await until(lambda: answers(store))
+
+
+async def test_a_statement_that_outlives_its_lock_timeout_is_no_crash(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    """Somebody else holds the table; the caller is told that the outcome is unknown."""
+    rival = asyncio.create_task(execute(postgres_url, "BEGIN; LOCK fencepost.runs; SELECT pg_sleep(30)"))
+    try:
+        await until(lambda: is_locked(store))
+    finally:
+        rival.cancel()
+        await asyncio.gather(rival, return_exceptions=True)
+
+
+async def test_every_listener_is_called_after_a_reconnection(store: PostgresStore, postgres_url: str) -> None:
+    heard = {topic: asyncio.Event() for topic in Topic}
+    for topic, event in heard.items():
+        await store.signals.listen(topic, event.set)
+    await execute(postgres_url, CUT)
+    for event in heard.values():
+        await asyncio.wait_for(event.wait(), 10)
+    heard[Topic.RUNS].clear()
+    await until(lambda: answers(store))
+    await store.ledger.enqueue(DEFAULT_NAMESPACE, [run("after")])
+    await asyncio.wait_for(heard[Topic.RUNS].wait(), 10)
+
+
+async def test_a_listener_comes_back_after_the_server_was_killed() -> None:
+    server = PostgresServer()
+    try:
+        store = await open_store(server.create_database(), clock=SystemClock())
+        heard = asyncio.Event()
+        await store.signals.listen(Topic.RUNS, heard.set)
+        server.kill()
+        with pytest.raises(StoreUnavailable):
+            await store.now()
+        server.start()
+        await asyncio.wait_for(heard.wait(), 20)
+        await until(lambda: answers(store))
+        await store.close()
+    finally:
+        server.close()
+
+
+async def test_closing_twice_is_fine(postgres_url: str) -> None:
+    store = await open_store(postgres_url, clock=SystemClock())
+    await store.signals.listen(Topic.RUNS, lambda: None)
+    await store.close()
+    await store.close()
+    with pytest.raises(StoreUnavailable):
+        await store.now()
+
+
+async def answers(store: PostgresStore) -> bool:
+    try:
+        await store.now()
+    except StoreUnavailable:
+        return False
+    return True
+
+
+async def is_locked(store: PostgresStore) -> bool:
+    try:
+        await store.ledger.enqueue(DEFAULT_NAMESPACE, [run("blocked")])
+    except StoreUnavailable as error:
+        return "lock" in str(error)
+    return False
+
+
+async def refusal(url: str, kind: type[FencepostError]) -> str:
+    with pytest.raises(kind) as caught:
+        await open_store(url, clock=SystemClock())
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+def run(key: str) -> NewRun:
+    return NewRun(RunKey(f"j#{key}"), JobName("j"), {}, Queue("default"), 2)

@@ -1,0 +1,103 @@
+"""Statements touch the range of their index, whatever lies beside it."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fencepost.stores.postgres.address import parse_address
+from fencepost.stores.postgres.claims import QUERIES as CLAIMS
+from fencepost.stores.postgres.connection import connect
+from fencepost.stores.postgres.ledger import QUERIES as LEDGER
+from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
+from fencepost.stores.postgres.runs import QUERIES as RUNS
+
+pytestmark = pytest.mark.postgres
+
+QUEUES, JOBS = ["default", "mail"], ["j"]
+TICKETS = ["default"], ["j#1"], [1], [1]
+FUTURE, DUE = 20_000, 50
+FILL = f"""
+    INSERT INTO fencepost.runs (
+        namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at
+    )
+    SELECT 'default', kind || n, CASE WHEN kind = 'tick' THEN 'schedule-' || n % 100 END, 'j', at, 1,
+        'planned', 'default', 2, at
+    FROM unnest(ARRAY['hand', 'tick']) AS kind
+    CROSS JOIN (
+        SELECT n, now() + make_interval(secs => n) AS at FROM generate_series(1, {FUTURE}) AS n
+        UNION ALL
+        SELECT -n, now() - make_interval(secs => n) FROM generate_series(1, {DUE}) AS n
+    ) AS moments
+"""
+RUNNABLE = {
+    "outlook": (CLAIMS["outlook"], (QUEUES, JOBS)),
+    "claim_direct": (CLAIMS["claim_direct"], (QUEUES, JOBS, 100, "w", 30.0)),
+    "lock_due": (CLAIMS["lock_due"], (QUEUES, JOBS, 100)),
+    "facts": (CLAIMS["facts"], (["default"], ["schedule-1"], QUEUES, JOBS, 100)),
+    "end": (CLAIMS["end"], (["default"], ["tick-1"], ["missed"], ["late"])),
+    "start": (CLAIMS["start"], (["default"], ["tick-1"], "w", 30.0)),
+    "pulse": (LEDGER["pulse"], (*TICKETS, 30.0)),
+    "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None])),
+    "rescue": (LEDGER["rescue"], (*TICKETS, ["dead"], ["lost"], [0.0])),
+    "forget": (LEDGER["forget"], (60.0, 100)),
+    "window": (PLANBOOK["window"], ([0, 1], 60.0, 100)),
+    "list_of_schedule": (
+        RUNS["list_of_schedule"],
+        ("default", None, None, None, None, 50, "schedule-1"),
+    ),
+}
+
+
+@pytest.fixture
+async def connection(postgres_url: str) -> AsyncIterator[Any]:
+    """A connection with the store's settings, beside a future far larger than what is due."""
+    opened = await connect(parse_address(postgres_url))
+    await opened.execute(FILL)
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+async def test_no_statement_walks_what_it_does_not_need(connection: Any, analysed: bool) -> None:
+    if analysed:
+        await connection.execute("ANALYZE fencepost.runs")
+    walked = {name: await rows_walked(connection, *call) for name, call in RUNNABLE.items()}
+    assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
+
+
+async def test_claiming_does_not_lock_more_rows_than_it_takes(connection: Any) -> None:
+    arguments = ["default"], JOBS, 8, "w", 30.0
+    plan = await explained(connection, CLAIMS["claim_direct"], *arguments)
+    locked = [node for node in nodes(plan) if node["Node Type"] == "LockRows"]
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in locked) == 8
+
+
+async def rows_walked(connection: Any, query: str, arguments: tuple[Any, ...]) -> int:
+    """The most rows that any one scan of a table has read, kept or not."""
+    plan = await explained(connection, query, *arguments)
+    assert not [node for node in nodes(plan) if node["Node Type"] == "Seq Scan"], query
+    return max((rows_read(node) for node in nodes(plan) if "Relation Name" in node), default=0)
+
+
+def rows_read(node: dict[str, Any]) -> int:
+    each = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+    return int(each * node["Actual Loops"])
+
+
+async def explained(connection: Any, query: str, *arguments: Any) -> dict[str, Any]:
+    """The plan that really ran; what it wrote is taken back."""
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        text = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", *arguments)
+    finally:
+        await transaction.rollback()
+    plan: dict[str, Any] = json.loads(text)[0]["Plan"]
+    return plan
+
+
+def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """The plan and all that is below it."""
+    return [plan, *(node for child in plan.get("Plans", ()) for node in nodes(child))]

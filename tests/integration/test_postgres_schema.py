@@ -1,0 +1,116 @@
+"""The schema: migrations are safe to race, refuse what does not fit, and add up to `schema.sql`."""
+
+import asyncio
+from importlib import resources
+from typing import Any
+
+import asyncpg
+import pytest
+
+from fencepost.clock import SystemClock
+from fencepost.errors import SchemaMismatch
+from fencepost.stores.postgres import migrate, open_store
+from fencepost.stores.postgres.migrations import migrations
+from tests.servers.postgres import PostgresDatabases, execute
+
+pytestmark = pytest.mark.postgres
+
+CATALOGS = {
+    "columns": """
+        SELECT table_name, column_name, ordinal_position, data_type, collation_name, column_default,
+            is_nullable
+        FROM information_schema.columns WHERE table_schema = 'fencepost'""",
+    "constraints": """
+        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+        FROM pg_constraint WHERE connamespace = 'fencepost'::regnamespace""",
+    "indexes": "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'fencepost'",
+    "relations": """
+        SELECT relname, relkind, reloptions, relpersistence
+        FROM pg_class WHERE relnamespace = 'fencepost'::regnamespace""",
+    "functions": """
+        SELECT proname, pg_get_functiondef(oid)
+        FROM pg_proc WHERE pronamespace = 'fencepost'::regnamespace""",
+    "sequences": """
+        SELECT sequencename, data_type, start_value, increment_by, cycle, cache_size
+        FROM pg_sequences WHERE schemaname = 'fencepost'""",
+}
+
+
+async def test_all_migrations_add_up_to_the_schema(empty_postgres_url: str, postgres_url: str) -> None:
+    script = resources.files("fencepost.stores.postgres").joinpath("schema.sql").read_text("utf-8")
+    await execute(empty_postgres_url, script)
+    assert await catalogs(empty_postgres_url) == await catalogs(postgres_url)
+
+
+async def test_no_migration_is_applied_twice_by_migrators_that_race(
+    empty_postgres_url: str,
+) -> None:
+    applied = await asyncio.gather(*(migrate(empty_postgres_url, shards=4) for _ in range(8)))
+    names = [name for each in applied for name in each]
+    assert names == [one.name for one in migrations()]
+
+
+async def test_migrating_again_does_nothing(postgres_url: str) -> None:
+    assert await migrate(postgres_url, shards=4) == []
+
+
+async def test_migrating_does_not_change_the_number_of_shards(empty_postgres_url: str) -> None:
+    await migrate(empty_postgres_url, shards=16)
+    await migrate(empty_postgres_url, shards=3)
+    store = await open_store(empty_postgres_url, clock=SystemClock())
+    assert store.shards == 16
+    await store.close()
+
+
+async def test_a_store_without_a_schema_is_not_opened(empty_postgres_url: str) -> None:
+    line = await refusal(empty_postgres_url)
+    assert line == (f"the store has no schema yet; run: fencepost migrate --store {empty_postgres_url}")
+
+
+async def test_an_older_schema_is_not_opened(postgres_url: str) -> None:
+    await set_schema(postgres_url, 0)
+    line = await refusal(postgres_url)
+    assert f"run: fencepost migrate --store {postgres_url}" in line
+
+
+async def test_a_newer_schema_is_neither_opened_nor_migrated(postgres_url: str) -> None:
+    await set_schema(postgres_url, 9999)
+    assert "pip install --upgrade fencepost" in await refusal(postgres_url)
+    with pytest.raises(SchemaMismatch, match="9999"):
+        await migrate(postgres_url, shards=4)
+
+
+async def test_a_failed_migration_leaves_nothing_behind(
+    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = [migrations()[0]]
+    object.__setattr__(broken[0], "script", broken[0].script + "; SELECT no_such_column")
+    monkeypatch.setattr("fencepost.stores.postgres.migrations.migrations", lambda: broken)
+    with pytest.raises(asyncpg.UndefinedColumnError):
+        await migrate(empty_postgres_url, shards=4)
+    monkeypatch.undo()
+    assert await migrate(empty_postgres_url, shards=4) == [one.name for one in migrations()]
+
+
+def test_a_clone_of_the_template_has_the_schema(postgres_server: PostgresDatabases) -> None:
+    url = postgres_server.create_database()
+    postgres_server.execute("SELECT fencepost.now()", url)
+    postgres_server.drop_database(url)
+
+
+async def catalogs(url: str) -> dict[str, list[Any]]:
+    connection = await asyncpg.connect(url)
+    try:
+        return {name: sorted(map(repr, await connection.fetch(query))) for name, query in CATALOGS.items()}
+    finally:
+        await connection.close()
+
+
+async def refusal(url: str) -> str:
+    with pytest.raises(SchemaMismatch) as caught:
+        await open_store(url, clock=SystemClock())
+    return str(caught.value)
+
+
+async def set_schema(url: str, number: int) -> None:
+    await execute(url, f"UPDATE fencepost.meta SET value = '{number}' WHERE name = 'schema'")

@@ -1,0 +1,113 @@
+"""A store that misbehaves on request: it fails before or after the work, hangs, or is overtaken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from fencepost.errors import StoreUnavailable
+from fencepost.model.clocks import StoreTime
+from fencepost.ports.jobs import JobShelf
+from fencepost.ports.leases import LeaseStore
+from fencepost.ports.ledger import Ledger
+from fencepost.ports.planbook import PlanBook
+from fencepost.ports.roster import Roster
+from fencepost.ports.schedules import ScheduleShelf
+from fencepost.ports.store import Store
+
+Hook = Callable[[], Awaitable[None]]
+
+
+@dataclass
+class Held:
+    """A call that waits: `reached` when somebody made it, and it goes on at `go`."""
+
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self) -> None:
+        self.reached.set()
+        await self.go.wait()
+
+
+class FaultyStore:
+    """Passes every call on to the real store; the next calls of a name go as they were told to."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        self.before: dict[str, list[Hook]] = defaultdict(list)
+        self.after: dict[str, list[Hook]] = defaultdict(list)
+        self.shards = inner.shards
+        self.signals = inner.signals
+        self.jobs = cast(JobShelf, _Part("jobs", inner.jobs, self))
+        self.schedules = cast(ScheduleShelf, _Part("schedules", inner.schedules, self))
+        self.planbook = cast(PlanBook, _Part("planbook", inner.planbook, self))
+        self.ledger = cast(Ledger, _Part("ledger", inner.ledger, self))
+        self.leases = cast(LeaseStore, _Part("leases", inner.leases, self))
+        self.roster = cast(Roster, _Part("roster", inner.roster, self))
+
+    async def now(self) -> StoreTime:
+        return await self.inner.now()
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+    def fail_before(self, name: str, times: int = 1) -> None:
+        """The next calls do nothing and raise."""
+        self.before[name] += [_raise] * times
+
+    def fail_after(self, name: str, times: int = 1) -> None:
+        """The next calls do their work, and their answers are lost."""
+        self.after[name] += [_raise] * times
+
+    def hold(self, name: str) -> Held:
+        """The next call hangs before it does its work."""
+        held = Held()
+        self.before[name].append(held.wait)
+        return held
+
+    def hold_answer(self, name: str) -> Held:
+        """The next call does its work and hangs before it answers."""
+        held = Held()
+        self.after[name].append(held.wait)
+        return held
+
+    def names(self) -> list[str]:
+        """What was called, in order."""
+        return [name for name, _ in self.calls]
+
+    def arguments(self, name: str) -> list[tuple[Any, ...]]:
+        """What each call of that name was given."""
+        return [arguments for called, arguments in self.calls if called == name]
+
+
+class _Part:
+    def __init__(self, name: str, part: object, store: FaultyStore) -> None:
+        self._name = name
+        self._part = part
+        self._store = store
+
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+        name = f"{self._name}.{method}"
+
+        async def call(*arguments: Any, **named: Any) -> Any:
+            self._store.calls.append((name, arguments))
+            await _next(self._store.before[name])
+            answer = await getattr(self._part, method)(*arguments, **named)
+            await _next(self._store.after[name])
+            return answer
+
+        return call
+
+
+async def _next(hooks: list[Hook]) -> None:
+    if hooks:
+        await hooks.pop(0)()
+
+
+async def _raise() -> None:
+    raise StoreUnavailable("the line is dead")

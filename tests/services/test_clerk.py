@@ -1,0 +1,137 @@
+"""Outcomes reach the ledger once, in batches, and none is dropped on the way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fencepost.errors import StoreUnavailable
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import JobName, NodeId
+from fencepost.model.rescue import Rescue
+from fencepost.model.run import Claim, Outcome, RunState
+from fencepost.services.active import ActiveRun, ActiveRuns
+from fencepost.services.clerk import IDLE_S, Clerk
+from tests.services.conftest import Lines
+from tests.services.house import House, until
+
+
+async def claimed(house: House, count: int) -> list[Claim]:
+    for number in range(count):
+        await house.enqueue(str(number))
+    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
+    return list(await house.memory.ledger.claim_direct(appetite, count))
+
+
+def success(claim: Claim) -> Outcome:
+    return Outcome(claim.ticket, RunState.SUCCEEDED)
+
+
+def open_clerk(house: House, claims: list[Claim]) -> tuple[Clerk, ActiveRuns]:
+    active = ActiveRuns()
+    for claim in claims:
+        active.add(ActiveRun(claim))
+    return Clerk(house.store, active, house.settings), active
+
+
+async def test_nothing_filed_asks_nothing_of_the_store() -> None:
+    house = House()
+    clerk, _ = open_clerk(house, [])
+    assert await clerk.run_once() == IDLE_S
+    assert house.store.calls == []
+    await clerk.done()
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+async def test_outcomes_are_kept_while_the_store_is_away_and_end_the_run_once(lost: str) -> None:
+    house = House()
+    claims = await claimed(house, 3)
+    clerk, active = open_clerk(house, claims)
+    for claim in claims:
+        clerk.file(success(claim))
+    fail = house.store.fail_before if lost == "before" else house.store.fail_after
+    fail("ledger.finish", times=2)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            await clerk.run_once()
+        assert (clerk.backlog, len(active), clerk.settled) == (3, 3, 0)
+
+    await clerk.run_once()
+    assert (clerk.backlog, len(active), clerk.settled) == (0, 0, 3)
+    assert await house.states() == [RunState.SUCCEEDED] * 3
+    await clerk.done()
+
+
+async def test_a_failure_whose_report_was_not_answered_is_not_counted_twice() -> None:
+    house = House()
+    (claim,) = await claimed(house, 1)
+    clerk, _ = open_clerk(house, [claim])
+    clerk.file(Outcome(claim.ticket, RunState.READY, "waits", "boom", retry_in_s=30.0))
+    house.store.fail_after("ledger.finish")
+    with pytest.raises(StoreUnavailable):
+        await clerk.run_once()
+    due = (await house.run(claim.run_key)).run_at
+    house.clock.advance(5)
+    await clerk.run_once()
+    run = await house.run(claim.run_key)
+    assert (run.attempt, run.run_at) == (1, due)
+    assert len(await house.memory.ledger.attempts(claim.namespace, claim.run_key)) == 1
+
+
+async def test_a_repeated_report_is_not_logged_as_refused_and_a_refused_one_is(lines: Lines) -> None:
+    house = House()
+    repeated, refused = await claimed(house, 2)
+    await house.memory.ledger.finish([success(repeated)])
+    house.clock.advance(31)
+    await house.memory.ledger.rescue([Rescue(refused.ticket, RunState.READY, "silent")])
+    clerk, active = open_clerk(house, [repeated, refused])
+    for claim in (repeated, refused):
+        clerk.file(success(claim))
+    await clerk.run_once()
+    assert [line["run_key"] for line in lines.about("late report refused")] == [refused.run_key]
+    assert [line["run_key"] for line in lines.about("succeeded")] == [repeated.run_key]
+    assert len(active) == 0
+    assert (await house.run(refused.run_key)).state is RunState.READY
+
+
+async def test_no_report_is_larger_than_a_batch() -> None:
+    house = House(finish_batch_max=4)
+    claims = await claimed(house, 10)
+    clerk, _ = open_clerk(house, claims)
+    for claim in claims:
+        clerk.file(success(claim))
+    rests = [await clerk.run_once() for _ in range(3)]
+    sizes = [len(outcomes) for (outcomes,) in house.store.arguments("ledger.finish")]
+    assert (sizes, rests) == ([4, 4, 2], [0.0, 0.0, IDLE_S])
+
+
+async def test_outcomes_filed_during_a_report_are_not_dropped() -> None:
+    house = House()
+    first, second = await claimed(house, 2)
+    clerk, active = open_clerk(house, [first, second])
+    clerk.file(success(first))
+    reporting = house.store.hold_answer("ledger.finish")
+    passing = asyncio.create_task(clerk.run_once())
+    await reporting.reached.wait()
+    clerk.file(success(second))
+    reporting.go.set()
+    assert await passing == 0.0
+    assert (clerk.backlog, active.fences()) == (1, [second.fence])
+    await clerk.run_once()
+    assert await house.states() == [RunState.SUCCEEDED] * 2
+
+
+async def test_done_does_not_return_before_the_ledger_has_everything() -> None:
+    house = House(finish_delay_s=0.001)
+    claims = await claimed(house, 3)
+    clerk, _ = open_clerk(house, claims)
+    for claim in claims:
+        clerk.file(success(claim))
+    house.store.fail_before("ledger.finish")
+    done = asyncio.create_task(clerk.done())
+    running = asyncio.create_task(clerk.run())
+    await until(done.done)
+    assert await house.states() == [RunState.SUCCEEDED] * 3
+    running.cancel()
+    await asyncio.wait({running})

@@ -1,0 +1,134 @@
+"""An application's schedules come into force once, whatever replicas do around it."""
+
+from __future__ import annotations
+
+from fencepost.model.identifiers import JobName, NodeId, ScheduleId
+from fencepost.model.job import JobSpec
+from fencepost.model.node import Node
+from fencepost.model.schedule import ScheduleSpec, ScheduleState
+from fencepost.services.deployer import IDLE_S, LOOK_AGAIN_S, Deployer, code_digest
+from fencepost.triggers import Every
+from tests.services.house import NS, House
+
+BEAT, OTHER = ScheduleId("beat"), ScheduleId("other")
+JOBS = {"report": JobSpec(JobName("report"))}
+
+
+def spec(seconds: int) -> ScheduleSpec:
+    return ScheduleSpec(JobName("report"), Every(seconds).to_json())
+
+
+OLD, NEW, EDITED = spec(60), spec(30), spec(45)
+
+
+def deployer(house: House, **schedules: ScheduleSpec) -> Deployer:
+    return Deployer(house.store, NS, JOBS, by_id(schedules))
+
+
+def by_id(schedules: dict[str, ScheduleSpec]) -> dict[ScheduleId, ScheduleSpec]:
+    return {ScheduleId(name): one for name, one in schedules.items()}
+
+
+async def alive(house: House, name: str, **schedules: ScheduleSpec) -> None:
+    """A replica of the code that brings these schedules."""
+    digest = code_digest(by_id(schedules))
+    node = Node(NodeId(name), name, 1, plans=True, works=True, code_digest=digest)
+    await house.memory.roster.beat(node, 0.0, 1_000_000)
+
+
+async def in_force(house: House) -> tuple[ScheduleSpec, int]:
+    schedule = await house.memory.schedules.get(NS, BEAT)
+    assert schedule is not None
+    return schedule.spec, schedule.version
+
+
+async def test_jobs_and_schedules_come_into_the_store() -> None:
+    house = House()
+    await deployer(house, beat=OLD, other=NEW).start()
+    assert await house.memory.jobs.all(NS) == {JobName("report"): JOBS["report"]}
+    assert await in_force(house) == (OLD, 1)
+    assert await house.memory.schedules.get(NS, OTHER) is not None
+
+
+async def test_a_restart_changes_nothing() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    puts = len(house.store.arguments("schedules.put"))
+    await deployer(house, beat=OLD).start()
+    assert len(house.store.arguments("schedules.put")) == puts
+    assert await in_force(house) == (OLD, 1)
+
+
+async def test_an_old_replica_that_restarts_in_mid_deploy_changes_nothing() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await alive(house, "old", beat=OLD)
+    await deployer(house, beat=NEW).start()
+    await alive(house, "new", beat=NEW)
+    restarted = deployer(house, beat=OLD)
+    await restarted.start()
+    assert await in_force(house) == (NEW, 2)
+    assert await restarted.run_once() == LOOK_AGAIN_S
+
+
+async def test_a_rollback_takes_force_once_the_last_new_replica_has_gone() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await deployer(house, beat=NEW).start()
+    await alive(house, "new", beat=NEW)
+    old = deployer(house, beat=OLD)
+    await old.start()
+    assert await in_force(house) == (NEW, 2)
+    await house.memory.roster.leave(NodeId("new"))
+    assert await old.run_once() == IDLE_S
+    assert await in_force(house) == (OLD, 3)
+    await old.run_once()
+    assert await in_force(house) == (OLD, 3)
+
+
+async def test_an_operators_edit_survives_a_restart_but_not_new_code() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await house.put_spec("beat", EDITED)
+    await deployer(house, beat=OLD).start()
+    assert await in_force(house) == (EDITED, 2)
+    await deployer(house, beat=NEW).start()
+    assert await in_force(house) == (NEW, 3)
+
+
+async def test_what_an_operator_removed_stays_removed() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await house.memory.schedules.remove(NS, BEAT)
+    await deployer(house, beat=OLD).start()
+    schedule = await house.memory.schedules.get(NS, BEAT)
+    assert schedule is not None
+    assert schedule.state is ScheduleState.REMOVED
+
+
+async def test_a_paused_schedule_is_not_woken_by_new_code() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await house.memory.schedules.pause(NS, BEAT, "quiet")
+    await deployer(house, beat=NEW).start()
+    schedule = await house.memory.schedules.get(NS, BEAT)
+    assert schedule is not None
+    assert (schedule.state, schedule.spec) == (ScheduleState.PAUSED, NEW)
+
+
+async def test_a_start_that_broke_off_can_be_repeated() -> None:
+    house = House()
+    house.store.fail_after("schedules.put")
+    first = deployer(house, beat=OLD, other=NEW)
+    try:
+        await first.start()
+    except Exception:
+        await first.start()
+    assert await in_force(house) == (OLD, 1)
+    assert await house.memory.schedules.get(NS, OTHER) is not None
+
+
+def test_the_digest_tells_code_apart_and_not_the_order() -> None:
+    assert code_digest({BEAT: OLD, OTHER: NEW}) == code_digest({OTHER: NEW, BEAT: OLD})
+    assert code_digest({BEAT: OLD}) != code_digest({BEAT: NEW})
+    assert code_digest({BEAT: OLD}) != code_digest({OTHER: OLD})

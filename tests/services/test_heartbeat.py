@@ -1,0 +1,233 @@
+"""A busy worker does not look dead, and a lost run does not go on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from fencepost.config import settings_from
+from fencepost.errors import StoreUnavailable
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import JobName, NodeId
+from fencepost.model.rescue import Rescue
+from fencepost.model.run import Claim, Pulse, RunState, Ticket
+from fencepost.ports.store import Store
+from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
+from fencepost.services.heartbeat import Heartbeat, HeartbeatThread
+from fencepost.stores.memory import MemoryStore
+from fencepost.stores.memory.ledger import MemoryLedger
+from fencepost.testing.clock import VirtualClock
+from tests.services.house import NS, House, until
+
+PATIENCE_S = 10.0
+
+
+async def begin(house: House, active: ActiveRuns, key: str = "1") -> ActiveRun:
+    """An attempt that waits for ever, as a worker would begin it."""
+    await house.enqueue(key)
+    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
+    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    return attached(claim, active)
+
+
+def attached(claim: Claim, active: ActiveRuns) -> ActiveRun:
+    one = ActiveRun(claim)
+    one.attach(asyncio.create_task(_wait()))
+    active.add(one)
+    return one
+
+
+async def _wait() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_without_runs_the_store_is_not_asked() -> None:
+    house = House()
+    heartbeat = Heartbeat(house.store, ActiveRuns(), house.settings)
+    assert await heartbeat.run_once() == house.settings.heartbeat_every_s
+    assert house.store.calls == []
+
+
+async def test_all_runs_beat_in_one_statement() -> None:
+    house, active = House(), ActiveRuns()
+    for key in "123":
+        await begin(house, active, key)
+    await Heartbeat(house.store, active, house.settings).run_once()
+    ((tickets, alive_for_s),) = house.store.arguments("ledger.pulse")
+    assert (len(tickets), alive_for_s) == (3, house.settings.heartbeat_timeout_s)
+
+
+async def test_a_lost_run_is_stopped_and_the_others_are_not() -> None:
+    house, active = House(), ActiveRuns()
+    lost, kept = await begin(house, active, "1"), await begin(house, active, "2")
+    house.clock.advance(20)
+    await house.memory.ledger.pulse([kept.ticket], 30)
+    house.clock.advance(11)
+    (silent,) = await house.memory.ledger.expired(10)
+    await rescue(house, silent.ticket)
+    await Heartbeat(house.store, active, house.settings).run_once()
+    await until(lambda: lost.cause is not None)
+    assert (lost.cause, lost.run.cancelled) == (StopCause.LOST, True)
+    assert (kept.cause, kept.run.cancelled) == (None, False)
+
+
+async def test_a_cancelled_run_is_asked_to_stop() -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    await house.memory.ledger.cancel(NS, one.claim.run_key, "enough")
+    await Heartbeat(house.store, active, house.settings).run_once()
+    await until(lambda: one.cause is not None)
+    assert one.cause is StopCause.REQUESTED
+
+
+async def test_the_first_cause_counts() -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    one.stop(StopCause.REQUESTED)
+    one.stop(StopCause.SHUTDOWN)
+    await until(lambda: one.run.cancelled)
+    await asyncio.sleep(0)
+    assert one.cause is StopCause.REQUESTED
+
+
+async def test_a_run_that_ended_during_the_beat_is_not_called_lost() -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+
+    async def end() -> None:
+        await rescue_by_force(house, one.ticket)
+        active.remove(one.ticket)
+
+    house.store.before["ledger.pulse"].append(end)
+    await Heartbeat(house.store, active, house.settings).run_once()
+    await asyncio.sleep(0)
+    assert one.cause is None
+
+
+async def test_progress_is_passed_on_once() -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    heartbeat = Heartbeat(house.store, active, house.settings)
+    one.run.heartbeat("10 %")
+    one.run.heartbeat("20 %")
+    one.run.heartbeat()
+    await heartbeat.run_once()
+    await heartbeat.run_once()
+    assert (await house.run(one.claim.run_key)).progress == "20 %"
+    assert len(house.store.arguments("ledger.report_progress")) == 1
+
+
+class CountingLedger(MemoryLedger):
+    """Counts beats, and lets another thread wait for the next ones."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store.tables, store.signals)
+        self.beats = threading.Semaphore(0)
+        self.threads: set[str] = set()
+        self.broken: Exception | None = None
+
+    async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
+        if self.broken is not None:
+            raise self.broken
+        self.threads.add(threading.current_thread().name)
+        self.beats.release()
+        return [Pulse(owned=True) for _ in tickets]
+
+
+class Heart:
+    """A heart in a thread over a store that only counts."""
+
+    def __init__(self) -> None:
+        self.house = House()
+        self.active = ActiveRuns()
+        self.store = MemoryStore(VirtualClock())
+        self.ledger = self.store.ledger = CountingLedger(self.store)
+        self.opened = threading.Semaphore(0)
+        self.closed = threading.Event()
+        self.refusals = 0
+        self.store.close = self._close  # type: ignore[method-assign]
+        settings = settings_from({}, overrides={"heartbeat_every_s": 0.01, "heartbeat_timeout_s": 1})
+        self.thread = HeartbeatThread(self._open, self.active, settings)
+
+    async def _open(self) -> Store:
+        self.opened.release()
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreUnavailable("not yet")
+        return self.store
+
+    async def _close(self) -> None:
+        self.closed.set()
+
+    def feel(self, beats: int) -> bool:
+        """Block this thread, and with it its event loop, until so many beats have come."""
+        return all(self.ledger.beats.acquire(timeout=PATIENCE_S) for _ in range(beats))
+
+
+async def stop(beating: asyncio.Task[None]) -> None:
+    beating.cancel()
+    await asyncio.wait({beating})
+
+
+async def test_a_blocked_loop_does_not_stop_the_heart() -> None:
+    heart = Heart()
+    await begin(heart.house, heart.active)
+    beating = asyncio.create_task(heart.thread.run())
+    await asyncio.sleep(0)
+    assert heart.feel(beats=5)
+    assert heart.ledger.threads == {"fencepost-heartbeat"}
+    await stop(beating)
+    assert heart.closed.wait(PATIENCE_S)
+
+
+async def test_a_store_that_cannot_be_opened_is_tried_again() -> None:
+    heart = Heart()
+    heart.refusals = 2
+    await begin(heart.house, heart.active)
+    beating = asyncio.create_task(heart.thread.run())
+    await asyncio.sleep(0)
+    assert heart.feel(beats=1)
+    await stop(beating)
+    assert heart.closed.wait(PATIENCE_S)
+
+
+async def test_a_heart_that_breaks_is_not_kept_secret() -> None:
+    heart = Heart()
+    heart.ledger.broken = RuntimeError("a bug")
+    await begin(heart.house, heart.active)
+    with pytest.raises(RuntimeError, match="a bug"):
+        await asyncio.wait_for(heart.thread.run(), PATIENCE_S)
+    assert heart.closed.wait(PATIENCE_S)
+
+
+async def test_a_heart_that_is_stopped_while_the_store_is_away_does_not_go_on_trying() -> None:
+    heart = Heart()
+    heart.refusals = 1_000_000
+    beating = asyncio.create_task(heart.thread.run())
+    await asyncio.sleep(0)
+    assert heart.opened.acquire(timeout=PATIENCE_S)
+    await stop(beating)
+    heart.thread._thread.join(PATIENCE_S)
+    assert not heart.thread._thread.is_alive()
+
+
+async def test_a_heart_that_is_stopped_at_once_does_not_beat_on() -> None:
+    for _ in range(20):
+        heart = Heart()
+        beating = asyncio.create_task(heart.thread.run())
+        await asyncio.sleep(0)
+        await stop(beating)
+        heart.thread._thread.join(PATIENCE_S)
+        assert not heart.thread._thread.is_alive()
+
+
+async def rescue(house: House, ticket: Ticket) -> None:
+    await house.memory.ledger.rescue([Rescue(ticket, RunState.READY, "silent")])
+
+
+async def rescue_by_force(house: House, ticket: Ticket) -> None:
+    house.clock.advance(31)
+    await rescue(house, ticket)

@@ -1,0 +1,90 @@
+"""What is old goes, a batch at a time, and no key comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.errors import InvalidSettings
+from fencepost.model.identifiers import NodeId
+from fencepost.model.node import Node
+from fencepost.model.run import RunState
+from fencepost.services.janitor import Janitor
+from tests.services.house import House, PlanningNode, WorkingNode, make_job
+
+HOUR_S = 3600.0
+
+
+async def quiet() -> None: ...
+
+
+async def test_a_retention_that_forgets_too_soon_is_refused_at_the_start() -> None:
+    house = House(retention_s=60)
+    with pytest.raises(InvalidSettings, match="at least 3600 s"):
+        Janitor(house.store, house.settings)
+
+
+async def test_old_ticks_go_in_batches_and_young_ones_stay() -> None:
+    house = House(retention_s=HOUR_S, tidy_batch_max=4)
+    await house.put("beat", every_s=10)
+    planner = await leader(house)
+    house.clock.advance(60)
+    await planner.elector.run_once()
+    await planner.planner.run_once()
+    worker = WorkingNode(house, make_job(quiet))
+    await worker.work()
+    assert len(await house.runs()) == 12
+
+    janitor = Janitor(house.store, house.settings)
+    assert await janitor.run_once() == house.settings.tidy_every_s
+    house.clock.advance(HOUR_S + 1)
+    rests = [await janitor.run_once() for _ in range(2)]
+    assert rests == [0.0, house.settings.tidy_every_s]
+    assert await house.states() == [RunState.READY] * 6
+
+
+async def test_a_forgotten_tick_is_not_planned_again() -> None:
+    house = House(retention_s=HOUR_S)
+    await house.put("beat", every_s=10)
+    planner = await leader(house)
+    house.clock.advance(60)
+    worker = WorkingNode(house, make_job(quiet))
+    await worker.work()
+    last = (await house.runs())[-1].fire_time
+    house.clock.advance(HOUR_S + 1)
+    await Janitor(house.store, house.settings).run_once()
+    assert await house.runs() == []
+
+    await planner.elector.run_once()
+    await planner.planner.run_once()
+    assert all(one.fire_time > last for one in await house.runs())
+
+
+async def test_the_key_of_a_run_by_hand_is_never_forgotten() -> None:
+    house = House(retention_s=HOUR_S)
+    worker = WorkingNode(house, make_job(quiet))
+    run_key = await house.enqueue("once")
+    await worker.work()
+    house.clock.advance(HOUR_S + 1)
+    await Janitor(house.store, house.settings).run_once()
+    await house.enqueue("once")
+    await worker.work()
+    assert (await house.run(run_key)).attempt == 1
+
+
+async def test_nodes_that_died_long_ago_are_struck_off() -> None:
+    house = House()
+    await house.memory.roster.beat(Node(NodeId("gone"), "host", 1, plans=True, works=True), 0.0, 10)
+    janitor = Janitor(house.store, house.settings)
+    house.clock.advance(HOUR_S)
+    await janitor.run_once()
+    assert list(house.memory.tables.nodes) == ["gone"]
+    house.clock.advance(11)
+    await janitor.run_once()
+    assert not house.memory.tables.nodes
+
+
+async def leader(house: House) -> PlanningNode:
+    node = PlanningNode(house, "planner")
+    await node.elector.run_once()
+    await node.planner.run_once()
+    return node

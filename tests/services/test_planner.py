@@ -1,0 +1,249 @@
+"""Ticks are written ahead, once, by the leader alone."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fencepost.errors import StoreUnavailable
+from fencepost.model.identifiers import Epoch, JobName, NodeId, ScheduleId
+from fencepost.model.run import RunState
+from fencepost.model.schedule import ScheduleSpec
+from fencepost.triggers import Every
+from tests.services.conftest import Lines
+from tests.services.house import NS, START, House, PlanningNode
+
+
+async def leader(house: House, name: str = "alice") -> PlanningNode:
+    node = PlanningNode(house, name)
+    await node.elector.run_once()
+    return node
+
+
+async def test_ticks_are_written_up_to_the_horizon_and_not_beyond() -> None:
+    house = House()
+    await house.put("beat", every_s=10)
+    node = await leader(house)
+    assert await node.planner.run_once() == house.settings.plan_every_s
+    runs = await house.runs("beat")
+    assert [one.fire_time for one in runs] == [START + timedelta(seconds=10 * n) for n in range(1, 7)]
+    assert {(one.state, one.epoch) for one in runs} == {(RunState.PLANNED, 1)}
+
+
+async def test_a_second_pass_writes_nothing_twice() -> None:
+    house = House()
+    await house.put("beat")
+    node = await leader(house)
+    await node.planner.run_once()
+    await node.planner.run_once()
+    assert len(await house.runs()) == 6
+
+
+async def test_without_a_grant_the_store_is_not_even_asked() -> None:
+    house = House()
+    await house.put("beat")
+    node = PlanningNode(house, "alice")
+    await node.planner.run_once()
+    assert house.store.calls == []
+
+
+async def test_a_long_absence_is_planned_tick_by_tick() -> None:
+    house = House(plan_ticks_max=50, plan_runs_max=120)
+    await house.put("beat", every_s=10)
+    house.clock.advance(3600)
+    node = await leader(house)
+    await node.planner.run_once()
+    fire_times = [one.fire_time for one in await house.runs()]
+    assert fire_times == list(Every(10).fire_times(START, START + timedelta(seconds=3660)))
+
+
+async def test_no_write_is_larger_than_its_limit() -> None:
+    house = House(plan_ticks_max=6, plan_runs_max=13)
+    for number in range(10):
+        await house.put(f"beat-{number}", every_s=10)
+    node = await leader(house)
+    await node.planner.run_once()
+    writes = [sum(len(plan.fire_times) for plan in plans) for (plans,) in written(house)]
+    assert sum(writes) == 60
+    assert max(writes) <= 13
+    assert len(writes) >= 5
+
+
+async def test_a_stale_epoch_writes_nothing_and_ends_the_belief(lines: Lines) -> None:
+    house = House(shards=1)
+    await house.put("beat")
+    node = await leader(house)
+    (grant,) = node.leadership.grants(house.clock.monotonic()).values()
+    await house.memory.planbook.register_epoch(grant.shard, Epoch(grant.epoch + 1))
+    await node.planner.run_once()
+    assert await house.runs() == []
+    assert node.shards == set()
+    assert grant.lost.is_set()
+    (line,) = lines.about("write refused: the epoch is stale")
+    assert (line["shard"], line["epoch"]) == (0, 1)
+
+
+async def test_a_stale_shard_does_not_cost_the_others_their_ticks() -> None:
+    house = House()
+    ids = [f"beat-{number}" for number in range(20)]
+    for schedule_id in ids:
+        await house.put(schedule_id)
+    node = await leader(house)
+    stale = house.shard_of(ids[0])
+    await house.memory.planbook.register_epoch(stale, Epoch(50))
+    await node.planner.run_once()
+    for schedule_id in ids:
+        expected = 0 if house.shard_of(schedule_id) == stale else 6
+        assert len(await house.runs(schedule_id)) == expected
+
+
+async def test_a_refusal_of_an_old_epoch_does_not_end_a_newer_grant() -> None:
+    house = House(shards=1)
+    await house.put("beat")
+    node = await leader(house)
+    writing = house.store.hold("planbook.write")
+    planning = asyncio.create_task(node.planner.run_once())
+    await writing.reached.wait()
+    house.clock.advance(20)
+    await node.elector.run_once()
+    assert node.epochs == {0: 2}
+    writing.go.set()
+    await planning
+    assert node.epochs == {0: 2}
+    await node.planner.run_once()
+    assert len(await house.runs()) == 8
+
+
+async def test_a_refusal_of_an_old_epoch_does_not_upset_a_campaign() -> None:
+    house = House(shards=1)
+    await house.put("beat")
+    node = await leader(house)
+    writing = house.store.hold("planbook.write")
+    planning = asyncio.create_task(node.planner.run_once())
+    await writing.reached.wait()
+    house.clock.advance(20)
+    registering = house.store.hold_answer("planbook.register_epoch")
+    electing = asyncio.create_task(node.elector.run_once())
+    await registering.reached.wait()
+    writing.go.set()
+    await planning
+    registering.go.set()
+    await electing
+    assert node.epochs == {0: 2}
+
+
+async def test_a_deadline_that_passes_between_reading_and_writing_writes_nothing() -> None:
+    house = House()
+    await house.put("beat")
+    node = await leader(house)
+    slow = house.store.hold_answer("planbook.window")
+    planning = asyncio.create_task(node.planner.run_once())
+    await slow.reached.wait()
+    house.clock.advance(9)
+    slow.go.set()
+    await planning
+    assert written(house) == []
+    assert await house.runs() == []
+
+
+async def test_a_leader_superseded_between_reading_and_writing_writes_nothing() -> None:
+    house = House(shards=1)
+    await house.put("beat")
+    node = await leader(house)
+
+    async def supersede() -> None:
+        house.clock.advance(20)
+        bob = NodeId("bob")
+        await house.memory.leases.acquire([house.shard_of("beat")], bob, 10)
+        await house.memory.planbook.register_epoch(house.shard_of("beat"), Epoch(2))
+
+    house.store.before["planbook.write"].append(supersede)
+    await node.planner.run_once()
+    assert await house.runs() == []
+
+
+async def test_an_edit_between_reading_and_writing_is_not_followed_by_a_tick_of_the_old_spec() -> None:
+    house = House()
+    await house.put("beat", every_s=10)
+    node = await leader(house)
+
+    async def edit() -> None:
+        await house.put("beat", every_s=30)
+
+    house.store.before["planbook.write"].append(edit)
+    await node.planner.run_once()
+    runs = await house.runs()
+    assert {one.version for one in runs} <= {2}
+    await node.planner.run_once()
+    assert [(one.version, one.fire_time) for one in await house.runs()] == [
+        (2, START + timedelta(seconds=30)),
+        (2, START + timedelta(seconds=60)),
+    ]
+
+
+async def test_a_pause_between_reading_and_writing_leaves_nothing_planned() -> None:
+    house = House()
+    await house.put("beat")
+    node = await leader(house)
+
+    async def pause() -> None:
+        await house.memory.schedules.pause(NS, ScheduleId("beat"), "quiet")
+
+    house.store.before["planbook.write"].append(pause)
+    await node.planner.run_once()
+    assert await house.runs() == []
+
+
+UNREADABLE: list[dict[str, Any]] = [
+    {"v": 1, "kind": "moon"},
+    {"v": 99, "kind": "every", "interval": "1m"},
+    {"v": 1, "kind": "every", "interval": "5 parsecs"},
+    {"v": 1, "kind": "cron", "expression": "* * * * *", "tz": "Mars/Base"},
+    {},
+]
+
+
+@pytest.mark.parametrize("trigger", UNREADABLE, ids=str)
+async def test_a_schedule_that_cannot_be_read_does_not_stop_the_others(
+    trigger: dict[str, Any], lines: Lines
+) -> None:
+    house = House(shards=1)
+    await house.put_spec("aaa", ScheduleSpec(JobName("report"), trigger))
+    await house.put("beat")
+    node = await leader(house)
+    await node.planner.run_once()
+    assert len(await house.runs("beat")) == 6
+    assert [line["schedule"] for line in lines.about("schedule cannot be planned")] == ["aaa"]
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+async def test_a_write_without_an_answer_loses_and_repeats_nothing(lost: str) -> None:
+    house = House()
+    await house.put("beat")
+    node = await leader(house)
+    fail = house.store.fail_before if lost == "before" else house.store.fail_after
+    fail("planbook.write")
+    with pytest.raises(StoreUnavailable):
+        await node.planner.run_once()
+    assert not node.leadership.writing.locked()
+    await node.planner.run_once()
+    assert len(await house.runs()) == 6
+
+
+async def test_a_failover_loses_and_repeats_nothing() -> None:
+    house = House(shards=1)
+    await house.put("beat")
+    alice, bob = await leader(house), PlanningNode(house, "bob")
+    await alice.planner.run_once()
+    house.clock.advance(45)
+    await bob.elector.run_once()
+    await bob.planner.run_once()
+    fire_times = [one.fire_time for one in await house.runs()]
+    assert fire_times == list(Every(10).fire_times(START, START + timedelta(seconds=105)))
+
+
+def written(house: House) -> list[tuple[Any, ...]]:
+    return house.store.arguments("planbook.write")

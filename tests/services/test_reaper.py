@@ -1,0 +1,154 @@
+"""Silent runs are taken away once, and ticks that nobody came for are accounted for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fencepost.errors import StoreUnavailable
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import JobName, NodeId
+from fencepost.model.job import JobSpec, Retry
+from fencepost.model.run import Outcome, Receipt, RunState, Ticket
+from fencepost.services.reaper import Reaper
+from tests.services.conftest import Lines
+from tests.services.house import LATEST, NS, House, PlanningNode
+
+TIMEOUT_S = 30.0
+APPETITE = Appetite(NodeId("worker-1"), House().settings.queues, (JobName("report"),), TIMEOUT_S)
+
+
+async def claim(house: House, count: int = 1, **job: Any) -> None:
+    await house.memory.jobs.register(NS, [JobSpec(JobName("report"), **job)])
+    for number in range(count):
+        await house.enqueue(str(number))
+    assert len(await house.memory.ledger.claim_direct(APPETITE, count)) == count
+
+
+async def plan(house: House, **spec: Any) -> None:
+    await house.put("beat", every_s=10, **spec)
+    node = PlanningNode(house, "planner")
+    await node.elector.run_once()
+    await node.planner.run_once()
+
+
+async def test_a_run_is_not_taken_away_within_its_time() -> None:
+    house = House()
+    await claim(house)
+    house.clock.advance(TIMEOUT_S)
+    await Reaper(house.store, house.settings).run_once()
+    assert await house.states() == [RunState.RUNNING]
+
+
+@pytest.mark.parametrize(
+    ("job", "state"),
+    [
+        ({}, RunState.READY),
+        ({"retry": Retry(max_attempts=1)}, RunState.DEAD),
+        ({"at_most_once": True}, RunState.DEAD),
+    ],
+)
+async def test_a_silent_run_is_rescued_or_given_up(
+    job: dict[str, Any], state: RunState, lines: Lines
+) -> None:
+    house = House()
+    await claim(house, **job)
+    house.clock.advance(TIMEOUT_S + 0.001)
+    await Reaper(house.store, house.settings).run_once()
+    assert await house.states() == [state]
+    (line,) = lines.about("rescued")
+    assert (line["run_key"], line["state"]) == ("report#0", state)
+
+
+async def test_the_old_attempt_is_refused_after_a_rescue() -> None:
+    house = House()
+    await claim(house)
+    (run,) = await house.runs()
+    (silent,) = await silent_after(house)
+    await Reaper(house.store, house.settings).run_once()
+    assert await house.memory.ledger.finish([Outcome(silent, RunState.SUCCEEDED)]) == [Receipt.REFUSED]
+    assert (await house.run(run.run_key)).state is RunState.READY
+
+
+async def test_attempts_are_counted_through_crashes() -> None:
+    house = House()
+    await claim(house, retry=Retry(max_attempts=3))
+    for _ in range(3):
+        house.clock.advance(TIMEOUT_S + 1)
+        await Reaper(house.store, house.settings).run_once()
+        await house.memory.ledger.claim_direct(APPETITE, 1)
+    (run,) = await house.runs()
+    assert (run.state, run.attempt) == (RunState.DEAD, 3)
+
+
+async def test_two_reapers_do_not_rescue_one_run_twice(lines: Lines) -> None:
+    house = House()
+    await claim(house)
+    house.clock.advance(TIMEOUT_S + 1)
+
+    async def overtake() -> None:
+        await Reaper(house.memory, house.settings).run_once()
+
+    house.store.before["ledger.rescue"].append(overtake)
+    await Reaper(house.store, house.settings).run_once()
+    assert len(lines.about("rescued")) == 1
+    (run,) = await house.runs()
+    assert len(await house.memory.ledger.attempts(NS, run.run_key)) == 1
+
+
+async def test_a_run_that_shows_life_at_the_last_moment_is_left_alone() -> None:
+    house = House()
+    await claim(house)
+    (ticket,) = await silent_after(house)
+
+    async def beat() -> None:
+        await house.memory.ledger.pulse([ticket], TIMEOUT_S)
+
+    house.store.before["ledger.rescue"].append(beat)
+    await Reaper(house.store, house.settings).run_once()
+    assert await house.states() == [RunState.RUNNING]
+
+
+async def test_a_full_batch_is_followed_at_once_by_the_next() -> None:
+    house = House(reap_batch_max=2)
+    await claim(house, count=5)
+    house.clock.advance(TIMEOUT_S + 1)
+    reaper = Reaper(house.store, house.settings)
+    rests = [await reaper.run_once() for _ in range(3)]
+    assert rests == [0.0, 0.0, house.settings.reap_every_s]
+    assert await house.states() == [RunState.READY] * 5
+
+
+async def test_ticks_that_nobody_came_for_are_missed_and_not_left_open() -> None:
+    house = House()
+    await plan(house)
+    house.clock.advance(100)
+    await Reaper(house.store, house.settings).run_once()
+    states = await house.states()
+    assert states == [RunState.MISSED] * 3 + [RunState.READY] * 3
+    assert {one.reason for one in await house.runs() if one.state is RunState.MISSED} == {
+        "too late: max_lateness is 60s"
+    }
+
+
+async def test_a_sweep_starts_nothing_and_ends_nothing_that_may_still_run() -> None:
+    house = House()
+    await plan(house, catch_up=LATEST)
+    house.clock.advance(70)
+    await Reaper(house.store, house.settings).run_once()
+    states = await house.states()
+    assert states == [RunState.MISSED] * 5 + [RunState.READY]
+    assert RunState.RUNNING not in states
+
+
+async def test_the_stores_absence_is_not_swallowed() -> None:
+    house = House()
+    house.store.fail_before("ledger.expired")
+    with pytest.raises(StoreUnavailable):
+        await Reaper(house.store, house.settings).run_once()
+
+
+async def silent_after(house: House) -> list[Ticket]:
+    house.clock.advance(TIMEOUT_S + 1)
+    return [one.ticket for one in await house.memory.ledger.expired(10)]

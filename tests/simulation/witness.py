@@ -1,0 +1,143 @@
+"""The witness: sees every change of the ledger and checks the invariants as they happen and at the end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+
+from fencepost.core.lifecycle import ENDED, INITIAL, may_move
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Epoch, Fence, RunKey, ScheduleId, Shard
+from fencepost.model.plan import Plan, PlanReceipt
+from fencepost.model.run import RunRecord, RunState
+from fencepost.model.schedule import Overlap
+from fencepost.stores.memory.tables import RunRow, ScheduleRow, Tables
+from fencepost.triggers import decode
+
+
+@dataclass(slots=True)
+class WatchedTables(Tables):
+    """Tables that tell the witness of every run written and every change to one."""
+
+    witness: Witness | None = None
+
+    def insert(self, row: RunRow) -> None:
+        if self.witness is not None:
+            self.witness.saw_insert(self, row.record)
+        Tables.insert(self, row)
+
+    def change(self, row: RunRow, **changes: object) -> RunRecord:
+        before = row.record
+        after = Tables.change(self, row, **changes)
+        if self.witness is not None:
+            self.witness.saw_change(self, before, after)
+        return after
+
+
+@dataclass
+class Witness:
+    """What was seen, and what must hold of it."""
+
+    keys: set[RunKey] = field(default_factory=set)
+    fences_of_run: dict[RunKey, list[Fence]] = field(default_factory=lambda: defaultdict(list))
+    fences_of_schedule: dict[ScheduleId, list[Fence]] = field(default_factory=lambda: defaultdict(list))
+    epochs: dict[Shard, list[Epoch]] = field(default_factory=lambda: defaultdict(list))
+    refused_writes: int = 0
+    rescues: int = 0
+    trace: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def saw_insert(self, tables: Tables, record: RunRecord) -> None:
+        assert record.run_key not in self.keys, f"I1: {record.run_key} was written twice"
+        assert record.state in INITIAL, f"I6: {record.run_key} was born {record.state}"
+        self.keys.add(record.run_key)
+        self._note(tables, f"new {record.run_key} {record.epoch}")
+
+    def saw_change(self, tables: Tables, before: RunRecord, after: RunRecord) -> None:
+        if before.state is not after.state:
+            assert may_move(before.state, after.state), (
+                f"I6: {after.run_key} went from {before.state} to {after.state}"
+            )
+            self._note(tables, f"{after.run_key} {after.state} {after.fence}")
+        assert after.fence >= before.fence, f"I5: the fence of {after.run_key} fell"
+        if after.state is RunState.RUNNING and before.state is not RunState.RUNNING:
+            self._saw_start(tables, after)
+        if before.state is after.state is RunState.RUNNING and after.fence > before.fence:
+            self.rescues += 1
+
+    def saw_plans(self, plans: list[Plan], receipt: PlanReceipt) -> None:
+        """Called with what the ledger made of a planning write, in the order in which it made it."""
+        for plan in plans:
+            if plan.cursor.shard not in receipt.stale:
+                self.epochs[plan.cursor.shard].append(plan.epoch)
+        self.refused_writes += len(receipt.stale)
+
+    def _saw_start(self, tables: Tables, record: RunRecord) -> None:
+        self.fences_of_run[record.run_key].append(record.fence)
+        job = tables.jobs[record.namespace, record.job]
+        assert record.attempt <= job.retry.max_attempts, f"I9: attempt {record.attempt} of {record.run_key}"
+        if record.schedule_id is None:
+            return
+        self.fences_of_schedule[record.schedule_id].append(record.fence)
+        version = tables.version_of(record)
+        assert version is not None
+        if version.spec.overlap is Overlap.SKIP:
+            self._check_overlap(tables, record)
+
+    def _check_overlap(self, tables: Tables, record: RunRecord) -> None:
+        assert record.schedule_id is not None
+        beside = [
+            row.record.run_key
+            for row in tables.running.values()
+            if row.record.schedule_id == record.schedule_id and row.record.run_key != record.run_key
+        ]
+        assert not beside, f"I7: {record.run_key} started beside {beside}"
+
+    def _note(self, tables: Tables, what: str) -> None:
+        self.trace.update(f"{tables.now().isoformat()} {what}\n".encode())
+
+    def check_order(self) -> None:
+        """I4 and I5 over everything that was seen."""
+        for shard, epochs in self.epochs.items():
+            assert all(one <= other for one, other in pairwise(epochs)), f"I4: shard {shard}: {epochs}"
+        for name, fences in [*self.fences_of_run.items(), *self.fences_of_schedule.items()]:
+            assert all(one < other for one, other in pairwise(fences)), f"I5: {name}: {fences}"
+
+    def check_complete(self, tables: Tables, through: datetime) -> int:
+        """I2, I3 and the promise: each fire time in force has exactly one row, and that row has ended.
+
+        Returns how many ticks were expected."""
+        return sum(_check_schedule(tables, row, through) for row in tables.schedules.values())
+
+
+def _check_schedule(tables: Tables, row: ScheduleRow, through: datetime) -> int:
+    schedule = row.schedule
+    runs = {
+        one.record.run_key: one.record for one in tables.runs_of(schedule.namespace, schedule.schedule_id)
+    }
+    alive: dict[datetime, RunKey] = {}
+    for record in runs.values():
+        if record.state is not RunState.WITHDRAWN:
+            assert record.fire_time not in alive, f"I3: {record.run_key} beside {alive[record.fire_time]}"
+            alive[record.fire_time] = record.run_key
+    expected = set(_expected(row, through))
+    missing = sorted(expected - alive.keys())
+    assert not missing, f"I2: {schedule.schedule_id} lacks {len(missing)} ticks, first {missing[0]}"
+    surplus = sorted(moment for moment in alive.keys() - expected if moment <= through)
+    assert not surplus, f"I3: {schedule.schedule_id} has ticks of no version: {surplus[:3]}"
+    open_runs = [
+        record for record in runs.values() if record.state not in ENDED and record.fire_time <= through
+    ]
+    assert not open_runs, f"unaccounted: {open_runs[0]}"
+    return len(expected)
+
+
+def _expected(row: ScheduleRow, through: datetime) -> list[datetime]:
+    """The fire times of every version while it was in force."""
+    found: list[datetime] = []
+    for version in row.versions:
+        until = min(version.in_force_until or StoreTime(through), through)
+        found += decode(version.spec.trigger).fire_times(version.in_force_from, until)
+    return found

@@ -1,0 +1,293 @@
+"""A small world: three planning nodes, two workers, fifty schedules, an operator, and bad luck.
+
+Everything in it is the real code, on a virtual loop over the store in memory. All chance comes from one seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fencepost.config import Settings
+from fencepost.errors import UsageError
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, NodeId
+from fencepost.model.job import JobSpec, Retry
+from fencepost.model.json import JsonObject
+from fencepost.model.node import Node
+from fencepost.model.plan import Plan, PlanReceipt
+from fencepost.model.schedule import CatchUp, Overlap, ScheduleSpec
+from fencepost.model.trigger import Trigger
+from fencepost.ports.executor import Job
+from fencepost.ports.run import Run
+from fencepost.services.control import ScheduleDesk
+from fencepost.services.heartbeat import Heartbeat
+from fencepost.services.node import NodeRunner, Surroundings
+from fencepost.stores.memory import MemoryStore
+from fencepost.testing.loop import LoopClock, run_virtually
+from fencepost.triggers import Cron, Every
+from tests.simulation.faults import FarStore, Weather
+from tests.simulation.witness import WatchedTables, Witness
+
+START = datetime(2026, 3, 29, 0, 20, tzinfo=UTC)
+"""Forty minutes before clocks change in Europe."""
+
+PLANNERS, WORKERS, SCHEDULES = 3, 2, 50
+SETTLE_S = 240.0
+SETTINGS = Settings(heartbeat_timeout_s=20, heartbeat_every_s=5, concurrency=200, grace_s=5)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one world came to."""
+
+    expected: int
+    trace: str
+    refused_writes: int
+    rescues: int
+    crashes: int
+    stalls: int
+    states: dict[str, int]
+
+
+class SimulatedJob:
+    """Takes a while, fails now and then, both decided by the run and the seed alone."""
+
+    stoppable = True
+
+    def __init__(self, seed: int, weather: Weather, longest_s: float, failing: float) -> None:
+        self._seed = seed
+        self._weather = weather
+        self._longest_s = longest_s
+        self._failing = failing
+
+    def check(self, payload: JsonObject) -> None:
+        return None
+
+    async def execute(self, run: Run) -> str | None:
+        chance = random.Random(_stable(f"{self._seed}/{run.key}/{run.attempt}"))
+        await asyncio.sleep(chance.random() ** 4 * self._longest_s)
+        await self._weather.awake()
+        if chance.random() < self._failing:
+            raise RuntimeError("bad luck")
+        return None
+
+
+JOBS = {
+    JobName("quick"): (JobSpec(JobName("quick")), 2.0, 0.02),
+    JobName("slow"): (JobSpec(JobName("slow"), retry=Retry(3, "1s", "5s")), 40.0, 0.05),
+    JobName("once"): (JobSpec(JobName("once"), at_most_once=True), 5.0, 0.02),
+}
+
+
+class Process:
+    """One node that can crash, stall and come back under a new name."""
+
+    def __init__(self, world: World, number: int, plans: bool) -> None:
+        self._world = world
+        self._number = number
+        self.plans = plans
+        self._lives = 0
+        self._task: asyncio.Task[None] | None = None
+        self.weather = Weather(world.dice, world.lost_share)
+
+    def start(self) -> None:
+        self._lives += 1
+        self.weather = Weather(self._world.dice, self._world.lost_share)
+        self._task = asyncio.create_task(self._live(self.weather))
+
+    async def crash(self) -> None:
+        """Nothing that the dying process still tries reaches the store."""
+        assert self._task is not None
+        self.weather.dead = True
+        self.weather.resume()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _live(self, weather: Weather) -> None:
+        dice = self._world.dice
+        store = FarStore(self._world.store, weather)
+        clock = LoopClock(START, skew_s=dice.uniform(-30, 30), rate=dice.uniform(0.99, 1.01))
+        node = Node(
+            node_id=NodeId(f"node-{self._number}-{self._lives}"),
+            host="simulated",
+            pid=self._number,
+            plans=self.plans,
+            works=not self.plans,
+        )
+        jobs = {
+            name: Job(spec, SimulatedJob(self._world.seed, weather, longest_s, failing))
+            for name, (spec, longest_s, failing) in JOBS.items()
+        }
+        around = Surroundings(
+            store=store,
+            clock=clock,
+            dice=dice.random,
+            settings=SETTINGS,
+            jobs=jobs,
+            heart=lambda active: Heartbeat(store, active, SETTINGS),
+        )
+        await NodeRunner(node, around).run(asyncio.Event())
+
+
+class World:
+    """See the module."""
+
+    def __init__(self, seed: int, lost_share: float = 0.01) -> None:
+        self.seed = seed
+        self.lost_share = lost_share
+        self.dice = random.Random(seed)
+        self.witness = Witness()
+        clock = LoopClock(START)
+        self.store = MemoryStore(clock, tables=WatchedTables(clock, 8, witness=self.witness))
+        self._watch_plans()
+        self.processes = [Process(self, n, plans=n < PLANNERS) for n in range(PLANNERS + WORKERS)]
+        self.crashes = self.stalls = 0
+
+    async def run(self, seconds: float) -> Report:
+        """Trouble for so long, then quiet, then the accounting."""
+        await self._found()
+        for process in self.processes:
+            process.start()
+        trouble = [asyncio.create_task(one) for one in self._troubles()]
+        await asyncio.sleep(seconds)
+        for task in trouble:
+            task.cancel()
+        await asyncio.gather(*trouble, return_exceptions=True)
+        await self._calm_down()
+        return self._account()
+
+    async def _found(self) -> None:
+        await self.store.jobs.register(DEFAULT_NAMESPACE, [spec for spec, _, _ in JOBS.values()])
+        desk = ScheduleDesk(self.store, DEFAULT_NAMESPACE)
+        for number in range(SCHEDULES):
+            await desk.add(f"schedule-{number}", self._spec())
+
+    def _spec(self) -> ScheduleSpec:
+        dice = self.dice
+        triggers: list[Callable[[], Trigger]] = [
+            lambda: Every(dice.randint(1, 90)),
+            lambda: Every(dice.randint(5, 30)),
+            lambda: Cron("* * * * *"),
+            lambda: Cron(f"{dice.randint(0, 59)} {dice.randint(1, 3)} * * *", tz="Europe/Berlin"),
+            lambda: Cron(f"*/{dice.randint(2, 30)} * * * * *", tz="Europe/London"),
+        ]
+        return ScheduleSpec(
+            job=dice.choice(list(JOBS)),
+            trigger=dice.choice(triggers)().to_json(),
+            overlap=dice.choice(list(Overlap)),
+            catch_up=dice.choice([CatchUp("none", "20s"), CatchUp("none"), CatchUp("latest", "10m")]),
+        )
+
+    def _troubles(self) -> list[Coroutine[Any, Any, None]]:
+        return [
+            self._often(240, self._crash_one),
+            self._often(200, self._stall_one),
+            self._often(60, self._edit),
+        ]
+
+    async def _often(self, every_s: float, trouble: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        while True:
+            await asyncio.sleep(self.dice.expovariate(1 / every_s))
+            await trouble()
+
+    async def _crash_one(self) -> None:
+        process = self.dice.choice(self.processes)
+        self.crashes += 1
+        await process.crash()
+        try:
+            await asyncio.sleep(self.dice.choice([0.5, 5, 30, 90]))
+        finally:
+            process.start()
+
+    async def _stall_one(self) -> None:
+        """Past the lease's end and past the heartbeat's timeout, then on as if nothing had been."""
+        process = self.dice.choice(self.processes)
+        weather = process.weather
+        self.stalls += 1
+        try:
+            if process.plans and self.dice.random() < 0.7:
+                await self._stall_in_mid_write(weather)
+            else:
+                weather.stall()
+            await asyncio.sleep(self.dice.uniform(1, 4) * SETTINGS.lease_ttl_s)
+        finally:
+            weather.resume()
+
+    async def _stall_in_mid_write(self, weather: Weather) -> None:
+        """The hard case: the planner believed in its lease when it sent the write."""
+        weather.trap = "write"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(60):
+                await weather.trapped.wait()
+
+    async def _edit(self) -> None:
+        desk = ScheduleDesk(self.store, DEFAULT_NAMESPACE)
+        schedule_id = f"schedule-{self.dice.randrange(SCHEDULES)}"
+        try:
+            match self.dice.randrange(5):
+                case 0:
+                    await desk.pause(schedule_id)
+                case 1:
+                    await desk.resume(schedule_id)
+                case 2:
+                    await desk.remove(schedule_id)
+                case 3:
+                    await desk.add(schedule_id, self._spec())
+                case _:
+                    current = await desk.get(schedule_id)
+                    await desk.edit(schedule_id, self._spec(), current.version)
+        except UsageError:
+            return
+
+    async def _calm_down(self) -> None:
+        for process in self.processes:
+            process.weather.resume()
+            process.weather.lost_share = 0.0
+        await asyncio.sleep(SETTLE_S)
+
+    def _account(self) -> Report:
+        tables = self.store.tables
+        self.witness.check_order()
+        expected = self.witness.check_complete(tables, tables.now() - timedelta(seconds=SETTLE_S / 2))
+        states: dict[str, int] = {}
+        for row in tables.runs.values():
+            states[row.record.state] = states.get(row.record.state, 0) + 1
+        return Report(
+            expected,
+            self.witness.trace.hexdigest(),
+            self.witness.refused_writes,
+            self.witness.rescues,
+            self.crashes,
+            self.stalls,
+            states,
+        )
+
+    def _watch_plans(self) -> None:
+        book = self.store.planbook
+        write = book.write
+
+        async def watched(plans: list[Plan]) -> PlanReceipt:
+            receipt = await write(plans)
+            self.witness.saw_plans(plans, receipt)
+            return receipt
+
+        book.write = watched  # type: ignore[assignment,method-assign]
+
+
+def simulate(seed: int, seconds: float = 3600.0) -> Report:
+    """One world from its seed."""
+    return run_virtually(_simulate(seed, seconds))
+
+
+async def _simulate(seed: int, seconds: float) -> Report:
+    return await World(seed).run(seconds)
+
+
+def _stable(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

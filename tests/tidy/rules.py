@@ -1,0 +1,165 @@
+"""The house rules that no linter knows, each a function from source text to its faults."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+
+CLOCKS = frozenset(
+    {f"time.{name}" for name in ("time", "monotonic", "perf_counter", "process_time")}
+    | {f"time.{name}_ns" for name in ("time", "monotonic", "perf_counter", "process_time")}
+    | {f"time.{name}" for name in ("clock_gettime", "ctime", "gmtime", "localtime")}
+    | {f"datetime.datetime.{name}" for name in ("now", "today", "utcnow")}
+    | {"datetime.date.today"}
+)
+
+SQL = re.compile(
+    r"""^\s*(?:
+        (select)\s.+?\sfrom\s
+      | (insert)\s+into\s
+      | (update)\s.+?\sset\s
+      | (delete)\s+from\s
+      | (with)\s+(?:recursive\s+)?\w+\s+as\s*(?:materialized\s*)?\(
+      | (create|alter|drop)\s+(?:table|index|unique\s+index|view|schema|function|trigger)\s
+    )""",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+
+BARE_SUPPRESSION = re.compile(
+    r"type:\s*ignore(?!\[[\w-]+)|noqa(?!:\s*[A-Z]+\d+)|mypy:\s*ignore-errors", re.IGNORECASE
+)
+
+REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|npmjs|debian|ubuntu|docker)\.(?:org|com|io)\b", re.IGNORECASE)
+
+
+class Fault(NamedTuple):
+    """What is wrong, and on which line."""
+
+    line: int
+    text: str
+
+
+def clock_reads(source: str) -> Iterator[Fault]:
+    """Every mention of a clock, under whatever name it was imported."""
+    tree = ast.parse(source)
+    names = _imported_names(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), level=0):
+                paths = [f"{module}.{alias.name}" for alias in node.names]
+            case ast.Attribute():
+                paths = [_dotted_path(node, names)]
+            case _:
+                continue
+        yield from (Fault(node.lineno, f"reads {path}") for path in paths if path in CLOCKS)
+
+
+def sql_literals(source: str) -> Iterator[Fault]:
+    """Every string that holds an SQL statement. Docstrings may."""
+    tree = ast.parse(source)
+    docstrings = {id(node) for node in _docstring_nodes(tree)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in docstrings and _is_sql(text):
+                yield Fault(node.lineno, f"holds SQL: {' '.join(text.split())[:40]}")
+
+
+def bare_suppressions(source: str) -> Iterator[Fault]:
+    """Every comment that silences a checker without saying about what."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and BARE_SUPPRESSION.search(token.string):
+            yield Fault(token.start[0], f"names no code: {token.string}")
+
+
+def missing_docstring(source: str) -> Iterator[Fault]:
+    """A module that holds something and does not say what."""
+    tree = ast.parse(source)
+    if tree.body and ast.get_docstring(tree) is None:
+        yield Fault(1, "has no module docstring")
+
+
+def registry_hosts(text: str) -> Iterator[Fault]:
+    """Every host of a package registry: where to fetch from is the reader's choice."""
+    for number, line in enumerate(text.splitlines(), 1):
+        yield from (Fault(number, f"names {host[0]}") for host in REGISTRY.finditer(line))
+
+
+def addresses(text: str) -> Iterator[Fault]:
+    """Every address in a text that should hold none."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if "://" in line:
+            yield Fault(number, f"holds an address: {line.strip()}")
+
+
+def function_lines(source: str) -> dict[str, int]:
+    """The length of each function and method, by qualified name."""
+    return dict(_function_lines(ast.parse(source), ""))
+
+
+def ratchet_faults(sizes: Mapping[str, int], limit: int, known: Mapping[str, int]) -> Iterator[str]:
+    """What outgrew the limit or its known size, and what shrank and must stay small."""
+    for name in sorted(sizes.keys() | known.keys()):
+        size, allowed = sizes.get(name, 0), known.get(name, limit)
+        if size > allowed:
+            yield f"{name}: {size} lines, at most {allowed}; split it"
+        elif name in known and size <= limit:
+            yield f"{name}: {size} lines, within {limit}; remove it from ratchet.toml"
+        elif name in known and size < allowed:
+            yield f"{name}: fell to {size} lines; lower it in ratchet.toml"
+
+
+def _imported_names(tree: ast.Module) -> dict[str, str]:
+    """The dotted path behind each imported name."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                names |= {alias.asname or alias.name: alias.name for alias in node.names}
+            case ast.ImportFrom(module=str(module), level=0):
+                names |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _dotted_path(node: ast.expr, names: Mapping[str, str]) -> str:
+    match node:
+        case ast.Name(id=name):
+            return names.get(name, "")
+        case ast.Attribute(value=value, attr=attribute):
+            return f"{_dotted_path(value, names)}.{attribute}"
+    return ""
+
+
+def _docstring_nodes(tree: ast.Module) -> Iterator[ast.expr]:
+    """Every string that stands as a statement of its own: docstrings, also of attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                yield node.value
+
+
+def _is_sql(text: str) -> bool:
+    """A statement keeps its keywords in one case; "Select a job from …" is a sentence."""
+    return any(
+        keyword.islower() or keyword.isupper()
+        for found in SQL.finditer(text)
+        for keyword in found.groups()
+        if keyword
+    )
+
+
+def _function_lines(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                assert child.end_lineno is not None
+                yield f"{prefix}{child.name}", child.end_lineno - child.lineno + 1
+                yield from _function_lines(child, f"{prefix}{child.name}.")
+            case ast.ClassDef():
+                yield from _function_lines(child, f"{prefix}{child.name}.")
+            case _:
+                yield from _function_lines(child, prefix)

@@ -1,0 +1,86 @@
+"""The house keeps its own rules."""
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from tests.tidy import rules
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "fencepost"
+CLOCK = SOURCE / "clock.py"
+HIDDEN_BUT_OURS = frozenset({".ci"})
+BUILT = frozenset({"__pycache__", "build", "dist"})
+
+Rule = Callable[[str], Iterable[rules.Fault]]
+
+
+def test_no_clock_is_read_outside_the_clock() -> None:
+    assert faults(rules.clock_reads, (path for path in python_files(SOURCE) if path != CLOCK)) == []
+
+
+def test_no_sql_outside_sql_files() -> None:
+    assert faults(rules.sql_literals, python_files(SOURCE)) == []
+
+
+def test_no_suppression_without_a_code() -> None:
+    assert faults(rules.bare_suppressions, python_files(ROOT)) == []
+
+
+def test_no_module_without_a_docstring() -> None:
+    assert faults(rules.missing_docstring, python_files(ROOT)) == []
+
+
+def test_no_registry_host_in_any_file() -> None:
+    assert faults(rules.registry_hosts, files(ROOT)) == []
+
+
+def test_no_address_in_the_lock() -> None:
+    assert faults(rules.addresses, [ROOT / "requirements.lock"]) == []
+
+
+def test_no_file_outgrows_its_limit() -> None:
+    sizes = {relative(path): len(text(path).splitlines()) for path in python_files(ROOT)}
+    assert list(rules.ratchet_faults(sizes, rules.FILE_LINES_MAX, ratchet("files"))) == []
+
+
+def test_no_function_outgrows_its_limit() -> None:
+    sizes = {
+        f"{relative(path)}::{name}": lines
+        for path in python_files(ROOT)
+        for name, lines in rules.function_lines(text(path)).items()
+    }
+    assert list(rules.ratchet_faults(sizes, rules.FUNCTION_LINES_MAX, ratchet("functions"))) == []
+
+
+def faults(rule: Rule, paths: Iterable[Path]) -> list[str]:
+    return [f"{relative(path)}:{fault.line}: {fault.text}" for path in paths for fault in rule(text(path))]
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """Every file of ours below the folder."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if is_ours(name))
+        yield from (Path(parent, name) for name in sorted(names))
+
+
+def python_files(folder: Path) -> Iterator[Path]:
+    return (path for path in files(folder) if path.suffix == ".py")
+
+
+def is_ours(name: str) -> bool:
+    return name in HIDDEN_BUT_OURS or not (name.startswith(".") or name in BUILT)
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def ratchet(table: str) -> dict[str, int]:
+    known = tomllib.loads(text(ROOT / "tests" / "tidy" / "ratchet.toml"))[table]
+    return {name: int(size) for name, size in known.items()}
