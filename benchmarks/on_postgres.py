@@ -14,7 +14,7 @@ import asyncpg
 
 from benchmarks import noop
 from benchmarks.report import Figure, heading, median, percentile
-from benchmarks.timing import Stopwatch, best_of, until
+from benchmarks.timing import Stopwatch, side_by_side, until
 from fencepost import Every, Fencepost
 from fencepost.app import schedule_spec
 from fencepost.clock import SystemClock
@@ -73,7 +73,7 @@ async def bulk_enqueue(url: str, connection: asyncpg.Connection) -> Figure:
                 await app.enqueue_many("noop", [{}] * ENQUEUE_BATCH)
             return RUNS / watch.seconds
 
-    return _share("bulk enqueue", await best_of(TRIES, ours), await best_of(TRIES, raw), 0.5, "COPY")
+    return _share("bulk enqueue", *await side_by_side(TRIES, ours, raw), 0.5, "COPY")
 
 
 async def single_enqueue(url: str, connection: asyncpg.Connection) -> Figure:
@@ -96,7 +96,7 @@ async def single_enqueue(url: str, connection: asyncpg.Connection) -> Figure:
                 await app.enqueue("noop")
             return SINGLES / watch.seconds
 
-    return _share("enqueue one by one", await best_of(TRIES, ours), await best_of(TRIES, raw), 0.6, "insert")
+    return _share("enqueue one by one", *await side_by_side(TRIES, ours, raw), 0.6, "insert")
 
 
 async def drain(url: str, connection: asyncpg.Connection) -> Figure:
@@ -126,9 +126,7 @@ async def drain(url: str, connection: asyncpg.Connection) -> Figure:
         assert await connection.fetchval(SQL["left"]) == 0
         return RUNS / seconds
 
-    return _share(
-        "drain, one worker process", await best_of(TRIES, ours), await best_of(TRIES, raw), 0.5, "loop"
-    )
+    return _share("drain, one worker process", *await side_by_side(TRIES, ours, raw), 0.5, "loop")
 
 
 async def pick_up(url: str, connection: asyncpg.Connection) -> list[Figure]:

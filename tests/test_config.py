@@ -93,7 +93,7 @@ def test_refused_in_one_line(values: dict[str, Any], complaint: str, source: str
 
 
 def test_a_bad_variable_is_named_in_full() -> None:
-    with pytest.raises(InvalidSettings, match="^FENCEPOST_SHARDS = 'two': expected a whole number"):
+    with pytest.raises(InvalidSettings, match=r"^FENCEPOST_SHARDS = 'two': expected a whole number"):
         settings_from({"FENCEPOST_SHARDS": "two"})
 
 

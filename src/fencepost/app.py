@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from uuid import uuid4
 
 from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.errors import InvalidSpec, UnknownJob
@@ -163,7 +164,8 @@ class Fencepost:
         known = self._job(_job_name(job))
         for payload in payloads:
             known.executor.check(payload)
-        named: list[str | None] = list(keys) if keys is not None else [None] * len(payloads)
+        stem = uuid4().hex
+        named = keys if keys is not None else [f"{stem}-{number}" for number in range(len(payloads))]
         runs = [new_run(known.spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
         store = await self.open()
         await store.ledger.enqueue(self.settings.namespace, runs)

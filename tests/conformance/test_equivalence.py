@@ -34,6 +34,9 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 
+# A life that differs is first made as short as it can be, which takes minutes.
+pytestmark = pytest.mark.timeout(900)
+
 
 class Subject(StoreHarness, Protocol):
     """A store to compare, and its end."""

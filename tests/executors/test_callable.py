@@ -172,7 +172,14 @@ async def test_a_stop_iteration_out_of_a_thread_does_not_hang_the_run() -> None:
 
 def test_parameters_are_told_to_those_without_the_function() -> None:
     def every_kind(
-        flag: bool, count: int, rate: float, name: str, rows: list, options: dict, when: datetime, rest=None
+        flag: bool,
+        count: int,
+        rate: float,
+        name: str,
+        rows: list,  # type: ignore[type-arg]
+        options: dict,  # type: ignore[type-arg]
+        when: datetime,
+        rest: object = None,
     ) -> None: ...
 
     assert CallableExecutor(every_kind).parameters == (

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,14 +118,20 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def written(path: Path) -> list[int]:
+    return [int(one) for one in path.read_text().split()] if path.exists() else []
+
+
 async def pids_of(path: Path, count: int) -> list[int]:
     """The pids that the command wrote down, once they are all there."""
     async with asyncio.timeout(PATIENCE_S):
-        while True:
-            found = path.read_text().split() if path.exists() else []
-            if len(found) == count:
-                return [int(one) for one in found]
+        while len(written(path)) < count:  # noqa: ASYNC110 - a file sends no signal
             await asyncio.sleep(0.005)
+    return written(path)
 
 
 async def until_dead(*pids: int) -> None:
@@ -165,6 +173,30 @@ async def test_a_child_that_ignores_the_parents_end_does_not_outlive_a_cancelled
     await until_dead(*pids)
 
 
+async def test_a_command_that_is_cancelled_while_it_starts_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    really_start = loop.subprocess_exec
+
+    async def start_slowly(*arguments: Any, **options: Any) -> Any:
+        started = await really_start(*arguments, **options)
+        await go_on.wait()
+        return started
+
+    monkeypatch.setattr(loop, "subprocess_exec", start_slowly)
+    file = tmp_path / "pids"
+    running = asyncio.create_task(shell(FAMILY.format(file=file)).execute(make_run()))
+    pids = await pids_of(file, 2)
+    running.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await until_dead(*pids)
+
+
 async def test_a_cancelled_command_may_still_clean_up(tmp_path: Path) -> None:
     file, ready = tmp_path / "cleaned", tmp_path / "ready"
     script = f"trap 'echo yes > {file}; exit 0' TERM; echo $$ > {ready}; while :; do sleep 0.01; done"
@@ -174,6 +206,23 @@ async def test_a_cancelled_command_may_still_clean_up(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert file.read_text() == "yes\n"
+
+
+async def test_what_was_left_in_the_background_neither_holds_the_run_up_nor_dies_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "LAST_WORDS_S", 0.05)
+    file = tmp_path / "pids"
+    script = (
+        f"sh -c 'echo $$ >> {file}; exec sleep 100' & while ! [ -s {file} ]; do sleep 0.01; done; echo ok"
+    )
+    open_before = open_files()
+    assert await asyncio.wait_for(shell(script).execute(make_run()), PATIENCE_S) == "ok\n"
+    (pid,) = await pids_of(file, 1)
+    assert is_alive(pid)
+    await asyncio.sleep(0)
+    assert open_files() <= open_before
+    os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_command_is_not_in_our_own_process_group() -> None:

@@ -292,3 +292,17 @@ async def test_the_watch_learns_of_a_grant_that_came_while_it_rested() -> None:
         await grant.lost.wait()
     running.cancel()
     await asyncio.wait({running})
+
+
+async def test_a_stop_in_mid_acquire_does_not_leave_a_lease_behind() -> None:
+    house = House()
+    node = PlanningNode(house, "a")
+    held = house.store.hold_answer("leases.acquire")
+    passing = asyncio.create_task(node.elector.run_once())
+    await held.reached.wait()
+    passing.cancel()
+    await asyncio.gather(passing, return_exceptions=True)
+
+    await node.elector.resign()
+
+    assert {record.holder for record in await house.memory.leases.read()} == {None}

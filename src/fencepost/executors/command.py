@@ -24,7 +24,6 @@ OUTPUT_KEPT_BYTES = 64 * 1024
 PAYLOAD_BYTES_MAX = 100 * 1024
 TERM_GRACE_S = 2.0
 LAST_WORDS_S = 1.0
-READ_BYTES = 16 * 1024
 PERMANENT_EXITS = range(64, 79)
 
 
@@ -42,8 +41,30 @@ class CommandExecutor:
             raise InvalidPayload(f"payload: longer than {PAYLOAD_BYTES_MAX} bytes as JSON")
 
     async def execute(self, run: Run) -> str | None:
+        child = await self._started(run)
         try:
-            process = await asyncio.create_subprocess_exec(
+            status = await child.ended()
+            await child.say_last_words()
+        except asyncio.CancelledError:
+            await asyncio.shield(child.end_group())
+            raise
+        finally:
+            child.close()
+        return _verdict(status, child.output)
+
+    async def _started(self, run: Run) -> _Child:
+        """The process; one that is cancelled while it starts is ended like any other."""
+        starting = asyncio.create_task(self._start(run))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.shield(_end_started(starting))
+            raise
+
+    async def _start(self, run: Run) -> _Child:
+        try:
+            transport, child = await asyncio.get_running_loop().subprocess_exec(
+                _Child,
                 *self._argv,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -53,24 +74,71 @@ class CommandExecutor:
             )
         except OSError as error:
             raise PermanentFailure(f"cannot start {self._argv[0]}: {error.strerror or error}") from None
-        tail = bytearray()
-        reading = asyncio.create_task(_read(process, tail))
+        child.transport = transport
+        return child
+
+
+class _Child(asyncio.SubprocessProtocol):
+    """A process that leads a session of its own, and the tail of what it and its children wrote."""
+
+    transport: asyncio.SubprocessTransport
+
+    def __init__(self) -> None:
+        self._tail = bytearray()
+        self._exited = asyncio.Event()
+        self._silent = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._tail += data
+        del self._tail[:-OUTPUT_KEPT_BYTES]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._silent.set()
+
+    def process_exited(self) -> None:
+        self._exited.set()
+
+    @property
+    def output(self) -> str:
+        return self._tail.decode("utf-8", "replace")
+
+    async def ended(self) -> int:
+        """The exit status, negative for a signal."""
+        await self._exited.wait()
+        status = self.transport.get_returncode()
+        assert status is not None
+        return status
+
+    async def say_last_words(self) -> None:
+        """Let the pipe run dry, unless something in the background holds it open."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_S):
+                await self._silent.wait()
+
+    async def end_group(self) -> None:
+        self._signal_group(signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TERM_GRACE_S):
+                await self._exited.wait()
+        self._signal_group(signal.SIGKILL)
+        await self._exited.wait()
+
+    def close(self) -> None:
+        self.transport.close()
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        """The command leads its own session, so its pid names the group, also after the leader has gone."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.transport.get_pid(), number)
+
+
+async def _end_started(starting: asyncio.Task[_Child]) -> None:
+    with suppress(PermanentFailure):
+        child = await starting
         try:
-            status = await process.wait()
-            await asyncio.wait({reading}, timeout=LAST_WORDS_S)
-        except asyncio.CancelledError:
-            await asyncio.shield(_end_group(process))
-            raise
+            await child.end_group()
         finally:
-            reading.cancel()
-        return _verdict(status, tail.decode("utf-8", "replace"))
-
-
-async def _read(process: asyncio.subprocess.Process, tail: bytearray) -> None:
-    assert process.stdout is not None
-    while chunk := await process.stdout.read(READ_BYTES):
-        tail += chunk
-        del tail[:-OUTPUT_KEPT_BYTES]
+            child.close()
 
 
 def _verdict(status: int, output: str) -> str | None:
@@ -89,21 +157,6 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-async def _end_group(process: asyncio.subprocess.Process) -> None:
-    _signal_group(process, signal.SIGTERM)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(TERM_GRACE_S):
-            await process.wait()
-    _signal_group(process, signal.SIGKILL)
-    await process.wait()
-
-
-def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """The command leads its own session, so its pid names the group, also after the leader has gone."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
 
 
 def _about(run: Run) -> dict[str, str]:

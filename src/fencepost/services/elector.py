@@ -80,8 +80,13 @@ class Elector(Service):
             await self._deadline_moved.rest(IDLE_WATCH_S if deadline is None else deadline - now)
 
     async def resign(self) -> None:
-        """Give up everything, so that the next leader need not wait."""
-        await self._release(self._held())
+        """Give up everything, so that the next leader need not wait, also what it never heard about."""
+        held = self._held()
+        if self._unheard:
+            node_id, ttl_s = self._membership.node.node_id, self._terms.ttl_s
+            answers = await self._store.leases.acquire(sorted(self._unheard), node_id, ttl_s)
+            held |= {shard: one.epoch for shard, one in answers.items() if isinstance(one, Granted)}
+        await self._release(held)
 
     def _held(self) -> dict[Shard, Epoch]:
         grants = self._leadership.grants(self._clock.monotonic())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from fencepost.config import Settings
 from fencepost.core.judgement import judge
@@ -31,6 +32,8 @@ DETAIL_LENGTH_MAX = 16_384
 OUTPUT_LENGTH_MAX = 65_536
 ERROR_LENGTH_MAX = 2_000
 REST_MIN_S = 0.001
+LOCKED_REST_S = 0.02
+"""What is due and was not ours to claim is locked by another worker, for a moment."""
 
 
 class Worker(Service):
@@ -63,6 +66,7 @@ class Worker(Service):
             namespace=settings.namespace,
         )
         self._tasks: set[asyncio.Task[None]] = set()
+        self._claiming = asyncio.Lock()
         self._answer_lost = False
         self._stopping = False
 
@@ -77,16 +81,23 @@ class Worker(Service):
         if self._stopping or self.room <= 0:
             return self._settings.poll_s
         try:
-            if self._answer_lost:
-                await self._adopt()
-            return await self._claim()
+            async with self._claiming:
+                if self._answer_lost:
+                    await self._adopt()
+                return await self._claim()
         except StoreUnavailable:
             self._answer_lost = True
             raise
 
     async def stop(self, grace_s: float) -> None:
-        """Claim no more; let what runs finish within the grace, then interrupt it."""
+        """Claim no more; let what runs finish within the grace, then interrupt it.
+
+        A claim on its way is waited for first: its runs are ours already, and silence would cost them an
+        attempt."""
         self._stopping = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s), self._claiming:
+                pass
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
         self.interrupt()
@@ -104,10 +115,13 @@ class Worker(Service):
 
     async def _claim(self) -> float:
         outlook = await self._store.ledger.outlook(self._appetite)
+        begun = 0
         for kind in _kinds_by_urgency(outlook):
             if self.room > 0:
-                self._begin(await self._claim_kind(kind))
-        return self._rest_s(outlook)
+                claims = await self._claim_kind(kind)
+                self._begin(claims)
+                begun += len(claims)
+        return self._rest_s(outlook, begun)
 
     async def _claim_kind(self, kind: str) -> list[Claim]:
         ledger = self._store.ledger
@@ -115,10 +129,12 @@ class Worker(Service):
             return list(await ledger.claim_ticks(self._appetite, self.room, judge))
         return list(await ledger.claim_direct(self._appetite, self.room))
 
-    def _rest_s(self, outlook: Outlook) -> float:
-        """Until the next run is due; at once while something due is left; else until the poll."""
+    def _rest_s(self, outlook: Outlook, begun: int) -> float:
+        """Until the next run is due; hardly while something due may be left; else until the poll."""
         if outlook.direct is not None or outlook.tick is not None:
-            return 0.0 if self.room > 0 else self._settings.poll_s
+            if self.room <= 0:
+                return self._settings.poll_s
+            return 0.0 if begun else LOCKED_REST_S
         if outlook.next_due_at is None:
             return self._settings.poll_s
         due_in_s = -since(outlook.next_due_at, outlook.now).total_seconds()

@@ -28,6 +28,8 @@ class PostgresLedger(PostgresClaims, PostgresRuns):
     """See `ports.ledger`."""
 
     async def enqueue(self, namespace: Namespace, runs: Sequence[NewRun]) -> Sequence[bool]:
+        if len(runs) == 1:
+            return [await self._enqueue_one(namespace, runs[0])]
         row = await self._database.fetch_one(
             QUERIES["enqueue"],
             namespace,
@@ -42,6 +44,11 @@ class PostgresLedger(PostgresClaims, PostgresRuns):
         if row["count"] == len(runs):
             return [True] * len(runs)
         return _mark_new(runs, row["keys"] or ())
+
+    async def _enqueue_one(self, namespace: Namespace, run: NewRun) -> bool:
+        """The most common call by far, so its statement is as plain as can be."""
+        terms = (run.run_key, run.job, run.queue, run.priority, run.run_at, canonical(run.payload))
+        return await self._database.fetch_one(QUERIES["enqueue_one"], namespace, *terms) is not None
 
     async def trigger(
         self, namespace: Namespace, schedule_id: ScheduleId, fire_time: StoreTime

@@ -19,6 +19,17 @@ SELECT total.count,
     CASE WHEN total.count > 0 THEN pg_notify('fencepost_runs', '') END AS told
 FROM (SELECT count(*), array_agg(run_key) AS keys FROM written) AS total;
 
+-- name: enqueue_one
+INSERT INTO fencepost.runs (
+    namespace, run_key, job, fire_time, state, queue, priority, run_at, payload
+)
+SELECT $1, $2, $3, coalesce($6::timestamptz, moment.now),
+    CASE WHEN $6::timestamptz > moment.now THEN 'planned' ELSE 'ready' END,
+    $4, $5::smallint, coalesce($6::timestamptz, moment.now), $7
+FROM (SELECT fencepost.now() AS now) AS moment
+ON CONFLICT (namespace, run_key) DO NOTHING
+RETURNING pg_notify('fencepost_runs', '');
+
 -- name: in_force
 SELECT version FROM fencepost.schedules
 WHERE namespace = $1 AND schedule_id = $2 AND state <> 'removed'
