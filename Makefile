@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-PYTEST_ARGS ?= -q
+PYTEST_ARGS ?= -q -n 2
 FENCEPOST_SIM_SEEDS ?= 1000
 LOCK_ARGS ?=
 
@@ -13,8 +13,9 @@ help: ## list the targets
 demo: $(READY) ## everything in one process on SQLite, with jobs ticking
 	$(BIN)/fencepost demo
 
-test: $(READY) ## the whole suite, with the servers it needs (PYTEST_ARGS="-n 4 tests/core")
-	$(BIN)/pytest $(PYTEST_ARGS)
+test: $(READY) ## the whole suite, with the servers it needs (PYTEST_ARGS="-n 4 -k claim")
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not chaos"
+	$(BIN)/pytest -q -m chaos
 
 check: $(READY) ## format, lint, types, imports and house rules, in seconds
 	$(BIN)/ruff format --check --quiet .

@@ -34,9 +34,10 @@ def test_no_tick_is_lost_or_doubled_in_an_hour_of_trouble(seed: int) -> None:
 
 
 def test_the_troubles_are_real() -> None:
-    """Over some worlds, stale leaders wrote too late and were refused, and silent runs were rescued."""
+    """Over some worlds, stale leaders and lost workers were refused, and silent runs were rescued."""
     reports = [simulate(seed, 1800.0) for seed in range(100, 103)]
     assert sum(report.refused_writes for report in reports) > 0
+    assert sum(report.refused_reports for report in reports) > 0
     assert sum(report.rescues for report in reports) > 0
     assert sum(report.states.get("missed", 0) for report in reports) > 0
 

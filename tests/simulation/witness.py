@@ -12,7 +12,7 @@ from fencepost.core.lifecycle import ENDED, INITIAL, may_move
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch, Fence, RunKey, ScheduleId, Shard
 from fencepost.model.plan import Plan, PlanReceipt
-from fencepost.model.run import RunRecord, RunState
+from fencepost.model.run import Outcome, Receipt, RunRecord, RunState
 from fencepost.model.schedule import Overlap
 from fencepost.stores.memory.tables import RunRow, ScheduleRow, Tables
 from fencepost.triggers import decode
@@ -46,6 +46,7 @@ class Witness:
     fences_of_schedule: dict[ScheduleId, list[Fence]] = field(default_factory=lambda: defaultdict(list))
     epochs: dict[Shard, list[Epoch]] = field(default_factory=lambda: defaultdict(list))
     refused_writes: int = 0
+    refused_reports: int = 0
     rescues: int = 0
     trace: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
 
@@ -74,6 +75,17 @@ class Witness:
                 self.epochs[plan.cursor.shard].append(plan.epoch)
         self.refused_writes += len(receipt.stale)
 
+    def saw_report(self, outcome: Outcome, receipt: Receipt, before: RunRecord | None) -> None:
+        """Called with what the ledger made of a report, and with the run as it was just before."""
+        ticket = outcome.ticket
+        owner = None if before is None else (before.state, before.attempt, before.fence)
+        mine = (RunState.RUNNING, ticket.attempt, ticket.fence)
+        if receipt is Receipt.ACCEPTED:
+            assert owner == mine, f"I5: a report of {mine} ended {ticket.run_key}, which was {owner}"
+        else:
+            assert owner != mine, f"{ticket.run_key}: a report of its own attempt was {receipt}"
+            self.refused_reports += receipt is Receipt.REFUSED
+
     def _saw_start(self, tables: Tables, record: RunRecord) -> None:
         self.fences_of_run[record.run_key].append(record.fence)
         job = tables.jobs[record.namespace, record.job]
@@ -101,9 +113,11 @@ class Witness:
     def check_order(self) -> None:
         """I4 and I5 over everything that was seen."""
         for shard, epochs in self.epochs.items():
-            assert all(one <= other for one, other in pairwise(epochs)), f"I4: shard {shard}: {epochs}"
+            fallen = [pair for pair in pairwise(epochs) if pair[0] > pair[1]]
+            assert not fallen, f"I4: the epochs of shard {shard} fell: {fallen[:3]}"
         for name, fences in [*self.fences_of_run.items(), *self.fences_of_schedule.items()]:
-            assert all(one < other for one, other in pairwise(fences)), f"I5: {name}: {fences}"
+            fallen_fences = [pair for pair in pairwise(fences) if pair[0] >= pair[1]]
+            assert not fallen_fences, f"I5: the fences of {name} did not rise: {fallen_fences[:3]}"
 
     def check_complete(self, tables: Tables, through: datetime) -> int:
         """I2, I3 and the promise: each fire time in force has exactly one row, and that row has ended.

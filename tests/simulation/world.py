@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +21,7 @@ from fencepost.model.job import JobSpec, Retry
 from fencepost.model.json import JsonObject
 from fencepost.model.node import Node
 from fencepost.model.plan import Plan, PlanReceipt
+from fencepost.model.run import Outcome, Receipt
 from fencepost.model.schedule import CatchUp, Overlap, ScheduleSpec
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Job
@@ -49,6 +50,7 @@ class Report:
     expected: int
     trace: str
     refused_writes: int
+    refused_reports: int
     rescues: int
     crashes: int
     stalls: int
@@ -99,7 +101,7 @@ class Process:
     def start(self) -> None:
         self._lives += 1
         self.weather = Weather(self._world.dice, self._world.lost_share)
-        self._task = asyncio.create_task(self._live(self.weather))
+        self._task = asyncio.create_task(self._live_or_tell(self.weather))
 
     async def crash(self) -> None:
         """Nothing that the dying process still tries reaches the store."""
@@ -108,6 +110,13 @@ class Process:
         self.weather.resume()
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _live_or_tell(self, weather: Weather) -> None:
+        """A node ends by being crashed; whatever else ends it is what we are looking for."""
+        try:
+            await self._live(weather)
+        except Exception as failure:
+            self._world.failures.append(failure)
 
     async def _live(self, weather: Weather) -> None:
         dice = self._world.dice
@@ -146,8 +155,10 @@ class World:
         clock = LoopClock(START)
         self.store = MemoryStore(clock, tables=WatchedTables(clock, 8, witness=self.witness))
         self._watch_plans()
+        self._watch_reports()
         self.processes = [Process(self, n, plans=n < PLANNERS) for n in range(PLANNERS + WORKERS)]
-        self.crashes = self.stalls = 0
+        self.crashes = self.stalls = self.blackouts = 0
+        self.failures: list[Exception] = []
 
     async def run(self, seconds: float) -> Report:
         """Trouble for so long, then quiet, then the accounting."""
@@ -189,6 +200,7 @@ class World:
             self._often(240, self._crash_one),
             self._often(200, self._stall_one),
             self._often(60, self._edit),
+            self._often(1200, self._black_out),
         ]
 
     async def _often(self, every_s: float, trouble: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -204,6 +216,19 @@ class World:
             await asyncio.sleep(self.dice.choice([0.5, 5, 30, 90]))
         finally:
             process.start()
+
+    async def _black_out(self) -> None:
+        """All planners away, or all workers, for longer than the horizon: what was due is late."""
+        plans = self.dice.random() < 0.5
+        self.blackouts += 1
+        gone = [one for one in self.processes if one.plans is plans]
+        for one in gone:
+            one.weather.stall()
+        try:
+            await asyncio.sleep(self.dice.uniform(1.2, 3) * SETTINGS.horizon_s)
+        finally:
+            for one in gone:
+                one.weather.resume()
 
     async def _stall_one(self) -> None:
         """Past the lease's end and past the heartbeat's timeout, then on as if nothing had been."""
@@ -253,6 +278,8 @@ class World:
 
     def _account(self) -> Report:
         tables = self.store.tables
+        if self.failures:
+            raise self.failures[0]
         self.witness.check_order()
         expected = self.witness.check_complete(tables, tables.now() - timedelta(seconds=SETTLE_S / 2))
         states: dict[str, int] = {}
@@ -262,6 +289,7 @@ class World:
             expected,
             self.witness.trace.hexdigest(),
             self.witness.refused_writes,
+            self.witness.refused_reports,
             self.witness.rescues,
             self.crashes,
             self.stalls,
@@ -278,6 +306,22 @@ class World:
             return receipt
 
         book.write = watched  # type: ignore[assignment,method-assign]
+
+    def _watch_reports(self) -> None:
+        ledger = self.store.ledger
+        finish = ledger.finish
+
+        async def watched(outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
+            rows = [
+                self.store.tables.runs.get((one.ticket.namespace, one.ticket.run_key)) for one in outcomes
+            ]
+            before = [None if row is None else row.record for row in rows]
+            receipts = await finish(outcomes)
+            for outcome, receipt, record in zip(outcomes, receipts, before, strict=True):
+                self.witness.saw_report(outcome, receipt, record)
+            return receipts
+
+        ledger.finish = watched  # type: ignore[method-assign]
 
 
 def simulate(seed: int, seconds: float = 3600.0) -> Report:

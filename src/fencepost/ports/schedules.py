@@ -21,6 +21,8 @@ is edited gets a version that is closed at once (`in_force_until` = `in_force_fr
 keeps its row, its versions and its `planned_through`: when the id is used again, versions count on and no
 fire time can be planned a second time. The boundary is never earlier than the last version's
 `in_force_until`.
+
+Listeners for `schedules` are told of every change.
 """
 
 from __future__ import annotations

@@ -213,6 +213,46 @@ class ScheduleContract:
         window = await harness.store.planbook.window([shard_for(harness)], 60, MANY)
         assert window.cursors == ()
 
+    async def test_an_edit_leaves_no_gap_between_two_versions(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await harness.advance(5)
+        await put(harness, make_spec(every_s=90))
+        old, new = await harness.store.schedules.history(NS, SCHEDULE)
+        assert old.in_force_until == new.in_force_from == harness.now
+        assert new.in_force_until is None
+
+    async def test_a_paused_or_removed_version_is_not_in_force(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await put(harness, schedule_id=OTHER_SCHEDULE)
+        await harness.advance(5)
+        await harness.store.schedules.pause(NS, SCHEDULE, "holidays")
+        await harness.store.schedules.remove(NS, OTHER_SCHEDULE)
+        for schedule_id in (SCHEDULE, OTHER_SCHEDULE):
+            (version,) = await harness.store.schedules.history(NS, schedule_id)
+            assert version.in_force_until == harness.now
+
+    async def test_an_edit_during_a_pause_is_never_in_force(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await harness.store.schedules.pause(NS, SCHEDULE, "holidays")
+        await harness.advance(5)
+        await put(harness, make_spec(every_s=90))
+        _, edited = await harness.store.schedules.history(NS, SCHEDULE)
+        assert edited.in_force_from == edited.in_force_until == harness.now
+
+    async def test_a_tick_that_the_pause_withdrew_does_not_stand_in_the_way_of_the_resumption(
+        self, harness: StoreHarness
+    ) -> None:
+        await put(harness)
+        (withdrawn,) = await plan_ticks(harness, 60)
+        await harness.store.schedules.pause(NS, SCHEDULE, "holidays")
+        await harness.advance(10)
+        await harness.store.schedules.resume(NS, SCHEDULE)
+        (planned,) = await plan_ticks(harness, 50)
+        assert await states(harness, withdrawn, planned) == [WITHDRAWN, PLANNED]
+        first, second = await harness.store.schedules.history(NS, SCHEDULE)
+        assert (second.version, second.spec) == (2, first.spec)
+        assert (second.in_force_from, second.in_force_until) == (harness.now, None)
+
     async def test_remove_withdraws_what_is_planned(self, harness: StoreHarness) -> None:
         await put(harness)
         keys = await plan_ticks(harness, 30, 60)
