@@ -46,8 +46,8 @@ INSERT INTO fencepost.schedules (namespace, schedule_id, shard, version, state, 
 SELECT 'default', 'clone-' || n, n % 8, 1, 'active', $1, 'noop', now() FROM generate_series(1, $2::int) AS n
 
 -- name: clone_versions
-INSERT INTO fencepost.schedule_versions (namespace, schedule_id, version, spec, in_force_from, tzdata)
-SELECT namespace, schedule_id, 1, spec, now(), 'bench' FROM fencepost.schedules WHERE schedule_id LIKE 'clone-%'
+INSERT INTO fencepost.schedule_versions (namespace, schedule_id, version, spec, job, in_force_from, tzdata)
+SELECT namespace, schedule_id, 1, spec, job, now(), 'bench' FROM fencepost.schedules WHERE schedule_id LIKE 'clone-%'
 
 -- name: clone_cursors
 INSERT INTO fencepost.cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at)

@@ -42,7 +42,7 @@ appetites = st.builds(
     queues=st.sampled_from(((Queue("default"), HEAVY), (Queue("default"), HEAVY), (HEAVY,))),
     jobs=st.sampled_from(((JOB, OTHER_JOB), (JOB, OTHER_JOB), (JOB,))),
 )
-limits = st.sampled_from((1, MANY))
+limits = st.sampled_from((1, 2, MANY))
 
 
 def skip_overlaps(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Verdict]:

@@ -32,9 +32,10 @@ FILL = f"""
     ) AS moments
 """
 RUNNABLE = {
-    "outlook": (CLAIMS["outlook"], (QUEUES, JOBS)),
-    "claim_direct": (CLAIMS["claim_direct"], (QUEUES, JOBS, 100, "w", 30.0)),
-    "lock_due": (CLAIMS["lock_due"], (QUEUES, JOBS, 100)),
+    "outlook": (CLAIMS["outlook"], (QUEUES, JOBS, "default")),
+    "claim_direct": (CLAIMS["claim_direct"], (QUEUES, JOBS, 100, "w", 30.0, "default")),
+    "lock_due": (CLAIMS["lock_due"], (QUEUES, JOBS, 100, "default", 600)),
+    "lock_late": (CLAIMS["lock_late"], (10.0, 100, 600)),
     "facts": (CLAIMS["facts"], (["default"], ["schedule-1"], QUEUES, JOBS, 100)),
     "end": (CLAIMS["end"], (["default"], ["tick-1"], ["missed"], ["late"])),
     "start": (CLAIMS["start"], (["default"], ["tick-1"], "w", 30.0)),
@@ -68,7 +69,7 @@ async def test_no_statement_walks_what_it_does_not_need(connection: Any, analyse
 
 
 async def test_claiming_does_not_lock_more_rows_than_it_takes(connection: Any) -> None:
-    arguments = ["default"], JOBS, 8, "w", 30.0
+    arguments = ["default"], JOBS, 8, "w", 30.0, "default"
     plan = await explained(connection, CLAIMS["claim_direct"], *arguments)
     locked = [node for node in nodes(plan) if node["Node Type"] == "LockRows"]
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in locked) == 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.node import Node
@@ -69,6 +71,30 @@ async def test_an_old_replica_that_restarts_in_mid_deploy_changes_nothing() -> N
     await restarted.start()
     assert await in_force(house) == (NEW, 2)
     assert await restarted.run_once() == LOOK_AGAIN_S
+
+
+async def test_an_old_replica_changes_nothing_beside_code_that_only_kept_the_spec() -> None:
+    """The release that brought the spec has gone, but a later one still stands for it."""
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await deployer(house, beat=NEW).start()
+    await deployer(house, beat=NEW, other=OLD).start()
+    await alive(house, "latest", beat=NEW, other=OLD)
+    await deployer(house, beat=OLD).start()
+    assert await in_force(house) == (NEW, 2)
+
+
+async def test_vouching_for_a_spec_does_not_undo_an_edit_made_meanwhile() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    newer = deployer(house, beat=OLD, other=OLD)
+    held = house.store.hold("schedules.put")
+    starting = asyncio.create_task(newer.start())
+    await held.reached.wait()
+    await house.memory.schedules.put(NS, BEAT, EDITED, tzdata="2026a", expected_version=1)
+    held.go.set()
+    await starting
+    assert await in_force(house) == (EDITED, 2)
 
 
 async def test_a_rollback_takes_force_once_the_last_new_replica_has_gone() -> None:

@@ -12,7 +12,10 @@ from fencepost.model.schedule import ScheduleSpec
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a schedule is planned, with the version in force and where its runs go."""
+    """How far one version of a schedule is planned, and where its runs go.
+
+    `until` is the end of the version's time in force, None while it has none: nothing later is planned.
+    """
 
     namespace: Namespace
     schedule_id: ScheduleId
@@ -22,6 +25,7 @@ class Cursor:
     spec: ScheduleSpec
     queue: Queue
     priority: int
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,10 @@ class PlanningWindow:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The next ticks of one schedule: written together with the cursor's advance, or not at all.
+    """The next ticks of one version: written together with the cursor's advance, or not at all.
 
     `planned_through` never falls; `next_fire_at` is when the planner needs to look again, None when the
-    trigger has no more fire times.
+    version has no more fire times.
     """
 
     cursor: Cursor
@@ -53,7 +57,7 @@ class PlanReceipt:
     """What the ledger did with a batch of plans.
 
     `stale` are shards whose epoch the ledger no longer accepts: nothing of theirs was written.
-    `outdated` counts plans whose schedule had been edited or advanced meanwhile; they changed nothing.
+    `outdated` counts plans whose version had been closed or advanced meanwhile; they changed nothing.
     """
 
     runs_written: int

@@ -5,8 +5,10 @@ its epoch there before its first plan; a plan is written only while the shard's 
 epoch, and the record is locked against change until the plan is durable. So a leader that was stalled,
 partitioned or superseded changes nothing, whatever its lease store believed.
 
-A plan's runs and its cursor's advance are one write. The cursor is compared first: same version, same
-`planned_through` as the plan started from. A plan that does not fit any more is dropped and counted.
+Every version of a schedule has a cursor of its own. A plan's runs and its cursor's advance are one write.
+The cursor is compared first: same `planned_through` and same `until` as the plan started from. A plan that
+does not fit any more is dropped and counted: so an edit that was acknowledged is never followed by a tick of
+the old version later than the edit, and a version that was closed before it was planned to its end still is.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class PlanBook(Protocol):
         ...
 
     async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
-        """The active schedules of these shards whose next look is due within the horizon, soonest first."""
+        """The versions of these shards' schedules that need a look within the horizon, soonest first."""
         ...
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:

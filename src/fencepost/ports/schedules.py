@@ -8,13 +8,15 @@ and including the boundary belong to the old version, later ones to the new. In 
   (so that a clock that stepped back cannot plan a tick twice);
 - sets every run of the schedule that is still `planned` with a fire time after the boundary to
   `withdrawn`, with the reason;
-- closes the old version (`in_force_until` = boundary), writes the new one (`in_force_from` = boundary) and
-  puts the cursor at the boundary with the new version number.
+- closes the old version: `in_force_until` = boundary, and the same as `until` of its cursor, whose
+  `planned_through` stays; the cursor needs another look only where it has not come to the boundary;
+- writes the new version (`in_force_from` = boundary) with a cursor of its own that begins at the boundary.
 
-A planner that computed its plan from the old version is refused by the version in the cursor, so an edit
-that was acknowledged is never followed by a tick of the old spec.
+A planner that computed its plan before the edit is refused by the cursor's `until`, so an edit that was
+acknowledged is never followed by a later tick of the old spec. Where no planner was there for a while, what
+the old version still owed up to the boundary is planned when one is back.
 
-Pause and remove withdraw and close the version in the same way, and stop the cursor. Resume writes a new
+Pause and remove withdraw and close the version in the same way. Resume writes a new
 version with the same spec, in force from the boundary: nothing of the pause fires, and the keys that the
 pause withdrew stay withdrawn, because the ticks after it have a version of their own. A paused schedule that
 is edited gets a version that is closed at once (`in_force_until` = `in_force_from`). A removed schedule

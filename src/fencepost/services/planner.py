@@ -51,7 +51,7 @@ class Planner(Service):
         plans = self._plans(window, grants)
         for batch in _batches(plans, self._settings.plan_runs_max):
             await self._write(batch)
-        cut = any(one.planned_through < window.through for one in plans)
+        cut = any(one.next_fire_at is not None and one.next_fire_at <= window.through for one in plans)
         return bool(plans) and (cut or len(window.cursors) == self._settings.plan_schedules_max)
 
     def _plans(self, window: PlanningWindow, grants: Mapping[Shard, Grant]) -> list[Plan]:

@@ -194,16 +194,18 @@ def to_schedule_version(row: Row) -> ScheduleVersion:
 
 
 def to_cursor(row: Row) -> Cursor:
-    """A cursor; `queue` and `priority` are the schedule's, else its job's, else the defaults."""
+    """A cursor; `queue` and `priority` of the row are those of the version's job, or the defaults."""
+    spec = schedule_from_text(row["spec"])
     return Cursor(
         namespace=row["namespace"],
         schedule_id=row["schedule_id"],
         shard=row["shard"],
         version=row["version"],
         planned_through=row["planned_through"],
-        spec=schedule_from_text(row["spec"]),
-        queue=row["queue"],
-        priority=row["priority"],
+        spec=spec,
+        queue=spec.queue or row["queue"],
+        priority=spec.priority or row["priority"],
+        until=row["until"],
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from fencepost.model.clocks import later
@@ -11,9 +10,10 @@ from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Fence, Shard, tick
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
 from fencepost.model.run import RunRecord, RunState
+from fencepost.model.schedule import ScheduleVersion
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import RunRow, ScheduleRow, Tables, is_active
+from fencepost.stores.memory.tables import CursorRow, RunRow, ScheduleRow, Tables
 
 
 class MemoryPlanBook:
@@ -32,14 +32,13 @@ class MemoryPlanBook:
         now = self._tables.now()
         through = later(now, horizon_s)
         due = [
-            (row.next_fire_at, self._cursor(row))
+            (cursor.next_fire_at, self._cursor(row, version, cursor))
             for row in self._tables.schedules.values()
-            if is_active(row)
-            and row.schedule.shard in shards
-            and row.next_fire_at is not None
-            and row.next_fire_at <= through
+            if row.schedule.shard in shards
+            for version, cursor in zip(row.versions, row.cursors, strict=True)
+            if cursor.next_fire_at is not None and cursor.next_fire_at <= through
         ]
-        due.sort(key=lambda pair: (pair[0], pair[1].namespace, pair[1].schedule_id))
+        due.sort(key=lambda pair: (pair[0], pair[1].namespace, pair[1].schedule_id, pair[1].version))
         return PlanningWindow(now, through, tuple(cursor for _, cursor in due[:limit]))
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
@@ -55,20 +54,26 @@ class MemoryPlanBook:
         return self._tables.epochs.get(plan.cursor.shard) == plan.epoch
 
     def _fits(self, plan: Plan) -> bool:
-        cursor = plan.cursor
-        row = self._tables.schedules.get((cursor.namespace, cursor.schedule_id))
+        cursor, known = plan.cursor, self._known(plan)
         return (
-            row is not None
-            and is_active(row)
-            and row.schedule.version == cursor.version
-            and row.schedule.planned_through == cursor.planned_through
+            known is not None
+            and known.next_fire_at is not None
+            and known.planned_through == cursor.planned_through
+            and known.until == cursor.until
         )
 
+    def _known(self, plan: Plan) -> CursorRow | None:
+        cursor = plan.cursor
+        row = self._tables.schedules.get((cursor.namespace, cursor.schedule_id))
+        if row is None or cursor.version > len(row.cursors):
+            return None
+        return row.cursors[cursor.version - 1]
+
     def _write(self, plan: Plan) -> int:
-        row = self._tables.schedules[plan.cursor.namespace, plan.cursor.schedule_id]
-        assert plan.planned_through >= row.schedule.planned_through
-        row.schedule = replace(row.schedule, planned_through=plan.planned_through)
-        row.next_fire_at = plan.next_fire_at
+        known = self._known(plan)
+        assert known is not None
+        assert plan.planned_through >= known.planned_through
+        known.planned_through, known.next_fire_at = plan.planned_through, plan.next_fire_at
         return sum(self._insert(plan, fire_time) for fire_time in plan.fire_times)
 
     def _insert(self, plan: Plan, fire_time: datetime) -> bool:
@@ -100,16 +105,17 @@ class MemoryPlanBook:
         self._tables.insert(RunRow(record))
         return True
 
-    def _cursor(self, row: ScheduleRow) -> Cursor:
-        schedule = row.schedule
-        job = self._tables.jobs.get((schedule.namespace, schedule.spec.job))
+    def _cursor(self, row: ScheduleRow, version: ScheduleVersion, cursor: CursorRow) -> Cursor:
+        schedule, spec = row.schedule, version.spec
+        job = self._tables.jobs.get((schedule.namespace, spec.job))
         return Cursor(
             namespace=schedule.namespace,
             schedule_id=schedule.schedule_id,
             shard=schedule.shard,
-            version=schedule.version,
-            planned_through=schedule.planned_through,
-            spec=schedule.spec,
-            queue=schedule.spec.queue or (job.queue if job else DEFAULT_QUEUE),
-            priority=schedule.spec.priority or (job.priority if job else PRIORITY_DEFAULT),
+            version=version.version,
+            planned_through=cursor.planned_through,
+            spec=spec,
+            queue=spec.queue or (job.queue if job else DEFAULT_QUEUE),
+            priority=spec.priority or (job.priority if job else PRIORITY_DEFAULT),
+            until=cursor.until,
         )

@@ -12,7 +12,7 @@ from fencepost.model.run import RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import ScheduleRow, Tables, withdrawable
+from fencepost.stores.memory.tables import CursorRow, ScheduleRow, Tables, withdrawable
 
 
 class MemorySchedules:
@@ -42,7 +42,7 @@ class MemorySchedules:
         if code_digest is not None:
             row.schedule = replace(row.schedule, code_spec=spec, code_digest=code_digest)
         self._signals.hint(Topic.SCHEDULES)
-        return row.schedule
+        return row.shown()
 
     async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
         row = self._tables.schedules.get((namespace, schedule_id))
@@ -69,11 +69,11 @@ class MemorySchedules:
 
     async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
         row = self._tables.schedules.get((namespace, schedule_id))
-        return None if row is None else row.schedule
+        return None if row is None else row.shown()
 
     async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:
         found = [
-            row.schedule
+            row.shown()
             for (owner, schedule_id), row in sorted(self._tables.schedules.items())
             if owner == namespace and (after is None or schedule_id > after)
         ]
@@ -97,7 +97,7 @@ class MemorySchedules:
             planned_through=now,
             updated_at=now,
         )
-        row = ScheduleRow(schedule, now, [ScheduleVersion(1, spec, now, tzdata)])
+        row = ScheduleRow(schedule, [ScheduleVersion(1, spec, now, tzdata)], [CursorRow(now, now)])
         self._tables.schedules[namespace, schedule_id] = row
         return row
 
@@ -109,14 +109,15 @@ class MemorySchedules:
         revived = ScheduleState.ACTIVE if state is ScheduleState.REMOVED else state
         until = boundary if revived is ScheduleState.PAUSED else None
         row.versions.append(ScheduleVersion(version, spec, boundary, tzdata, until))
-        row.schedule = replace(row.schedule, version=version, spec=spec, state=revived)
-        self._put_cursor(row, boundary)
+        row.cursors.append(CursorRow(boundary, None if until else boundary, until))
+        row.schedule = replace(
+            row.schedule, version=version, spec=spec, state=revived, updated_at=self._tables.now()
+        )
 
     def _stop(self, row: ScheduleRow, state: ScheduleState, reason: str) -> None:
         boundary = self._boundary(row)
         self._close(row, boundary, reason)
-        row.schedule = replace(row.schedule, state=state)
-        self._put_cursor(row, boundary)
+        row.schedule = replace(row.schedule, state=state, updated_at=self._tables.now())
         self._signals.hint(Topic.SCHEDULES)
 
     def _boundary(self, row: ScheduleRow) -> StoreTime:
@@ -136,10 +137,10 @@ class MemorySchedules:
                 self._tables.end(run, RunState.WITHDRAWN, reason)
         if row.versions[-1].in_force_until is None:
             row.versions[-1] = replace(row.versions[-1], in_force_until=boundary)
-
-    def _put_cursor(self, row: ScheduleRow, boundary: StoreTime) -> None:
-        row.schedule = replace(row.schedule, planned_through=boundary, updated_at=self._tables.now())
-        row.next_fire_at = boundary if row.schedule.state is ScheduleState.ACTIVE else None
+            cursor = row.cursors[-1]
+            cursor.until = boundary
+            if cursor.planned_through >= boundary:
+                cursor.next_fire_at = None
 
 
 def _visible_version(row: ScheduleRow | None) -> int:

@@ -21,7 +21,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.model.node import Node
 from fencepost.model.run import Attempt, RunRecord, RunState
-from fencepost.model.schedule import Schedule, ScheduleState, ScheduleVersion
+from fencepost.model.schedule import Schedule, ScheduleVersion
 
 START_OF_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 WAITING = frozenset({RunState.PLANNED, RunState.READY})
@@ -38,12 +38,25 @@ class RunRow:
 
 
 @dataclass(slots=True)
+class CursorRow:
+    """How far one version is planned, where it ends, and when to look again."""
+
+    planned_through: datetime
+    next_fire_at: datetime | None
+    until: datetime | None = None
+
+
+@dataclass(slots=True)
 class ScheduleRow:
-    """A schedule with its cursor and its versions."""
+    """A schedule with its versions and their cursors, both by version less one."""
 
     schedule: Schedule
-    next_fire_at: datetime | None
     versions: list[ScheduleVersion]
+    cursors: list[CursorRow]
+
+    def shown(self) -> Schedule:
+        """The schedule with the mark of its latest version."""
+        return replace(self.schedule, planned_through=self.cursors[-1].planned_through)
 
 
 @dataclass(slots=True)
@@ -190,8 +203,3 @@ def _finish_order(record: RunRecord) -> tuple[datetime, str]:
 def withdrawable(row: RunRow, boundary: datetime) -> bool:
     """Whether an edit at the boundary takes this run back."""
     return row.record.state is RunState.PLANNED and row.record.fire_time > boundary
-
-
-def is_active(row: ScheduleRow) -> bool:
-    """Whether the planner looks at it."""
-    return row.schedule.state is ScheduleState.ACTIVE

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 QUERIES = load_queries(__package__, "claims.sql")
 DUE_MAX = 1_000
 DUE_PER_SCHEDULE_MAX = 100
+WALK_PER_SCHEDULE, WALK_MIN = 4, 200
 
 
 class PostgresClaims:
@@ -52,14 +53,17 @@ class PostgresClaims:
     async def claim_ticks(self, appetite: Appetite, limit: int, judge: Judge) -> Sequence[Claim]:
         tastes = _tastes(appetite)
         async with self._database.transaction() as session:
-            locked = await session.fetch(QUERIES["lock_due"], *tastes, limit, appetite.namespace)
+            walk = WALK_PER_SCHEDULE * limit + WALK_MIN
+            locked = await session.fetch(QUERIES["lock_due"], *tastes, limit, appetite.namespace, walk)
             rulings = await _judge(session, locked, tastes, limit, judge)
             await _end(session, rulings.ends)
             return await _start(session, rulings.starts, appetite)
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
         async with self._database.transaction() as session:
-            locked = await session.fetch(QUERIES["lock_late"], older_than_s, limit)
+            locked = await session.fetch(
+                QUERIES["lock_late"], older_than_s, limit, WALK_PER_SCHEDULE * limit + WALK_MIN
+            )
             rulings = await _judge(session, locked, (None, None), 0, judge)
             return await _end(session, rulings.ends)
 

@@ -144,41 +144,38 @@ LEFT JOIN fencepost.schedule_versions AS version
     AND version.version = claimed.version
 ORDER BY claimed.priority, claimed.run_at, claimed.fence;
 
--- A schedule that another claimer has locked is passed over, and the walk goes on to the next.
+-- Of the ticks walked ($5 of each queue and priority) the first schedules are taken; one that another
+-- claimer has locked is passed over.
 -- name: lock_due
-SELECT DISTINCT ripe.namespace, ripe.schedule_id
+SELECT ripe.namespace, ripe.schedule_id
 FROM (
-    SELECT urgent.namespace, urgent.schedule_id
+    SELECT due.namespace, due.schedule_id
     FROM generate_series(1, 4) AS slot (priority)
+    CROSS JOIN unnest($1::text[]) AS given (queue)
     CROSS JOIN LATERAL (
-        SELECT first.namespace, first.schedule_id
-        FROM unnest($1::text[]) AS given (queue)
-        CROSS JOIN LATERAL (
-            SELECT run.namespace, run.schedule_id, run.run_at
-            FROM fencepost.runs AS run
-            CROSS JOIN LATERAL (
-                SELECT 1
-                FROM fencepost.schedules AS schedule
-                WHERE schedule.namespace = run.namespace
-                    AND schedule.schedule_id = run.schedule_id
-                FOR NO KEY UPDATE SKIP LOCKED
-            ) AS locked
-            WHERE run.state IN ('planned', 'ready')
-                AND run.schedule_id IS NOT NULL
-                AND run.fence = 0
-                AND run.namespace = $4
-                AND run.queue = given.queue
-                AND run.priority = slot.priority::smallint
-                AND run.job = ANY ($2::text[])
-                AND run.run_at <= (SELECT fencepost.now())
-            ORDER BY run.run_at
-            LIMIT $3
-        ) AS first
-        ORDER BY first.run_at
-        LIMIT $3
-    ) AS urgent
-    LIMIT $3
-) AS ripe;
+        SELECT run.namespace, run.schedule_id, run.run_at
+        FROM fencepost.runs AS run
+        WHERE run.state IN ('planned', 'ready')
+            AND run.schedule_id IS NOT NULL
+            AND run.fence = 0
+            AND run.namespace = $4
+            AND run.queue = given.queue
+            AND run.priority = slot.priority::smallint
+            AND run.job = ANY ($2::text[])
+            AND run.run_at <= (SELECT fencepost.now())
+        ORDER BY run.run_at
+        LIMIT $5
+    ) AS due
+    GROUP BY due.namespace, due.schedule_id
+    ORDER BY min(slot.priority), min(due.run_at)
+) AS ripe
+CROSS JOIN LATERAL (
+    SELECT 1
+    FROM fencepost.schedules AS schedule
+    WHERE schedule.namespace = ripe.namespace AND schedule.schedule_id = ripe.schedule_id
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS locked
+LIMIT $3;
 
 -- The lanes (pairs of namespace and queue) are found by leaping through the index from one to the next.
 -- name: lock_late
@@ -204,20 +201,14 @@ WITH RECURSIVE lane AS (
         LIMIT 1
     ) AS next
 )
-SELECT DISTINCT ripe.namespace, ripe.schedule_id
+SELECT ripe.namespace, ripe.schedule_id
 FROM (
     SELECT late.namespace, late.schedule_id
     FROM lane
     CROSS JOIN generate_series(1, 4) AS slot (priority)
     CROSS JOIN LATERAL (
-        SELECT run.namespace, run.schedule_id
+        SELECT run.namespace, run.schedule_id, run.run_at
         FROM fencepost.runs AS run
-        CROSS JOIN LATERAL (
-            SELECT 1
-            FROM fencepost.schedules AS schedule
-            WHERE schedule.namespace = run.namespace AND schedule.schedule_id = run.schedule_id
-            FOR NO KEY UPDATE SKIP LOCKED
-        ) AS locked
         WHERE run.state IN ('planned', 'ready')
             AND run.schedule_id IS NOT NULL
             AND run.fence = 0
@@ -226,10 +217,18 @@ FROM (
             AND run.priority = slot.priority::smallint
             AND run.run_at <= (SELECT fencepost.now()) - make_interval(secs => $1)
         ORDER BY run.run_at
-        LIMIT $2
+        LIMIT $3
     ) AS late
-    LIMIT $2
-) AS ripe;
+    GROUP BY late.namespace, late.schedule_id
+    ORDER BY min(slot.priority), min(late.run_at)
+) AS ripe
+CROSS JOIN LATERAL (
+    SELECT 1
+    FROM fencepost.schedules AS schedule
+    WHERE schedule.namespace = ripe.namespace AND schedule.schedule_id = ripe.schedule_id
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS locked
+LIMIT $2;
 
 -- Asked in a statement of its own, whose snapshot is younger than the locks. Without queues ($3 is
 -- null) every due tick counts.

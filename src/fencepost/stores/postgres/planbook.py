@@ -65,6 +65,7 @@ def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:
         [plan.cursor.spec.job for plan in plans],
         [plan.cursor.queue for plan in plans],
         [plan.cursor.priority for plan in plans],
+        [plan.cursor.until for plan in plans],
     ]
 
 

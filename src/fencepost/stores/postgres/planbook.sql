@@ -11,7 +11,7 @@ WITH moment AS MATERIALIZED (
     FROM (SELECT fencepost.now() AS now) AS clock
 ), due AS (
     SELECT next.namespace, next.schedule_id, next.shard, next.version, next.planned_through,
-        next.next_fire_at
+        next.until, next.next_fire_at
     FROM unnest($1::integer[]) AS given (shard)
     CROSS JOIN LATERAL (
         SELECT *
@@ -20,22 +20,24 @@ WITH moment AS MATERIALIZED (
         ORDER BY each.next_fire_at
         LIMIT $3
     ) AS next
-    ORDER BY next.next_fire_at, next.namespace, next.schedule_id
+    ORDER BY next.next_fire_at, next.namespace, next.schedule_id, next.version
     LIMIT $3
 ), cursor AS (
-    SELECT due.*, schedule.spec,
-        coalesce(schedule.queue, job.queue, 'default') AS queue,
-        coalesce(schedule.priority, job.priority, 2) AS priority
+    SELECT due.*, version.spec,
+        coalesce(job.queue, 'default') AS queue,
+        coalesce(job.priority, 2) AS priority
     FROM due
-    JOIN fencepost.schedules AS schedule
-        ON schedule.namespace = due.namespace AND schedule.schedule_id = due.schedule_id
+    JOIN fencepost.schedule_versions AS version
+        ON version.namespace = due.namespace
+        AND version.schedule_id = due.schedule_id
+        AND version.version = due.version
     LEFT JOIN fencepost.jobs AS job
-        ON job.namespace = schedule.namespace AND job.name = schedule.job
+        ON job.namespace = version.namespace AND job.name = version.job
 )
 SELECT moment.now, moment.through, cursor.*
 FROM moment
 LEFT JOIN cursor ON true
-ORDER BY cursor.next_fire_at, cursor.namespace, cursor.schedule_id;
+ORDER BY cursor.next_fire_at, cursor.namespace, cursor.schedule_id, cursor.version;
 
 -- The rows of the fence are locked FOR SHARE, which keeps a newer epoch from being registered until
 -- this write is durable. One that was registered while this statement waited for the row is seen,
@@ -47,10 +49,10 @@ WITH plan AS MATERIALIZED (
     FROM unnest(
         $1::bigint[], $2::text[], $3::text[], $4::integer[], $5::bigint[], $6::integer[],
         $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::text[], $11::text[],
-        $12::smallint[]
+        $12::smallint[], $13::timestamptz[]
     ) AS given (
         number, namespace, schedule_id, shard, epoch, version,
-        planned_from, planned_through, next_fire_at, job, queue, priority
+        planned_from, planned_through, next_fire_at, job, queue, priority, until
     )
 ), fence AS MATERIALIZED (
     SELECT known.shard, known.epoch
@@ -69,6 +71,7 @@ WITH plan AS MATERIALIZED (
         AND cursor.shard = plan.shard
         AND cursor.version = plan.version
         AND cursor.planned_through = plan.planned_from
+        AND cursor.until IS NOT DISTINCT FROM plan.until
         AND cursor.next_fire_at IS NOT NULL
         AND cursor.planned_through <= plan.planned_through
     RETURNING plan.number, plan.namespace, plan.schedule_id, plan.version, plan.epoch, plan.job,
@@ -79,7 +82,7 @@ WITH plan AS MATERIALIZED (
     )
     SELECT advanced.namespace, tick.run_key, advanced.schedule_id, advanced.job, tick.fire_time,
         advanced.version, 'planned', advanced.epoch, advanced.queue, advanced.priority, tick.fire_time
-    FROM unnest($13::bigint[], $14::text[], $15::timestamptz[]) AS tick (number, run_key, fire_time)
+    FROM unnest($14::bigint[], $15::text[], $16::timestamptz[]) AS tick (number, run_key, fire_time)
     JOIN advanced ON advanced.number = tick.number
     ON CONFLICT (namespace, run_key) DO NOTHING
     RETURNING run_key

@@ -1,6 +1,6 @@
 """Schedules and their history in PostgreSQL.
 
-Every change locks the schedule's row and its cursor first, and reads and writes in later statements of
+Every change locks the schedule's row and its cursors first, and reads and writes in later statements of
 the same transaction, whose snapshots then hold all that a planner or a worker did before it let go.
 """
 
@@ -73,7 +73,7 @@ class PostgresSchedules:
                 return False
             spec = schedule_from_text(row["spec"])
             tzdata = await session.fetchval(QUERIES["tzdata"], namespace, schedule_id)
-            await change.renew(row["version"] + 1, ScheduleState.ACTIVE, spec, tzdata)
+            await change.renew(row, ScheduleState.ACTIVE, spec, tzdata)
             await session.fetch(QUERIES["tell"])
             return True
 
@@ -111,7 +111,9 @@ class _Change:
         await self.session.fetch(QUERIES[query], self.namespace, self.schedule_id, *arguments)
 
     async def lock(self) -> Row | None:
-        return await self.session.fetchrow(QUERIES["lock"], self.namespace, self.schedule_id)
+        row = await self.session.fetchrow(QUERIES["lock"], self.namespace, self.schedule_id)
+        await self.run("lock_cursors")
+        return row
 
     async def create(self, shards: int) -> Row:
         await self.run("create", shard_of(self.namespace, self.schedule_id, shards))
@@ -125,17 +127,19 @@ class _Change:
         if state is not ScheduleState.REMOVED and row["spec"] == schedule_to_text(spec):
             return
         revived = ScheduleState.ACTIVE if state is ScheduleState.REMOVED else state
-        await self.renew(row["version"] + 1, revived, spec, tzdata)
+        await self.renew(row, revived, spec, tzdata)
 
-    async def renew(self, version: int, state: ScheduleState, spec: ScheduleSpec, tzdata: str) -> None:
+    async def renew(self, row: Row, state: ScheduleState, spec: ScheduleSpec, tzdata: str) -> None:
+        """Write the next version of the schedule in that row."""
+        version = row["version"] + 1
         boundary = await self.close(f"replaced by version {version}")
         text, labels = schedule_to_text(spec), json.dumps(dict(spec.labels))
-        where = spec.job, spec.queue, spec.priority, labels
+        where = spec.job, spec.queue, spec.priority, labels, row["shard"]
         await self.run("edit", version, state, text, boundary, tzdata, *where)
 
     async def stop(self, state: ScheduleState, reason: str) -> None:
-        boundary = await self.close(reason)
-        await self.run("stop", state, boundary)
+        await self.close(reason)
+        await self.run("stop", state)
         await self.session.fetch(QUERIES["tell"])
 
     async def close(self, reason: str) -> datetime:

@@ -1,26 +1,24 @@
 -- The first of two writers of a new id makes the row; it counts as removed at version 0 until the same
 -- transaction has given it its first version.
 -- name: create
-WITH made AS (
-    INSERT INTO fencepost.schedules (
-        namespace, schedule_id, shard, version, state, spec, job, updated_at
-    )
-    VALUES ($1, $2, $3, 0, 'removed', '', '', fencepost.now())
-    ON CONFLICT (namespace, schedule_id) DO NOTHING
-    RETURNING namespace, schedule_id, shard
-)
-INSERT INTO fencepost.cursors (namespace, schedule_id, shard, version, planned_through)
-SELECT namespace, schedule_id, shard, 0, fencepost.now() FROM made;
+INSERT INTO fencepost.schedules (namespace, schedule_id, shard, version, state, spec, job, updated_at)
+VALUES ($1, $2, $3, 0, 'removed', '', '', fencepost.now())
+ON CONFLICT (namespace, schedule_id) DO NOTHING;
 
--- Also the cursor is locked, so that a plan in flight has either been written, and is seen by the
--- statements that follow, or will find the cursor changed.
 -- name: lock
-SELECT schedule.version, schedule.state, schedule.spec
-FROM fencepost.schedules AS schedule
-JOIN fencepost.cursors AS cursor
-    ON cursor.namespace = schedule.namespace AND cursor.schedule_id = schedule.schedule_id
-WHERE schedule.namespace = $1 AND schedule.schedule_id = $2
-FOR UPDATE OF schedule, cursor;
+SELECT version, state, spec, shard
+FROM fencepost.schedules
+WHERE namespace = $1 AND schedule_id = $2
+FOR UPDATE;
+
+-- Also the cursors are locked, so that a plan in flight has either been written, and is seen by the
+-- statements that follow, or will find its cursor changed.
+-- name: lock_cursors
+SELECT version
+FROM fencepost.cursors
+WHERE namespace = $1 AND schedule_id = $2
+ORDER BY version
+FOR UPDATE;
 
 -- name: tzdata
 SELECT tzdata
@@ -56,46 +54,46 @@ WITH withdrawn AS (
         AND fire_time > $3
         AND state = 'planned'
         AND fence = 0
+), cursor AS (
+    UPDATE fencepost.cursors
+    SET until = $3, next_fire_at = CASE WHEN planned_through < $3 THEN next_fire_at END
+    WHERE namespace = $1 AND schedule_id = $2 AND until IS NULL
 )
 UPDATE fencepost.schedule_versions
 SET in_force_until = $3
 WHERE namespace = $1 AND schedule_id = $2 AND in_force_until IS NULL;
 
+-- A version that is written while the schedule is paused is closed at once.
 -- name: edit
-WITH version AS (
+WITH span AS (
+    SELECT $6::timestamptz AS start, CASE WHEN $4::text <> 'active' THEN $6::timestamptz END AS until
+), version AS (
     INSERT INTO fencepost.schedule_versions (
-        namespace, schedule_id, version, spec, in_force_from, in_force_until, tzdata
+        namespace, schedule_id, version, spec, job, in_force_from, in_force_until, tzdata
     )
-    VALUES (
-        $1, $2, $3, $5, $6::timestamptz,
-        CASE WHEN $4::text = 'active' THEN NULL ELSE $6::timestamptz END, $7
+    SELECT $1, $2, $3, $5, $8, span.start, span.until, $7 FROM span
+), cursor AS (
+    INSERT INTO fencepost.cursors (
+        namespace, schedule_id, shard, version, planned_through, until, next_fire_at
     )
-), schedule AS (
-    UPDATE fencepost.schedules
-    SET version = $3,
-        state = $4::text,
-        spec = $5,
-        job = $8,
-        queue = $9,
-        priority = $10,
-        labels = $11,
-        updated_at = fencepost.now()
-    WHERE namespace = $1 AND schedule_id = $2
+    SELECT $1, $2, $12, $3, span.start, span.until,
+        CASE WHEN span.until IS NULL THEN span.start END
+    FROM span
 )
-UPDATE fencepost.cursors
+UPDATE fencepost.schedules
 SET version = $3,
-    planned_through = $6::timestamptz,
-    next_fire_at = CASE WHEN $4::text = 'active' THEN $6::timestamptz END
+    state = $4::text,
+    spec = $5,
+    job = $8,
+    queue = $9,
+    priority = $10,
+    labels = $11,
+    updated_at = fencepost.now()
 WHERE namespace = $1 AND schedule_id = $2;
 
 -- name: stop
-WITH schedule AS (
-    UPDATE fencepost.schedules
-    SET state = $3, updated_at = fencepost.now()
-    WHERE namespace = $1 AND schedule_id = $2
-)
-UPDATE fencepost.cursors
-SET planned_through = $4, next_fire_at = NULL
+UPDATE fencepost.schedules
+SET state = $3, updated_at = fencepost.now()
 WHERE namespace = $1 AND schedule_id = $2;
 
 -- name: record_code
@@ -110,14 +108,18 @@ SELECT pg_notify('fencepost_schedules', '');
 SELECT schedule.*, cursor.planned_through
 FROM fencepost.schedules AS schedule
 JOIN fencepost.cursors AS cursor
-    ON cursor.namespace = schedule.namespace AND cursor.schedule_id = schedule.schedule_id
+    ON cursor.namespace = schedule.namespace
+    AND cursor.schedule_id = schedule.schedule_id
+    AND cursor.version = schedule.version
 WHERE schedule.namespace = $1 AND schedule.schedule_id = $2;
 
 -- name: page
 SELECT schedule.*, cursor.planned_through
 FROM fencepost.schedules AS schedule
 JOIN fencepost.cursors AS cursor
-    ON cursor.namespace = schedule.namespace AND cursor.schedule_id = schedule.schedule_id
+    ON cursor.namespace = schedule.namespace
+    AND cursor.schedule_id = schedule.schedule_id
+    AND cursor.version = schedule.version
 WHERE schedule.namespace = $1 AND schedule.schedule_id > $2 AND schedule.state <> 'removed'
 ORDER BY schedule.schedule_id
 LIMIT $3;

@@ -58,9 +58,8 @@ def resume(subject: Subject, known: Schedule) -> None:
 def stop(subject: Subject, known: Schedule, state: ScheduleState, reason: str) -> None:
     """Plan no more, and take back what has not come due."""
     boundary = _boundary(subject)
-    _close(subject, boundary, reason)
+    _close(subject, known.version, boundary, reason)
     subject.execute("set_state", state=state, now=to_us(subject.now))
-    _put_cursor(subject, known.version, state, boundary)
 
 
 def record_code(subject: Subject, spec: ScheduleSpec, code_digest: str) -> None:
@@ -72,7 +71,7 @@ def _replace(
     subject: Subject, known: Schedule, spec: ScheduleSpec, state: ScheduleState, tzdata: str
 ) -> None:
     boundary, version = _boundary(subject), known.version + 1
-    _close(subject, boundary, f"replaced by version {version}")
+    _close(subject, known.version, boundary, f"replaced by version {version}")
     _write(subject, spec, version, state, boundary, tzdata)
 
 
@@ -83,9 +82,10 @@ def _boundary(subject: Subject) -> int:
     return max(to_us(subject.now), int(not_before), int(last_begun or 0))
 
 
-def _close(subject: Subject, boundary: int, reason: str) -> None:
+def _close(subject: Subject, version: int, boundary: int, reason: str) -> None:
     subject.execute("withdraw", boundary=boundary, reason=reason, now=to_us(subject.now))
-    subject.execute("close_version", boundary=boundary)
+    subject.execute("close_version", version=version, boundary=boundary)
+    subject.execute("close_cursor", version=version, boundary=boundary)
 
 
 def _write(
@@ -97,7 +97,15 @@ def _write(
     tzdata: str,
 ) -> None:
     text = schedule_to_text(spec)
-    subject.execute("put_version", version=version, spec=text, state=state, boundary=boundary, tzdata=tzdata)
+    subject.execute(
+        "put_version",
+        version=version,
+        spec=text,
+        job=spec.job,
+        state=state,
+        boundary=boundary,
+        tzdata=tzdata,
+    )
     subject.execute(
         "put_schedule",
         shard=_shard(subject),
@@ -110,10 +118,6 @@ def _write(
         labels=canonical(dict(spec.labels)),
         now=to_us(subject.now),
     )
-    _put_cursor(subject, version, state, boundary)
-
-
-def _put_cursor(subject: Subject, version: int, state: ScheduleState, boundary: int) -> None:
     subject.execute("put_cursor", shard=_shard(subject), version=version, state=state, boundary=boundary)
 
 

@@ -27,6 +27,7 @@ MOMENTS = frozenset(
         "previous",
         "run_at",
         "started_at",
+        "until",
         "updated_at",
     }
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
 import apsw
@@ -84,7 +85,7 @@ def _stale_shards(connection: apsw.Connection, plans: Sequence[Plan]) -> set[Sha
 
 def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
     for place, plan in enumerate(plans):
-        cursor, next_fire_at = plan.cursor, plan.next_fire_at
+        cursor = plan.cursor
         assert plan.planned_through >= cursor.planned_through, "a plan never goes back"
         yield {
             "place": place,
@@ -92,9 +93,14 @@ def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
             "schedule_id": cursor.schedule_id,
             "version": cursor.version,
             "from": to_us(cursor.planned_through),
+            "until": _to_us_if_any(cursor.until),
             "planned_through": to_us(plan.planned_through),
-            "next_fire_at": None if next_fire_at is None else to_us(next_fire_at),
+            "next_fire_at": _to_us_if_any(plan.next_fire_at),
         }
+
+
+def _to_us_if_any(moment: datetime | None) -> int | None:
+    return None if moment is None else to_us(moment)
 
 
 def _runs(plan: Plan) -> Iterator[dict[str, str | int]]:

@@ -6,20 +6,21 @@ ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch WHERE epochs.epoch <= e
 RETURNING epoch
 
 -- name: window
-SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, s.spec,
-       coalesce(s.queue, j.queue, :queue) AS queue, coalesce(s.priority, j.priority, :priority) AS priority
+SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, v.spec,
+       coalesce(j.queue, :queue) AS queue, coalesce(j.priority, :priority) AS priority
 FROM (
     SELECT due.rowid AS place
     FROM json_each(:shards) AS wanted
     CROSS JOIN cursors AS due INDEXED BY cursors_next
     WHERE due.shard = wanted.value AND due.next_fire_at IS NOT NULL AND due.next_fire_at <= :through
-    ORDER BY due.next_fire_at, due.namespace, due.schedule_id
+    ORDER BY due.next_fire_at, due.namespace, due.schedule_id, due.version
     LIMIT :limit
 )
 JOIN cursors c ON c.rowid = place
-JOIN schedules s ON s.namespace = c.namespace AND s.schedule_id = c.schedule_id
-LEFT JOIN jobs j ON j.namespace = s.namespace AND j.name = s.job
-ORDER BY c.next_fire_at, c.namespace, c.schedule_id
+JOIN schedule_versions v
+    ON v.namespace = c.namespace AND v.schedule_id = c.schedule_id AND v.version = c.version
+LEFT JOIN jobs j ON j.namespace = v.namespace AND j.name = v.job
+ORDER BY c.next_fire_at, c.namespace, c.schedule_id, c.version
 
 -- name: epochs
 SELECT shard, epoch FROM epochs WHERE shard IN (SELECT value FROM json_each(:shards))
@@ -28,7 +29,7 @@ SELECT shard, epoch FROM epochs WHERE shard IN (SELECT value FROM json_each(:sha
 UPDATE cursors
 SET planned_through = :planned_through, next_fire_at = :next_fire_at
 WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
-  AND planned_through = :from AND next_fire_at IS NOT NULL
+  AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
 RETURNING :place
 
 -- name: plan

@@ -4,14 +4,14 @@
 SELECT s.namespace, s.schedule_id, s.shard, s.version, s.state, s.spec, s.code_spec, s.code_digest,
        s.updated_at, c.planned_through
 FROM schedules s
-JOIN cursors c USING (namespace, schedule_id)
+JOIN cursors c USING (namespace, schedule_id, version)
 WHERE s.namespace = :namespace AND s.schedule_id = :schedule_id
 
 -- name: page
 SELECT s.namespace, s.schedule_id, s.shard, s.version, s.state, s.spec, s.code_spec, s.code_digest,
        s.updated_at, c.planned_through
 FROM schedules s
-JOIN cursors c USING (namespace, schedule_id)
+JOIN cursors c USING (namespace, schedule_id, version)
 WHERE s.namespace = :namespace AND s.schedule_id > :after AND s.state <> 'removed'
 ORDER BY s.schedule_id
 LIMIT :limit
@@ -44,11 +44,17 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time > :bou
 -- name: close_version
 UPDATE schedule_versions
 SET in_force_until = :boundary
-WHERE namespace = :namespace AND schedule_id = :schedule_id AND in_force_until IS NULL
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version AND in_force_until IS NULL
+
+-- name: close_cursor
+UPDATE cursors
+SET until = :boundary, next_fire_at = iif(planned_through >= :boundary, NULL, next_fire_at)
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version AND until IS NULL
 
 -- name: put_version
-INSERT INTO schedule_versions (namespace, schedule_id, version, spec, in_force_from, in_force_until, tzdata)
-VALUES (:namespace, :schedule_id, :version, :spec, :boundary,
+INSERT INTO schedule_versions
+    (namespace, schedule_id, version, spec, job, in_force_from, in_force_until, tzdata)
+VALUES (:namespace, :schedule_id, :version, :spec, :job, :boundary,
         iif(:state = 'active', NULL, :boundary), :tzdata)
 
 -- name: put_schedule
@@ -59,10 +65,9 @@ SET version = excluded.version, state = excluded.state, spec = excluded.spec, jo
     queue = excluded.queue, priority = excluded.priority, labels = excluded.labels, updated_at = excluded.updated_at
 
 -- name: put_cursor
-INSERT INTO cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at)
-VALUES (:namespace, :schedule_id, :shard, :version, :boundary, iif(:state = 'active', :boundary, NULL))
-ON CONFLICT (namespace, schedule_id) DO UPDATE
-SET version = excluded.version, planned_through = excluded.planned_through, next_fire_at = excluded.next_fire_at
+INSERT INTO cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at, until)
+VALUES (:namespace, :schedule_id, :shard, :version, :boundary,
+        iif(:state = 'active', :boundary, NULL), iif(:state = 'active', NULL, :boundary))
 
 -- name: set_state
 UPDATE schedules

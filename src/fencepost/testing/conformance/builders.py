@@ -77,10 +77,17 @@ def ids_on_two_shards(harness: StoreHarness) -> tuple[ScheduleId, ScheduleId]:
 async def read_cursor(
     harness: StoreHarness, schedule_id: ScheduleId = SCHEDULE, namespace: Namespace = NS
 ) -> Cursor:
-    """The cursor as the planner of the schedule's shard sees it."""
+    """The cursor of the latest version that the planner of the schedule's shard has to look at."""
+    return max(await read_cursors(harness, schedule_id, namespace), key=lambda one: one.version)
+
+
+async def read_cursors(
+    harness: StoreHarness, schedule_id: ScheduleId = SCHEDULE, namespace: Namespace = NS
+) -> list[Cursor]:
+    """All cursors of a schedule that the planner of its shard has to look at."""
     shard = shard_for(harness, schedule_id, namespace)
     window = await harness.store.planbook.window([shard], FAR_S, MANY)
-    return next(one for one in window.cursors if (one.namespace, one.schedule_id) == (namespace, schedule_id))
+    return [one for one in window.cursors if (one.namespace, one.schedule_id) == (namespace, schedule_id)]
 
 
 def make_plan(cursor: Cursor, *fire_times: datetime, epoch: Epoch = EPOCH) -> Plan:

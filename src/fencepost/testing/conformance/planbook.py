@@ -24,6 +24,7 @@ from fencepost.testing.conformance.builders import (
     put,
     read,
     read_cursor,
+    read_cursors,
     shard_for,
     start_ticks,
     states,
@@ -136,6 +137,35 @@ class PlanBookContract:
         await harness.store.schedules.remove(NS, SCHEDULE)
         receipt = await write(harness, make_plan(cursor, at(harness, 60)))
         assert (receipt.runs_written, receipt.outdated) == (0, 1)
+
+    async def test_an_edit_does_not_forget_what_the_old_version_owed(self, harness: StoreHarness) -> None:
+        """No planner was there: the ticks up to the edit are planned when one is back, and no later ones."""
+        await put(harness)
+        start = harness.now
+        await harness.advance(90)
+        await put(harness, make_spec(every_s=30))
+        old, new = sorted(await read_cursors(harness), key=lambda one: one.version)
+        assert (old.version, old.planned_through, old.until) == (1, start, harness.now)
+        assert (new.version, new.planned_through, new.until) == (2, harness.now, None)
+        assert (old.spec, new.spec) == (make_spec(), make_spec(every_s=30))
+        ended = replace(make_plan(old, at(harness, -30)), planned_through=harness.now, next_fire_at=None)
+        assert (await write(harness, ended)).runs_written == 1
+        assert [one.version for one in await read_cursors(harness)] == [2]
+
+    async def test_a_pause_does_not_forget_what_was_owed_before_it(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await harness.advance(90)
+        await harness.store.schedules.pause(NS, SCHEDULE, "maintenance")
+        (owed,) = await read_cursors(harness)
+        assert (owed.version, owed.until) == (1, harness.now)
+        await harness.store.schedules.resume(NS, SCHEDULE)
+        assert [one.version for one in await read_cursors(harness)] == [1, 2]
+
+    async def test_an_edit_does_not_ask_again_about_what_was_planned(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await plan_ticks(harness, 60)
+        await put(harness, make_spec(every_s=30))
+        assert [one.version for one in await read_cursors(harness)] == [2]
 
     async def test_an_existing_run_is_not_overwritten(self, harness: StoreHarness) -> None:
         await put(harness)

@@ -254,6 +254,15 @@ class TickContract:
             fences += sorted(one.fence for one in await start_ticks(harness))
         assert fences == sorted(set(fences))
 
+    async def test_one_schedules_backlog_does_not_hide_another(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await put(harness, schedule_id=OTHER_SCHEDULE)
+        await plan_ticks(harness, 10, 20, 30)
+        await due_ticks(harness, 40, schedule_id=OTHER_SCHEDULE)
+        witness = Witness()
+        await harness.store.ledger.claim_ticks(appetite(), 2, witness)
+        assert {facts.schedule_id for facts in witness.facts} == {SCHEDULE, OTHER_SCHEDULE}
+
 
 class SweepContract:
     """Late ticks are accounted for even where no worker wants them."""

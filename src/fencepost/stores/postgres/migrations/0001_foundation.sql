@@ -48,21 +48,24 @@ CREATE TABLE fencepost.schedule_versions (
     schedule_id    text COLLATE "C" NOT NULL,
     version        integer NOT NULL,
     spec           text NOT NULL,
+    job            text COLLATE "C" NOT NULL,
     in_force_from  timestamptz NOT NULL,
     in_force_until timestamptz,
     tzdata         text NOT NULL,
     PRIMARY KEY (namespace, schedule_id, version)
 );
 
--- Apart from the schedule's own row, so that planning and claiming do not wait for each other.
+-- One for each version, apart from the schedule's own row, so that planning and claiming do not wait for
+-- each other. `until` is the end of the version's time in force.
 CREATE TABLE fencepost.cursors (
     namespace       text COLLATE "C" NOT NULL,
     schedule_id     text COLLATE "C" NOT NULL,
     shard           integer NOT NULL,
     version         integer NOT NULL,
     planned_through timestamptz NOT NULL,
+    until           timestamptz,
     next_fire_at    timestamptz,
-    PRIMARY KEY (namespace, schedule_id)
+    PRIMARY KEY (namespace, schedule_id, version)
 ) WITH (fillfactor = 80);
 
 CREATE INDEX cursors_next ON fencepost.cursors (shard, next_fire_at) WHERE next_fire_at IS NOT NULL;

@@ -46,12 +46,14 @@ CREATE TABLE schedule_versions (
     schedule_id    TEXT NOT NULL,
     version        INTEGER NOT NULL,
     spec           TEXT NOT NULL,
+    job            TEXT NOT NULL,
     in_force_from  INTEGER NOT NULL,
     in_force_until INTEGER,
     tzdata         TEXT NOT NULL,
     PRIMARY KEY (namespace, schedule_id, version)
 ) STRICT;
 
+-- One for each version; `until` is the end of the version's time in force.
 CREATE TABLE cursors (
     namespace       TEXT NOT NULL,
     schedule_id     TEXT NOT NULL,
@@ -59,7 +61,8 @@ CREATE TABLE cursors (
     version         INTEGER NOT NULL,
     planned_through INTEGER NOT NULL,
     next_fire_at    INTEGER,
-    PRIMARY KEY (namespace, schedule_id)
+    until           INTEGER,
+    PRIMARY KEY (namespace, schedule_id, version)
 ) STRICT;
 
 CREATE INDEX cursors_next ON cursors (shard, next_fire_at) WHERE next_fire_at IS NOT NULL;
