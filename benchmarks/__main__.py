@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import on_postgres, on_sqlite
 from benchmarks.report import Figure, heading, show
+from fencepost.stores.postgres import migrate
 from tests.servers.postgres import PostgresServer
 
 
@@ -23,11 +24,11 @@ async def measure(only: str) -> list[Figure]:
         heading("PostgreSQL, with fsync")
         server = await asyncio.to_thread(_start)
         try:
-            figures += [
-                one async for one in on_postgres.measure(await asyncio.to_thread(server.create_database))
-            ]
+            url = await asyncio.to_thread(server.create_empty_database)
+            await migrate(url, shards=8)
+            figures += [one async for one in on_postgres.measure(url)]
         finally:
-            await asyncio.to_thread(server.stop)
+            await asyncio.to_thread(server.close)
     return figures
 
 

@@ -56,27 +56,71 @@ class Connection(BaseConnection):
 
 
 class Database:
-    """The pool behind all parts of the store."""
+    """The pool behind all parts of the store.
 
-    def __init__(self, pool: asyncpg.Pool[asyncpg.Record]) -> None:
+    Taking a connection from the pool and giving it back costs as much as a small statement. So one
+    connection stays out for single statements, whenever nobody else is using it; one whose statement did not
+    end well goes back to the pool, which knows what to do with it.
+    """
+
+    def __init__(self, pool: asyncpg.Pool[asyncpg.Record], resident: Session) -> None:
         self._pool = pool
+        self._resident: Session | None = resident
+        self._returning: set[asyncio.Task[None]] = set()
 
     async def fetch(self, statement: str, *arguments: Any) -> list[Row]:
         """All rows of one statement."""
         with translated():
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
-                return await session.fetch(statement, *arguments)
+            session = await self._take()
+            try:
+                rows = await session.fetch(statement, *arguments)
+            except BaseException:
+                self._give_back(session)
+                raise
+            self._keep(session)
+            return rows
 
     async def fetch_one(self, statement: str, *arguments: Any) -> Row | None:
         """The first row of one statement."""
         with translated():
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
-                return await session.fetchrow(statement, *arguments)
+            session = await self._take()
+            try:
+                row = await session.fetchrow(statement, *arguments)
+            except BaseException:
+                self._give_back(session)
+                raise
+            self._keep(session)
+            return row
 
     async def fetch_value(self, statement: str, *arguments: Any) -> Any:
         """The first column of the first row of one statement."""
         row = await self.fetch_one(statement, *arguments)
         return None if row is None else row[0]
+
+    async def _take(self) -> Session:
+        session, self._resident = self._resident, None
+        if session is not None and not session.is_closed():
+            return session
+        if session is not None:
+            self._give_back(session)
+        return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
+
+    def _keep(self, session: Session) -> None:
+        if self._resident is None:
+            self._resident = session
+        else:
+            self._give_back(session)
+
+    def _give_back(self, session: Session) -> None:
+        task = asyncio.ensure_future(self._pool.release(session))
+        self._returning.add(task)
+        task.add_done_callback(self._returned)
+
+    def _returned(self, task: asyncio.Task[None]) -> None:
+        """A connection that broke on its way back is the pool's loss, and nobody else's."""
+        self._returning.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
@@ -90,6 +134,8 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back; those that do not end in time are cut off."""
+        if self._resident is not None:
+            self._give_back(await self._take())
         try:
             await asyncio.wait_for(self._pool.close(), CLOSE_TIMEOUT_S)
         except (*UNKNOWN, asyncpg.InterfaceError):
@@ -97,16 +143,16 @@ class Database:
 
 
 async def open_database(address: Address, pool_max: int) -> Database:
-    """A pool with at least one connection that works."""
+    """A pool with one connection that works."""
     with translated_at_open(address):
         pool = await asyncpg.create_pool(
-            min_size=1,
+            min_size=0,
             max_size=pool_max,
             max_inactive_connection_lifetime=IDLE_CONNECTION_MAX_S,
             init=_init,
             **_options(address),
         )
-        return Database(pool)
+        return Database(pool, await pool.acquire(timeout=ACQUIRE_TIMEOUT_S))
 
 
 async def connect(address: Address) -> Connection:
