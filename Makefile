@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-PYTEST_ARGS ?= -q -n 2
+PYTEST_ARGS ?= -q -n 2 --dist worksteal
 FENCEPOST_SIM_SEEDS ?= 1000
 LOCK_ARGS ?=
 

@@ -37,6 +37,14 @@ SELECT namespace, run_key, attempt, fence, worker, started_at, :now, :outcome, :
 FROM runs
 WHERE rowid = :row_id
 
+-- An end that leaves nothing else to be written: the ticket is compared where it is used up.
+-- name: finish_plain
+UPDATE runs
+SET state = :state, reason = :reason, error = NULL, finished_at = :now, alive_until = NULL
+WHERE namespace = :namespace AND run_key = :run_key AND attempt = :attempt AND fence = :fence
+  AND state = 'running'
+RETURNING :place
+
 -- name: finish
 UPDATE runs
 SET state = :state, reason = :reason, error = :error, finished_at = :now, alive_until = NULL

@@ -1,7 +1,7 @@
 """What attempts write, each under its ticket, and how a run is taken from one that shows no life.
 
-A ticket is compared in one place (`_shown`), inside the transaction and so under the write lock: the row it
-names is the attempt's own until the commit, and what follows is written to that row.
+A ticket is compared inside the transaction and so under the write lock: by the write that uses it up
+(`_finish_plain`), or first (`_shown`), and what follows is then written to the row that it names.
 """
 
 from __future__ import annotations
@@ -63,8 +63,26 @@ def report_progress(ticket: Ticket, progress: str, connection: apsw.Connection, 
 
 
 def finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now: StoreTime) -> Sequence[Receipt]:
-    """End attempts: those kept by themselves first, while the run still says whose it was."""
+    """End attempts, the plain ones without asking about them first."""
     now_us = to_us(now)
+    done = _finish_plain(outcomes, connection, now_us)
+    rest = [place for place in range(len(outcomes)) if place not in done]
+    receipts = dict(zip(rest, _finish([outcomes[place] for place in rest], connection, now_us), strict=True))
+    return [receipts.get(place, Receipt.ACCEPTED) for place in range(len(outcomes))]
+
+
+def _finish_plain(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int) -> set[int]:
+    """The places of those that ended by one write: no error, no output and no retry to be kept."""
+    terms = (
+        {**_named(place, one.ticket), "state": one.state, "reason": one.reason, "now": now_us}
+        for place, one in enumerate(outcomes)
+        if one.error is None and one.output is None and one.retry_in_s is None
+    )
+    return {place for (place,) in connection.executemany(QUERIES["finish_plain"], terms)}
+
+
+def _finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int) -> Sequence[Receipt]:
+    """Attempts that are kept by themselves first, while the run still says whose it was."""
     shown = _shown(connection, [one.ticket for one in outcomes])
     first = {match.row_id: place for place, match in reversed(shown.items()) if match.owned}
     accepted = {place: row_id for row_id, place in first.items()}
@@ -106,20 +124,19 @@ def _rescue(one: Rescue, connection: apsw.Connection, now_us: int) -> bool:
 
 def _shown(connection: apsw.Connection, tickets: Sequence[Ticket]) -> dict[int, Match]:
     """The matches of tickets, by their place among them, ascending."""
-    cursor = connection.executemany(
-        QUERIES["shown"],
-        (
-            {
-                "place": place,
-                "namespace": ticket.namespace,
-                "run_key": ticket.run_key,
-                "attempt": ticket.attempt,
-                "fence": ticket.fence,
-            }
-            for place, ticket in enumerate(tickets)
-        ),
-    )
+    named = (_named(place, ticket) for place, ticket in enumerate(tickets))
+    cursor = connection.executemany(QUERIES["shown"], named)
     return {place: Match._make(row) for place, *row in cursor}
+
+
+def _named(place: int, ticket: Ticket) -> Terms:
+    return {
+        "place": place,
+        "namespace": ticket.namespace,
+        "run_key": ticket.run_key,
+        "attempt": ticket.attempt,
+        "fence": ticket.fence,
+    }
 
 
 def _receipt(place: int, accepted: dict[int, int], shown: dict[int, Match]) -> Receipt:
