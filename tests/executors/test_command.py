@@ -24,7 +24,9 @@ def shell(script: str) -> CommandExecutor:
     return CommandExecutor(["/bin/sh", "-c", script])
 
 
-async def test_a_command_learns_about_its_run_from_its_environment() -> None:
+async def test_a_command_learns_about_its_run_from_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("FENCEPOST_")]:
+        monkeypatch.delenv(name)
     names = "{k: v for k, v in os.environ.items() if k.startswith('FENCEPOST_')}"
     code = f"import json, os; print(json.dumps({names}))"
     executor = CommandExecutor([sys.executable, "-c", code])
