@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from fencepost.clock import Clock
@@ -48,15 +48,19 @@ class Planner(Service):
         window = await self._store.planbook.window(
             sorted(grants), self._settings.horizon_s, self._settings.plan_schedules_max
         )
-        plans = self._plans(window, grants)
-        for batch in _batches(plans, self._settings.plan_runs_max):
-            await self._write(batch)
-        cut = any(one.next_fire_at is not None and one.next_fire_at <= window.through for one in plans)
-        return bool(plans) and (cut or len(window.cursors) == self._settings.plan_schedules_max)
+        planned = cut = False
+        for batch in _batches(self._plans(window, grants), self._settings.plan_runs_max):
+            await self._write(batch, grants)
+            planned = True
+            cut = cut or any(_looks_again(one, window) for one in batch)
+        return planned and (cut or len(window.cursors) == self._settings.plan_schedules_max)
 
-    def _plans(self, window: PlanningWindow, grants: Mapping[Shard, Grant]) -> list[Plan]:
-        found = (self._plan(cursor, window, grants[cursor.shard]) for cursor in window.cursors)
-        return [one for one in found if one is not None]
+    def _plans(self, window: PlanningWindow, grants: Mapping[Shard, Grant]) -> Iterator[Plan]:
+        """One after the other as they are written, so that a long absence costs time and not memory."""
+        for cursor in window.cursors:
+            one = self._plan(cursor, window, grants[cursor.shard])
+            if one is not None:
+                yield one
 
     def _plan(self, cursor: Cursor, window: PlanningWindow, grant: Grant) -> Plan | None:
         """One schedule that cannot be read must not keep the others from being planned."""
@@ -67,10 +71,10 @@ class Planner(Service):
             return None
         return plan(cursor, trigger, window.through, grant.epoch, self._settings.plan_ticks_max)
 
-    async def _write(self, plans: Sequence[Plan]) -> None:
+    async def _write(self, plans: Sequence[Plan], grants: Mapping[Shard, Grant]) -> None:
         async with self._leadership.writing:
-            grants = self._leadership.grants(self._clock.monotonic())
-            trusted = [one for one in plans if _still_granted(one, grants)]
+            self._leadership.expire(self._clock.monotonic())
+            trusted = [one for one in plans if not grants[one.cursor.shard].lost.is_set()]
             if not trusted:
                 return
             receipt = await self._store.planbook.write(trusted)
@@ -97,7 +101,7 @@ def _decode(text: str) -> Trigger:
     return decode(json.loads(text))
 
 
-def _batches(plans: Sequence[Plan], runs_max: int) -> Iterator[list[Plan]]:
+def _batches(plans: Iterable[Plan], runs_max: int) -> Iterator[list[Plan]]:
     """Plans in order, so many that their runs fit into one write."""
     batch: list[Plan] = []
     runs = 0
@@ -111,9 +115,8 @@ def _batches(plans: Sequence[Plan], runs_max: int) -> Iterator[list[Plan]]:
         yield batch
 
 
-def _still_granted(one: Plan, grants: Mapping[Shard, Grant]) -> bool:
-    grant = grants.get(one.cursor.shard)
-    return grant is not None and grant.epoch == one.epoch
+def _looks_again(one: Plan, window: PlanningWindow) -> bool:
+    return one.next_fire_at is not None and one.next_fire_at <= window.through
 
 
 def _epoch(plans: Sequence[Plan], shard: Shard) -> Epoch:

@@ -5,9 +5,9 @@ file, each test one behaviour; most names say what must not happen. To hold a st
 
     import pytest
     from fencepost.testing.conformance.harness import StoreHarness
-    from fencepost.testing.conformance.leases import LeaseContract
+    from fencepost.testing.conformance.whole import StoreConformance
 
-    class TestLeases(LeaseContract):
+    class TestMyStore(StoreConformance):
         @pytest.fixture
         async def harness(self) -> AsyncIterator[StoreHarness]: ...
 

@@ -16,7 +16,7 @@ class JobContract:
     async def test_no_job_is_there_at_first(self, harness: StoreHarness) -> None:
         assert await harness.store.jobs.all(NS) == {}
 
-    async def test_a_spec_does_not_lose_anything_in_the_store(self, harness: StoreHarness) -> None:
+    async def test_a_job_does_not_lose_anything_in_the_store(self, harness: StoreHarness) -> None:
         spec = JobSpec(
             JOB,
             queue=Queue("heavy"),

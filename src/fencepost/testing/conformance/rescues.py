@@ -137,7 +137,7 @@ class RescueContract:
         assert (attempt.attempt, attempt.fence, attempt.worker) == (1, ticket.fence, ALICE)
         assert (attempt.outcome, attempt.finished_at) == ("lost", harness.now)
 
-    async def test_receipts_do_not_change_places(self, harness: StoreHarness) -> None:
+    async def test_receipts_of_rescues_do_not_change_places(self, harness: StoreHarness) -> None:
         tickets = [await lose_one(harness, key) for key in ("a", "b")]
         unknown = Ticket(NS, RunKey("report#never"), 1, tickets[0].fence)
         await finish(harness, success(tickets[0]))
