@@ -8,7 +8,7 @@ FROM (
     SELECT namespace, run_key
     FROM fencepost.runs
     WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0)
-      AND queue = 'default' AND priority = 2 AND run_at <= now()
+      AND namespace = 'default' AND queue = 'default' AND priority = 2 AND run_at <= now()
     ORDER BY run_at
     LIMIT $1
     FOR UPDATE SKIP LOCKED

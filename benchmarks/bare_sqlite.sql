@@ -6,7 +6,7 @@ SET state = 'running', attempt = attempt + 1, fence = rowid, worker = 'bare', st
 WHERE rowid IN (
     SELECT rowid FROM runs
     WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0)
-      AND queue = 'default' AND priority = 2 AND run_at <= ?1
+      AND namespace = 'default' AND queue = 'default' AND priority = 2 AND run_at <= ?1
     ORDER BY run_at LIMIT ?2
 )
 RETURNING run_key, attempt, fence, payload

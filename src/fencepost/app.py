@@ -22,7 +22,7 @@ from fencepost.model.schedule import CatchUp, Schedule, ScheduleSpec, parse_over
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Executor, Job
 from fencepost.ports.store import Store
-from fencepost.services.control import Control, ScheduleDesk, new_run
+from fencepost.services.control import ENQUEUE_BATCH_MAX, Control, ScheduleDesk, new_run
 from fencepost.services.deployer import Deployer, code_digest
 from fencepost.services.node import NodeRunner
 from fencepost.wiring import build_node, open_store
@@ -160,7 +160,7 @@ class Fencepost:
     async def enqueue_many(
         self, job: str | Callable[..., Any], payloads: list[JsonObject], keys: list[str] | None = None
     ) -> list[RunKey]:
-        """Many runs of one job in one write."""
+        """Many runs of one job, a thousand in one write."""
         known = self._job(_job_name(job))
         for payload in payloads:
             known.executor.check(payload)
@@ -168,7 +168,8 @@ class Fencepost:
         named = keys if keys is not None else [f"{stem}-{number}" for number in range(len(payloads))]
         runs = [new_run(known.spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
         store = await self.open()
-        await store.ledger.enqueue(self.settings.namespace, runs)
+        for start in range(0, len(runs), ENQUEUE_BATCH_MAX):
+            await store.ledger.enqueue(self.settings.namespace, runs[start : start + ENQUEUE_BATCH_MAX])
         return [run.run_key for run in runs]
 
     @property

@@ -120,6 +120,13 @@ class PlanningLives(RuleBasedStateMachine):
             plan = replace(plan, epoch=Epoch(plan.epoch + step))
             self.twins.play(lambda one: one.store.planbook.write([plan]))
 
+    @rule(pick=picks, by_s=st.sampled_from((5, 30, 700)))
+    def postpone(self, pick: int, by_s: int) -> None:
+        """A planner that could not read what it saw, now or some time ago."""
+        cursor = picked(self.cursors or [*self.window(0)], pick)
+        if cursor is not None:
+            self.twins.play(lambda one: one.store.planbook.postpone([cursor], by_s))
+
     @rule(
         node=nodes,
         move=st.sampled_from(("acquire", "acquire", "renew", "renew", "release")),

@@ -110,7 +110,7 @@ async def test_a_plan_is_outdated_when_its_schedule_is_edited_while_it_waits(
     schedule = await put(store)
     plan = await make_plan(store, schedule)
     async with held(rival):
-        await rival.execute("UPDATE fencepost.cursors SET version = version + 1")
+        await rival.execute("UPDATE fencepost.cursors SET until = fencepost.now()")
         writing = asyncio.create_task(store.planbook.write([plan]))
         await until_blocked(rival)
     receipt = await writing

@@ -40,7 +40,7 @@ RUNNABLE = {
     "end": (CLAIMS["end"], (["default"], ["tick-1"], ["missed"], ["late"])),
     "start": (CLAIMS["start"], (["default"], ["tick-1"], "w", 30.0)),
     "pulse": (LEDGER["pulse"], (*TICKETS, 30.0)),
-    "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None])),
+    "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None], "stopped")),
     "rescue": (LEDGER["rescue"], (*TICKETS, ["dead"], ["lost"], [0.0])),
     "forget": (LEDGER["forget"], (60.0, 100)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100)),

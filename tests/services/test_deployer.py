@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.node import Node
@@ -106,10 +109,28 @@ async def test_a_rollback_takes_force_once_the_last_new_replica_has_gone() -> No
     await old.start()
     assert await in_force(house) == (NEW, 2)
     await house.memory.roster.leave(NodeId("new"))
+    assert await old.run_once() == LOOK_AGAIN_S
+    assert await in_force(house) == (NEW, 2)
     assert await old.run_once() == IDLE_S
     assert await in_force(house) == (OLD, 3)
     await old.run_once()
     assert await in_force(house) == (OLD, 3)
+
+
+async def test_old_code_does_not_win_because_the_new_nodes_are_late_after_an_outage() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await deployer(house, beat=NEW).start()
+    old = deployer(house, beat=OLD)
+    await old.start()
+    house.store.fail_before("roster.live")
+    with pytest.raises(StoreUnavailable):
+        await old.run_once()
+    await old.run_once()
+    assert await in_force(house) == (NEW, 2)
+    await alive(house, "new", beat=NEW)
+    await old.run_once()
+    assert await in_force(house) == (NEW, 2)
 
 
 async def test_an_operators_edit_survives_a_restart_but_not_new_code() -> None:

@@ -9,6 +9,7 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import Epoch, NodeId, Shard
+from fencepost.model.lease import HeldBy
 from fencepost.services.elector import Elector
 from fencepost.services.leadership import Leadership
 from tests.services.conftest import Lines
@@ -306,3 +307,17 @@ async def test_a_stop_in_mid_acquire_does_not_leave_a_lease_behind() -> None:
     await node.elector.resign()
 
     assert {record.holder for record in await house.memory.leases.read()} == {None}
+
+
+async def test_a_lease_that_was_given_up_is_not_believed_beyond_its_end_when_it_is_granted_again() -> None:
+    """Its own old lease has half a second left: the answer to an acquire extends nothing."""
+    house = House(shards=1)
+    node = PlanningNode(house, "a")
+    await node.elector.run_once()
+    house.clock.advance(9.5)
+    assert node.shards == set()
+    await node.elector.run_once()
+    house.clock.advance(0.6)
+    answers = await house.memory.leases.acquire([Shard(0)], NodeId("b"), 10)
+    assert isinstance(answers[Shard(0)], HeldBy)
+    assert node.shards == {Shard(0)}

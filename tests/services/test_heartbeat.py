@@ -107,6 +107,29 @@ async def test_a_run_that_ended_during_the_beat_is_not_called_lost() -> None:
     assert one.cause is None
 
 
+async def test_an_answer_that_never_comes_does_not_stop_the_heart() -> None:
+    house, active = House(heartbeat_every_s=0.05, heartbeat_timeout_s=30), ActiveRuns()
+    await begin(house, active)
+    held = house.store.hold("ledger.pulse")
+    heartbeat = Heartbeat(house.store, active, house.settings)
+    with pytest.raises(StoreUnavailable):
+        await heartbeat.run_once()
+    assert held.reached.is_set()
+    await heartbeat.run_once()
+    assert len(house.store.arguments("ledger.pulse")) == 2
+
+
+async def test_a_run_that_blocks_the_loop_past_its_timeout_does_not_look_alive_for_ever() -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    limited = ActiveRun(one.claim, beats_max=2)
+    active.add(limited)
+    heartbeat = Heartbeat(house.store, active, house.settings)
+    for _ in range(4):
+        await heartbeat.run_once()
+    assert len(house.store.arguments("ledger.pulse")) == 2
+
+
 async def test_progress_is_passed_on_once() -> None:
     house, active = House(), ActiveRuns()
     one = await begin(house, active)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import Epoch, JobName, NodeId, ScheduleId
+from fencepost.model.plan import PlanningWindow
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.services.planner import UNREADABLE_REST_S
 from fencepost.triggers import Every
 from tests.services.conftest import Lines
 from tests.services.house import NS, START, House, PlanningNode
@@ -217,6 +220,58 @@ async def test_a_schedule_that_cannot_be_read_does_not_stop_the_others(
     await node.planner.run_once()
     assert len(await house.runs("beat")) == 6
     assert [line["schedule"] for line in lines.about("schedule cannot be planned")] == ["aaa"]
+
+
+async def test_many_that_cannot_be_read_do_not_fill_the_window(lines: Lines) -> None:
+    house = House(shards=1, plan_schedules_max=2)
+    for number in range(9):
+        await house.put_spec(f"aaa-{number}", ScheduleSpec(JobName("report"), UNREADABLE[0]))
+    await house.put("beat")
+    node = await leader(house)
+    assert await node.planner.run_once() == house.settings.plan_every_s
+    assert len(await house.runs("beat")) == 6
+    assert len(lines.about("schedule cannot be planned")) == 9
+
+
+async def test_what_cannot_be_read_is_looked_at_again_and_not_complained_of_again(lines: Lines) -> None:
+    house = House(shards=1)
+    await house.put_spec("aaa", ScheduleSpec(JobName("report"), UNREADABLE[0]))
+    node = await leader(house)
+    for looks in (1, 2, 3):
+        await node.planner.run_once()
+        await node.planner.run_once()
+        assert len(house.store.arguments("planbook.postpone")) == looks
+        house.clock.advance(UNREADABLE_REST_S)
+        await node.elector.run_once()
+    assert len(lines.about("schedule cannot be planned")) == 1
+    await house.put_spec("aaa", ScheduleSpec(JobName("report"), UNREADABLE[1]))
+    await node.planner.run_once()
+    assert [line["version"] for line in lines.about("schedule cannot be planned")] == [1, 2]
+
+
+async def test_a_cursor_without_a_spec_does_not_stop_the_others_and_loses_nothing(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(shards=1)
+    await house.put("aaa")
+    await house.put("beat")
+    node = await leader(house)
+    window = house.memory.planbook.window
+
+    async def half_read(*arguments: Any) -> PlanningWindow:
+        found = await window(*arguments)
+        cursors = [replace(one, spec=None) if one.schedule_id == "aaa" else one for one in found.cursors]
+        return replace(found, cursors=tuple(cursors))
+
+    with monkeypatch.context() as older_release:
+        older_release.setattr(house.memory.planbook, "window", half_read)
+        await node.planner.run_once()
+    assert (len(await house.runs("aaa")), len(await house.runs("beat"))) == (0, 6)
+    assert [line["schedule"] for line in lines.about("schedule cannot be planned")] == ["aaa"]
+    house.clock.advance(UNREADABLE_REST_S)
+    await node.elector.run_once()
+    await node.planner.run_once()
+    assert len(await house.runs("aaa")) == 12
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])

@@ -16,7 +16,7 @@ from typing import Any
 
 from fencepost.config import Settings
 from fencepost.errors import UsageError
-from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, NodeId
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, NodeId, ScheduleId
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.json import JsonObject
 from fencepost.model.node import Node
@@ -169,7 +169,8 @@ class World:
         await asyncio.sleep(seconds)
         for task in trouble:
             task.cancel()
-        await asyncio.gather(*trouble, return_exceptions=True)
+        ended = await asyncio.gather(*trouble, return_exceptions=True)
+        self.failures += [one for one in ended if isinstance(one, Exception)]
         await self._calm_down()
         return self._account()
 
@@ -255,7 +256,7 @@ class World:
         desk = ScheduleDesk(self.store, DEFAULT_NAMESPACE)
         schedule_id = f"schedule-{self.dice.randrange(SCHEDULES)}"
         try:
-            match self.dice.randrange(5):
+            match self.dice.randrange(7):
                 case 0:
                     await desk.pause(schedule_id)
                 case 1:
@@ -264,11 +265,22 @@ class World:
                     await desk.remove(schedule_id)
                 case 3:
                     await desk.add(schedule_id, self._spec())
+                case 4:
+                    await desk.trigger(schedule_id)
+                case 5:
+                    await self._cancel_one(schedule_id)
                 case _:
                     current = await desk.get(schedule_id)
                     await desk.edit(schedule_id, self._spec(), current.version)
         except UsageError:
             return
+
+    async def _cancel_one(self, schedule_id: str) -> None:
+        """Any run of the schedule that has not ended: planned, waiting or running."""
+        lane = self.store.tables.lane(DEFAULT_NAMESPACE, ScheduleId(schedule_id))
+        if lane.open:
+            key = self.dice.choice(sorted(lane.open))
+            await self.store.ledger.cancel(DEFAULT_NAMESPACE, key, "not this one")
 
     async def _calm_down(self) -> None:
         for process in self.processes:

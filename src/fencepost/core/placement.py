@@ -1,8 +1,8 @@
 """Placement: which node should hold which shard.
 
 Rendezvous hashing: each shard goes to the live node with the highest score for it. Every node computes the
-same answer from the same list, and a node that comes or goes moves only the shards that it gains or loses.
-To keep the load even with few shards, a node takes at most its fair share, rounded up; a shard whose
+same answer from the same list, and a node that comes or goes moves few shards but those that it gains or
+loses. To keep the load even with few shards, a node takes at most its fair share, rounded up; a shard whose
 favourite is full goes to its next choice.
 """
 

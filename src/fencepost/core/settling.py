@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 
 from fencepost.core.retry import GiveUp, TryAgain, after_failure
 from fencepost.model.job import JobSpec
-from fencepost.model.run import Outcome, RunState, Ticket
+from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, RunState, Ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def settle(ticket: Ticket, job: JobSpec, ending: Ending, dice: float) -> Outcome
         case Failed():
             return _after_failure(ticket, job, ending, dice)
         case Stopped():
-            return Outcome(ticket, RunState.CANCELLED, reason="stopped on request", error="cancelled")
+            return Outcome(ticket, RunState.CANCELLED, reason=STOPPED_ON_REQUEST, error="cancelled")
         case Interrupted():
             return _after_interruption(ticket, job)
         case _ as never:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from fencepost.errors import InvalidSpec
+from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.job import JobSpec, Parameter, Retry
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.schedule import CatchUp, ScheduleSpec, parse_overlap
 
 FORMAT = 1
+
+T = TypeVar("T")
 
 
 def schedule_to_json(spec: ScheduleSpec) -> JsonObject:
@@ -92,8 +95,8 @@ def schedule_to_text(spec: ScheduleSpec) -> str:
 
 
 def schedule_from_text(text: str) -> ScheduleSpec:
-    """The spec behind a stored text."""
-    return schedule_from_json(json.loads(text))
+    """The spec behind a stored text; InvalidSpec where a newer release wrote what this one cannot read."""
+    return _read("schedule", text, schedule_from_json)
 
 
 def job_to_text(spec: JobSpec) -> str:
@@ -102,12 +105,19 @@ def job_to_text(spec: JobSpec) -> str:
 
 
 def job_from_text(text: str) -> JobSpec:
-    """The job's spec behind a stored text."""
-    return job_from_json(json.loads(text))
+    """The job's spec behind a stored text; InvalidSpec where this release cannot read it."""
+    return _read("job", text, job_from_json)
+
+
+def _read(kind: str, text: str, from_json: Callable[[dict[str, Any]], T]) -> T:
+    try:
+        return from_json(json.loads(text))
+    except UsageError as error:
+        raise InvalidSpec(f"{kind} spec cannot be read: {error}") from error
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise InvalidSpec(f"{kind} spec cannot be read: {type(error).__name__} {error}") from error
 
 
 def _check_format(kind: str, data: dict[str, Any]) -> None:
     if data.get("v") != FORMAT:
-        raise InvalidSpec(
-            f"{kind} spec of format {data.get('v')!r}: this release reads format {FORMAT}; upgrade it"
-        )
+        raise InvalidSpec(f"{kind} format {data.get('v')!r}: this release reads format {FORMAT}; upgrade it")

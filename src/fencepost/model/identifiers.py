@@ -34,9 +34,12 @@ def tick_key(schedule_id: ScheduleId, fire_time: datetime, version: int) -> RunK
 
 
 def job_key(job: JobName, idempotency_key: str) -> RunKey:
-    """The key of a run enqueued by hand: `job#key`."""
-    if not 1 <= len(idempotency_key) <= KEY_LENGTH_MAX or not idempotency_key.isprintable():
-        raise InvalidSpec(f"key {idempotency_key!r}: expected 1 to {KEY_LENGTH_MAX} printable characters")
+    """The key of a run enqueued by hand: `job#key`, which can never be that of a tick."""
+    fits = 1 <= len(idempotency_key) <= KEY_LENGTH_MAX and idempotency_key.isprintable()
+    if not fits or "#" in idempotency_key:
+        raise InvalidSpec(
+            f"key {idempotency_key!r}: expected 1 to {KEY_LENGTH_MAX} printable characters other than #"
+        )
     return RunKey(f"{job}#{idempotency_key}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Epoch, Namespace, Queue, ScheduleId, Shard
+from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, ScheduleId, Shard
 from fencepost.model.schedule import ScheduleSpec
 
 
@@ -15,6 +15,8 @@ class Cursor:
     """How far one version of a schedule is planned, and where its runs go.
 
     `until` is the end of the version's time in force, None while it has none: nothing later is planned.
+    `spec` is None where this release cannot read it: in a rolling deploy an old node meets what newer code
+    wrote, and leaves it to a node that can.
     """
 
     namespace: Namespace
@@ -22,7 +24,7 @@ class Cursor:
     shard: Shard
     version: int
     planned_through: datetime
-    spec: ScheduleSpec
+    spec: ScheduleSpec | None
     queue: Queue
     priority: int
     until: datetime | None = None
@@ -50,6 +52,12 @@ class Plan:
     fire_times: tuple[datetime, ...]
     planned_through: datetime
     next_fire_at: datetime | None
+
+    @property
+    def job(self) -> JobName:
+        """What its runs will run; a cursor without a spec is never planned."""
+        assert self.cursor.spec is not None
+        return self.cursor.spec.job
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.json import JsonObject
 
+STOPPED_ON_REQUEST = "stopped on request"
+
 
 class RunState(StrEnum):
     """Where a run stands; how it may move is the table in `core.lifecycle`."""

@@ -92,7 +92,8 @@ class Ledger(Protocol):
         ...
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-        """End attempts. An outcome with `retry_in_s` puts the run back to `ready`, due that much later.
+        """End attempts. An outcome with `retry_in_s` puts the run back to `ready`, due that much later; a run
+        that had been asked to stop is not tried again but `cancelled`, for the reason `STOPPED_ON_REQUEST`.
 
         An attempt that failed or left output is also kept by itself (see `attempts`). Listeners for
         `runs` are told when something became ready at once.

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fencepost.model.identifiers import Epoch, Shard
-from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
 
 
 class PlanBook(Protocol):
@@ -37,7 +37,17 @@ class PlanBook(Protocol):
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
         """Write runs (state `planned`, due at their fire time) and advance cursors, fenced.
 
-        A run key that exists already stays as it is. Listeners for `runs` are told once a call when
-        something was written.
+        A fire time for which the schedule has a run already, of whatever version, is not planned again
+        unless that run was withdrawn: a tick that was cancelled by name, or that ran before the store's
+        clock stepped back, does not return under a later version. Listeners for `runs` are told once a
+        call when something was written.
+        """
+        ...
+
+    async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
+        """Look at these cursors again that much later than now; nothing else of them changes.
+
+        Only where `planned_through`, `until` and the version are still the same, and the version still has
+        something to look at. No epoch is compared: the worst that a superseded leader does is a delay.
         """
         ...

@@ -3,9 +3,8 @@
 A change of a schedule's spec is an edit at one instant of store time, the *boundary*. Fire times up to
 and including the boundary belong to the old version, later ones to the new. In one transaction an edit
 
-- takes the boundary: the store's time, but never earlier than the previous version's `in_force_from`
-  nor than the fire time of any run of the schedule that has left `planned` other than as `withdrawn`
-  (so that a clock that stepped back cannot plan a tick twice);
+- takes the boundary: the store's time, but never earlier than the last version's `in_force_from` and
+  `in_force_until`;
 - sets every run of the schedule that is still `planned` with a fire time after the boundary to
   `withdrawn`, with the reason;
 - closes the old version: `in_force_until` = boundary, and the same as `until` of its cursor, whose
@@ -21,9 +20,7 @@ version with the same spec, in force from the boundary: nothing of the pause fir
 pause withdrew stay withdrawn, because the ticks after it have a version of their own. A paused schedule that
 is edited gets a version that is closed at once (`in_force_until` = `in_force_from`). A removed schedule
 keeps its row, its versions and its `planned_through`: when the id is used again, versions count on and no
-fire time can be planned a second time. The boundary is never earlier than the last version's
-`in_force_until`.
-
+fire time can be planned a second time.
 Listeners for `schedules` are told of every change.
 """
 

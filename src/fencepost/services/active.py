@@ -22,10 +22,11 @@ class StopCause(Enum):
 class ActiveRun:
     """One attempt in progress. `stop` may be called from any thread; the first cause counts."""
 
-    __slots__ = ("_loop", "_task", "cause", "claim", "run", "ticket")
+    __slots__ = ("_beats_left", "_loop", "_task", "cause", "claim", "run", "ticket")
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, beats_max: int | None = None) -> None:
         self.claim = claim
+        self._beats_left = beats_max
         self.ticket: Ticket = claim.ticket
         """What every report of this attempt must show."""
         self.run = Run(claim)
@@ -35,6 +36,13 @@ class ActiveRun:
 
     def attach(self, task: asyncio.Task[None]) -> None:
         self._task = task
+
+    def use_beat(self) -> bool:
+        """Take one of the heartbeats that this attempt may still have; without a timeout it has enough."""
+        if self._beats_left is None:
+            return True
+        self._beats_left -= 1
+        return self._beats_left >= 0
 
     def stop(self, cause: StopCause) -> None:
         self._loop.call_soon_threadsafe(self._stop, cause)

@@ -168,7 +168,6 @@ class RunDesk:
     ) -> tuple[RunKey, bool]:
         """One run by hand; returns its key and whether it is new."""
         spec = await known_job(self._store, self._namespace, job)
-        check_payload(spec, payload)
         run = new_run(spec, payload, key, at)
         (fresh,) = await self._store.ledger.enqueue(self._namespace, [run])
         return run.run_key, fresh
@@ -207,5 +206,6 @@ def new_run(spec: JobSpec, payload: JsonObject, key: str | None, at: datetime | 
     """A run by hand. Without a key of the caller's it gets one that nothing else has."""
     if at is not None and at.tzinfo is None:
         raise UsageError(f"time {at.isoformat()}: expected one with a zone, such as {at.isoformat()}+00:00")
+    check_payload(spec, payload)
     run_key = job_key(spec.name, key if key is not None else uuid4().hex)
     return NewRun(run_key, spec.name, payload, spec.queue, spec.priority, at)

@@ -7,9 +7,10 @@ rollback it becomes due as soon as the last node of the newer code has gone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from fencepost.core.deployment import should_apply
+from fencepost.errors import InvalidSpec, StoreUnavailable
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.job import JobSpec
@@ -40,6 +41,7 @@ class Deployer(Service):
         self._jobs = jobs
         self._pending = dict(schedules)
         self._digest = code_digest(schedules)
+        self._unopposed: set[ScheduleId] = set()
 
     async def start(self) -> None:
         """Register the jobs and apply the schedules."""
@@ -47,22 +49,51 @@ class Deployer(Service):
         await self.run_once()
 
     async def run_once(self) -> float:
+        try:
+            return await self._look()
+        except StoreUnavailable:
+            self._unopposed.clear()
+            raise
+
+    async def _look(self) -> float:
         live = {one.node.code_digest for one in await self._store.roster.live()} if self._pending else set()
         for schedule_id, spec in list(self._pending.items()):
-            if await self._apply(schedule_id, spec, live):
+            if await self._apply_readable(schedule_id, spec, live):
                 del self._pending[schedule_id]
         return LOOK_AGAIN_S if self._pending else IDLE_S
+
+    async def _apply_readable(self, schedule_id: ScheduleId, spec: ScheduleSpec, live: set[str]) -> bool:
+        """What newer code wrote and this release cannot read is left alone for as long as it is so."""
+        try:
+            return await self._apply(schedule_id, spec, live)
+        except InvalidSpec as error:
+            self.log.warning("schedule left alone", schedule=schedule_id, error=str(error))
+            return False
 
     async def _apply(self, schedule_id: ScheduleId, spec: ScheduleSpec, live: set[str]) -> bool:
         """True when this schedule needs no further look."""
         current = await self._store.schedules.get(self._namespace, schedule_id)
         history = await self._store.schedules.history(self._namespace, schedule_id) if current else []
-        if should_apply(spec, current, [one.spec for one in history], live):
+        past = [one.spec for one in history]
+        if should_apply(spec, current, past, live):
+            if not self._seen_twice(schedule_id, spec, past):
+                return False
             return await self._put(schedule_id, spec, current)
+        self._unopposed.discard(schedule_id)
         assert current is not None
         if self._may_vouch(current, spec):
             return await self._put(schedule_id, spec, current)
         return _same(current.code_spec, spec)
+
+    def _seen_twice(
+        self, schedule_id: ScheduleId, spec: ScheduleSpec, past: Collection[ScheduleSpec]
+    ) -> bool:
+        """New code needs no second look. Old code does: that no node of the newer code is alive may only mean
+        that they have not come back yet, after an outage of the store or at their own start."""
+        if not any(_same(one, spec) for one in past) or schedule_id in self._unopposed:
+            return True
+        self._unopposed.add(schedule_id)
+        return False
 
     def _may_vouch(self, current: Schedule, spec: ScheduleSpec) -> bool:
         """This code brings the same spec as the code before it: from now on its nodes speak for it."""

@@ -53,6 +53,7 @@ class Elector(Service):
         self._dice = dice
         self._deadline_moved = Wakeup()
         self._unheard: set[Shard] = set()
+        self._led: dict[Shard, Epoch] = {}
 
     async def run_once(self) -> float:
         await self._renew(self._held())
@@ -151,7 +152,7 @@ class Elector(Service):
         older = {
             shard: answer.epoch
             for shard, answer in answers.items()
-            if shard in doubtful and isinstance(answer, Granted)
+            if isinstance(answer, Granted) and (shard in doubtful or answer.epoch <= self._led.get(shard, 0))
         }
         if not older:
             return answers
@@ -166,6 +167,7 @@ class Elector(Service):
     async def _take_office(self, shard: Shard, epoch: Epoch) -> None:
         """Register the epoch with the ledger; an epoch that it refuses is worth nothing."""
         if await self._store.planbook.register_epoch(shard, epoch):
+            self._led[shard] = epoch
             self._leadership.granted(shard, epoch)
         else:
             self._leadership.held(shard, "a larger epoch in the ledger")

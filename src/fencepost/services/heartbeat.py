@@ -33,14 +33,29 @@ class Heartbeat(Service):
         self._settings = settings
 
     async def run_once(self) -> float:
-        runs = list(self._active)
+        runs = [one for one in self._active if self._may_beat(one)]
         if runs:
-            tickets = [one.ticket for one in runs]
-            pulses = await self._store.ledger.pulse(tickets, self._settings.heartbeat_timeout_s)
-            for one, pulse in zip(runs, pulses, strict=True):
-                self._heed(one, pulse)
-            await self._pass_on_progress(runs)
+            await self._beat(runs)
         return self._settings.heartbeat_every_s
+
+    async def _beat(self, runs: list[ActiveRun]) -> None:
+        """Bounded by the beat itself: one answer that never comes must not cost every run its life."""
+        tickets = [one.ticket for one in runs]
+        try:
+            async with asyncio.timeout(self._settings.heartbeat_every_s):
+                pulses = await self._store.ledger.pulse(tickets, self._settings.heartbeat_timeout_s)
+                for one, pulse in zip(runs, pulses, strict=True):
+                    self._heed(one, pulse)
+                await self._pass_on_progress(runs)
+        except TimeoutError:
+            raise StoreUnavailable("no answer to a heartbeat within its period") from None
+
+    def _may_beat(self, one: ActiveRun) -> bool:
+        """A run far past its timeout has blocked the loop that should have stopped it: let it be rescued."""
+        if one.use_beat():
+            return True
+        self.log.run_warning(one.claim.run_key, "blocked past its timeout; left to be rescued")
+        return False
 
     def _heed(self, one: ActiveRun, pulse: Pulse) -> None:
         if not pulse.owned and one.ticket.fence in self._active.fences():

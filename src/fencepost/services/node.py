@@ -131,9 +131,9 @@ class NodeRunner:
         await self._unless_hurried(self._reported(self.working.clerk))
 
     async def _reported(self, clerk: Clerk) -> None:
-        """Until the ledger has confirmed every outcome, at most for the grace."""
+        """Until the ledger has confirmed every outcome, or for a while."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.grace_s):
+            async with asyncio.timeout(FAREWELL_S):
                 await clerk.done()
 
     async def _unless_hurried(self, work: Awaitable[None]) -> None:
@@ -150,9 +150,11 @@ class NodeRunner:
         """Resign and leave; a store that is away will learn of it by the leases running out."""
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
-                if self.planning is not None:
-                    await self.planning.elector.resign()
-                await self.membership.leave()
+                try:
+                    if self.planning is not None:
+                        await self.planning.elector.resign()
+                finally:
+                    await self.membership.leave()
 
 
 class _Planning:

@@ -9,8 +9,8 @@ from functools import lru_cache
 from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.planning import plan
-from fencepost.errors import UsageError
-from fencepost.model.identifiers import Epoch, Shard
+from fencepost.errors import InvalidSpec, UsageError
+from fencepost.model.identifiers import Epoch, Namespace, ScheduleId, Shard
 from fencepost.model.json import canonical
 from fencepost.model.plan import Cursor, Plan, PlanningWindow
 from fencepost.model.trigger import Trigger
@@ -21,6 +21,8 @@ from fencepost.triggers import decode
 
 ROUNDS_MAX = 100
 TRIGGERS_KEPT_MAX = 1_000
+UNREADABLE_REST_S = 60.0
+UNREADABLE_KEPT_MAX = 1_000
 
 
 class Planner(Service):
@@ -35,6 +37,7 @@ class Planner(Service):
         self._settings = settings
         self._clock = clock
         self._triggers = _TriggerShelf()
+        self._told: dict[tuple[Namespace, ScheduleId, int], None] = {}
 
     async def run_once(self) -> float:
         for _ in range(ROUNDS_MAX):
@@ -48,28 +51,56 @@ class Planner(Service):
         window = await self._store.planbook.window(
             sorted(grants), self._settings.horizon_s, self._settings.plan_schedules_max
         )
-        planned = cut = False
-        for batch in _batches(self._plans(window, grants), self._settings.plan_runs_max):
+        cut = False
+        unreadable: list[Cursor] = []
+        plans = self._plans(window, grants, unreadable)
+        for batch in _batches(plans, self._settings.plan_runs_max):
             await self._write(batch, grants)
-            planned = True
             cut = cut or any(_looks_again(one, window) for one in batch)
-        return planned and (cut or len(window.cursors) == self._settings.plan_schedules_max)
+        await self._postpone(unreadable, grants)
+        return cut or len(window.cursors) == self._settings.plan_schedules_max
 
-    def _plans(self, window: PlanningWindow, grants: Mapping[Shard, Grant]) -> Iterator[Plan]:
+    def _plans(
+        self, window: PlanningWindow, grants: Mapping[Shard, Grant], unreadable: list[Cursor]
+    ) -> Iterator[Plan]:
         """One after the other as they are written, so that a long absence costs time and not memory."""
+        ticks_max = self._settings.plan_ticks_max
         for cursor in window.cursors:
-            one = self._plan(cursor, window, grants[cursor.shard])
-            if one is not None:
-                yield one
+            trigger = self._trigger(cursor)
+            if trigger is None:
+                unreadable.append(cursor)
+            else:
+                yield plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max)
 
-    def _plan(self, cursor: Cursor, window: PlanningWindow, grant: Grant) -> Plan | None:
+    def _trigger(self, cursor: Cursor) -> Trigger | None:
         """One schedule that cannot be read must not keep the others from being planned."""
         try:
-            trigger = self._triggers.get(cursor)
+            return self._triggers.get(cursor)
         except UsageError as error:
-            self.log.error("schedule cannot be planned", schedule=cursor.schedule_id, error=str(error))
+            self._tell(cursor, error)
             return None
-        return plan(cursor, trigger, window.through, grant.epoch, self._settings.plan_ticks_max)
+
+    def _tell(self, cursor: Cursor, error: UsageError) -> None:
+        """Once for a version, as long as there are not too many of them to remember."""
+        key = cursor.namespace, cursor.schedule_id, cursor.version
+        if key in self._told:
+            return
+        if len(self._told) == UNREADABLE_KEPT_MAX:
+            del self._told[next(iter(self._told))]
+        self._told[key] = None
+        self.log.error(
+            "schedule cannot be planned",
+            schedule=cursor.schedule_id,
+            version=cursor.version,
+            error=str(error),
+        )
+
+    async def _postpone(self, cursors: Sequence[Cursor], grants: Mapping[Shard, Grant]) -> None:
+        """Out of the window for a while, so that what cannot be read does not fill it."""
+        mine = [one for one in cursors if not grants[one.shard].lost.is_set()]
+        if mine:
+            by_s = self._settings.horizon_s + UNREADABLE_REST_S
+            await self._store.planbook.postpone(mine, by_s)
 
     async def _write(self, plans: Sequence[Plan], grants: Mapping[Shard, Grant]) -> None:
         async with self._leadership.writing:
@@ -94,6 +125,8 @@ class _TriggerShelf:
         self._decode = lru_cache(TRIGGERS_KEPT_MAX)(_decode)
 
     def get(self, cursor: Cursor) -> Trigger:
+        if cursor.spec is None:
+            raise InvalidSpec("its spec cannot be read: a newer release wrote it; upgrade this one")
         return self._decode(canonical(cursor.spec.trigger))
 
 

@@ -9,6 +9,7 @@ goes through the clerk, so the next claim and the last report travel at the same
 from __future__ import annotations
 
 import asyncio
+import math
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -32,6 +33,8 @@ DETAIL_LENGTH_MAX = 16_384
 OUTPUT_LENGTH_MAX = 65_536
 ERROR_LENGTH_MAX = 2_000
 REST_MIN_S = 0.001
+INTERRUPT_S = 5.0
+"""How long interrupted work may take to end: a command gets its SIGTERM and then its SIGKILL."""
 LOCKED_REST_S = 0.02
 """What is due and was not ours to claim is locked by another worker, for a moment."""
 
@@ -69,6 +72,7 @@ class Worker(Service):
         self._claiming = asyncio.Lock()
         self._answer_lost = False
         self._stopping = False
+        self._bug: BaseException | None = None
 
     @property
     def room(self) -> int:
@@ -78,6 +82,8 @@ class Worker(Service):
 
     async def run_once(self) -> float:
         """Claim and start what there is room for."""
+        if self._bug is not None:
+            raise AssertionError("an attempt must not raise") from self._bug
         if self._stopping or self.room <= 0:
             return self._settings.poll_s
         try:
@@ -96,13 +102,17 @@ class Worker(Service):
         attempt."""
         self._stopping = True
         with suppress(TimeoutError):
-            async with asyncio.timeout(grace_s), self._claiming:
-                pass
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=grace_s)
+            async with asyncio.timeout(grace_s):
+                await self._idle()
         self.interrupt()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=grace_s)
+            await asyncio.wait(self._tasks, timeout=INTERRUPT_S)
+
+    async def _idle(self) -> None:
+        async with self._claiming:
+            pass
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def interrupt(self) -> None:
         """Stop what runs at once; what cannot be stopped is left to be rescued for its silence."""
@@ -149,20 +159,28 @@ class Worker(Service):
 
     def _begin(self, claims: list[Claim]) -> None:
         for claim in claims:
-            active = ActiveRun(claim)
+            active = ActiveRun(claim, self._beats_of(claim))
             task = asyncio.create_task(self._attempt(active))
             active.attach(task)
             self._active.add(active)
             self._tasks.add(task)
             task.add_done_callback(self._ended)
 
+    def _beats_of(self, claim: Claim) -> int | None:
+        """Heartbeats for as long as the timeout, and for the time in which a stop should have worked."""
+        timeout = self._jobs[claim.job].spec.timeout
+        if timeout is None:
+            return None
+        alive_s = timeout.total_seconds() + self._settings.heartbeat_timeout_s
+        return math.ceil(alive_s / self._settings.heartbeat_every_s)
+
     def _ended(self, task: asyncio.Task[None]) -> None:
         full = self.room <= 0
         self._tasks.discard(task)
-        if full:
-            self.wakeup.wake()
         if not task.cancelled() and task.exception() is not None:
-            raise AssertionError("an attempt must not raise") from task.exception()
+            self._bug = task.exception()
+        if full or self._bug:
+            self.wakeup.wake()
 
     async def _attempt(self, active: ActiveRun) -> None:
         job = self._jobs[active.claim.job]
@@ -212,14 +230,22 @@ def _kinds_by_urgency(outlook: Outlook) -> list[str]:
 
 def _failed(error: BaseException) -> Failed:
     """An error as text: nothing of the user's types crosses into the ledger."""
-    name = type(error).__name__
-    text = f"{name}: {error}" if str(error) else name
+    text = _words(error)
     return Failed(
         error=storable(text[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
         detail=storable("".join(traceback.format_exception(error)), DETAIL_LENGTH_MAX),
         output=_kept(getattr(error, "output", None)),
         permanent=isinstance(error, PermanentFailure),
     )
+
+
+def _words(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except Exception:
+        return f"{name}: (its text cannot be had)"
+    return f"{name}: {said}" if said else name
 
 
 def _kept(output: str | None) -> str | None:

@@ -8,11 +8,13 @@ those of the tables; what a query computes is named in the docstring of the func
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Protocol
 
+from fencepost.errors import InvalidSpec
 from fencepost.model.claiming import DueTick, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, schedule_from_text
 from fencepost.model.identifiers import Epoch, Fence, NodeId, Queue, RunKey
@@ -88,13 +90,16 @@ def to_claim(row: Row, previous: Any = None) -> Claim:
 
 
 def to_payload(row: Row) -> JsonObject:
-    """The run's own `payload`, else that of the `spec` of its version; empty where dropped."""
+    """The run's own `payload`, else that of the `spec` of its version; empty where dropped.
+
+    Of the spec nothing else is read: a retry does not depend on what newer code wrote beside it.
+    """
     if row["payload"] is not None:
         own: JsonObject = json.loads(row["payload"])
         return own
     if row["spec"] is None:
         return {}
-    inherited: JsonObject = json.loads(row["spec"])["payload"]
+    inherited: JsonObject = json.loads(row["spec"]).get("payload", {})
     return inherited
 
 
@@ -118,8 +123,19 @@ def to_attempt(row: Row) -> Attempt:
     )
 
 
-def to_expired(row: Row) -> Expired:
-    """A running run that shows no life; `silent_for_s` and `job_spec` are computed by the query."""
+def to_expired(rows: Iterable[Row]) -> list[Expired]:
+    """Running runs that show no life; `silent_for_s` and `job_spec` are computed by the query.
+
+    One whose job this release cannot read is left to a release that can: how often it may run is not known.
+    """
+    found = []
+    for row in rows:
+        with suppress(InvalidSpec):
+            found.append(_to_expired(row))
+    return found
+
+
+def _to_expired(row: Row) -> Expired:
     spec = row["job_spec"]
     return Expired(
         ticket=to_ticket(row),
@@ -151,13 +167,14 @@ def to_facts(row: Row, due: Sequence[Row], unfinished: Sequence[RunKey]) -> Sche
 
     The row has `namespace`, `schedule_id`, `newest_due`, `previous`, `last_key` and
     `last_finished_at`; each due row has `run_key`, `fire_time` and the `spec` of its version,
-    ascending by fire time.
+    ascending by fire time. A due tick whose spec this release cannot read is left out: it waits for a
+    worker that can.
     """
     last_key = row["last_key"]
     return ScheduleFacts(
         namespace=row["namespace"],
         schedule_id=row["schedule_id"],
-        due=tuple(_to_due_tick(one) for one in due),
+        due=tuple(tick for tick in map(_to_due_tick, due) if tick is not None),
         newest_due=row["newest_due"],
         unfinished=tuple(StartedRun(key, None) for key in unfinished),
         last_finished=None if last_key is None else StartedRun(last_key, row["last_finished_at"]),
@@ -174,10 +191,10 @@ def to_schedule(row: Row) -> Schedule:
         shard=row["shard"],
         version=row["version"],
         state=ScheduleState(row["state"]),
-        spec=schedule_from_text(row["spec"]),
+        spec=_spec_of(row["schedule_id"], row["spec"]),
         planned_through=row["planned_through"],
         updated_at=row["updated_at"],
-        code_spec=None if code_spec is None else schedule_from_text(code_spec),
+        code_spec=None if code_spec is None else _spec_of(row["schedule_id"], code_spec),
         code_digest=row["code_digest"],
     )
 
@@ -194,8 +211,11 @@ def to_schedule_version(row: Row) -> ScheduleVersion:
 
 
 def to_cursor(row: Row) -> Cursor:
-    """A cursor; `queue` and `priority` of the row are those of the version's job, or the defaults."""
-    spec = schedule_from_text(row["spec"])
+    """A cursor; `queue` and `priority` of the row are those of the version's job, or the defaults.
+
+    One whose spec this release cannot read has none, so that it does not hide the others of its window.
+    """
+    spec = _spec_if_readable(row["spec"])
     return Cursor(
         namespace=row["namespace"],
         schedule_id=row["schedule_id"],
@@ -203,8 +223,8 @@ def to_cursor(row: Row) -> Cursor:
         version=row["version"],
         planned_through=row["planned_through"],
         spec=spec,
-        queue=spec.queue or row["queue"],
-        priority=spec.priority or row["priority"],
+        queue=(spec and spec.queue) or row["queue"],
+        priority=(spec and spec.priority) or row["priority"],
         until=row["until"],
     )
 
@@ -246,12 +266,26 @@ def _to_head(priority: int | None, run_at: Any) -> Head | None:
     return None if priority is None else Head(priority, run_at)
 
 
-def _to_due_tick(row: Row) -> DueTick:
-    overlap, catch_up = _policies(row["spec"])
-    return DueTick(row["run_key"], row["fire_time"], overlap, catch_up)
+def _to_due_tick(row: Row) -> DueTick | None:
+    policies = _policies(row["spec"])
+    return None if policies is None else DueTick(row["run_key"], row["fire_time"], *policies)
 
 
 @lru_cache(POLICIES_MAX)
-def _policies(spec_text: str) -> tuple[Overlap, CatchUp]:
-    spec: ScheduleSpec = schedule_from_text(spec_text)
-    return spec.overlap, spec.catch_up
+def _policies(spec_text: str) -> tuple[Overlap, CatchUp] | None:
+    spec = _spec_if_readable(spec_text)
+    return None if spec is None else (spec.overlap, spec.catch_up)
+
+
+def _spec_if_readable(text: str) -> ScheduleSpec | None:
+    try:
+        return schedule_from_text(text)
+    except InvalidSpec:
+        return None
+
+
+def _spec_of(schedule_id: str, text: str) -> ScheduleSpec:
+    try:
+        return schedule_from_text(text)
+    except InvalidSpec as error:
+        raise InvalidSpec(f"schedule {schedule_id}: {error}") from error

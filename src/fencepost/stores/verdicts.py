@@ -37,9 +37,9 @@ class Rulings:
 
 
 def rule(every: Sequence[ScheduleFacts], now: StoreTime, room: int, judge: Judge) -> Rulings:
-    """Ask the judge about one schedule after the other, until no more runs may start."""
+    """Ask the judge about each schedule with due ticks in turn, until no more runs may start."""
     rulings = Rulings()
-    for facts in every:
+    for facts in (one for one in every if one.due):
         for verdict in judge(facts, now, room - len(rulings.starts)):
             match verdict:
                 case Start(run_key):

@@ -19,6 +19,7 @@ from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.json import JsonObject
 from fencepost.model.rescue import Expired, Rescue
 from fencepost.model.run import (
+    STOPPED_ON_REQUEST,
     Attempt,
     NewRun,
     Outcome,
@@ -221,6 +222,8 @@ class MemoryLedger(MemoryClaims):
         self._remember(row, outcome)
         if outcome.retry_in_s is None:
             self._tables.end(row, outcome.state, outcome.reason, outcome.error)
+        elif row.record.cancel_requested:
+            self._tables.end(row, RunState.CANCELLED, STOPPED_ON_REQUEST, outcome.error)
         else:
             self._requeue(row, outcome.reason, outcome.error, outcome.retry_in_s)
         return Receipt.ACCEPTED

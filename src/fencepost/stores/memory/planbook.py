@@ -44,17 +44,24 @@ class MemoryPlanBook:
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
         stale = {plan.cursor.shard for plan in plans if not self._accepted(plan)}
         fenced = [plan for plan in plans if plan.cursor.shard not in stale]
-        fitting = [plan for plan in fenced if self._fits(plan)]
+        fitting = [plan for plan in fenced if self._fits(plan.cursor)]
         written = sum(self._write(plan) for plan in fitting)
         if written:
             self._signals.hint(Topic.RUNS)
         return PlanReceipt(written, tuple(sorted(stale)), len(fenced) - len(fitting))
 
+    async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
+        moment = later(self._tables.now(), by_s)
+        for cursor in cursors:
+            known = self._known(cursor)
+            if known is not None and self._fits(cursor):
+                known.next_fire_at = moment
+
     def _accepted(self, plan: Plan) -> bool:
         return self._tables.epochs.get(plan.cursor.shard) == plan.epoch
 
-    def _fits(self, plan: Plan) -> bool:
-        cursor, known = plan.cursor, self._known(plan)
+    def _fits(self, cursor: Cursor) -> bool:
+        known = self._known(cursor)
         return (
             known is not None
             and known.next_fire_at is not None
@@ -62,15 +69,14 @@ class MemoryPlanBook:
             and known.until == cursor.until
         )
 
-    def _known(self, plan: Plan) -> CursorRow | None:
-        cursor = plan.cursor
+    def _known(self, cursor: Cursor) -> CursorRow | None:
         row = self._tables.schedules.get((cursor.namespace, cursor.schedule_id))
         if row is None or cursor.version > len(row.cursors):
             return None
         return row.cursors[cursor.version - 1]
 
     def _write(self, plan: Plan) -> int:
-        known = self._known(plan)
+        known = self._known(plan.cursor)
         assert known is not None
         assert plan.planned_through >= known.planned_through
         known.planned_through, known.next_fire_at = plan.planned_through, plan.next_fire_at
@@ -79,13 +85,14 @@ class MemoryPlanBook:
     def _insert(self, plan: Plan, fire_time: datetime) -> bool:
         cursor = plan.cursor
         run_key = tick_key(cursor.schedule_id, fire_time, cursor.version)
-        if (cursor.namespace, run_key) in self._tables.runs:
+        lane = self._tables.lane(cursor.namespace, cursor.schedule_id)
+        if run_key in lane.runs or fire_time in lane.taken:
             return False
         record = RunRecord(
             namespace=cursor.namespace,
             run_key=run_key,
             schedule_id=cursor.schedule_id,
-            job=cursor.spec.job,
+            job=plan.job,
             fire_time=fire_time,
             version=cursor.version,
             state=RunState.PLANNED,

@@ -121,14 +121,8 @@ class MemorySchedules:
         self._signals.hint(Topic.SCHEDULES)
 
     def _boundary(self, row: ScheduleRow) -> StoreTime:
-        schedule = row.schedule
-        kept = [
-            StoreTime(run.record.fire_time)
-            for run in self._tables.runs_of(schedule.namespace, schedule.schedule_id)
-            if run.record.state not in (RunState.PLANNED, RunState.WITHDRAWN)
-        ]
         last = row.versions[-1]
-        return max(self._tables.now(), last.in_force_until or last.in_force_from, *kept)
+        return max(self._tables.now(), last.in_force_until or last.in_force_from)
 
     def _close(self, row: ScheduleRow, boundary: StoreTime, reason: str) -> None:
         schedule = row.schedule

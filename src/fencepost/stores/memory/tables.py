@@ -65,6 +65,8 @@ class Lane:
 
     runs: dict[RunKey, RunRow] = field(default_factory=dict)
     open: dict[RunKey, RunRow] = field(default_factory=dict)
+    taken: dict[datetime, RunKey] = field(default_factory=dict)
+    """The fire times that have a run which was not withdrawn."""
     last_finished: RunRecord | None = None
     last_success: datetime | None = None
 
@@ -72,6 +74,10 @@ class Lane:
         """Take in a run as it is now."""
         record = row.record
         self.runs[record.run_key] = self.open[record.run_key] = row
+        if record.state is not RunState.WITHDRAWN:
+            self.taken[record.fire_time] = record.run_key
+        elif self.taken.get(record.fire_time) == record.run_key:
+            del self.taken[record.fire_time]
         if record.finished_at is None:
             return
         del self.open[record.run_key]

@@ -13,7 +13,15 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.json import canonical
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import NewRun, Outcome, Pulse, Receipt, RunRecord, Ticket
+from fencepost.model.run import (
+    STOPPED_ON_REQUEST,
+    NewRun,
+    Outcome,
+    Pulse,
+    Receipt,
+    RunRecord,
+    Ticket,
+)
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.runs import QUERIES as READING
@@ -84,12 +92,13 @@ class PostgresLedger(PostgresClaims, PostgresRuns):
             [clean(outcome.detail) for outcome in outcomes],
             [clean(outcome.output) for outcome in outcomes],
             [outcome.retry_in_s for outcome in outcomes],
+            STOPPED_ON_REQUEST,
         )
         assert row is not None
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
 
     async def expired(self, limit: int) -> Sequence[Expired]:
-        return [to_expired(row) for row in await self._database.fetch(QUERIES["expired"], limit)]
+        return to_expired(await self._database.fetch(QUERIES["expired"], limit))
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
         row = await self._database.fetch_one(

@@ -92,17 +92,22 @@ WITH given AS MATERIALIZED (
     ORDER BY namespace, run_key
 ), done AS (
     UPDATE fencepost.runs AS run
-    SET state = given.state,
+    SET state = CASE
+            WHEN given.retry_in_s IS NOT NULL AND run.cancel_requested THEN 'cancelled'
+            ELSE given.state
+        END,
         reason = CASE
-            WHEN given.state = 'cancelled' THEN coalesce(given.reason, run.reason)
+            WHEN given.retry_in_s IS NOT NULL AND run.cancel_requested THEN $11
             ELSE given.reason
         END,
         error = given.error,
         alive_until = NULL,
-        finished_at = CASE WHEN given.retry_in_s IS NULL THEN fencepost.now() END,
-        worker = CASE WHEN given.retry_in_s IS NULL THEN run.worker END,
+        finished_at = CASE
+            WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN fencepost.now()
+        END,
+        worker = CASE WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN run.worker END,
         run_at = CASE
-            WHEN given.retry_in_s IS NULL THEN run.run_at
+            WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN run.run_at
             ELSE fencepost.now() + make_interval(secs => given.retry_in_s)
         END
     FROM given
@@ -203,7 +208,8 @@ SET state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
     fence = CASE WHEN state = 'ready' AND fence > 0 THEN nextval('fencepost.fences') ELSE fence END,
     finished_at = CASE WHEN state = 'running' THEN finished_at ELSE fencepost.now() END,
     cancel_requested = cancel_requested OR state = 'running',
-    reason = $3
+    reason = CASE WHEN state = 'running' THEN reason ELSE $3 END,
+    error = CASE WHEN state = 'running' THEN error END
 WHERE namespace = $1 AND run_key = $2 AND state IN ('planned', 'ready', 'running');
 
 -- name: forget

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fencepost.model.identifiers import Epoch, Shard, tick_key
-from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_cursor
@@ -38,6 +38,8 @@ class PostgresPlanBook:
         return PlanningWindow(moment["now"], moment["through"], cursors)
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
+        # In one order for all writers, so that two of them do not lock each other out.
+        plans = sorted(plans, key=lambda plan: _place(plan.cursor))
         arguments = _plan_columns(plans) + _tick_columns(plans)
         row = await self._database.fetch_one(QUERIES["write"], *arguments)
         assert row is not None
@@ -49,6 +51,22 @@ class PostgresPlanBook:
             if number not in advanced and plan.cursor.shard not in stale
         ]
         return PlanReceipt(row["written"], tuple(sorted(stale)), len(dropped))
+
+    async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
+        cursors = sorted(cursors, key=_place)
+        await self._database.fetch(
+            QUERIES["postpone"],
+            [one.namespace for one in cursors],
+            [one.schedule_id for one in cursors],
+            [one.version for one in cursors],
+            [one.planned_through for one in cursors],
+            [one.until for one in cursors],
+            by_s,
+        )
+
+
+def _place(cursor: Cursor) -> tuple[str, str, int]:
+    return cursor.namespace, cursor.schedule_id, cursor.version
 
 
 def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:
@@ -62,7 +80,7 @@ def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:
         [plan.cursor.planned_through for plan in plans],
         [plan.planned_through for plan in plans],
         [plan.next_fire_at for plan in plans],
-        [plan.cursor.spec.job for plan in plans],
+        [plan.job for plan in plans],
         [plan.cursor.queue for plan in plans],
         [plan.cursor.priority for plan in plans],
         [plan.cursor.until for plan in plans],

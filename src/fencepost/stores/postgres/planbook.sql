@@ -39,6 +39,18 @@ FROM moment
 LEFT JOIN cursor ON true
 ORDER BY cursor.next_fire_at, cursor.namespace, cursor.schedule_id, cursor.version;
 
+-- name: postpone
+UPDATE fencepost.cursors AS cursor
+SET next_fire_at = fencepost.now() + make_interval(secs => $6)
+FROM unnest($1::text[], $2::text[], $3::integer[], $4::timestamptz[], $5::timestamptz[])
+    AS given (namespace, schedule_id, version, planned_through, until)
+WHERE cursor.namespace = given.namespace
+    AND cursor.schedule_id = given.schedule_id
+    AND cursor.version = given.version
+    AND cursor.planned_through = given.planned_through
+    AND cursor.until IS NOT DISTINCT FROM given.until
+    AND cursor.next_fire_at IS NOT NULL;
+
 -- The rows of the fence are locked FOR SHARE, which keeps a newer epoch from being registered until
 -- this write is durable. One that was registered while this statement waited for the row is seen,
 -- because PostgreSQL compares a row again after a wait, and drops it. A cursor that moved meanwhile is
@@ -84,6 +96,14 @@ WITH plan AS MATERIALIZED (
         advanced.version, 'planned', advanced.epoch, advanced.queue, advanced.priority, tick.fire_time
     FROM unnest($14::bigint[], $15::text[], $16::timestamptz[]) AS tick (number, run_key, fire_time)
     JOIN advanced ON advanced.number = tick.number
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM fencepost.runs AS other
+        WHERE other.namespace = advanced.namespace
+            AND other.schedule_id = advanced.schedule_id
+            AND other.fire_time = tick.fire_time
+            AND other.state <> 'withdrawn'
+    )
     ON CONFLICT (namespace, run_key) DO NOTHING
     RETURNING run_key
 )

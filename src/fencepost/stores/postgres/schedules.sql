@@ -34,14 +34,6 @@ SELECT greatest(
         SELECT max(coalesce(in_force_until, in_force_from))
         FROM fencepost.schedule_versions
         WHERE namespace = $1 AND schedule_id = $2
-    ),
-    (
-        SELECT max(fire_time)
-        FROM fencepost.runs
-        WHERE namespace = $1
-            AND schedule_id = $2
-            AND fire_time > (SELECT fencepost.now())
-            AND state NOT IN ('planned', 'withdrawn')
     )
 );
 

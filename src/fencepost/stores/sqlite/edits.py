@@ -76,10 +76,9 @@ def _replace(
 
 
 def _boundary(subject: Subject) -> int:
-    """The instant of the change: never before the last one, nor before a tick that has begun."""
+    """The instant of the change: never before the last one."""
     (_, not_before) = subject.execute("last_version").get
-    last_begun = subject.execute("last_begun").get
-    return max(to_us(subject.now), int(not_before), int(last_begun or 0))
+    return max(to_us(subject.now), int(not_before))
 
 
 def _close(subject: Subject, version: int, boundary: int, reason: str) -> None:

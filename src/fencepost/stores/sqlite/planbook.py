@@ -12,7 +12,7 @@ import apsw
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Shard, tick_key
 from fencepost.model.job import PRIORITY_DEFAULT
-from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_cursor
@@ -45,6 +45,14 @@ class SqlitePlanBook:
         if receipt.runs_written:
             self._signals.hint(Topic.RUNS)
         return receipt
+
+    async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
+        def work(connection: apsw.Connection, now: StoreTime) -> None:
+            moment = to_us(later(now, by_s))
+            postponed = ({**_mark(cursor), "next_fire_at": moment} for cursor in cursors)
+            connection.executemany(QUERIES["postpone"], postponed)
+
+        await self._database.transact(work)
 
 
 def _window(
@@ -85,18 +93,23 @@ def _stale_shards(connection: apsw.Connection, plans: Sequence[Plan]) -> set[Sha
 
 def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
     for place, plan in enumerate(plans):
-        cursor = plan.cursor
-        assert plan.planned_through >= cursor.planned_through, "a plan never goes back"
+        assert plan.planned_through >= plan.cursor.planned_through, "a plan never goes back"
         yield {
+            **_mark(plan.cursor),
             "place": place,
-            "namespace": cursor.namespace,
-            "schedule_id": cursor.schedule_id,
-            "version": cursor.version,
-            "from": to_us(cursor.planned_through),
-            "until": _to_us_if_any(cursor.until),
             "planned_through": to_us(plan.planned_through),
             "next_fire_at": _to_us_if_any(plan.next_fire_at),
         }
+
+
+def _mark(cursor: Cursor) -> dict[str, str | int | None]:
+    return {
+        "namespace": cursor.namespace,
+        "schedule_id": cursor.schedule_id,
+        "version": cursor.version,
+        "from": to_us(cursor.planned_through),
+        "until": _to_us_if_any(cursor.until),
+    }
 
 
 def _to_us_if_any(moment: datetime | None) -> int | None:
@@ -110,7 +123,7 @@ def _runs(plan: Plan) -> Iterator[dict[str, str | int]]:
             "namespace": cursor.namespace,
             "run_key": tick_key(cursor.schedule_id, fire_time, cursor.version),
             "schedule_id": cursor.schedule_id,
-            "job": cursor.spec.job,
+            "job": plan.job,
             "fire_time": to_us(fire_time),
             "version": cursor.version,
             "epoch": plan.epoch,

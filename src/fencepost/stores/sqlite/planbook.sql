@@ -32,8 +32,19 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :versi
   AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
 RETURNING :place
 
+-- name: postpone
+UPDATE cursors
+SET next_fire_at = :next_fire_at
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
+  AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
+
 -- name: plan
 INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at)
-VALUES (:namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'planned', :epoch, :queue, :priority,
-        :fire_time)
+SELECT :namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'planned', :epoch, :queue, :priority,
+       :fire_time
+WHERE NOT EXISTS (
+    SELECT 1 FROM runs INDEXED BY runs_by_schedule
+    WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time = :fire_time
+      AND state <> 'withdrawn'
+)
 ON CONFLICT (namespace, run_key) DO NOTHING

@@ -7,13 +7,14 @@ A ticket is compared inside the transaction and so under the write lock: by the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import apsw
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import Outcome, Pulse, Receipt, Ticket
+from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, RunState, Ticket
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_expired
 from fencepost.stores.sqlite.connection import take_fences
@@ -88,15 +89,16 @@ def _finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: in
     accepted = {place: row_id for row_id, place in first.items()}
     ends = [(row_id, outcomes[place]) for place, row_id in sorted(accepted.items())]
     connection.executemany(QUERIES["keep_attempt"], _kept(ends, now_us))
-    connection.executemany(QUERIES["finish"], _endings(ends, now_us))
-    connection.executemany(QUERIES["requeue"], _retries(ends, now_us))
+    heeded = [(row_id, _heed(shown[place], outcomes[place])) for place, row_id in sorted(accepted.items())]
+    connection.executemany(QUERIES["finish"], _endings(heeded, now_us))
+    connection.executemany(QUERIES["requeue"], _retries(heeded, now_us))
     return [_receipt(place, accepted, shown) for place in range(len(outcomes))]
 
 
 def expired(limit: int, connection: apsw.Connection, now: StoreTime) -> Sequence[Expired]:
     """Running runs that show no life, oldest first."""
     terms = {"limit": limit, "now": to_us(now)}
-    return [to_expired(row) for row in fetch(connection.execute(QUERIES["expired"], terms))]
+    return to_expired(fetch(connection.execute(QUERIES["expired"], terms)))
 
 
 def rescue(rescues: Sequence[Rescue], connection: apsw.Connection, now: StoreTime) -> Sequence[Receipt]:
@@ -144,6 +146,13 @@ def _receipt(place: int, accepted: dict[int, int], shown: dict[int, Match]) -> R
     if place in accepted:
         return Receipt.ACCEPTED
     return Receipt.REPEATED if place in shown else Receipt.REFUSED
+
+
+def _heed(match: Match, outcome: Outcome) -> Outcome:
+    """A run that was asked to stop is not tried again."""
+    if outcome.retry_in_s is None or not match.cancel_requested:
+        return outcome
+    return replace(outcome, state=RunState.CANCELLED, reason=STOPPED_ON_REQUEST, retry_in_s=None)
 
 
 def _kept(ends: Iterable[tuple[int, Outcome]], now_us: int) -> Iterator[Terms]:

@@ -29,13 +29,6 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id
 ORDER BY version DESC
 LIMIT 1
 
--- name: last_begun
-SELECT fire_time
-FROM runs INDEXED BY runs_by_schedule
-WHERE namespace = :namespace AND schedule_id = :schedule_id AND state NOT IN ('planned', 'withdrawn')
-ORDER BY fire_time DESC
-LIMIT 1
-
 -- name: withdraw
 UPDATE runs INDEXED BY runs_by_schedule
 SET state = 'withdrawn', reason = :reason, finished_at = :now

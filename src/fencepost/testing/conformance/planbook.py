@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Queue, tick_key
+from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Queue, ScheduleId, tick_key
 from fencepost.model.job import PRIORITY_DEFAULT, PRIORITY_LAST, JobSpec
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.testing.conformance.builders import (
@@ -161,6 +161,22 @@ class PlanBookContract:
         await harness.store.schedules.resume(NS, SCHEDULE)
         assert [one.version for one in await read_cursors(harness)] == [1, 2]
 
+    async def test_a_plan_made_while_behind_is_refused_after_an_edit_a_pause_or_a_removal(
+        self, harness: StoreHarness
+    ) -> None:
+        """The cursor of the old version is still owed a look, but no longer beyond the change."""
+        names = [ScheduleId(name) for name in ("edited", "paused", "removed")]
+        for name in names:
+            await put(harness, schedule_id=name)
+        await harness.advance(90)
+        plans = [make_plan(await read_cursor(harness, name), at(harness, 60)) for name in names]
+        await put(harness, make_spec(every_s=30), names[0])
+        await harness.store.schedules.pause(NS, names[1], "maintenance")
+        await harness.store.schedules.remove(NS, names[2])
+        receipt = await write(harness, *plans)
+        assert (receipt.runs_written, receipt.outdated) == (0, 3)
+        assert await runs(harness) == []
+
     async def test_an_edit_does_not_ask_again_about_what_was_planned(self, harness: StoreHarness) -> None:
         await put(harness)
         await plan_ticks(harness, 60)
@@ -202,6 +218,59 @@ class PlanBookContract:
     async def test_an_empty_write_is_no_fault(self, harness: StoreHarness) -> None:
         receipt = await harness.store.planbook.write([])
         assert (receipt.runs_written, receipt.stale, receipt.outdated) == (0, (), 0)
+
+    async def test_a_postponed_cursor_leaves_the_window_until_then(self, harness: StoreHarness) -> None:
+        await put(harness)
+        cursor, window = await read_cursor(harness), harness.store.planbook.window
+        await harness.store.planbook.postpone([cursor], 60)
+        assert (await window([cursor.shard], 59, MANY)).cursors == ()
+        await harness.advance(60)
+        assert (await window([cursor.shard], 0, MANY)).cursors == (cursor,)
+
+    async def test_a_postponed_cursor_does_not_forget_where_it_was(self, harness: StoreHarness) -> None:
+        await put(harness)
+        cursor = await read_cursor(harness)
+        await harness.store.planbook.postpone([cursor], 60)
+        assert await read_cursor(harness) == cursor
+        receipt = await write(harness, make_plan(cursor, at(harness, 30)))
+        assert (receipt.runs_written, receipt.outdated) == (1, 0)
+
+    async def test_postponing_does_not_touch_other_cursors(self, harness: StoreHarness) -> None:
+        for schedule_id in (SCHEDULE, OTHER_SCHEDULE):
+            await put(harness, schedule_id=schedule_id)
+        await harness.store.planbook.postpone([await read_cursor(harness)], 60)
+        shards = list({shard_for(harness), shard_for(harness, OTHER_SCHEDULE)})
+        window = await harness.store.planbook.window(shards, 0, MANY)
+        assert [one.schedule_id for one in window.cursors] == [OTHER_SCHEDULE]
+
+    async def test_postponing_an_edited_cursor_changes_nothing(self, harness: StoreHarness) -> None:
+        await put(harness)
+        cursor = await read_cursor(harness)
+        await harness.advance(30)
+        await put(harness, make_spec(every_s=90))
+        await harness.store.planbook.postpone([cursor], 60)
+        window = await harness.store.planbook.window([cursor.shard], 0, MANY)
+        assert [one.version for one in window.cursors] == [1, 2]
+
+    async def test_postponing_an_advanced_cursor_changes_nothing(self, harness: StoreHarness) -> None:
+        await put(harness)
+        cursor = await read_cursor(harness)
+        await plan_ticks(harness, 30)
+        await harness.store.planbook.postpone([cursor], 60)
+        window = await harness.store.planbook.window([cursor.shard], 30, MANY)
+        assert [one.planned_through for one in window.cursors] == [at(harness, 30)]
+
+    async def test_postponing_does_not_revive_what_has_no_more_fire_times(
+        self, harness: StoreHarness
+    ) -> None:
+        await put(harness)
+        cursor = await read_cursor(harness)
+        await write(harness, replace(make_plan(cursor), next_fire_at=None))
+        await harness.store.planbook.postpone([cursor], 60)
+        assert (await harness.store.planbook.window([cursor.shard], FAR_S, MANY)).cursors == ()
+
+    async def test_postponing_nothing_is_no_fault(self, harness: StoreHarness) -> None:
+        await harness.store.planbook.postpone([], 60)
 
     async def test_a_new_schedule_does_not_wait_to_be_looked_at(self, harness: StoreHarness) -> None:
         await put(harness)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencepost.model.identifiers import Fence, RunKey
-from fencepost.model.run import Outcome, Pulse, Receipt, RunState, Ticket
+from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, RunState, Ticket
 from fencepost.testing.conformance.builders import (
     ALICE,
     BOB,
@@ -51,6 +51,16 @@ class ReportContract:
         outcome = Outcome(claimed.ticket, RunState.CANCELLED, reason="enough")
         assert await finish(harness, outcome) is Receipt.ACCEPTED
         assert await states(harness, claimed.run_key) == [RunState.CANCELLED]
+
+    async def test_a_run_that_was_asked_to_stop_is_not_tried_again(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await harness.store.ledger.cancel(NS, claimed.run_key, "enough")
+        assert await finish(harness, retry(claimed.ticket)) is Receipt.ACCEPTED
+        record = await read(harness, claimed.run_key)
+        assert (record.state, record.reason) == (RunState.CANCELLED, STOPPED_ON_REQUEST)
+        assert record.finished_at == harness.now
+        assert await claim(harness) == []
+        assert len(await harness.store.ledger.attempts(NS, claimed.run_key)) == 1
 
     async def test_repeated_report_is_told_apart_from_a_refused_one(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)

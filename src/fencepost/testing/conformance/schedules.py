@@ -108,23 +108,19 @@ class ScheduleContract:
         assert schedule.planned_through == cursor.planned_through == harness.now
         assert schedule.version == cursor.version == 2
 
-    async def test_the_boundary_is_not_before_a_fire_time_that_was_accounted_for(
+    async def test_a_tick_cancelled_by_name_does_not_delay_an_edit_or_return_after_it(
         self, harness: StoreHarness
     ) -> None:
         await put(harness)
         keys = await plan_ticks(harness, 30, 60, 90)
         await harness.store.ledger.cancel(NS, keys[1], "not that one")
         schedule = await put(harness, make_spec(every_s=90))
-        assert schedule.planned_through == at(harness, 60)
-        assert await states(harness, *keys) == [PLANNED, RunState.CANCELLED, WITHDRAWN]
-
-    async def test_the_boundary_is_not_before_the_previous_one(self, harness: StoreHarness) -> None:
-        await put(harness)
-        (key,) = await plan_ticks(harness, 60)
-        await harness.store.ledger.cancel(NS, key, "not that one")
-        second = await put(harness, make_spec(every_s=90))
-        third = await put(harness, make_spec(every_s=120))
-        assert third.planned_through == second.planned_through == at(harness, 60)
+        assert schedule.planned_through == harness.now
+        assert await states(harness, *keys) == [WITHDRAWN, RunState.CANCELLED, WITHDRAWN]
+        fire_times = at(harness, 30), at(harness, 60), at(harness, 90)
+        receipt = await write(harness, make_plan(await read_cursor(harness), *fire_times))
+        assert receipt.runs_written == 2
+        assert await states(harness, keys[1]) == [RunState.CANCELLED]
 
     async def test_history_keeps_every_version(self, harness: StoreHarness) -> None:
         specs = [make_spec(every_s=60), make_spec(every_s=90), make_spec(every_s=60)]
