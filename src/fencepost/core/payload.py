@@ -19,27 +19,34 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 
+_STRICT = json.JSONEncoder(allow_nan=False)
+
 
 def check_payload(job: JobSpec, payload: dict[str, Any]) -> None:
     """Refuse, in one line, what the job's signature would refuse."""
     _check_size(job, payload)
-    known = {one.name: one for one in job.parameters}
-    takes = ", ".join(known) or "nothing"
+    known = {one.name for one in job.parameters}
     for name in payload:
         if name not in known and not job.open_payload:
-            raise InvalidPayload(f"payload of job {job.name}: unknown name {name!r}; it takes {takes}")
+            raise InvalidPayload(f"payload of job {job.name}: unknown name {name!r}; it takes {_names(job)}")
     for one in job.parameters:
         if one.required and one.name not in payload:
-            raise InvalidPayload(f"payload of job {job.name}: {one.name!r} is missing; it takes {takes}")
+            raise InvalidPayload(
+                f"payload of job {job.name}: {one.name!r} is missing; it takes {_names(job)}"
+            )
         if one.name in payload and not _fits(payload[one.name], one.kind):
             raise InvalidPayload(
                 f"payload of job {job.name}: {one.name} = {payload[one.name]!r}: expected {one.kind}"
             )
 
 
+def _names(job: JobSpec) -> str:
+    return ", ".join(one.name for one in job.parameters) or "nothing"
+
+
 def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
     try:
-        size = len(json.dumps(payload, allow_nan=False))
+        size = len(_STRICT.encode(payload))
     except (TypeError, ValueError) as error:
         raise InvalidPayload(f"payload of job {job.name}: not JSON: {error}") from None
     if size > PAYLOAD_BYTES_MAX:

@@ -41,6 +41,8 @@ class CallableExecutor:
         self._is_async = inspect.iscoroutinefunction(function)
         self._hints = _hints(function)
         self._arguments, self._takes_run, self._open = _signature(function)
+        self._known = ", ".join(self._arguments) or "none"
+        self._required = [one.name for one in self._arguments.values() if one.default is one.empty]
 
     @property
     def stoppable(self) -> bool:
@@ -67,14 +69,11 @@ class CallableExecutor:
             arguments = self._bind(run.payload)
         except InvalidPayload as error:
             raise PermanentFailure(str(error)) from None
-        call = (
-            partial(self._function, run, **arguments)
-            if self._takes_run
-            else partial(self._function, **arguments)
-        )
+        leading = (run,) if self._takes_run else ()
         if self._is_async:
-            result = await call()
+            result = await self._function(*leading, **arguments)
         else:
+            call = partial(self._function, *leading, **arguments)
             result = await asyncio.get_running_loop().run_in_executor(self._threads, _returning, call)
         return None if result is None else str(result)
 
@@ -83,13 +82,12 @@ class CallableExecutor:
         return {name: self._convert(name, value) for name, value in payload.items()}
 
     def _check_names(self, payload: JsonObject) -> None:
-        known = ", ".join(self._arguments) or "none"
-        unknown = [name for name in payload if name not in self._arguments]
-        if unknown and not self._open:
-            raise InvalidPayload(f"payload: unknown name {unknown[0]!r}; the job takes: {known}")
-        for one in self._arguments.values():
-            if one.default is one.empty and one.name not in payload:
-                raise InvalidPayload(f"payload: {one.name!r} is missing; the job takes: {known}")
+        for name in payload:
+            if name not in self._arguments and not self._open:
+                raise InvalidPayload(f"payload: unknown name {name!r}; the job takes: {self._known}")
+        for name in self._required:
+            if name not in payload:
+                raise InvalidPayload(f"payload: {name!r} is missing; the job takes: {self._known}")
 
     def _convert(self, name: str, value: Any) -> Any:
         wanted = self._hints.get(name, Any)

@@ -193,7 +193,9 @@ class Worker(Service):
     async def _ending_of(self, active: ActiveRun, job: Job) -> Ending:
         """Whatever user code does ends up here, as a value."""
         try:
-            return Succeeded(_kept(await _within(job, active)))
+            if job.spec.timeout is None:
+                return Succeeded(_kept(await job.executor.execute(active.run)))
+            return Succeeded(_kept(await _within(job.spec.timeout.total_seconds(), job, active)))
         except asyncio.CancelledError as error:
             if active.cause is StopCause.REQUESTED:
                 return Stopped()
@@ -202,10 +204,7 @@ class Worker(Service):
             return _failed(error)
 
 
-async def _within(job: Job, active: ActiveRun) -> str | None:
-    if job.spec.timeout is None:
-        return await job.executor.execute(active.run)
-    limit_s = job.spec.timeout.total_seconds()
+async def _within(limit_s: float, job: Job, active: ActiveRun) -> str | None:
     limit = asyncio.timeout(limit_s)
     try:
         async with limit:

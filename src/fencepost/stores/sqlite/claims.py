@@ -19,11 +19,11 @@ import apsw
 
 from fencepost.model.claiming import Appetite, Head, Judge, Outlook
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Fence, Namespace, NodeId, Queue
+from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
 from fencepost.model.job import PRIORITIES
 from fencepost.model.run import Claim
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_claim
+from fencepost.stores.rows import to_claim, to_payload
 from fencepost.stores.sqlite.connection import Database, take_fences
 from fencepost.stores.sqlite.facts import Facts, choose, gather
 from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
@@ -122,7 +122,8 @@ def probe(
             {**terms, "namespace": namespace, "queue": queue, "priority": priority}
             for namespace, queue in lanes
         ]
-        yield from merge(*(connection.execute(query, one) for one in narrowed))
+        found = [connection.execute(query, one) for one in narrowed]
+        yield from found[0] if len(found) == 1 else merge(*found)
 
 
 def _lanes_of(appetite: Appetite) -> list[Lane]:
@@ -146,17 +147,44 @@ def _start(
         return []
     fence, now_us = take_fences(connection, len(picked)), to_us(now)
     terms = {"picked": json.dumps(picked), "fence": fence, "now": now_us}
-    claims = [to_claim(row, row["previous"]) for row in fetch(connection.execute(QUERIES["picked"], terms))]
-    grant = {
-        "worker": appetite.worker,
-        "now": now_us,
-        "alive_until": now_us + span_us(appetite.alive_for_s),
-    }
-    connection.executemany(
-        QUERIES["start"],
-        ({**grant, "row_id": row_id, "fence": fence + place} for place, row_id in enumerate(picked)),
-    )
+    claims = [_to_claim(now, *row) for row in connection.execute(QUERIES["picked"], terms)]
+    grant = {"worker": appetite.worker, "alive_until": now_us + span_us(appetite.alive_for_s)}
+    connection.execute(QUERIES["start"], {**terms, **grant})
     return claims
+
+
+def _to_claim(
+    now: StoreTime,
+    namespace: Namespace,
+    run_key: RunKey,
+    schedule_id: ScheduleId | None,
+    job: JobName,
+    fire_time: int,
+    version: int,
+    attempt: int,
+    fence: Fence,
+    epoch: Epoch,
+    run_at: int,
+    payload: str | None,
+    spec: str | None,
+    previous: int | None,
+) -> Claim:
+    """One row of `picked`, by its columns: a worker's appetite is fed through here."""
+    return Claim(
+        namespace,
+        run_key,
+        schedule_id,
+        job,
+        from_us(fire_time),
+        version,
+        attempt,
+        fence,
+        epoch,
+        to_payload({"payload": payload, "spec": spec}),
+        from_us(run_at),
+        now,
+        None if previous is None else from_us(previous),
+    )
 
 
 def _end(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: StoreTime) -> None:

@@ -91,7 +91,7 @@ ORDER BY s.key, r.fire_time
 
 -- name: picked
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.attempt + 1 AS attempt,
-       :fence + picked.key AS fence, r.epoch, r.run_at, :now AS started_at, r.payload, v.spec,
+       :fence + picked.key AS fence, r.epoch, r.run_at, r.payload, v.spec,
        (SELECT p.fire_time FROM runs p INDEXED BY runs_succeeded
         WHERE p.namespace = r.namespace AND p.schedule_id = r.schedule_id AND p.state = 'succeeded'
         ORDER BY p.fire_time DESC LIMIT 1) AS previous
@@ -103,9 +103,10 @@ ORDER BY picked.key
 
 -- name: start
 UPDATE runs
-SET state = 'running', attempt = attempt + 1, fence = :fence, worker = :worker, started_at = :now,
-    alive_until = :alive_until
-WHERE rowid = :row_id
+SET state = 'running', attempt = attempt + 1, fence = :fence + picked.key, worker = :worker,
+    started_at = :now, alive_until = :alive_until
+FROM json_each(:picked) AS picked
+WHERE runs.rowid = picked.value
 
 -- name: end
 UPDATE runs

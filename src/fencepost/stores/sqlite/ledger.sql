@@ -37,13 +37,16 @@ SELECT namespace, run_key, attempt, fence, worker, started_at, :now, :outcome, :
 FROM runs
 WHERE rowid = :row_id
 
--- An end that leaves nothing else to be written: the ticket is compared where it is used up.
+-- Ends that leave nothing else to be written: the tickets are compared where they are used up.
 -- name: finish_plain
 UPDATE runs
-SET state = :state, reason = :reason, error = NULL, finished_at = :now, alive_until = NULL
-WHERE namespace = :namespace AND run_key = :run_key AND attempt = :attempt AND fence = :fence
-  AND state = 'running'
-RETURNING :place
+SET state = given.value ->> 4, reason = given.value ->> 5, error = NULL, finished_at = :now,
+    alive_until = NULL
+FROM json_each(:given) AS given
+WHERE runs.namespace = given.value ->> 0 AND runs.run_key = given.value ->> 1
+  AND runs.attempt = given.value ->> 2 AND runs.fence = given.value ->> 3
+  AND runs.state = 'running'
+RETURNING namespace, run_key
 
 -- name: finish
 UPDATE runs

@@ -6,6 +6,7 @@ A ticket is compared inside the transaction and so under the write lock: by the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
@@ -74,12 +75,25 @@ def finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now: StoreT
 
 def _finish_plain(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int) -> set[int]:
     """The places of those that ended by one write: no error, no output and no retry to be kept."""
-    terms = (
-        {**_named(place, one.ticket), "state": one.state, "reason": one.reason, "now": now_us}
-        for place, one in enumerate(outcomes)
-        if one.error is None and one.output is None and one.retry_in_s is None
-    )
-    return {place for (place,) in connection.executemany(QUERIES["finish_plain"], terms)}
+    places: dict[tuple[str, str], int] = {}
+    for place, one in enumerate(outcomes):
+        if one.error is None and one.output is None and one.retry_in_s is None:
+            places.setdefault((one.ticket.namespace, one.ticket.run_key), place)
+    given = json.dumps([_plain(outcomes[place]) for place in places.values()])
+    ended = connection.execute(QUERIES["finish_plain"], {"given": given, "now": now_us})
+    return {places[namespace, run_key] for namespace, run_key in ended}
+
+
+def _plain(outcome: Outcome) -> list[str | int | None]:
+    ticket = outcome.ticket
+    return [
+        ticket.namespace,
+        ticket.run_key,
+        ticket.attempt,
+        ticket.fence,
+        outcome.state,
+        outcome.reason,
+    ]
 
 
 def _finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int) -> Sequence[Receipt]:
