@@ -12,8 +12,9 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from fencepost.config import Settings, changed_settings, settings_from
+from fencepost.core.payload import check_payload
 from fencepost.errors import InvalidSpec, UnknownJob
-from fencepost.executors.callable import CallableExecutor
+from fencepost.executors.callable import CallableExecutor, plain_payload
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, RunKey, ScheduleId, checked_name
 from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
@@ -74,6 +75,8 @@ class Fencepost:
         labels: Mapping[str, str] | None = None,
     ) -> Callable[[F], F]:
         """Make a function a job, and with `schedule` also a schedule of the same name."""
+        if name is not None and not isinstance(name, str):
+            raise InvalidSpec("job: write @app.job() with parentheses")
 
         def register(function: F) -> F:
             executor = CallableExecutor(function, self._threads)
@@ -137,7 +140,9 @@ class Fencepost:
             priority=priority,
             labels=labels,
         )
-        self._job(spec.job).executor.check(spec.payload)
+        known = self._job(spec.job)
+        check_payload(known.spec, spec.payload)
+        known.executor.check(spec.payload)
         self.code_schedules[ScheduleId(schedule_id)] = spec
 
     async def enqueue(
@@ -151,8 +156,9 @@ class Fencepost:
     ) -> RunKey:
         """One run by hand. With a key, a second call of the same key changes nothing."""
         known = self._job(_job_name(job))
-        known.executor.check(payload)
-        run = new_run(known.spec, payload, key, at)
+        plain = plain_payload(payload)
+        known.executor.check(plain)
+        run = new_run(known.spec, plain, key, at)
         store = await self.open()
         await store.ledger.enqueue(self.settings.namespace, [run])
         return run.run_key
@@ -162,6 +168,7 @@ class Fencepost:
     ) -> list[RunKey]:
         """Many runs of one job, a thousand in one write."""
         known = self._job(_job_name(job))
+        payloads = [plain_payload(payload) for payload in payloads]
         for payload in payloads:
             known.executor.check(payload)
         stem = uuid4().hex
@@ -292,11 +299,15 @@ def schedule_spec(
     labels: Mapping[str, str] | None = None,
 ) -> ScheduleSpec:
     """A spec from the words people use."""
+    if not hasattr(trigger, "to_json"):
+        raise InvalidSpec(
+            f"trigger {trigger!r}: expected a trigger, such as Cron('0 6 * * *') or Every('5m')"
+        )
     chosen = catch_up if isinstance(catch_up, CatchUp) else CatchUp(catch_up or "none")
     return ScheduleSpec(
         job=JobName(_job_name(job)),
         trigger=trigger.to_json(),
-        payload=dict(payload or {}),
+        payload=plain_payload(dict(payload or {})),
         overlap=parse_overlap(overlap),
         catch_up=chosen,
         queue=Queue(queue) if queue is not None else None,

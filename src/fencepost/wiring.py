@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from uuid import uuid4
 
 from fencepost.clock import Clock, SystemClock
@@ -44,12 +45,19 @@ async def open_existing_store(settings: Settings, clock: Clock | None = None) ->
     if _scheme(settings.store) == "sqlite":
         from fencepost.stores.sqlite.opening import path_of
 
-        if not path_of(settings.store).exists():
+        if not _exists(path_of(settings.store)):
             raise InvalidSettings(
                 f"no store at {path_of(settings.store)}; "
                 f"start one with: fencepost run TARGET --store {settings.store}"
             )
     return await open_store(settings, clock)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def shown_store(settings: Settings) -> str:

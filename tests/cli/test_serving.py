@@ -25,6 +25,15 @@ async def long(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 @patient.job()
+async def deaf() -> None:
+    print("deaf has begun", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+@patient.job()
 def stubborn() -> None:
     print("stubborn has begun", flush=True)
     threading.Event().wait(3600)
@@ -145,3 +154,13 @@ def test_a_broken_target_is_one_line(target: str, source: str, said: str, tmp_pa
     (line,) = process.lines
     assert line.startswith(f"fencepost: target {target}: ")
     assert said in line
+
+
+def test_a_job_that_swallows_its_cancellation_does_not_keep_the_process(shop: Path, url: str) -> None:
+    with started("run", "shop:patient", "--store", url, folder=shop) as process:
+        served(process)
+        called("enqueue", "deaf", "--key", "a", "--store", url)
+        process.wait_for("deaf has begun")
+        process.signal(SIGTERM)
+        assert process.ended() == 0, process.said
+    assert called_json("runs", "show", "deaf#a", "--store", url)["state"] == "running"

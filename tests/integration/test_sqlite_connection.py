@@ -209,3 +209,9 @@ def count_from_outside(path: Path) -> int:
         return len(run(connection, "SELECT text FROM notes"))
     finally:
         connection.close()
+
+
+async def test_work_is_not_acknowledged_into_a_file_that_was_removed(database: Database, path: Path) -> None:
+    path.unlink()
+    with pytest.raises(StoreUnavailable, match="removed or replaced"):
+        await database.transact(lambda connection, _: note(connection, "lost"))

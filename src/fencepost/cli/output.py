@@ -61,7 +61,10 @@ def shown_time(moment: datetime | None, tz: str | None) -> str | None:
         return None
     from fencepost.triggers import zone
 
-    local = moment.astimezone(zone(tz) if tz is not None else None)
+    try:
+        local = moment.astimezone(zone(tz) if tz is not None else None)
+    except (OverflowError, ValueError):
+        local = moment
     return local.strftime("%Y-%m-%d %H:%M:%S %Z")
 
 

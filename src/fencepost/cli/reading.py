@@ -16,7 +16,7 @@ def read_payload(text: str | None) -> dict[str, Any] | None:
         return None
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidPayload(f"--payload: not JSON: {error}") from None
     if not isinstance(value, dict):
         raise InvalidPayload('--payload: expected a JSON object, such as {"region": "eu"}')

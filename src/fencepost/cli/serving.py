@@ -16,7 +16,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fencepost.app import JOB_THREAD
 from fencepost.cli.faults import NO, guarded
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 IDLE_THREADS_S = 0.5
+STUBBORN_S = 1.0
 
 
 class Stopper:
@@ -66,10 +67,14 @@ def serve(app: Fencepost, work: Callable[[Stopper], Awaitable[None]]) -> int:
     code = _worked(work)
     app.retire()
     if _busy_threads():
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        _end_at_once(code)
     return code
+
+
+def _end_at_once(code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _worked(work: Callable[[Stopper], Awaitable[None]]) -> int:
@@ -84,6 +89,16 @@ async def _until_stopped(work: Callable[[Stopper], Awaitable[None]]) -> None:
     stopper = Stopper()
     with suppress(asyncio.CancelledError):
         await work(stopper)
+    await _leave_stubborn_work()
+
+
+async def _leave_stubborn_work() -> None:
+    """A job that swallows its cancellation would keep the loop from closing; the ledger has it rescued."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left and (await asyncio.wait(left, timeout=STUBBORN_S))[1]:
+        _end_at_once(0)
 
 
 def _busy_threads() -> bool:

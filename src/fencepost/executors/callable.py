@@ -36,6 +36,10 @@ class CallableExecutor:
     """One function."""
 
     def __init__(self, function: Callable[..., Any], threads: ThreadPoolExecutor | None = None) -> None:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise InvalidSpec(
+                f"job {function.__qualname__}: is a generator, which would never run; return instead"
+            )
         self._function = function
         self._threads = threads
         self._is_async = inspect.iscoroutinefunction(function)
@@ -101,11 +105,20 @@ class CallableExecutor:
 
 
 def _returning(call: Callable[[], Any]) -> Any:
-    """A `StopIteration` cannot leave a thread through a future: whoever waits would wait for ever."""
+    """What steers generators cannot leave a thread through a future: it would steer whoever waits."""
     try:
         return call()
-    except StopIteration as error:
-        raise RuntimeError("the function raised StopIteration") from error
+    except (StopIteration, GeneratorExit) as error:
+        raise RuntimeError(f"the function raised {type(error).__name__}") from error
+
+
+def plain_payload(values: dict[str, Any]) -> JsonObject:
+    """Arguments as JSON: dataclasses, enums, dates and the like in the form in which they come back."""
+    try:
+        plain: JsonObject = msgspec.to_builtins(values, str_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidPayload(f"payload: {error}") from None
+    return plain
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class CommandExecutor:
             status = await child.ended()
             await child.say_last_words()
         except asyncio.CancelledError:
+            run.left_output = child.output or None
             await asyncio.shield(child.end_group())
             raise
         finally:

@@ -35,6 +35,8 @@ def tick_key(schedule_id: ScheduleId, fire_time: datetime, version: int) -> RunK
 
 def job_key(job: JobName, idempotency_key: str) -> RunKey:
     """The key of a run enqueued by hand: `job#key`, which can never be that of a tick."""
+    if not isinstance(idempotency_key, str):
+        raise InvalidSpec(f"key {idempotency_key!r}: expected a text")
     fits = 1 <= len(idempotency_key) <= KEY_LENGTH_MAX and idempotency_key.isprintable()
     if not fits or "#" in idempotency_key:
         raise InvalidSpec(

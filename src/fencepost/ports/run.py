@@ -15,12 +15,14 @@ PROGRESS_LENGTH_MAX = 1_000
 class Run:
     """One attempt, seen from inside. Safe to use from the job's thread as well as from the event loop."""
 
-    __slots__ = ("_cancelled", "_claim", "_progress")
+    __slots__ = ("_cancelled", "_claim", "_progress", "left_output")
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
         self._progress: str | None = None
         self._cancelled = False
+        self.left_output: str | None = None
+        """Set by an executor whose work was cut short: what it had written until then."""
 
     @property
     def key(self) -> RunKey:

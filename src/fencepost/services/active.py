@@ -34,6 +34,12 @@ class ActiveRun:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def task(self) -> asyncio.Task[None]:
+        """The attempt itself."""
+        assert self._task is not None, "attached before it is shared"
+        return self._task
+
     def attach(self, task: asyncio.Task[None]) -> None:
         self._task = task
 

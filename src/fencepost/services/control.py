@@ -27,6 +27,7 @@ from fencepost.triggers import decode, tzdata_version
 
 PAGE = 500
 ENQUEUE_BATCH_MAX = 1_000
+YEAR_FIRST, YEAR_LAST = 1970, 9000
 COMPLETENESS_WINDOW_S = 24 * 3600.0
 
 
@@ -202,10 +203,21 @@ async def known_job(store: Store, namespace: Namespace, job: str) -> JobSpec:
     return found
 
 
+def _check_time(at: datetime | None) -> None:
+    """Some stores have no place for the first and the last days of the calendar."""
+    if at is None:
+        return
+    if not isinstance(at, datetime):
+        raise UsageError(f"time {at!r}: expected a datetime with a zone")
+    if at.tzinfo is None:
+        raise UsageError(f"time {at.isoformat()}: expected one with a zone, such as {at.isoformat()}+00:00")
+    if not YEAR_FIRST <= at.year <= YEAR_LAST:
+        raise UsageError(f"time {at.isoformat()}: expected a year from {YEAR_FIRST} to {YEAR_LAST}")
+
+
 def new_run(spec: JobSpec, payload: JsonObject, key: str | None, at: datetime | None) -> NewRun:
     """A run by hand. Without a key of the caller's it gets one that nothing else has."""
-    if at is not None and at.tzinfo is None:
-        raise UsageError(f"time {at.isoformat()}: expected one with a zone, such as {at.isoformat()}+00:00")
+    _check_time(at)
     check_payload(spec, payload)
     run_key = job_key(spec.name, key if key is not None else uuid4().hex)
     return NewRun(run_key, spec.name, payload, spec.queue, spec.priority, at)

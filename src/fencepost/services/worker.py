@@ -17,7 +17,7 @@ from contextlib import suppress
 from fencepost.config import Settings
 from fencepost.core.judgement import judge
 from fencepost.core.settling import Ending, Failed, Interrupted, Stopped, Succeeded, settle
-from fencepost.errors import PermanentFailure, StoreUnavailable, TimedOut
+from fencepost.errors import PermanentFailure, RunFailure, StoreUnavailable, TimedOut
 from fencepost.model.claiming import Appetite, Outlook
 from fencepost.model.clocks import since
 from fencepost.model.identifiers import JobName, NodeId
@@ -105,8 +105,9 @@ class Worker(Service):
             async with asyncio.timeout(grace_s):
                 await self._idle()
         self.interrupt()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=INTERRUPT_S)
+        stopping = [one.task for one in self._active if one.task in self._tasks and self._stoppable(one)]
+        if stopping:
+            await asyncio.wait(stopping, timeout=INTERRUPT_S)
 
     async def _idle(self) -> None:
         async with self._claiming:
@@ -118,10 +119,13 @@ class Worker(Service):
         """Stop what runs at once; what cannot be stopped is left to be rescued for its silence."""
         self._stopping = True
         for one in self._active:
-            if self._jobs[one.claim.job].executor.stoppable:
+            if self._stoppable(one):
                 one.stop(StopCause.SHUTDOWN)
             else:
                 self.log.run_warning(one.claim.run_key, "cannot be stopped; left to be rescued")
+
+    def _stoppable(self, one: ActiveRun) -> bool:
+        return self._jobs[one.claim.job].executor.stoppable
 
     async def _claim(self) -> float:
         outlook = await self._store.ledger.outlook(self._appetite)
@@ -200,19 +204,32 @@ class Worker(Service):
             if active.cause is StopCause.REQUESTED:
                 return Stopped()
             return Interrupted() if _is_cancelled() else _failed(error)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return _failed(error)
 
 
 async def _within(limit_s: float, job: Job, active: ActiveRun) -> str | None:
-    limit = asyncio.timeout(limit_s)
+    """The work, for so long. Work that does not heed its cancellation is left to itself: its fence is old."""
+    work = asyncio.create_task(job.executor.execute(active.run))
     try:
-        async with limit:
-            return await job.executor.execute(active.run)
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise TimedOut(f"longer than {limit_s:g}s") from None
+        done, _ = await asyncio.wait({work}, timeout=limit_s)
+    except asyncio.CancelledError:
+        await _abandon(work)
+        raise
+    if done:
+        return work.result()
+    active.run.ask_to_stop()
+    await _abandon(work)
+    late = TimedOut(f"longer than {limit_s:g}s")
+    late.output = active.run.left_output
+    raise late
+
+
+async def _abandon(work: asyncio.Task[str | None]) -> None:
+    work.cancel()
+    await asyncio.wait({work}, timeout=INTERRUPT_S)
+    if work.done() and not work.cancelled():
+        work.exception()
 
 
 def _is_cancelled() -> bool:
@@ -232,8 +249,8 @@ def _failed(error: BaseException) -> Failed:
     text = _words(error)
     return Failed(
         error=storable(text[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
-        detail=storable("".join(traceback.format_exception(error)), DETAIL_LENGTH_MAX),
-        output=_kept(getattr(error, "output", None)),
+        detail=storable(_traceback(error), DETAIL_LENGTH_MAX),
+        output=_kept(error.output) if isinstance(error, RunFailure) else None,
         permanent=isinstance(error, PermanentFailure),
     )
 
@@ -242,9 +259,16 @@ def _words(error: BaseException) -> str:
     name = type(error).__name__
     try:
         said = str(error)
-    except Exception:
+    except BaseException:
         return f"{name}: (its text cannot be had)"
     return f"{name}: {said}" if said else name
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except BaseException:
+        return "(its traceback cannot be had)"
 
 
 def _kept(output: str | None) -> str | None:

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -90,6 +91,7 @@ class Database:
         self._hops: SimpleQueue[Hop | None] = SimpleQueue()
         self._gate = Lock()
         self._closed = False
+        self._inode = 0
         self._opened: Future[None] = Future()
         self._thread = Thread(target=self._serve, name="fencepost-sqlite", daemon=True)
 
@@ -130,9 +132,12 @@ class Database:
         try:
             connection = connect(self._path)
         except BaseException as error:
-            self._opened.set_exception(error)
+            with suppress(InvalidStateError):
+                self._opened.set_exception(error)
             return
-        self._opened.set_result(None)
+        self._inode = self._path.stat().st_ino
+        with suppress(InvalidStateError):
+            self._opened.set_result(None)
         try:
             while (group := self._next_group()) is not None:
                 self._answer(connection, group)
@@ -159,6 +164,7 @@ class Database:
         """Run a group and tell every caller; nothing that happens here may end the thread."""
         hops = [hop for hop in group if hop.answer.set_running_or_notify_cancel()]
         try:
+            self._check_file()
             every = _run(connection, hops, self._clock) if hops else []
         except Exception as error:
             every = [Settled(None, error)] * len(hops)
@@ -167,6 +173,15 @@ class Database:
                 hop.answer.set_result(settled.result)
             else:
                 hop.answer.set_exception(self._told(settled.error))
+
+    def _check_file(self) -> None:
+        """What is written to a file that was deleted or replaced would be lost in silence."""
+        try:
+            same = self._path.stat().st_ino == self._inode
+        except OSError:
+            same = False
+        if not same:
+            raise StoreUnavailable(f"store {self._path}: the file was removed or replaced under this process")
 
     def _told(self, error: Exception) -> Exception:
         """The world's faults in our words; a caller's own exception and our bugs as they are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cache
 from pathlib import Path
+from threading import Event
 
 import apsw
 
@@ -13,6 +14,7 @@ from fencepost.stores.queries import load_queries
 
 SCHEME = "sqlite:///"
 BUSY_TIMEOUT_MS = 10_000
+SWITCH_TRIES, SWITCH_PAUSE_S = 200, 0.05
 SAFE_SQLITE = (3, 51, 3)
 
 log = logging.getLogger(__name__)
@@ -51,11 +53,22 @@ def _configured(connection: apsw.Connection) -> apsw.Connection:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         if connection.readonly("main"):
             raise apsw.ReadOnlyError("the file is write-protected")
-        connection.execute(queries["settings"])
+        _persistently(connection, queries["settings"])
     except BaseException:
         connection.close(True)
         raise
     return connection
+
+
+def _persistently(connection: apsw.Connection, statement: str) -> None:
+    """Two processes that switch a new file to WAL at once are told so at once, whatever the busy timeout."""
+    for _ in range(SWITCH_TRIES - 1):
+        try:
+            connection.execute(statement)
+            return
+        except apsw.BusyError:
+            Event().wait(SWITCH_PAUSE_S)
+    connection.execute(statement)
 
 
 @cache

@@ -1,0 +1,112 @@
+"""The application: what it refuses at once, and what it takes in the user's own types."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost import Every, Fencepost, Run
+from fencepost.errors import InvalidPayload, InvalidSpec, UsageError
+from fencepost.model.run import RunFilter, RunState
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[Fencepost]:
+    app = Fencepost(f"sqlite:///{tmp_path}/app.db")
+    async with app:
+        yield app
+
+
+async def test_arguments_come_back_in_the_users_own_types(app: Fencepost) -> None:
+    came: asyncio.Future[tuple[Point, Colour, datetime]] = asyncio.get_running_loop().create_future()
+    moment = datetime(2026, 3, 1, tzinfo=UTC)
+
+    @app.job()
+    async def paint(run: Run, where: Point, colour: Colour, at_time: datetime) -> None:
+        came.set_result((where, colour, at_time))
+
+    async with app.running(plans=False):
+        await app.enqueue(paint, where=Point(1, 2), colour=Colour.RED, at_time=moment)
+        assert await asyncio.wait_for(came, 10) == (Point(1, 2), Colour.RED, moment)
+
+
+async def test_a_schedule_in_code_ticks_and_is_accounted_for(app: Fencepost) -> None:
+    ticks: asyncio.Queue[str] = asyncio.Queue()
+
+    @app.job(schedule=Every("1s"))
+    async def beat(run: Run) -> None:
+        ticks.put_nowait(run.key)
+
+    async with app.running():
+        keys = [await asyncio.wait_for(ticks.get(), 10) for _ in range(2)]
+    control = await app.control()
+    done = await control.runs.list(RunFilter(state=RunState.SUCCEEDED))
+    assert set(keys) <= {run.run_key for run in done}
+
+
+def generator(run: Run) -> Iterator[int]:
+    yield 1
+
+
+async def async_generator(run: Run) -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize("function", [generator, async_generator])
+def test_a_generator_is_not_taken_for_a_job(app: Fencepost, function: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidSpec, match="is a generator"):
+        app.job()(function)
+
+
+def test_a_decorator_without_parentheses_is_not_ignored(app: Fencepost) -> None:
+    with pytest.raises(InvalidSpec, match="with parentheses"):
+        app.job(generator)  # type: ignore[arg-type]
+
+
+def test_a_text_is_not_taken_for_a_trigger(app: Fencepost) -> None:
+    with pytest.raises(InvalidSpec, match="expected a trigger"):
+        app.add_schedule("beat", job="beat", trigger="* * * * *")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"number": float("nan")}, InvalidPayload),
+        ({"number": object()}, InvalidPayload),
+        ({"number": 1, "key": "a#b"}, InvalidSpec),
+        ({"number": 1, "key": 5}, InvalidSpec),
+        ({"number": 1, "at": "2030-01-01"}, UsageError),
+        ({"number": 1, "at": datetime(2030, 1, 1)}, UsageError),  # noqa: DTZ001
+        ({"number": 1, "at": datetime(1, 1, 1, tzinfo=UTC)}, UsageError),
+        ({"number": 1, "at": datetime.max.replace(tzinfo=UTC)}, UsageError),
+        ({"number": "x" * 300_000}, InvalidPayload),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
+    app: Fencepost, arguments: dict[str, Any], error: type[Exception]
+) -> None:
+    @app.job()
+    async def count(number: Any) -> None:
+        return None
+
+    with pytest.raises(error):
+        await app.enqueue(count, **arguments)
+    assert await (await app.control()).runs.list(RunFilter()) == []
