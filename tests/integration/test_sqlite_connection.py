@@ -212,6 +212,6 @@ def count_from_outside(path: Path) -> int:
 
 
 async def test_work_is_not_acknowledged_into_a_file_that_was_removed(database: Database, path: Path) -> None:
-    path.unlink()
+    await asyncio.to_thread(path.unlink)
     with pytest.raises(StoreUnavailable, match="removed or replaced"):
         await database.transact(lambda connection, _: note(connection, "lost"))
