@@ -81,7 +81,7 @@ class Fleet:
                 member.kill()
 
     def logs(self) -> str:
-        return "".join(f"--- {one.name}\n{one.log[-2_000:]}\n" for one in self.members)
+        return "".join(f"--- {one.name}\n{one.log[-6_000:]}\n" for one in self.members)
 
     async def query(self, sql: str, *args: object) -> list[asyncpg.Record]:
         connection = await asyncpg.connect(self.url)
@@ -102,9 +102,14 @@ class Fleet:
         return count
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]], what: str, at_most_s: float) -> None:
-    """Until it holds; fails by name where it does not in time."""
+async def eventually(
+    holds: Callable[[], Awaitable[bool]],
+    what: str,
+    at_most_s: float,
+    evidence: Callable[[], str] = lambda: "",
+) -> None:
+    """Until it holds; fails by name where it does not in time, with the evidence of that moment."""
     deadline = time.monotonic() + at_most_s
     while not await holds():
-        assert time.monotonic() < deadline, f"not within {at_most_s:g} s: {what}"
+        assert time.monotonic() < deadline, f"not within {at_most_s:g} s: {what}\n{evidence()}"
         await asyncio.sleep(STEP_S)

@@ -77,7 +77,7 @@ async def _ticking(fleet: Fleet) -> None:
         done = await fleet.value("SELECT count(*) FROM fencepost.runs WHERE state = 'succeeded'")
         return isinstance(done, int) and done > 3 * TICKING
 
-    await eventually(holds, f"the fleet ticks\n{fleet.logs()}", 60)
+    await eventually(holds, "the fleet ticks", 60, fleet.logs)
 
 
 async def _kill_the_planning_node(fleet: Fleet, planner: Member) -> None:
@@ -90,7 +90,7 @@ async def _kill_the_planning_node(fleet: Fleet, planner: Member) -> None:
         others = [await fleet.leads(one) for one in fleet.members if one is not planner]
         return sum(others) == 8
 
-    await eventually(holds, "the shards of the dead planner are taken over", 3 * TTL_S)
+    await eventually(holds, "the shards of the dead planner are taken over", 3 * TTL_S, fleet.logs)
     await _not_late(fleet, since, await _now(fleet))
 
 
@@ -107,7 +107,7 @@ async def _stall_in_mid_write(fleet: Fleet, stalled: Member, proxy: Proxy) -> No
     async def holds() -> bool:
         return "write refused: the epoch is stale" in stalled.log
 
-    await eventually(holds, f"the stale write is refused and logged\n{stalled.log[-2000:]}", 30)
+    await eventually(holds, "the stale write is refused and logged", 30, fleet.logs)
 
 
 async def _kill_a_worker(fleet: Fleet, victim: Member) -> None:
@@ -152,7 +152,7 @@ async def _restart_the_store(fleet: Fleet, server: PostgresServer) -> None:
         sql = "SELECT count(*) FROM fencepost.runs WHERE state = 'succeeded' AND fire_time > $1"
         return int(str(await fleet.value(sql, since))) > 5 * TICKING
 
-    await eventually(holds, f"the fleet ticks again\n{fleet.logs()}", 60)
+    await eventually(holds, "the fleet ticks again", 60, fleet.logs)
     assert all(one.alive for one in fleet.members if one.name != "scheduler-0" and one.name != "worker-3")
 
 

@@ -111,8 +111,10 @@ class _Change:
         await self.session.fetch(QUERIES[query], self.namespace, self.schedule_id, *arguments)
 
     async def lock(self) -> Row | None:
+        """The schedule first, then its cursors: whoever holds a cursor without its schedule can deadlock."""
         row = await self.session.fetchrow(QUERIES["lock"], self.namespace, self.schedule_id)
-        await self.run("lock_cursors")
+        if row is not None:
+            await self.run("lock_cursors")
         return row
 
     async def create(self, shards: int) -> Row:
