@@ -169,7 +169,12 @@ async def _kill_all_schedulers(fleet: Fleet) -> None:
 
     await eventually(holds, "the horizon passes", app.settings.horizon_s)
     await _not_late(fleet, since, until)
-    fleet.start("scheduler")
+    successor = fleet.start("scheduler")
+
+    async def plans() -> bool:
+        return await fleet.leads(successor) == 8
+
+    await eventually(plans, "a new scheduler plans on", 30, fleet.logs)
 
 
 async def _not_late(fleet: Fleet, since: datetime, until: datetime) -> None:
