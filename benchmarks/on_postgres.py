@@ -214,7 +214,8 @@ async def idle(url: str, connection: asyncpg.Connection) -> list[Figure]:
     await connection.execute(SQL["clear"])
     try:
         await connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-    except asyncpg.PostgresError:
+    except asyncpg.PostgresError as error:
+        heading(f"not measured: {error}")
         return []
     figures = []
     for name, plans, works in (("scheduler", True, False), ("worker", False, True), ("both", True, True)):
