@@ -80,6 +80,13 @@ def test_a_decorator_without_parentheses_is_not_ignored(app: Fencepost) -> None:
         app.job(generator)  # type: ignore[arg-type]
 
 
+def test_a_timeout_of_nothing_is_refused(app: Fencepost) -> None:
+    def report() -> None: ...
+
+    with pytest.raises(InvalidSpec, match="longer than nothing"):
+        app.job(timeout="0s")(report)
+
+
 def test_a_text_is_not_taken_for_a_trigger(app: Fencepost) -> None:
     with pytest.raises(InvalidSpec, match="expected a trigger"):
         app.add_schedule("beat", job="beat", trigger="* * * * *")  # type: ignore[arg-type]

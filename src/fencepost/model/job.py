@@ -57,6 +57,10 @@ class JobSpec:
     def __post_init__(self) -> None:
         checked_name("job", self.name)
         checked_name("queue", self.queue)
+        if self.timeout is not None and self.timeout <= timedelta():
+            raise InvalidSpec(
+                f"job {self.name}: a timeout must be longer than nothing; leave it out for none"
+            )
         if self.priority not in PRIORITIES:
             raise InvalidSpec(
                 f"job {self.name}: priority {self.priority} is not within "
