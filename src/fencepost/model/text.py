@@ -6,6 +6,10 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def storable(text: str, length_max: int) -> str:
-    """The end of a text, without what a store would refuse: NUL and halves of surrogate pairs."""
-    tail = text[-length_max:].replace("\0", REPLACEMENT)
-    return tail.encode("utf-8", "replace").decode("utf-8")
+    """The end of a text, without what a store would refuse."""
+    return cleaned(text[-length_max:])
+
+
+def cleaned(text: str) -> str:
+    """The text without NUL and without halves of surrogate pairs."""
+    return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode("utf-8")

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
+from fencepost.model.text import cleaned
 from fencepost.stores.postgres.address import Address
 from fencepost.stores.postgres.faults import UNKNOWN, translated, translated_at_open
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     BaseConnection = asyncpg.Connection[Row]
 else:
     BaseConnection = asyncpg.Connection
+
+T = TypeVar("T")
 
 COMMAND_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 10.0
@@ -70,27 +73,22 @@ class Database:
 
     async def fetch(self, statement: str, *arguments: Any) -> list[Row]:
         """All rows of one statement."""
-        with translated():
-            session = await self._take()
-            try:
-                rows = await session.fetch(statement, *arguments)
-            except BaseException:
-                self._give_back(session)
-                raise
-            self._keep(session)
-            return rows
+        return await self._alone(lambda session: session.fetch(statement, *arguments))
 
     async def fetch_one(self, statement: str, *arguments: Any) -> Row | None:
         """The first row of one statement."""
+        return await self._alone(lambda session: session.fetchrow(statement, *arguments))
+
+    async def _alone(self, work: Callable[[Session], Awaitable[T]]) -> T:
         with translated():
             session = await self._take()
             try:
-                row = await session.fetchrow(statement, *arguments)
+                answer = await work(session)
             except BaseException:
                 self._give_back(session)
                 raise
             self._keep(session)
-            return row
+            return answer
 
     async def fetch_value(self, statement: str, *arguments: Any) -> Any:
         """The first column of the first row of one statement."""
@@ -163,10 +161,8 @@ async def connect(address: Address) -> Connection:
 
 
 def clean(text: str | None) -> str | None:
-    """The text as PostgreSQL can keep it: without NUL and without halves of surrogate pairs."""
-    if text is None:
-        return None
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    """The text as PostgreSQL can keep it."""
+    return None if text is None else cleaned(text)
 
 
 def _options(address: Address) -> dict[str, Any]:
