@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import on_postgres, on_sqlite
+from benchmarks import on_postgres, on_sqlite, on_triggers
 from benchmarks.report import Figure, heading, show
 from fencepost.stores.postgres import migrate
 from tests.servers.postgres import PostgresServer
@@ -17,6 +17,8 @@ from tests.servers.postgres import PostgresServer
 
 async def measure(only: str) -> list[Figure]:
     figures: list[Figure] = []
+    if only in ("", "triggers"):
+        figures += on_triggers.measure()
     if only in ("", "sqlite"):
         with tempfile.TemporaryDirectory() as folder:
             figures += [one async for one in on_sqlite.measure(Path(folder))]
@@ -39,7 +41,7 @@ def _start() -> PostgresServer:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.add_argument("--only", default="", choices=["", "sqlite", "postgres"])
+    parser.add_argument("--only", default="", choices=["", "triggers", "sqlite", "postgres"])
     options = parser.parse_args()
     logging.getLogger("fencepost").setLevel(logging.ERROR)
     figures = asyncio.run(measure(options.only))

@@ -11,31 +11,37 @@ if TYPE_CHECKING:
     from fencepost.model.job import Retry
     from fencepost.model.schedule import CatchUp
     from fencepost.ports.run import Run
-    from fencepost.triggers import At, Cron, Every
+    from fencepost.triggers import At, Calendar, Cron, Every, RRule, Solar
 
 __all__ = [
     "At",
+    "Calendar",
     "CatchUp",
     "Cron",
     "Every",
     "Fencepost",
     "FencepostError",
     "PermanentFailure",
+    "RRule",
     "Retry",
     "Run",
+    "Solar",
 ]
 
 # The command line answers `--help` without paying for the application behind these names.
 _HOMES = {
     "At": "fencepost.triggers",
+    "Calendar": "fencepost.triggers",
     "CatchUp": "fencepost.model.schedule",
     "Cron": "fencepost.triggers",
     "Every": "fencepost.triggers",
     "Fencepost": "fencepost.app",
     "FencepostError": "fencepost.errors",
     "PermanentFailure": "fencepost.errors",
+    "RRule": "fencepost.triggers",
     "Retry": "fencepost.model.job",
     "Run": "fencepost.ports.run",
+    "Solar": "fencepost.triggers",
 }
 
 

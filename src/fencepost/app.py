@@ -20,12 +20,15 @@ from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, RunKey, S
 from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
 from fencepost.model.json import JsonObject
 from fencepost.model.schedule import CatchUp, Schedule, ScheduleSpec, parse_overlap
+from fencepost.model.stretch import StretchLike, parse_stretch
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Executor, Job
 from fencepost.ports.store import Store
+from fencepost.services.calendars import CalendarDesk, defined
 from fencepost.services.control import ENQUEUE_BATCH_MAX, Control, ScheduleDesk, new_run
 from fencepost.services.deployer import Deployer, code_digest
 from fencepost.services.node import NodeRunner
+from fencepost.triggers import Calendar
 from fencepost.wiring import build_node, open_store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +53,7 @@ class Fencepost:
         self.settings = settings or settings_from(overrides={"store": store, **overrides})
         self.jobs: dict[JobName, Job] = {}
         self.code_schedules: dict[ScheduleId, ScheduleSpec] = {}
+        self.code_calendars: dict[str, JsonObject] = {}
         self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix=JOB_THREAD)
         self._store: Store | None = None
         self._opening = asyncio.Lock()
@@ -67,6 +71,8 @@ class Fencepost:
         overlap: str = "skip",
         catch_up: CatchUp | str | None = None,
         payload: Mapping[str, Any] | None = None,
+        spread: StretchLike | None = None,
+        jitter: StretchLike | None = None,
         retry: Retry | None = None,
         timeout: Duration | None = None,
         queue: str = DEFAULT_QUEUE,
@@ -101,6 +107,8 @@ class Fencepost:
                     payload=payload,
                     overlap=overlap,
                     catch_up=catch_up,
+                    spread=spread,
+                    jitter=jitter,
                     labels=labels,
                 )
             return function
@@ -122,6 +130,8 @@ class Fencepost:
         payload: Mapping[str, Any] | None = None,
         overlap: str = "skip",
         catch_up: CatchUp | str | None = None,
+        spread: StretchLike | None = None,
+        jitter: StretchLike | None = None,
         queue: str | None = None,
         priority: int | None = None,
         labels: Mapping[str, str] | None = None,
@@ -136,6 +146,8 @@ class Fencepost:
             payload=payload,
             overlap=overlap,
             catch_up=catch_up,
+            spread=spread,
+            jitter=jitter,
             queue=queue,
             priority=priority,
             labels=labels,
@@ -144,6 +156,12 @@ class Fencepost:
         check_payload(known.spec, spec.payload)
         known.executor.check(spec.payload)
         self.code_schedules[ScheduleId(schedule_id)] = spec
+
+    def add_calendar(self, calendar: Calendar) -> None:
+        """A calendar in code: written to the store when the application starts."""
+        if calendar.name in self.code_calendars:
+            raise InvalidSpec(f"calendar {calendar.name}: defined twice")
+        self.code_calendars[calendar.name] = defined(calendar)
 
     async def enqueue(
         self,
@@ -184,6 +202,10 @@ class Fencepost:
         """Schedules in the store."""
         return Schedules(self)
 
+    async def calendars(self) -> CalendarDesk:
+        """Calendars in the store."""
+        return (await self.control()).calendars
+
     async def control(self) -> Control:
         """All the verbs."""
         return Control(await self.open(), self.settings.namespace)
@@ -215,6 +237,7 @@ class Fencepost:
             self.settings.namespace,
             {name: job.spec for name, job in self.jobs.items()},
             self.code_schedules,
+            self.code_calendars,
         )
         await deployer.start()
         node.also(deployer)
@@ -294,6 +317,8 @@ def schedule_spec(
     payload: Mapping[str, Any] | None = None,
     overlap: str = "skip",
     catch_up: CatchUp | str | None = None,
+    spread: StretchLike | None = None,
+    jitter: StretchLike | None = None,
     queue: str | None = None,
     priority: int | None = None,
     labels: Mapping[str, str] | None = None,
@@ -313,6 +338,8 @@ def schedule_spec(
         queue=Queue(queue) if queue is not None else None,
         priority=priority,
         labels=dict(labels or {}),
+        spread=None if spread is None else parse_stretch(spread),
+        jitter=None if jitter is None else parse_stretch(jitter),
     )
 
 

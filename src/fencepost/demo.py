@@ -1,4 +1,4 @@
-"""The demo: five schedules that show what the ledger is for, a watcher of their ticks, and an accounting."""
+"""The demo: six schedules that show what the ledger is for, a watcher of their ticks, and an accounting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fencepost.model.schedule import Schedule, ScheduleVersion
 from fencepost.ports.run import Run
 from fencepost.ports.store import Store
 from fencepost.services.service import Service
-from fencepost.triggers import Cron, Every, decode
+from fencepost.triggers import Cron, Every, stored_trigger
 
 WATCH_EVERY_S = 0.5
 WATCH_BACK = timedelta(minutes=5)
@@ -26,13 +26,17 @@ ACCOUNT_MAX = 1_000_000
 SCHEDULES_MAX = 1_000
 SLOW_S = 3.0
 
+# It fires at a time that Berlin's clocks skip once a year and show twice once a year.
+NIGHTLY = "nightly"
+
 
 def build(store: str) -> Fencepost:
     """An application that notices a crash within seconds."""
     app = Fencepost(store, heartbeat_every_s=1, heartbeat_timeout_s=3, reap_every_s=1, grace_s=5)
     app.job("heartbeat", schedule=Every("1s"))(_heartbeat)
-    app.job("report", schedule=Every("5s"), catch_up="latest")(_report)
+    app.job("report", schedule=Every("5s"), catch_up="latest", spread="2s")(_report)
     app.job("minutely", schedule=Cron("* * * * *", tz="Europe/Berlin"))(_report)
+    app.job(NIGHTLY, schedule=Cron("30 2 * * *", tz="Europe/Berlin"), spread="10m")(_report)
     app.job("flaky", schedule=Every("4s"), retry=Retry(3, base="500ms", cap="1s"))(_flaky)
     app.job("slow", schedule=Every("2s"), overlap="skip")(_slow)
     return app
@@ -139,7 +143,8 @@ def lateness_ms(run: RunRecord) -> float | None:
 
 def _ticks(schedule: Schedule, version: ScheduleVersion, now: datetime) -> Iterator[tuple[RunKey, datetime]]:
     until = min(now, version.in_force_until or now)
-    for moment in decode(version.spec.trigger).fire_times(version.in_force_from, until):
+    trigger = stored_trigger(version.spec, schedule.schedule_id)
+    for moment in trigger.fire_times(version.in_force_from, until):
         yield tick_key(schedule.schedule_id, moment, version.version), moment
 
 

@@ -3,11 +3,12 @@
 FencepostError
 ├── UsageError               the call was wrong: one line, exit 2, nothing was written
 │   ├── InvalidTrigger       a cron expression, interval, time or zone
+│   │   └── SearchExhausted  a combination of triggers in which no fire time was found so far
 │   ├── InvalidDuration      "5 parsecs"
 │   ├── InvalidSettings      a setting, or two that contradict each other
 │   ├── InvalidPayload       a payload that the job's signature refuses
 │   ├── InvalidSpec          a job or schedule definition
-│   ├── UnknownJob · UnknownSchedule · UnknownRun
+│   ├── UnknownJob · UnknownSchedule · UnknownRun · UnknownCalendar
 │   ├── ScheduleExists
 │   ├── SchemaMismatch       the store's schema is older or newer than this program
 │   └── MissingExtra         an optional driver is not installed
@@ -21,6 +22,8 @@ FencepostError
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 class FencepostError(Exception):
     """The root of the tree."""
@@ -32,6 +35,14 @@ class UsageError(FencepostError):
 
 class InvalidTrigger(UsageError):
     """A trigger that cannot be, or that can never fire."""
+
+
+class SearchExhausted(InvalidTrigger):
+    """A search for a fire time was cut; there is none up to and including `searched_through`."""
+
+    def __init__(self, message: str, searched_through: datetime) -> None:
+        super().__init__(message)
+        self.searched_through = searched_through
 
 
 class InvalidDuration(UsageError):
@@ -60,6 +71,10 @@ class UnknownSchedule(UsageError):
 
 class UnknownRun(UsageError):
     """No run of that key."""
+
+
+class UnknownCalendar(UsageError):
+    """No calendar of that name."""
 
 
 class ScheduleExists(UsageError):

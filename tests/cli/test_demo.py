@@ -35,6 +35,15 @@ def test_it_stops_by_itself_and_accounts_for_every_tick(url: str, tmp_path: Path
     assert f"kill -9 {process.pid}" in process.said
 
 
+def test_it_shows_what_is_spread_and_what_the_clocks_will_do(url: str, tmp_path: Path) -> None:
+    with started("demo", "--for", "1s", "--store", url, folder=tmp_path) as process:
+        assert process.ended() == 0, process.said
+    (nightly,) = (line for line in process.lines if line.startswith("nightly "))
+    assert nightly.split("  ")[-1] == "10m"
+    (change,) = (line for line in process.lines if line.startswith("nightly: "))
+    assert "the clocks in Berlin" in change
+
+
 def test_without_a_store_it_makes_one_and_ctrl_c_is_clean(tmp_path: Path) -> None:
     with started("demo", folder=tmp_path, TMPDIR=str(tmp_path)) as process:
         process.wait_for("heartbeat#")

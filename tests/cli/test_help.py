@@ -10,7 +10,7 @@ from scripts.docs import helps
 from tests.cli.calls import called
 
 HELPS = dict(helps(cli, None))
-ASKED_FOR_JSON = ("next", "enqueue", "status", "migrate", "schedules", "runs")
+ASKED_FOR_JSON = ("next", "explain", "enqueue", "status", "migrate", "schedules", "calendars", "runs")
 HEAVY = ("asyncio", "apsw", "msgspec", "fencepost.app", "fencepost.triggers", "fencepost.services")
 
 
@@ -18,6 +18,7 @@ HEAVY = ("asyncio", "apsw", "msgspec", "fencepost.app", "fencepost.triggers", "f
 def test_every_command_has_an_example(path: str) -> None:
     assert f"Example:\n    {path}" in HELPS[path] or path in (
         "fencepost",
+        "fencepost calendars",
         "fencepost runs",
         "fencepost schedules",
     )

@@ -22,7 +22,8 @@ def test_a_schedule_from_code_is_listed(used: str) -> None:
     assert (schedule["schedule_id"], schedule["state"], schedule["version"]) == ("report", "active", 1)
     assert schedule["trigger"]["interval"] == "1h"
     assert schedule["labels"] == {"team": "ops"}
-    assert "every 1h" in called("schedules", "list", "--store", used)
+    assert schedule["description"].startswith("every hour, counted from")
+    assert "every hour, counted from" in called("schedules", "list", "--store", used)
 
 
 def test_show_has_the_next_five_fire_times(used: str) -> None:
@@ -130,7 +131,7 @@ def test_trigger_prints_the_key_of_an_extra_tick(used: str) -> None:
         (("add", "x", "--job", "report", "--every", "1h", "--payload", '{"x": 1}'), "unknown name 'x'"),
         (("add", "x y", "--job", "report", "--every", "1h"), "schedule 'x y'"),
         (("edit", "reprt", "--every", "1h"), "did you mean report?"),
-        (("edit", "report", "--tz", "UTC"), "--tz has no meaning with --every"),
+        (("edit", "report", "--tz", "UTC"), "--tz: has no meaning with an exact interval"),
         (("edit", "report", "--job", "nothing"), "job nothing: not registered"),
         (("history", "nothing"), "schedule nothing: not found"),
     ],

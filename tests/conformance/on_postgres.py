@@ -16,7 +16,8 @@ from tests.servers.postgres import MOVE, freeze_time
 
 CLEAR = """
 TRUNCATE fencepost.jobs, fencepost.schedules, fencepost.schedule_versions, fencepost.cursors,
-    fencepost.runs, fencepost.attempts, fencepost.leases, fencepost.epochs, fencepost.nodes;
+    fencepost.calendars, fencepost.calendar_uses, fencepost.runs, fencepost.attempts, fencepost.leases,
+    fencepost.epochs, fencepost.nodes;
 """
 
 

@@ -13,9 +13,9 @@ from fencepost.model.lease import Granted
 from fencepost.model.plan import Cursor, Plan
 from fencepost.model.run import Ticket
 from fencepost.model.schedule import Overlap, ScheduleSpec
-from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, TZDATA, make_spec
+from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, make_plan, make_spec
 from fencepost.testing.conformance.roster import make_node
-from tests.conformance.twins import Twins
+from tests.conformance.twins import CALENDARS, RULES, Twins, read_outlived
 
 T = TypeVar("T")
 
@@ -28,6 +28,8 @@ TTL_S = 10.0
 schedules = st.sampled_from(SCHEDULES)
 nodes = st.sampled_from(NODES)
 picks = st.integers(0, 5)
+rules = st.sampled_from(RULES)
+delays = st.sampled_from((0, 0, 3))
 strides = st.lists(st.sampled_from((5, 10, 25)), min_size=1, max_size=3)
 specs = st.builds(
     make_spec,
@@ -36,6 +38,9 @@ specs = st.builds(
     queue=st.sampled_from((None, None, HEAVY)),
     overlap=st.sampled_from(tuple(Overlap)),
     payload=st.sampled_from(({}, {"n": 1})),
+    calendars=st.dictionaries(
+        st.sampled_from(CALENDARS), st.sampled_from(({"revision": 1}, {"revision": 2}, {})), max_size=2
+    ),
 )
 
 
@@ -58,8 +63,8 @@ class PlanningLives(RuleBasedStateMachine):
     @initialize(spec=specs, steps=strides)
     def begin(self, spec: ScheduleSpec, steps: list[int]) -> None:
         for schedule_id in SCHEDULES:
-            self.put(schedule_id, spec, None, None)
-        self.plan(steps, False)
+            self.put(schedule_id, spec, RULES[0], None, None, None)
+        self.plan(steps, 0, RULES[0], False)
 
     @rule(seconds=st.sampled_from((1, 7, 11, 29, 61)))
     def let_time_pass(self, seconds: int) -> None:
@@ -68,30 +73,63 @@ class PlanningLives(RuleBasedStateMachine):
     @rule(
         schedule_id=schedules,
         spec=specs,
+        tzdata=rules,
         expected=st.sampled_from((None, None, None, 0, 1, 2)),
         digest=st.sampled_from((None, "digest-1", "digest-2")),
+        words=st.none() | specs,
     )
     def put(
-        self, schedule_id: ScheduleId, spec: ScheduleSpec, expected: int | None, digest: str | None
+        self,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        tzdata: str,
+        expected: int | None,
+        digest: str | None,
+        words: ScheduleSpec | None,
     ) -> None:
         self.twins.play(
             lambda one: one.store.schedules.put(
                 NS,
                 schedule_id,
                 spec,
-                tzdata=TZDATA,
+                tzdata=tzdata,
                 expected_version=expected,
                 code_digest=digest,
+                code_spec=None if digest is None else words,
             )
         )
 
-    @rule(schedule_id=schedules, move=st.sampled_from(("pause", "resume", "resume", "remove")))
-    def stop_and_go(self, schedule_id: ScheduleId, move: str) -> None:
+    @rule(
+        schedule_id=schedules,
+        spec=st.none() | specs,
+        tzdata=rules,
+        expected=st.sampled_from((None, None, 1, 2)),
+    )
+    def renew(
+        self, schedule_id: ScheduleId, spec: ScheduleSpec | None, tzdata: str, expected: int | None
+    ) -> None:
+        """What is in force, or another spec, under the version of now unless another is expected."""
+        known = self.twins.play(lambda one: one.store.schedules.get(NS, schedule_id))
+        assert known is not None
+        wanted = spec or known.spec
+        version = known.version if expected is None else expected
+        self.twins.play(
+            lambda one: one.store.schedules.renew(
+                NS, schedule_id, wanted, tzdata=tzdata, expected_version=version, reason="newer rules"
+            )
+        )
+
+    @rule(
+        schedule_id=schedules,
+        move=st.sampled_from(("pause", "resume", "resume", "remove")),
+        tzdata=st.none() | rules,
+    )
+    def stop_and_go(self, schedule_id: ScheduleId, move: str, tzdata: str | None) -> None:
         match move:
             case "pause":
                 self.twins.play(lambda one: one.store.schedules.pause(NS, schedule_id, "holidays"))
             case "resume":
-                self.twins.play(lambda one: one.store.schedules.resume(NS, schedule_id))
+                self.twins.play(lambda one: one.store.schedules.resume(NS, schedule_id, tzdata=tzdata))
             case _:
                 self.twins.play(lambda one: one.store.schedules.remove(NS, schedule_id))
 
@@ -100,23 +138,23 @@ class PlanningLives(RuleBasedStateMachine):
         shard = self.shard_of(schedule_id)
         self.register(shard, Epoch(max(1, self.epoch_of(shard) + step)))
 
-    @rule(steps=strides, ends=st.sampled_from((False, False, False, True)))
-    def plan(self, steps: list[int], ends: bool) -> None:
+    @rule(steps=strides, delay_s=delays, tzdata=rules, ends=st.sampled_from((False, False, False, True)))
+    def plan(self, steps: list[int], delay_s: int, tzdata: str, ends: bool) -> None:
         """The ordinary way: what the window shows is planned at once."""
         cursors = self.window(600)
         for cursor in cursors:
             self.register(cursor.shard, self.epoch_of(cursor.shard))
-        plans = [self.make_plan(cursor, steps) for cursor in cursors]
+        plans = [self.make_plan(cursor, steps, delay_s, tzdata) for cursor in cursors]
         if plans and ends:
             plans[0] = replace(plans[0], next_fire_at=None)
         self.twins.play(lambda one: one.store.planbook.write(plans))
 
-    @rule(pick=picks, step=st.sampled_from((-1, 0, 0, 1)), steps=strides)
-    def plan_late(self, pick: int, step: int, steps: list[int]) -> None:
+    @rule(pick=picks, step=st.sampled_from((-1, 0, 0, 1)), steps=strides, delay_s=delays, tzdata=rules)
+    def plan_late(self, pick: int, step: int, steps: list[int], delay_s: int, tzdata: str) -> None:
         """A planner that slept between its reading and its writing."""
         cursor = picked(self.cursors or [*self.window(0)], pick)
         if cursor is not None:
-            plan = self.make_plan(cursor, steps)
+            plan = self.make_plan(cursor, steps, delay_s, tzdata)
             plan = replace(plan, epoch=Epoch(plan.epoch + step))
             self.twins.play(lambda one: one.store.planbook.write([plan]))
 
@@ -126,6 +164,22 @@ class PlanningLives(RuleBasedStateMachine):
         cursor = picked(self.cursors or [*self.window(0)], pick)
         if cursor is not None:
             self.twins.play(lambda one: one.store.planbook.postpone([cursor], by_s))
+
+    @rule(tzdata=rules, pick=picks, after_s=st.sampled_from((None, 0, 30, 700)), late=st.booleans())
+    def confirm(self, tzdata: str, pick: int, after_s: int | None, late: bool) -> None:
+        """A leader with these rules looks at what they outlived, or at what it saw some time ago."""
+        outlived = self.twins.play(lambda one: read_outlived(one, tzdata))
+        cursor = picked(self.cursors if late else [one.cursor for one in outlived], pick)
+        if cursor is not None:
+            upcoming = None if after_s is None else later(StoreTime(cursor.planned_through), after_s)
+            self.twins.play(lambda one: one.store.planbook.confirm([(cursor, upcoming)], tzdata))
+
+    @rule(name=st.sampled_from(CALENDARS), holiday=st.sampled_from((None, "2026-04-06", "2026-12-25")))
+    def change_calendar(self, name: str, holiday: str | None) -> None:
+        if holiday is None:
+            self.twins.play(lambda one: one.store.calendars.remove(NS, name))
+        else:
+            self.twins.play(lambda one: one.store.calendars.put(NS, name, {"holidays": holiday}))
 
     @rule(
         node=nodes,
@@ -171,11 +225,12 @@ class PlanningLives(RuleBasedStateMachine):
         self.cursors += window.cursors
         return window.cursors
 
-    def make_plan(self, cursor: Cursor, steps: Sequence[int]) -> Plan:
+    def make_plan(self, cursor: Cursor, steps: Sequence[int], delay_s: int, tzdata: str) -> Plan:
         start = StoreTime(cursor.planned_through)
-        fire_times = tuple(later(start, sum(steps[: end + 1])) for end in range(len(steps)))
-        through = later(start, sum(steps))
-        return Plan(cursor, self.epoch_of(cursor.shard), fire_times, through, later(through, 10))
+        fire_times = [later(start, sum(steps[: end + 1])) for end in range(len(steps))]
+        epoch = self.epoch_of(cursor.shard)
+        plan = make_plan(cursor, *fire_times, epoch=epoch, delay_s=delay_s, tzdata=tzdata)
+        return replace(plan, next_fire_at=later(fire_times[-1], 10))
 
     def shard_of(self, schedule_id: ScheduleId) -> Shard:
         return shard_of(NS, schedule_id, self.twins.shards)

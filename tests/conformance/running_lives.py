@@ -28,13 +28,14 @@ from fencepost.testing.conformance.builders import (
 from tests.conformance.planning_lives import (
     HEAVY,
     PlanningLives,
+    delays,
     nodes,
     picked,
     picks,
     schedules,
     strides,
 )
-from tests.conformance.twins import Recording, Twin
+from tests.conformance.twins import RULES, Recording, Twin
 
 appetites = st.builds(
     appetite,
@@ -107,10 +108,10 @@ class RunningLives(PlanningLives):
 
         self.take(self.twins.play(play)[0])
 
-    @rule(steps=strides, wanted=appetites, judge=judges, kinds=st.lists(kinds, max_size=3))
-    def work(self, steps: list[int], wanted: Appetite, judge: Judge, kinds: list[str]) -> None:
+    @rule(steps=strides, delay_s=delays, wanted=appetites, judge=judges, kinds=st.lists(kinds, max_size=3))
+    def work(self, steps: list[int], delay_s: int, wanted: Appetite, judge: Judge, kinds: list[str]) -> None:
         """An ordinary minute: plan, wait, claim, and report on some of it."""
-        self.plan(steps, False)
+        self.plan(steps, delay_s, RULES[0], False)
         self.twins.advance(31)
         self.claim_ticks(wanted, MANY, judge)
         self.claim_direct(wanted, MANY)

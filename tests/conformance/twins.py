@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 from fencepost.model.claiming import Judge, ScheduleFacts, Verdict
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Fence, ScheduleId
+from fencepost.model.identifiers import Fence, ScheduleId, Shard
 from fencepost.model.lease import LeaseRecord
+from fencepost.model.plan import Outlived
 from fencepost.model.run import RunFilter, RunRecord, RunState, Ticket
-from fencepost.testing.conformance.builders import NS
+from fencepost.testing.conformance.builders import MANY, NS
 from fencepost.testing.conformance.harness import StoreHarness
 
 T = TypeVar("T")
@@ -25,6 +26,9 @@ INSTANT_S = 0.001
 """Between any two calls, so that no two things happen at once and no order is left to chance."""
 
 NEVER = 1_000_000_000
+
+RULES = ("2026a", "2026b", "2026c")
+CALENDARS = ("de", "fr")
 
 
 class Twin:
@@ -107,6 +111,8 @@ class Twins:
         self._compare(_read_runs)
         self._compare(_read_fleet)
         self._compare(lambda twin: _read_schedules(twin, schedules))
+        self._compare(_read_rules)
+        self._compare(_read_calendars)
 
     def _compare(self, play: Play[T]) -> T:
         answer = self._runner.run(_awaited(play(self._elder)))
@@ -147,6 +153,12 @@ def fields_of(value: Any) -> list[tuple[str, Any]]:
     return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
 
 
+async def read_outlived(twin: Twin, tzdata: str) -> list[Outlived]:
+    """What these rules outlived, by schedule."""
+    found = await twin.store.planbook.outlived(_all_shards(twin), tzdata, MANY)
+    return sorted(found, key=lambda one: one.cursor.schedule_id)
+
+
 async def _awaited(answer: Awaitable[T]) -> T:
     return await answer
 
@@ -172,3 +184,17 @@ def _ran_out(lease: LeaseRecord) -> LeaseRecord:
 async def _read_schedules(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
     shelf = twin.store.schedules
     return [(await shelf.get(NS, one), await shelf.history(NS, one)) for one in schedules]
+
+
+async def _read_rules(twin: Twin) -> object:
+    return [await read_outlived(twin, tzdata) for tzdata in (*RULES[1:], "2026d")]
+
+
+async def _read_calendars(twin: Twin) -> object:
+    shelf = twin.store.calendars
+    users = [await shelf.users(NS, name, MANY) for name in CALENDARS]
+    return await shelf.all(NS), users, await shelf.behind(_all_shards(twin), MANY)
+
+
+def _all_shards(twin: Twin) -> list[Shard]:
+    return [Shard(number) for number in range(twin.store.shards)]

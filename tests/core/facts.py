@@ -26,9 +26,11 @@ def key(seconds: float) -> RunKey:
     return tick_key(SCHEDULE, moment(seconds), 1)
 
 
-def tick(seconds: float, catch_up: CatchUp = NONE, overlap: Overlap = Overlap.SKIP) -> DueTick:
-    """A tick that fires so many seconds after nine."""
-    return DueTick(key(seconds), moment(seconds), overlap, catch_up)
+def tick(
+    seconds: float, catch_up: CatchUp = NONE, overlap: Overlap = Overlap.SKIP, delay_s: float = 0
+) -> DueTick:
+    """A tick that fires so many seconds after nine, and is due at once or later."""
+    return DueTick(key(seconds), moment(seconds), moment(seconds + delay_s), overlap, catch_up)
 
 
 def running(seconds: float) -> StartedRun:

@@ -57,3 +57,10 @@ def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
         CatchUp("newest")
     with pytest.raises(InvalidDuration):
         CatchUp("none", "-1s")
+
+
+def test_a_spread_tick_is_late_by_how_long_it_has_been_due() -> None:
+    spread = tick(0, CatchUp("none", "1m"), delay_s=600)
+    assert is_on_time(spread, moment(660))
+    assert why_missed(spread, moment(0), moment(660)) is None
+    assert why_missed(spread, moment(0), moment(660.001)) == "too late: max_lateness is 60s"

@@ -40,3 +40,9 @@ def test_a_tick_judged_later_does_not_get_another_answer() -> None:
 def test_a_tick_that_allows_meets_nothing(on_time: bool) -> None:
     allowing = tick(60, overlap=Overlap.ALLOW)
     assert obstacle(allowing, on_time, (running(0), running(30)), finished(-60, at=61)) is None
+
+
+def test_a_spread_tick_is_met_by_what_is_unfinished_when_it_is_due_and_not_when_it_fires() -> None:
+    spread = tick(60, delay_s=30)
+    assert obstacle(spread, True, (), finished(0, at=80)) is None
+    assert obstacle(spread, True, (), finished(0, at=91)) == key(0)

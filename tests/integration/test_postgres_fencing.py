@@ -11,7 +11,7 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, JobName, ScheduleId
-from fencepost.model.plan import Plan
+from fencepost.model.plan import Plan, Tick
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.stores.postgres import PostgresStore, open_store
 from tests.integration.waiting import until_blocked
@@ -160,7 +160,7 @@ async def make_plan(store: PostgresStore, schedule: Schedule, *, register: bool 
     window = await store.planbook.window([schedule.shard], 3600.0, 10)
     cursor = next(one for one in window.cursors if one.schedule_id == schedule.schedule_id)
     fire_time = cursor.planned_through + timedelta(seconds=60)
-    return Plan(cursor, OLD, (fire_time,), planned_through=fire_time, next_fire_at=fire_time)
+    return Plan(cursor, OLD, (Tick(fire_time, fire_time),), fire_time, fire_time, "2026a")
 
 
 async def planned_through(store: PostgresStore) -> object:

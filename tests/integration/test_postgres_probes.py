@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fencepost.stores.postgres.address import parse_address
+from fencepost.stores.postgres.calendars import QUERIES as CALENDARS
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
 from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.postgres
 QUEUES, JOBS = ["default", "mail"], ["j"]
 TICKETS = ["default"], ["j#1"], [1], [1]
 FUTURE, DUE = 20_000, 50
+SMALL = {"calendars"}
 FILL = f"""
     INSERT INTO fencepost.runs (
         namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at
@@ -30,6 +32,25 @@ FILL = f"""
         UNION ALL
         SELECT -n, now() - make_interval(secs => n) FROM generate_series(1, {DUE}) AS n
     ) AS moments
+"""
+BESIDE = f"""
+    INSERT INTO fencepost.schedules (namespace, schedule_id, shard, version, state, spec, job, updated_at)
+    SELECT 'default', 'schedule-' || n, n % 4, 1, 'active', '', 'j', now()
+    FROM generate_series(1, {FUTURE}) AS n;
+    INSERT INTO fencepost.schedule_versions (
+        namespace, schedule_id, version, spec, job, in_force_from, tzdata
+    )
+    SELECT namespace, schedule_id, 1, '', 'j', now(), '' FROM fencepost.schedules;
+    INSERT INTO fencepost.cursors (
+        namespace, schedule_id, shard, version, planned_through, next_fire_at, tzdata
+    )
+    SELECT 'default', 'schedule-' || n, n % 4, 1, now(), now() + make_interval(secs => n),
+        CASE WHEN n = 1 THEN '2026a' ELSE '2026b' END
+    FROM generate_series(1, {FUTURE}) AS n;
+    INSERT INTO fencepost.calendars VALUES ('default', 'de', 2, '{{}}', now());
+    INSERT INTO fencepost.calendar_uses (namespace, schedule_id, calendar, revision)
+    SELECT 'default', 'schedule-' || n, 'de', CASE WHEN n <= {DUE} THEN 1 ELSE 2 END
+    FROM generate_series(1, {FUTURE}) AS n;
 """
 RUNNABLE = {
     "outlook": (CLAIMS["outlook"], (QUEUES, JOBS, "default")),
@@ -44,6 +65,8 @@ RUNNABLE = {
     "rescue": (LEDGER["rescue"], (*TICKETS, ["dead"], ["lost"], [0.0])),
     "forget": (LEDGER["forget"], (60.0, 100)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100)),
+    "outlived": (PLANBOOK["outlived"], ([0, 1, 2, 3], "2026b", 100, 10_000)),
+    "behind": (CALENDARS["behind"], ([0, 1, 2, 3], 100)),
     "list_of_schedule": (
         RUNS["list_of_schedule"],
         ("default", None, None, None, None, 50, "schedule-1"),
@@ -56,6 +79,7 @@ async def connection(postgres_url: str) -> AsyncIterator[Any]:
     """A connection with the store's settings, beside a future far larger than what is due."""
     opened = await connect(parse_address(postgres_url))
     await opened.execute(FILL)
+    await opened.execute(BESIDE)
     yield opened
     await opened.close()
 
@@ -63,7 +87,7 @@ async def connection(postgres_url: str) -> AsyncIterator[Any]:
 @pytest.mark.parametrize("analysed", [False, True])
 async def test_no_statement_walks_what_it_does_not_need(connection: Any, analysed: bool) -> None:
     if analysed:
-        await connection.execute("ANALYZE fencepost.runs")
+        await connection.execute("ANALYZE")
     walked = {name: await rows_walked(connection, *call) for name, call in RUNNABLE.items()}
     assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
 
@@ -78,7 +102,8 @@ async def test_claiming_does_not_lock_more_rows_than_it_takes(connection: Any) -
 async def rows_walked(connection: Any, query: str, arguments: tuple[Any, ...]) -> int:
     """The most rows that any one scan of a table has read, kept or not."""
     plan = await explained(connection, query, *arguments)
-    assert not [node for node in nodes(plan) if node["Node Type"] == "Seq Scan"], query
+    whole = {node["Relation Name"] for node in nodes(plan) if node["Node Type"] == "Seq Scan"}
+    assert whole <= SMALL, query
     return max((rows_read(node) for node in nodes(plan) if "Relation Name" in node), default=0)
 
 

@@ -21,7 +21,7 @@ from fencepost.model.identifiers import (
     ScheduleId,
     Shard,
 )
-from fencepost.model.plan import Plan
+from fencepost.model.plan import Plan, Tick
 from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunState, Ticket
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.stores.postgres import PostgresStore, open_store
@@ -107,8 +107,9 @@ async def plan_ticks(store: PostgresStore, url: str, each: int) -> None:
     for shard in shards:
         assert await store.planbook.register_epoch(shard, EPOCH)
     window = await store.planbook.window(shards, 60, SCHEDULES)
-    fire_times = tuple(now + timedelta(seconds=1 + number) for number in range(each))
-    plans = [Plan(one, EPOCH, fire_times, fire_times[-1], None) for one in window.cursors]
+    fire_times = [now + timedelta(seconds=1 + number) for number in range(each)]
+    ticks = tuple(Tick(moment, moment) for moment in fire_times)
+    plans = [Plan(one, EPOCH, ticks, fire_times[-1], None, "2026a") for one in window.cursors]
     assert (await store.planbook.write(plans)).runs_written == each * SCHEDULES
     await freeze_time(url, StoreTime(now + timedelta(seconds=each)))
 

@@ -9,12 +9,20 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.errors import SchemaMismatch
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, Shard
 from fencepost.stores.postgres import migrate, open_store
 from fencepost.stores.postgres.migrations import migrations
+from fencepost.testing.conformance.builders import make_spec
 from tests.servers.postgres import PostgresDatabases, execute
 
 pytestmark = pytest.mark.postgres
 
+FIRST_RELEASE = """
+    INSERT INTO fencepost.schedule_versions
+    VALUES ('default', 'hourly', 1, '{spec}', 'j', now(), NULL, '');
+    INSERT INTO fencepost.cursors VALUES ('default', 'hourly', 0, 1, now(), NULL, now());
+"""
 CATALOGS = {
     "columns": """
         SELECT table_name, column_name, ordinal_position, data_type, collation_name, column_default,
@@ -59,6 +67,22 @@ async def test_migrating_does_not_change_the_number_of_shards(empty_postgres_url
     await migrate(empty_postgres_url, shards=3)
     store = await open_store(empty_postgres_url, clock=SystemClock())
     assert store.shards == 16
+    await store.close()
+
+
+async def test_what_was_planned_before_zone_rules_were_kept_does_not_pass_for_planned_by_any(
+    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = migrations()
+    monkeypatch.setattr("fencepost.stores.postgres.migrations.migrations", lambda: steps[:1])
+    await migrate(empty_postgres_url, shards=4)
+    await execute(empty_postgres_url, FIRST_RELEASE.format(spec=schedule_to_text(make_spec())))
+    monkeypatch.undo()
+    assert await migrate(empty_postgres_url, shards=4) == [one.name for one in steps[1:]]
+    store = await open_store(empty_postgres_url, clock=SystemClock())
+    (found,) = await store.planbook.outlived([Shard(0)], "1970a", 10)
+    assert (found.cursor.schedule_id, found.cursor.spec) == ("hourly", make_spec())
+    assert list(await store.calendars.all(DEFAULT_NAMESPACE)) == []
     await store.close()
 
 

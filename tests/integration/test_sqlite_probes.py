@@ -12,6 +12,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import SqliteStore, open_store
 
+CALENDARS = load_queries("fencepost.stores.sqlite", "calendars.sql")
 CLAIMS = load_queries("fencepost.stores.sqlite", "claims.sql")
 LEDGER = load_queries("fencepost.stores.sqlite", "ledger.sql")
 PLANBOOK = load_queries("fencepost.stores.sqlite", "planbook.sql")
@@ -34,6 +35,8 @@ async def plan_of(store: SqliteStore, query: str) -> list[str]:
 
 DUE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at<?)"
 TICK_RANGE = "(namespace=? AND schedule_id=?)"
+WALKS = ("SCAN runs", "SCAN r ", "SCAN cursors", "SCAN old", "SCAN u")
+BY_REVISION = "COVERING INDEX calendar_uses_by_revision"
 FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
 
 
@@ -66,6 +69,19 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
             PLANBOOK["window"],
             "SEARCH due USING INDEX cursors_next (shard=? AND next_fire_at>? AND next_fire_at<?)",
         ),
+        (PLANBOOK["outlived"], "SEARCH old USING INDEX cursors_by_rules (shard=? AND tzdata<?)"),
+        (
+            PLANBOOK["outlived"],
+            "SEARCH runs USING INDEX runs_open (namespace=? AND schedule_id=? AND fire_time>?)",
+        ),
+        (
+            CALENDARS["users"],
+            f"SEARCH calendar_uses USING {BY_REVISION} (namespace=? AND calendar=?)",
+        ),
+        (
+            CALENDARS["behind"],
+            f"SEARCH u USING {BY_REVISION} (namespace=? AND calendar=? AND revision<?)",
+        ),
     ],
 )
 async def test_nothing_is_walked_but_the_range_of_its_index(
@@ -73,7 +89,7 @@ async def test_nothing_is_walked_but_the_range_of_its_index(
 ) -> None:
     plan = await plan_of(store, query)
     assert step in plan, "\n".join(plan)
-    assert [one for one in plan if one.startswith(("SCAN runs", "SCAN r ", "SCAN cursors"))] == []
+    assert [one for one in plan if one.startswith(WALKS)] == []
 
 
 @pytest.mark.parametrize("name", ["due_direct", "due_ticks"])

@@ -9,8 +9,11 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.errors import FencepostError, SchemaMismatch, UsageError
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, Shard
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import SqliteStore, migrate, migrations, open_store, opening
+from fencepost.testing.conformance.builders import make_spec
 
 SHARDS = 3
 SCHEMA = Path(migrations.__file__).with_name("schema.sql")
@@ -56,6 +59,22 @@ async def test_a_migration_is_not_applied_twice(path: Path) -> None:
     url = f"sqlite:///{path}"
     assert await migrate(url, shards=SHARDS) == migrations.migration_names()
     assert await migrate(url, shards=SHARDS) == []
+
+
+async def test_what_was_planned_before_zone_rules_were_kept_does_not_pass_for_planned_by_any(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, names = f"sqlite:///{path}", migrations.migration_names()
+    monkeypatch.setattr(migrations, "migration_names", lambda: names[:1])
+    await migrate(url, shards=SHARDS)
+    fill(path)
+    monkeypatch.undo()
+    assert await migrate(url, shards=SHARDS) == names[1:]
+    store = await open_at(path)
+    (found,) = await store.planbook.outlived([Shard(0)], "1970a", 10)
+    assert (found.cursor.schedule_id, found.cursor.spec) == ("hourly", make_spec())
+    assert list(await store.calendars.all(DEFAULT_NAMESPACE)) == []
+    await store.close()
 
 
 async def test_an_older_schema_is_not_used(path: Path) -> None:
@@ -150,6 +169,16 @@ async def test_an_acknowledged_commit_is_not_left_to_the_page_cache(path: Path) 
     )
     assert settings == ("wal", 2)
     await store.close()
+
+
+def fill(path: Path) -> None:
+    """A schedule as the first release wrote it."""
+    connection, spec = apsw.Connection(str(path)), schedule_to_text(make_spec())
+    connection.execute(
+        "INSERT INTO schedule_versions VALUES ('default', 'hourly', 1, ?, 'j', 0, NULL, '')", (spec,)
+    )
+    connection.execute("INSERT INTO cursors VALUES ('default', 'hourly', 0, 1, 0, 0, NULL)")
+    connection.close()
 
 
 def set_schema(path: Path, version: int) -> None:

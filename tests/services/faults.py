@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
+from fencepost.ports.calendars import CalendarShelf
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
@@ -44,6 +45,7 @@ class FaultyStore:
         self.shards = inner.shards
         self.signals = inner.signals
         self.jobs = cast(JobShelf, _Part("jobs", inner.jobs, self))
+        self.calendars = cast(CalendarShelf, _Part("calendars", inner.calendars, self))
         self.schedules = cast(ScheduleShelf, _Part("schedules", inner.schedules, self))
         self.planbook = cast(PlanBook, _Part("planbook", inner.planbook, self))
         self.ledger = cast(Ledger, _Part("ledger", inner.ledger, self))

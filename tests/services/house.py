@@ -33,6 +33,7 @@ from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
 from fencepost.services.planner import Planner
 from fencepost.services.reaper import Reaper
+from fencepost.services.refresher import Refresher
 from fencepost.services.worker import Worker
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
@@ -102,6 +103,7 @@ class PlanningNode:
         self.leadership = Leadership(settings.lease_terms)
         self.elector = Elector(store, self.membership, self.leadership, settings, clock, lambda: 0.0)
         self.planner = Planner(store, self.leadership, settings, clock)
+        self.refresher = Refresher(house.store, self.leadership, house.clock)
 
     @property
     def shards(self) -> set[Shard]:

@@ -69,7 +69,7 @@ async def test_no_write_is_larger_than_its_limit() -> None:
         await house.put(f"beat-{number}", every_s=10)
     node = await leader(house)
     await node.planner.run_once()
-    writes = [sum(len(plan.fire_times) for plan in plans) for (plans,) in written(house)]
+    writes = [sum(len(plan.ticks) for plan in plans) for (plans,) in written(house)]
     assert sum(writes) == 60
     assert max(writes) <= 13
     assert len(writes) >= 5

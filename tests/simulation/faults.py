@@ -96,6 +96,7 @@ class FarStore:
     def __init__(self, store: MemoryStore, weather: Weather) -> None:
         self.shards = store.shards
         self.jobs: Any = Far(store.jobs, weather)
+        self.calendars: Any = Far(store.calendars, weather)
         self.schedules: Any = Far(store.schedules, weather)
         self.planbook: Any = Far(store.planbook, weather)
         self.ledger: Any = Far(store.ledger, weather)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -13,10 +14,18 @@ from hypothesis import strategies as st
 from fencepost.errors import InvalidTrigger
 from fencepost.model.times import offset_s, to_epoch_s
 from fencepost.triggers import offsets, tzdata_version, zone, zone_names
-from fencepost.triggers.offsets import CHUNK_S, DAY_S, Segment, segments
+from fencepost.triggers.offsets import CHUNK_S, DAY_S, Segment, segment_at
 
 START = to_epoch_s(datetime(2015, 1, 1, tzinfo=UTC))
 STOP = to_epoch_s(datetime(2030, 1, 1, tzinfo=UTC))
+
+
+def segments(local: zoneinfo.ZoneInfo, start: int, stop: int) -> Iterator[Segment]:
+    """Those that meet [start, stop), in order."""
+    while start < stop:
+        segment = segment_at(local, start)
+        yield segment
+        start = segment.end
 
 
 def changes(found: list[Segment]) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ HEADINGS = f"{'TIME':12}  {'RUN':44}  {'STATE':9}  {'ATTEMPT':>7}  {'FENCE':>6} 
 @click.option("--for", "for_", metavar="DURATION", help="Stop after so long; without it, with Ctrl-C.")
 @click.pass_context
 def demo(context: click.Context, store: str | None, for_: str | None) -> None:
-    """Run five schedules in one process and show every tick.
+    """Run six schedules in one process and show every tick.
 
     Without --store the ledger is a SQLite file in a new temporary folder.
 
@@ -56,6 +56,8 @@ async def _show(app: Fencepost, stopper: Stopper, for_s: float | None) -> None:
         node = await app.node()
         node.also(watcher)
         _print_header(app)
+        _print_schedules(app, await store.now())
+        click.echo(f"\n{HEADINGS}")
         stopped_at = await _until_stopped(stopper, node, for_s, store)
         await watcher.run_once()
         click.echo(str(await account(store, app.settings.namespace, stopped_at)))
@@ -96,9 +98,22 @@ def _print_header(app: Fencepost) -> None:
         f"                    fencepost runs list --store {url}\n"
         f"  pull the plug     kill -9 {os.getpid()}\n"
         f"  and start again   fencepost demo --store {url}\n"
-        f"                    and look: nothing lost, nothing doubled\n\n"
-        f"{HEADINGS}"
+        f"                    and look: nothing lost, nothing doubled\n"
     )
+
+
+def _print_schedules(app: Fencepost, now: StoreTime) -> None:
+    from fencepost.cli.output import print_table
+    from fencepost.cli.trigger_views import changes_ahead, described
+    from fencepost.demo import NIGHTLY
+    from fencepost.model.identifiers import ScheduleId
+    from fencepost.triggers import stored_trigger
+
+    specs = app.code_schedules
+    rows = [(name, described(spec, name), spec.spread) for name, spec in specs.items()]
+    print_table(("SCHEDULE", "FIRES", "SPREAD OVER"), rows)
+    for change in changes_ahead(stored_trigger(specs[ScheduleId(NIGHTLY)], NIGHTLY), now):
+        click.echo(f"\n{NIGHTLY}: {change.sentence}")
 
 
 def _print_tick(run: RunRecord) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from fencepost.cli.calendars import calendars
 from fencepost.cli.demo import demo
 from fencepost.cli.enqueue import enqueue
+from fencepost.cli.explain import explain
 from fencepost.cli.faults import guarded
 from fencepost.cli.migrate import migrate
 from fencepost.cli.next import next_times
@@ -43,7 +45,11 @@ def cli() -> None:
     """
 
 
-for command in (run, scheduler, worker, demo, next_times, schedules, runs, enqueue, status, migrate):
+COMMANDS = (
+    *(run, scheduler, worker, demo, next_times, explain),
+    *(schedules, calendars, runs, enqueue, status, migrate),
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from fencepost.errors import InvalidDuration, InvalidPayload, UsageError
@@ -66,6 +67,20 @@ def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
     return labels
 
 
+def read_dates(option: str, path: str) -> tuple[str, ...]:
+    """The dates of a text file, one a line; `#` begins a comment."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except OSError as error:
+        raise UsageError(f"{option} {path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{option} {path}: expected UTF-8 text, one date a line") from None
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(
+        _date(f"{option} {path}, line {number}", line) for number, line in enumerate(lines, 1) if line
+    )
+
+
 def checked_choice(option: str, text: str, known: list[str]) -> str:
     """The text, if it is one of the known ones."""
     if text in known:
@@ -73,6 +88,18 @@ def checked_choice(option: str, text: str, known: list[str]) -> str:
     near = get_close_matches(text, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
     raise UsageError(f"{option} {text}: unknown; {hint}")
+
+
+def _date(where: str, text: str) -> str:
+    from fencepost.model.quoting import quoted
+
+    try:
+        # Other ISO forms, of weeks for example, would be read too; a calendar is written in plain dates.
+        if date.fromisoformat(text).isoformat() == text:
+            return text
+    except ValueError:
+        pass
+    raise UsageError(f"{where}: {quoted(text)}: expected a date such as 2026-12-25")
 
 
 def _refuse_constant(name: str) -> None:

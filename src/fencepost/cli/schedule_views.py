@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import click
 
-from fencepost.cli.output import print_fields, print_table, shown_time
-from fencepost.cli.specs import describe
+from fencepost.cli.output import brief, print_fields, print_table, shown_time
+from fencepost.cli.trigger_views import described, print_changes
+from fencepost.model.calendar import calendar_revisions
 from fencepost.model.durations import format_duration
+from fencepost.model.plan import Tick
 from fencepost.model.schedule import Schedule, ScheduleVersion
+from fencepost.triggers.preview import ChangePreview
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """A schedule and what is to come: its next ticks, and what changes of the clocks do to them.
+
+    `trouble` says why there are no ticks to show where that is not the schedule's own will.
+    """
+
+    schedule: Schedule
+    tzdata: str
+    ticks: tuple[Tick, ...] = ()
+    changes: tuple[ChangePreview, ...] = ()
+    trouble: str | None = None
 
 
 def print_schedules(found: Sequence[Schedule], tz: str | None) -> None:
@@ -24,7 +42,7 @@ def print_schedules(found: Sequence[Schedule], tz: str | None) -> None:
                 one.schedule_id,
                 one.state,
                 one.spec.job,
-                describe(one.spec.trigger),
+                brief(described(one.spec, one.schedule_id)),
                 one.spec.overlap,
                 one.version,
                 shown_time(one.planned_through, tz),
@@ -34,20 +52,37 @@ def print_schedules(found: Sequence[Schedule], tz: str | None) -> None:
     )
 
 
-def print_schedule(schedule: Schedule, times: Sequence[datetime], tz: str | None) -> None:
-    """All that a schedule says, and when it fires next."""
-    print_fields([*_facts(schedule), ("trigger", describe(schedule.spec.trigger))])
-    for one in times:
-        click.echo(f"  next  {shown_time(one, tz)}")
+def print_outlook(outlook: Outlook, tz: str | None) -> None:
+    """All that a schedule says, when it fires next, and what the clocks do to it."""
+    print_fields([*_facts(outlook.schedule), ("zone rules", outlook.tzdata)])
+    for tick in outlook.ticks:
+        click.echo(f"  next  {shown_time(tick.fire_time, tz)}{_due(tick, tz)}")
+    if outlook.trouble is not None:
+        click.echo(f"  next  {outlook.trouble}")
+    print_changes(outlook.changes)
+
+
+def print_version(schedule_id: str, version: ScheduleVersion, changed: Sequence[str], tz: str | None) -> None:
+    """One version and what it changed."""
+    until = version.in_force_until
+    span = f"from {shown_time(version.in_force_from, tz)}" + (f" to {shown_time(until, tz)}" if until else "")
+    click.echo(f"version {version.version}  {span}  {described(version.spec, schedule_id)}")
+    for line in changed:
+        click.echo(f"  {line}")
 
 
 def _facts(schedule: Schedule) -> list[tuple[str, Any]]:
     spec = schedule.spec
+    calendars = [f"{name} (revision {number})" for name, number in calendar_revisions(spec).items()]
     return [
         ("schedule", schedule.schedule_id),
         ("state", schedule.state),
         ("version", schedule.version),
         ("job", spec.job),
+        ("fires", described(spec, schedule.schedule_id)),
+        ("calendars", ", ".join(calendars)),
+        ("spread", spec.spread),
+        ("jitter", spec.jitter),
         ("payload", json.dumps(spec.payload)),
         ("overlap", spec.overlap),
         ("catch-up", f"{spec.catch_up.mode}, at most {format_duration(spec.catch_up.max_lateness)} late"),
@@ -58,10 +93,9 @@ def _facts(schedule: Schedule) -> list[tuple[str, Any]]:
     ]
 
 
-def print_version(version: ScheduleVersion, changed: Sequence[str], tz: str | None) -> None:
-    """One version and what it changed."""
-    until = version.in_force_until
-    span = f"from {shown_time(version.in_force_from, tz)}" + (f" to {shown_time(until, tz)}" if until else "")
-    click.echo(f"version {version.version}  {span}  {describe(version.spec.trigger)}")
-    for line in changed:
-        click.echo(f"  {line}")
+def _due(tick: Tick, tz: str | None) -> str:
+    """When the run may begin, where a spread or a jitter holds it back."""
+    if tick.run_at == tick.fire_time:
+        return ""
+    later_ms = round((tick.run_at - tick.fire_time) / timedelta(milliseconds=1))
+    return f"  due {shown_time(tick.run_at, tz)}, {format_duration(timedelta(milliseconds=later_ms))} later"

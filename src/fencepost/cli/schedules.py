@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from fencepost.model.schedule import Schedule, ScheduleVersion
     from fencepost.services.control import Control
 
-NEXT_SHOWN = 5
 id_argument = click.argument("schedule_id", metavar="ID")
 
 
@@ -62,21 +60,23 @@ def list_schedules(tz: str | None, place: Place, as_json: bool) -> None:
 @in_store
 @json_option
 def show(schedule_id: str, tz: str | None, place: Place, as_json: bool) -> None:
-    """Show one schedule and its next fire times.
+    """Show one schedule, its next fire times, and what changes of the clocks do to them.
 
     \b
     Example:
       fencepost schedules show invoices --tz Europe/Berlin
     """
-    from fencepost.cli.shapes import moment, schedule_json
+    from fencepost.cli.outlook import look_ahead
 
-    schedule, times = ask(place, lambda control: _with_next(control, schedule_id))
+    outlook = ask(place, lambda control: look_ahead(control, schedule_id))
     if as_json:
-        print_json({**schedule_json(schedule), "next": [moment(one) for one in times]})
-    else:
-        from fencepost.cli.schedule_views import print_schedule
+        from fencepost.cli.shapes import outlook_json
 
-        print_schedule(schedule, times, tz)
+        print_json(outlook_json(outlook))
+    else:
+        from fencepost.cli.schedule_views import print_outlook
+
+        print_outlook(outlook, tz)
 
 
 @schedules.command()
@@ -89,7 +89,8 @@ def add(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
 
     \b
     Example:
-      fencepost schedules add nightly --job backup --cron "30 2 * * *" --tz Europe/Berlin --catch-up latest
+      fencepost schedules add nightly --job backup --cron "30 2 * * *" --tz Europe/Berlin --spread 10m
+      fencepost schedules add closing --job close --business-day -1 --at-time 18:00 --calendar de
     """
     from fencepost.cli.specs import new_spec
 
@@ -106,11 +107,12 @@ def add(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
 def edit(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
     """Change what is given and leave the rest; ticks from now on follow the new version.
 
-    A label without a value (--label team=) is taken away.
+    A label without a value (--label team=) is taken away; so are a start, an end, a spread or a jitter that
+    is `none`.
 
     \b
     Example:
-      fencepost schedules edit nightly --cron "45 2 * * *"
+      fencepost schedules edit nightly --cron "45 2 * * *" --spread none
     """
     if given.nothing:
         raise UsageError(f"schedule {schedule_id}: nothing to change; give at least one option")
@@ -205,26 +207,11 @@ def history(schedule_id: str, tz: str | None, place: Place, as_json: bool) -> No
     from fencepost.cli.schedule_views import print_version
 
     for one, said in zip(versions, changed, strict=True):
-        print_version(one, said, tz)
+        print_version(schedule_id, one, said, tz)
 
 
 async def _all(control: Control) -> list[Schedule]:
     return [one async for one in control.schedules.all()]
-
-
-async def _with_next(control: Control, schedule_id: str) -> tuple[Schedule, list[datetime]]:
-    from fencepost.model.schedule import ScheduleState
-    from fencepost.triggers import decode
-
-    schedule = await control.schedules.get(schedule_id)
-    if schedule.state is not ScheduleState.ACTIVE:
-        return schedule, []
-    after: datetime | None = await control.store.now()
-    series, times = decode(schedule.spec.trigger), list[datetime]()
-    while len(times) < NEXT_SHOWN and after is not None:
-        after = series.next_after(after)
-        times += [after] if after is not None else []
-    return schedule, times
 
 
 async def _edit(control: Control, schedule_id: str, given: Given) -> tuple[int, Schedule]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from fencepost.cli.schedule_views import Outlook
+from fencepost.cli.trigger_views import described
 from fencepost.core.lifecycle import ENDED
 from fencepost.model.codec import schedule_to_json
 from fencepost.model.identifiers import Shard
@@ -15,6 +17,7 @@ from fencepost.model.run import Attempt, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
 from fencepost.model.times import to_utc_text
 from fencepost.services.control import COMPLETENESS_WINDOW_S, Status
+from fencepost.triggers.preview import ChangePreview
 
 
 def moment(value: datetime | None) -> str | None:
@@ -73,10 +76,38 @@ def schedule_json(schedule: Schedule) -> dict[str, Any]:
         "schedule_id": schedule.schedule_id,
         "state": str(schedule.state),
         "version": schedule.version,
+        "description": described(schedule.spec, schedule.schedule_id),
         **spec_json(schedule.spec),
         "shard": schedule.shard,
         "planned_through": moment(schedule.planned_through),
         "updated_at": moment(schedule.updated_at),
+    }
+
+
+def outlook_json(outlook: Outlook) -> dict[str, Any]:
+    """A schedule and what is to come; `next_run_at` has the due time of each of the fire times in `next`."""
+    return {
+        **schedule_json(outlook.schedule),
+        "tzdata": outlook.tzdata,
+        "next": [moment(one.fire_time) for one in outlook.ticks],
+        "next_run_at": [moment(one.run_at) for one in outlook.ticks],
+        "changes": [change_json(one) for one in outlook.changes],
+        "trouble": outlook.trouble,
+    }
+
+
+def change_json(change: ChangePreview) -> dict[str, Any]:
+    """What one change of the clocks does to a trigger."""
+    return {
+        "tz": change.tz,
+        "at": moment(change.at),
+        "kind": change.kind,
+        "length_s": change.length.total_seconds(),
+        "wall_from": change.wall_from.isoformat(),
+        "wall_to": change.wall_to.isoformat(),
+        "fire_times": [moment(one) for one in change.fire_times],
+        "count": change.count,
+        "sentence": change.sentence,
     }
 
 

@@ -1,4 +1,4 @@
-"""From options to a schedule's spec, from one spec to the next, and a spec in few words."""
+"""From options to a schedule's spec, from one spec to the next, and what lies between two."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from fencepost.app import schedule_spec
 from fencepost.cli.reading import read_duration, read_labels, read_payload
 from fencepost.cli.shapes import spec_json
 from fencepost.cli.spec_options import Given
-from fencepost.errors import UsageError
+from fencepost.cli.triggers import NONE, changed_trigger, new_trigger
+from fencepost.errors import InvalidDuration, UsageError
 from fencepost.model.identifiers import JobName, Queue, checked_name
-from fencepost.model.json import JsonObject
 from fencepost.model.schedule import LATENESS_DEFAULT, CatchUp, ScheduleSpec, parse_overlap
-from fencepost.model.trigger import Trigger
-from fencepost.triggers import At, Cron, Every
-from fencepost.triggers.dst import checked_fold, checked_gap
+from fencepost.model.stretch import Stretch, parse_stretch
 
-KINDS = ("cron", "every", "at")
-COMPANIONS = {"tz": ("cron", "at"), "gap": ("cron",), "fold": ("cron",), "anchor": ("every",)}
+CALENDARS = "calendars."
+REVISION = ".revision"
 
 
 def new_spec(given: Given) -> ScheduleSpec:
@@ -29,10 +27,12 @@ def new_spec(given: Given) -> ScheduleSpec:
         raise UsageError("--job is missing: say what is to run")
     return schedule_spec(
         job=given.job,
-        trigger=_trigger(given),
+        trigger=new_trigger(given),
         payload=read_payload(given.payload),
         overlap=given.overlap or "skip",
         catch_up=_catch_up(given, CatchUp()),
+        spread=_stretch("--spread", given.spread, None),
+        jitter=_stretch("--jitter", given.jitter, None),
         queue=_queue(given),
         priority=given.priority,
         labels=read_labels(given.label),
@@ -46,26 +46,16 @@ def changed_spec(spec: ScheduleSpec, given: Given) -> ScheduleSpec:
     return replace(
         spec,
         job=JobName(given.job) if given.job is not None else spec.job,
-        trigger=_changed_trigger(spec.trigger, given),
+        trigger=changed_trigger(spec.trigger, given),
         payload=payload if payload is not None else spec.payload,
         overlap=parse_overlap(given.overlap) if given.overlap is not None else spec.overlap,
         catch_up=_catch_up(given, spec.catch_up),
+        spread=_stretch("--spread", given.spread, spec.spread),
+        jitter=_stretch("--jitter", given.jitter, spec.jitter),
         queue=_queue(given) or spec.queue,
         priority=given.priority if given.priority is not None else spec.priority,
         labels={key: value for key, value in labels.items() if value},
     )
-
-
-def describe(trigger: JsonObject) -> str:
-    """A trigger as people would say it."""
-    match trigger:
-        case {"kind": "cron", "expression": expression, "tz": tz}:
-            return f"{expression} ({tz})"
-        case {"kind": "every", "interval": interval}:
-            return f"every {interval}"
-        case {"kind": "at", "times": list(times)}:
-            return f"at {times[0]}" + (f" and {len(times) - 1} more" if len(times) > 1 else "")
-    return str(trigger.get("kind"))
 
 
 def changes(old: ScheduleSpec, new: ScheduleSpec) -> list[str]:
@@ -74,8 +64,13 @@ def changes(old: ScheduleSpec, new: ScheduleSpec) -> list[str]:
     return [
         f"{path}: {before.get(path, 'nothing')} -> {after.get(path, 'nothing')}"
         for path in {**before, **after}
-        if before.get(path) != after.get(path)
+        if before.get(path) != after.get(path) and not _is_day_list(path)
     ]
+
+
+def _is_day_list(path: str) -> bool:
+    """A calendar's days fill pages; that they changed is told by its revision."""
+    return path.startswith(CALENDARS) and not path.endswith(REVISION)
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -84,44 +79,6 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _flat(inner, f"{path}.{name}" if path else name)
     else:
         yield path, json.dumps(value)
-
-
-def _trigger(given: Given) -> Trigger:
-    kinds = [kind for kind in KINDS if getattr(given, kind)]
-    if len(kinds) != 1:
-        raise UsageError("give exactly one of --cron, --every and --at")
-    for name, belongs_to in COMPANIONS.items():
-        if getattr(given, name) is not None and kinds[0] not in belongs_to:
-            raise UsageError(f"--{name} has no meaning with --{kinds[0]}")
-    if given.cron:
-        gap, fold = checked_gap(given.gap), checked_fold(given.fold)
-        return Cron(given.cron, tz=given.tz or "UTC", gap=gap, fold=fold)
-    return Every(given.every, given.anchor) if given.every else At(given.at, tz=given.tz or "UTC")
-
-
-def _changed_trigger(old: JsonObject, given: Given) -> JsonObject:
-    if not any(getattr(given, name) for name in (*KINDS, *COMPANIONS)):
-        return old
-    return _trigger(_filled(given, old)).to_json()
-
-
-def _filled(given: Given, old: dict[str, Any]) -> Given:
-    """What was given, with the rest from a trigger of the same kind."""
-    others = [kind for kind in KINDS if getattr(given, kind) and kind != old["kind"]]
-    if others:
-        return given
-    match old["kind"]:
-        case "cron":
-            return replace(
-                given,
-                cron=given.cron or old["expression"],
-                tz=given.tz or old["tz"],
-                gap=given.gap or old["gap"],
-                fold=given.fold or old["fold"],
-            )
-        case "every":
-            return replace(given, every=given.every or old["interval"], anchor=given.anchor or old["anchor"])
-    return replace(given, at=given.at or tuple(old.get("times", ())))
 
 
 def _catch_up(given: Given, old: CatchUp) -> CatchUp:
@@ -134,3 +91,12 @@ def _catch_up(given: Given, old: CatchUp) -> CatchUp:
 
 def _queue(given: Given) -> Queue | None:
     return None if given.queue is None else Queue(checked_name("queue", given.queue))
+
+
+def _stretch(option: str, text: str | None, old: Stretch | None) -> Stretch | None:
+    if text is None or text == NONE:
+        return old if text is None else None
+    try:
+        return parse_stretch(text)
+    except InvalidDuration as error:
+        raise UsageError(f"{option}: {error}") from None

@@ -1,9 +1,10 @@
 """Catch-up: which ticks still run although their time has passed.
 
-A tick is *on time* while it is at most `ON_TIME_MAX` old (or `max_lateness`, where that is shorter); such a
-tick is none of catch-up's business. With mode `none`, the whole of `max_lateness` counts as on time and
-anything older is missed. With mode `latest`, a late tick within `max_lateness` still runs if no newer tick
-of its schedule is due; otherwise it is missed, coalesced into the newer one.
+How late a tick is counts from when it became due, which is its fire time unless its schedule spreads its
+load. A tick is *on time* while it is at most `ON_TIME_MAX` late (or `max_lateness`, where that is shorter);
+such a tick is none of catch-up's business. With mode `none`, the whole of `max_lateness` counts as on time
+and anything older is missed. With mode `latest`, a late tick within `max_lateness` still runs if no newer
+tick of its schedule is due; otherwise it is missed, coalesced into the newer one.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ ON_TIME_MAX = timedelta(seconds=10)
 
 def is_on_time(tick: DueTick, now: StoreTime) -> bool:
     """Whether the tick is young enough that catch-up does not concern it."""
-    return since(tick.fire_time, now) <= _tolerance(tick.catch_up)
+    return since(tick.run_at, now) <= _tolerance(tick.catch_up)
 
 
 def why_missed(tick: DueTick, newest_due: datetime, now: StoreTime) -> str | None:
     """The reason for which the tick is missed, or None where it still runs."""
-    lateness = since(tick.fire_time, now)
+    lateness = since(tick.run_at, now)
     if lateness > tick.catch_up.max_lateness:
         return f"too late: max_lateness is {tick.catch_up.max_lateness.total_seconds():g}s"
     if is_on_time(tick, now) or newest_due <= tick.fire_time:

@@ -17,14 +17,14 @@ def obstacle(
 ) -> RunKey | None:
     """The run that keeps this tick from starting, or None.
 
-    A tick that is on time also overlaps with a run that was unfinished at its fire time and has ended
+    A tick that is on time also overlaps with a run that was unfinished when it became due and has ended
     since: whether it is judged a moment earlier or later must not change the answer.
     """
     if tick.overlap is Overlap.ALLOW:
         return None
     if unfinished:
         return unfinished[0].run_key
-    if on_time and last_finished is not None and _ended_after(last_finished, tick.fire_time):
+    if on_time and last_finished is not None and _ended_after(last_finished, tick.run_at):
         return last_finished.run_key
     return None
 

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from fencepost.manifest.file import load
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fencepost.app import Fencepost
 
 __all__ = ["load"]
+
+
+def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Fencepost:
+    """The application that a manifest describes; the environment wins over its settings."""
+    # Whoever needs the words of a trigger alone does not pay for the application.
+    from fencepost.manifest.file import load_file
+
+    return load_file(path, environment)

@@ -11,16 +11,17 @@ from typing import Any
 from fencepost.app import Fencepost
 from fencepost.config import settings_from
 from fencepost.errors import InvalidSettings, UsageError
+from fencepost.manifest.calendars import read_calendar
 from fencepost.manifest.jobs import read_job
 from fencepost.manifest.schedules import add_schedule
 from fencepost.manifest.table import Table
 from fencepost.model.identifiers import checked_name
 
-TABLES = ("settings", "jobs", "schedules")
+TABLES = ("settings", "jobs", "calendars", "schedules")
 PLACE = ("store", "namespace")
 
 
-def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Fencepost:
+def load_file(path: str | Path, environment: Mapping[str, str] | None = None) -> Fencepost:
     """The application that a manifest describes; the environment wins over its settings."""
     file = str(path)
     top = Table(file, "", _read(Path(path)))
@@ -28,8 +29,11 @@ def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Fenc
     app = Fencepost(settings=settings_from(environment, file=_settings(top)))
     for name, table in top.tables("jobs"):
         app.add_job(*read_job(name, table))
+    calendars = {name: read_calendar(name, table) for name, table in top.tables("calendars")}
+    for calendar in calendars.values():
+        app.add_calendar(calendar)
     for name, table in top.tables("schedules"):
-        add_schedule(app, name, table)
+        add_schedule(app, name, table, calendars)
     return app
 
 

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from fencepost.app import Fencepost
 from fencepost.manifest.table import Table, suggestion
+from fencepost.manifest.triggers import KEYS as TRIGGER_KEYS
+from fencepost.manifest.triggers import read_trigger
 from fencepost.model.quoting import quoted
 from fencepost.model.schedule import CatchUp, parse_overlap
-from fencepost.model.trigger import Trigger
-from fencepost.triggers import At, Cron, Every, zone
-from fencepost.triggers.dst import checked_fold, checked_gap
+from fencepost.model.stretch import Stretch, parse_stretch
+from fencepost.triggers import Calendar, Combinable
+from fencepost.triggers.series import Binding
 
-TRIGGERS = ("cron", "every", "at")
-COMPANIONS = {"tz": ("cron", "at"), "dst": ("cron",), "anchor": ("every",)}
-KEYS = ("job", *TRIGGERS, *COMPANIONS, "overlap", "catch_up", "payload", "queue", "priority", "labels")
+KEYS = (
+    *("job", *TRIGGER_KEYS, "spread", "jitter"),
+    *("overlap", "catch_up", "payload", "queue", "priority", "labels"),
+)
 
 
-def add_schedule(app: Fencepost, schedule_id: str, table: Table) -> None:
-    """Give the application one schedule."""
+def add_schedule(app: Fencepost, schedule_id: str, table: Table, calendars: Mapping[str, Calendar]) -> None:
+    """Give the application one schedule; `calendars` are those of the same file."""
     table.only(*KEYS)
+    trigger = read_trigger(table)
     options: dict[str, Any] = {
         "job": _job(table, app.jobs),
-        "trigger": _trigger(table),
+        "trigger": trigger,
         "payload": table.json_object("payload"),
         "overlap": table.checked("overlap", parse_overlap) or "skip",
         "catch_up": _catch_up(table),
+        "spread": _stretch(table, "spread"),
+        "jitter": _stretch(table, "jitter"),
         "queue": table.queue(),
         "priority": table.priority(),
         "labels": table.text_table("labels"),
     }
     with table.blaming():
+        _check_fires(trigger, schedule_id, calendars)
         app.add_schedule(schedule_id, **options)
 
 
@@ -45,55 +51,19 @@ def _job(table: Table, jobs: Mapping[Any, Any]) -> str:
     return job
 
 
-def _trigger(table: Table) -> Trigger:
-    given = [kind for kind in TRIGGERS if kind in table]
-    if len(given) != 1:
-        table.refuse(" ".join(given) or "cron", "must be exactly one of cron, every and at")
-    kind = given[0]
-    for key, kinds in COMPANIONS.items():
-        if key in table and kind not in kinds:
-            table.refuse(key, f"has no meaning with {kind}; it belongs to {' or '.join(kinds)}")
-    match kind:
-        case "cron":
-            return _cron(table)
-        case "every":
-            return _every(table)
-        case _:
-            return _at(table)
+def _check_fires(trigger: Combinable, schedule_id: str, calendars: Mapping[str, Calendar]) -> None:
+    """A trigger that can never fire on the days of its calendars is refused as it is bound to them. Those of
+    the store alone are looked at when the application starts."""
+    if trigger.calendar_names() <= calendars.keys():
+        trigger.bound(Binding(schedule_id, calendars))
 
 
-def _cron(table: Table) -> Cron:
-    policy = table.table("dst")
-    policy.only("gap", "fold")
-    gap = checked_gap(policy.checked("gap", checked_gap))
-    fold = checked_fold(policy.checked("fold", checked_fold))
-    expression, tz = table.text("cron"), _zone(table)
-    with table.blaming("cron"):
-        return Cron(expression or "", tz=tz, gap=gap, fold=fold)
-
-
-def _every(table: Table) -> Every:
-    anchor = table.raw("anchor")
-    if not isinstance(anchor, datetime):
-        anchor = table.text("anchor")
-    interval = table.length("every")
-    assert interval is not None
-    with table.blaming("anchor" if anchor is not None else "every"):
-        return Every(interval, anchor=anchor)
-
-
-def _at(table: Table) -> At:
-    value = table.raw("at")
-    times = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str | datetime) for one in times):
-        table.refuse("at", f"= {quoted(value)}: expected one time or a list, such as 2026-12-24T18:00:00")
-    tz = _zone(table)
-    with table.blaming("at"):
-        return At(times, tz=tz)
-
-
-def _zone(table: Table) -> str:
-    return table.checked("tz", zone) or "UTC"
+def _stretch(table: Table, key: str) -> Stretch | None:
+    value = table.raw(key)
+    if value is None:
+        return None
+    with table.blaming(key):
+        return parse_stretch(value)
 
 
 def _catch_up(table: Table) -> CatchUp:

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from fencepost.errors import InvalidSpec, UsageError
+from fencepost.errors import InvalidSpec, InvalidTrigger, SearchExhausted, UsageError
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import checked_name
 from fencepost.model.job import PRIORITIES, PRIORITY_FIRST, PRIORITY_LAST
@@ -53,7 +53,9 @@ class Table:
         try:
             yield
         except UsageError as error:
-            raise type(error)(f"{self._place(key)}: {error}") from None
+            # A search that was cut carries more than its line; here the line alone counts.
+            kind = InvalidTrigger if isinstance(error, SearchExhausted) else type(error)
+            raise kind(f"{self._place(key)}: {error}") from None
 
     def raw(self, key: str) -> Any:
         """The value as it stands, None where there is none."""
@@ -123,6 +125,13 @@ class Table:
         """The tables of a table, by name."""
         outer = self.table(key)
         return ((name, outer.table(name)) for name in outer)
+
+    def list_of_tables(self, key: str) -> list[Table]:
+        """The tables of a list, each named by its place in it."""
+        value = self.raw(key)
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            self.refuse(key, f"= {quoted(value)}: expected a list of tables")
+        return [Table(self.file, f"{self.name}.{key}.{place}", one) for place, one in enumerate(value, 1)]
 
     def json_object(self, key: str) -> JsonObject | None:
         """A table that can be written as JSON."""

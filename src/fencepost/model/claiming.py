@@ -53,10 +53,11 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class DueTick:
-    """A due tick with the policy of the version that planned it."""
+    """A due tick with the policy of the version that planned it. It is late by how long it has been due."""
 
     run_key: RunKey
     fire_time: datetime
+    run_at: datetime
     overlap: Overlap
     catch_up: CatchUp
 

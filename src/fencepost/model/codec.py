@@ -12,6 +12,7 @@ from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.job import JobSpec, Parameter, Retry
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.schedule import CatchUp, ScheduleSpec, parse_overlap
+from fencepost.model.stretch import Stretch, parse_stretch
 
 FORMAT = 1
 
@@ -19,8 +20,8 @@ T = TypeVar("T")
 
 
 def schedule_to_json(spec: ScheduleSpec) -> JsonObject:
-    """The stable form of a schedule's spec."""
-    return {
+    """The stable form of a schedule's spec; what came later is there only where it says something."""
+    form: JsonObject = {
         "v": FORMAT,
         "job": spec.job,
         "trigger": spec.trigger,
@@ -34,6 +35,12 @@ def schedule_to_json(spec: ScheduleSpec) -> JsonObject:
         "priority": spec.priority,
         "labels": dict(spec.labels),
     }
+    later: JsonObject = {
+        "spread": None if spec.spread is None else str(spec.spread),
+        "jitter": None if spec.jitter is None else str(spec.jitter),
+        "calendars": dict(spec.calendars),
+    }
+    return form | {name: value for name, value in later.items() if value}
 
 
 def schedule_from_json(data: dict[str, Any]) -> ScheduleSpec:
@@ -49,6 +56,9 @@ def schedule_from_json(data: dict[str, Any]) -> ScheduleSpec:
         queue=Queue(data["queue"]) if data["queue"] is not None else None,
         priority=data["priority"],
         labels=data["labels"],
+        spread=_stretch(data.get("spread")),
+        jitter=_stretch(data.get("jitter")),
+        calendars=data.get("calendars", {}),
     )
 
 
@@ -107,6 +117,10 @@ def job_to_text(spec: JobSpec) -> str:
 def job_from_text(text: str) -> JobSpec:
     """The job's spec behind a stored text; InvalidSpec where this release cannot read it."""
     return _read("job", text, job_from_json)
+
+
+def _stretch(text: str | None) -> Stretch | None:
+    return None if text is None else parse_stretch(text)
 
 
 def _read(kind: str, text: str, from_json: Callable[[dict[str, Any]], T]) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, ScheduleId, Shard
@@ -39,19 +40,27 @@ class PlanningWindow:
     cursors: tuple[Cursor, ...]
 
 
+class Tick(NamedTuple):
+    """A fire time, and when its run is due: at once, or later where the schedule spreads its load."""
+
+    fire_time: datetime
+    run_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The next ticks of one version: written together with the cursor's advance, or not at all.
 
     `planned_through` never falls; `next_fire_at` is when the planner needs to look again, None when the
-    version has no more fire times.
+    version has no more fire times. `tzdata` is the release of the zone rules that it was computed with.
     """
 
     cursor: Cursor
     epoch: Epoch
-    fire_times: tuple[datetime, ...]
+    ticks: tuple[Tick, ...]
     planned_through: datetime
     next_fire_at: datetime | None
+    tzdata: str
 
     @property
     def job(self) -> JobName:
@@ -71,3 +80,16 @@ class PlanReceipt:
     runs_written: int
     stale: tuple[Shard, ...] = ()
     outdated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlived:
+    """A version in force that was last planned by older zone rules.
+
+    `planned` are the fire times of its planned runs that lie in the future; `next_fire_at` is what the older
+    rules said comes after `planned_through`.
+    """
+
+    cursor: Cursor
+    next_fire_at: datetime
+    planned: tuple[datetime, ...]

@@ -14,6 +14,7 @@ from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import JobName, Namespace, Queue, ScheduleId, Shard, checked_name
 from fencepost.model.job import PRIORITIES
 from fencepost.model.json import JsonObject
+from fencepost.model.stretch import Stretch
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -64,7 +65,13 @@ def _member(kind: type[E], what: str, text: str) -> E:
 
 @dataclass(frozen=True)
 class ScheduleSpec:
-    """All that a version of a schedule says. `trigger` is the trigger's stable JSON form."""
+    """All that a version of a schedule says.
+
+    `trigger` is the trigger's stable JSON form. `spread` is the stretch within which the schedule starts at
+    an offset of its own, `jitter` the stretch within which each tick starts at random; neither moves a fire
+    time. `calendars` are the named calendars that the trigger needs, as they were when the version was
+    written: so the version means the same for ever, whatever becomes of the calendars.
+    """
 
     job: JobName
     trigger: JsonObject
@@ -74,6 +81,9 @@ class ScheduleSpec:
     queue: Queue | None = None
     priority: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    spread: Stretch | None = None
+    jitter: Stretch | None = None
+    calendars: Mapping[str, JsonObject] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_name("job", self.job)

@@ -36,6 +36,11 @@ def parse_time(text: str, tz: tzinfo = UTC) -> datetime:
     return to_instant(parse_local_or_instant(text), tz)
 
 
+def read_time(value: datetime | str, tz: tzinfo) -> datetime:
+    """The instant, in UTC, of a text or a datetime; one without an offset is read in `tz`."""
+    return parse_time(value, tz) if isinstance(value, str) else to_instant(value, tz)
+
+
 def parse_local_or_instant(text: str) -> datetime:
     """An RFC 3339 text as it stands: aware where it has an offset, naive where it has none."""
     found = _TEXT.fullmatch(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from fencepost.model.json import JsonObject
@@ -11,6 +11,11 @@ from fencepost.model.json import JsonObject
 
 class Trigger(Protocol):
     """When a schedule fires: a strictly rising series of UTC instants, the same for whoever asks."""
+
+    @property
+    def jitter(self) -> timedelta | None:
+        """How much later than its fire time a run may start, by a hash of the tick."""
+        ...
 
     def next_after(self, after: datetime) -> datetime | None:
         """The first fire time strictly later than `after`, or None when there is none."""

@@ -8,7 +8,9 @@ Whoever takes a run away from its attempt (rescue, or an operator) also raises t
 ticket is dead from that instant.
 
 A run is *due* when its state is `planned` or `ready` and its `run_at` is not after the store's time.
-Becoming due is a matter of time and no write: readers show a due `planned` run as `ready`.
+Becoming due is a matter of time and no write: readers show a due `planned` run as `ready`. A tick is due at
+its fire time or later, where its schedule spreads its load; its key, and its place among the ticks of its
+schedule, are those of the fire time.
 """
 
 from __future__ import annotations
@@ -128,7 +130,8 @@ class Ledger(Protocol):
     async def depth(self, namespace: Namespace) -> QueueDepth: ...
 
     async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
-        """How many runs whose fire time lies in the last so many seconds are in each state, as shown."""
+        """How many runs whose fire time lies in the last so many seconds are in each state, as shown: a tick
+        that has fired and is due later counts as `planned`."""
         ...
 
     async def forget(self, older_than_s: float, limit: int) -> int:

@@ -9,15 +9,23 @@ Every version of a schedule has a cursor of its own. A plan's runs and its curso
 The cursor is compared first: same `planned_through` and same `until` as the plan started from. A plan that
 does not fit any more is dropped and counted: so an edit that was acknowledged is never followed by a tick of
 the old version later than the edit, and a version that was closed before it was planned to its end still is.
+
+A cursor also knows the release of the zone rules by which its version was last planned: a text such as 2026a,
+compared byte by byte. It says what was done, so an old node that plans after a newer one puts it back. A
+leader with newer rules asks for what they have outlived, compares, and confirms what has not changed. What
+has gets its next version (`ScheduleShelf.renew`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from fencepost.model.identifiers import Epoch, Shard
-from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
+
+PLANNED_MAX = 10_000
 
 
 class PlanBook(Protocol):
@@ -35,7 +43,7 @@ class PlanBook(Protocol):
         ...
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
-        """Write runs (state `planned`, due at their fire time) and advance cursors, fenced.
+        """Write runs (state `planned`, due at the tick's `run_at`) and advance cursors, fenced.
 
         A fire time for which the schedule has a run already, of whatever version, is not planned again
         unless that run was withdrawn: a tick that was cancelled by name, or that ran before the store's
@@ -49,5 +57,24 @@ class PlanBook(Protocol):
 
         Only where `planned_through`, `until` and the version are still the same, and the version still has
         something to look at. No epoch is compared: the worst that a superseded leader does is a delay.
+        """
+        ...
+
+    async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
+        """The versions of these shards' schedules that were last planned by older zone rules than these, in
+        no particular order: those that have no end yet and something left to look at.
+
+        Each comes with the fire times after the store's time of those of its runs that are `planned`,
+        ascending, the first `PLANNED_MAX` of them.
+        """
+        ...
+
+    async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
+        """Note that these rules say the same of what is planned, and when to look again (None: never).
+
+        Only where `planned_through`, `until` and the version are still the same, the version still has
+        something to look at, and its rules are not newer than these. No epoch is compared: what comes after
+        `planned_through` depends on the version and the rules alone, so a superseded leader can only write
+        what any other would, and one with older rules than the last writer's changes nothing.
         """
         ...

@@ -6,21 +6,24 @@ and including the boundary belong to the old version, later ones to the new. In 
 - takes the boundary: the store's time, but never earlier than the last version's `in_force_from` and
   `in_force_until`;
 - sets every run of the schedule that is still `planned` with a fire time after the boundary to
-  `withdrawn`, with the reason;
+  `withdrawn`, with the reason; one whose fire time has passed belongs to the old version and still runs, also
+  where it is due only later;
 - closes the old version: `in_force_until` = boundary, and the same as `until` of its cursor, whose
   `planned_through` stays; the cursor needs another look only where it has not come to the boundary;
-- writes the new version (`in_force_from` = boundary) with a cursor of its own that begins at the boundary.
+- writes the new version (`in_force_from` = boundary) with a cursor of its own that begins at the boundary,
+  and which calendars it uses (see `ports.calendars`).
 
 A planner that computed its plan before the edit is refused by the cursor's `until`, so an edit that was
 acknowledged is never followed by a later tick of the old spec. Where no planner was there for a while, what
 the old version still owed up to the boundary is planned when one is back.
 
-Pause and remove withdraw and close the version in the same way. Resume writes a new
-version with the same spec, in force from the boundary: nothing of the pause fires, and the keys that the
-pause withdrew stay withdrawn, because the ticks after it have a version of their own. A paused schedule that
-is edited gets a version that is closed at once (`in_force_until` = `in_force_from`). A removed schedule
+Pause and remove withdraw and close the version in the same way. Resume writes a new version with the same
+spec, in force from the boundary: nothing of the pause fires, and the keys that the pause withdrew stay
+withdrawn, because the ticks after it have a version of their own. A paused schedule that is edited gets a
+version that is closed at once (`in_force_until` = `in_force_from`). A removed schedule uses no calendars, but
 keeps its row, its versions and its `planned_through`: when the id is used again, versions count on and no
-fire time can be planned a second time.
+fire time can be planned a second time. A renewal is an edit also where the spec stays the same: after a
+change of zone rules it means other times.
 Listeners for `schedules` are told of every change.
 """
 
@@ -45,14 +48,17 @@ class ScheduleShelf(Protocol):
         tzdata: str,
         expected_version: int | None,
         code_digest: str | None = None,
+        code_spec: ScheduleSpec | None = None,
     ) -> Schedule | None:
         """Create a schedule (`expected_version` 0), or edit it where its version is still the expected one.
 
         Returns the schedule as it is now, or None where the version was another one: somebody else was
         quicker; read again and decide anew. `expected_version` None means whatever it is. A removed
         schedule counts as version 0 here although its versions count on, and becomes active. A paused
-        one stays paused. With `code_digest` the spec is also recorded as the one that code applied.
-        A spec equal to the one in force makes no new version and withdraws nothing.
+        one stays paused. A spec equal to the one in force makes no new version and withdraws nothing.
+
+        With `code_digest`, what code applied is recorded too: `code_spec`, or else the spec itself, in either
+        case without calendars, whose days are not code's to say.
         """
         ...
 
@@ -60,8 +66,27 @@ class ScheduleShelf(Protocol):
         """Stop planning and withdraw what is planned; False where it is not active."""
         ...
 
-    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
-        """Plan again from now on; False where it is not paused."""
+    async def resume(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+    ) -> bool:
+        """Plan again from now on; False where it is not paused. Without `tzdata`, by the last version's."""
+        ...
+
+    async def renew(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int,
+        reason: str,
+    ) -> Schedule | None:
+        """Write the next version of an active schedule, also where the spec is the one in force.
+
+        What it withdraws says the reason. What code applied stays as it was. None where the version was
+        another one or the schedule is not active: then nothing changes.
+        """
         ...
 
     async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:

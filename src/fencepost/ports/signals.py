@@ -15,6 +15,7 @@ class Topic(StrEnum):
 
     RUNS = "runs"
     SCHEDULES = "schedules"
+    CALENDARS = "calendars"
     LEASES = "leases"
 
 

@@ -1,4 +1,5 @@
-"""The store: one place that holds the schedules, the ledger of runs, the leases and the fleet.
+"""The store: one place that holds the schedules and their calendars, the ledger of runs, the leases and
+the fleet.
 
 A store is one clock and one set of durable rows; the parts below are views of it, each with its own
 contract. What holds for all of them:
@@ -17,6 +18,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from fencepost.model.clocks import StoreTime
+from fencepost.ports.calendars import CalendarShelf
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
@@ -39,6 +41,9 @@ class Store(Protocol):
 
     @property
     def schedules(self) -> ScheduleShelf: ...
+
+    @property
+    def calendars(self) -> CalendarShelf: ...
 
     @property
     def planbook(self) -> PlanBook: ...

@@ -23,7 +23,9 @@ from fencepost.model.run import Attempt, NewRun, RunFilter, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.model.status import QueueDepth
 from fencepost.ports.store import Store
-from fencepost.triggers import decode, tzdata_version
+from fencepost.services.binding import bound_spec
+from fencepost.services.calendars import CalendarDesk
+from fencepost.triggers import tzdata_version
 
 PAGE = 500
 ENQUEUE_BATCH_MAX = 1_000
@@ -49,6 +51,7 @@ class Control:
         self.namespace = namespace
         self.schedules = ScheduleDesk(store, namespace)
         self.runs = RunDesk(store, namespace)
+        self.calendars = CalendarDesk(store, namespace)
 
     async def jobs(self) -> Mapping[JobName, JobSpec]:
         """All registered jobs."""
@@ -75,7 +78,7 @@ class ScheduleDesk:
     async def add(self, schedule_id: str, spec: ScheduleSpec) -> Schedule:
         """A new schedule; it plans from now on."""
         checked_name("schedule", schedule_id)
-        await self._check(spec)
+        spec = await self._checked(schedule_id, spec)
         added = await self._put(schedule_id, spec, expected_version=0)
         if added is None:
             raise ScheduleExists(f"schedule {schedule_id}: exists already; use: fencepost schedules edit")
@@ -83,7 +86,7 @@ class ScheduleDesk:
 
     async def edit(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule:
         """The next version of a schedule, unless somebody else was quicker."""
-        await self._check(spec)
+        spec = await self._checked(schedule_id, spec)
         edited = await self._put(schedule_id, spec, expected_version=expected_version)
         if edited is None:
             raise UsageError(f"schedule {schedule_id}: was changed meanwhile; look at it and edit again")
@@ -146,9 +149,9 @@ class ScheduleDesk:
             expected_version=expected_version,
         )
 
-    async def _check(self, spec: ScheduleSpec) -> None:
-        decode(spec.trigger)
+    async def _checked(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
         check_payload(await known_job(self._store, self._namespace, spec.job), spec.payload)
+        return await bound_spec(self._store, self._namespace, ScheduleId(schedule_id), spec)
 
     async def _unknown(self, schedule_id: str) -> UnknownSchedule:
         page = await self._store.schedules.page(self._namespace, None, PAGE)

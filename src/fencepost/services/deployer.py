@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 
-from fencepost.core.deployment import should_apply
-from fencepost.errors import InvalidSpec, StoreUnavailable
+from fencepost.core.deployment import same_words, should_apply
+from fencepost.errors import InvalidSpec, InvalidTrigger, StoreUnavailable
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.job import JobSpec
+from fencepost.model.json import JsonObject
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
 from fencepost.ports.store import Store
+from fencepost.services.binding import bound_spec
 from fencepost.services.service import Service
 from fencepost.triggers import tzdata_version
 
@@ -34,18 +36,22 @@ class Deployer(Service):
         namespace: Namespace,
         jobs: Mapping[str, JobSpec],
         schedules: Mapping[ScheduleId, ScheduleSpec],
+        calendars: Mapping[str, JsonObject] | None = None,
     ) -> None:
         super().__init__()
         self._store = store
         self._namespace = namespace
         self._jobs = jobs
+        self._calendars = dict(calendars or {})
         self._pending = dict(schedules)
         self._digest = code_digest(schedules)
         self._unopposed: set[ScheduleId] = set()
 
     async def start(self) -> None:
-        """Register the jobs and apply the schedules."""
+        """Register the jobs and the calendars, and apply the schedules."""
         await self._store.jobs.register(self._namespace, list(self._jobs.values()))
+        for name, definition in self._calendars.items():
+            await self._store.calendars.put(self._namespace, name, definition)
         await self.run_once()
 
     async def run_once(self) -> float:
@@ -63,10 +69,11 @@ class Deployer(Service):
         return LOOK_AGAIN_S if self._pending else IDLE_S
 
     async def _apply_readable(self, schedule_id: ScheduleId, spec: ScheduleSpec, live: set[str]) -> bool:
-        """What newer code wrote and this release cannot read is left alone for as long as it is so."""
+        """What newer code wrote and this release cannot read is left alone for as long as it is so, and a
+        schedule waits for a calendar that is not there."""
         try:
             return await self._apply(schedule_id, spec, live)
-        except InvalidSpec as error:
+        except (InvalidSpec, InvalidTrigger) as error:
             self.log.warning("schedule left alone", schedule=schedule_id, error=str(error))
             return False
 
@@ -103,13 +110,15 @@ class Deployer(Service):
     async def _put(self, schedule_id: ScheduleId, spec: ScheduleSpec, current: Schedule | None) -> bool:
         """False where somebody else was quicker: then everything is looked at again."""
         gone = current is None or current.state is ScheduleState.REMOVED
+        bound = await bound_spec(self._store, self._namespace, schedule_id, spec)
         put = await self._store.schedules.put(
             self._namespace,
             schedule_id,
-            spec,
+            bound,
             tzdata=tzdata_version(),
             expected_version=0 if current is None or gone else current.version,
             code_digest=self._digest,
+            code_spec=spec,
         )
         if put is not None and (current is None or put.version != current.version):
             self.log.info("schedule applied", schedule=schedule_id, version=put.version)
@@ -125,4 +134,4 @@ def code_digest(schedules: Mapping[ScheduleId, ScheduleSpec]) -> str:
 
 
 def _same(one: ScheduleSpec | None, other: ScheduleSpec) -> bool:
-    return one is not None and schedule_to_text(one) == schedule_to_text(other)
+    return one is not None and same_words(one, other)

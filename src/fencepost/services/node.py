@@ -30,6 +30,7 @@ from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
 from fencepost.services.planner import Planner
 from fencepost.services.reaper import Reaper
+from fencepost.services.refresher import Refresher
 from fencepost.services.worker import Worker
 from fencepost.telemetry.logs import Log
 
@@ -102,7 +103,7 @@ class NodeRunner:
     def _services(self) -> list[Runnable]:
         services: list[Runnable] = [Reaper(self._around.store, self._settings), *self._further]
         if self.planning is not None:
-            services += [self.planning.elector, self.planning.planner]
+            services += [self.planning.elector, self.planning.planner, self.planning.refresher]
             services.append(Janitor(self._around.store, self._settings))
         else:
             services.append(self.membership)
@@ -116,6 +117,7 @@ class NodeRunner:
         wakes: list[tuple[Topic, Callable[[], None]]] = []
         if self.planning is not None:
             wakes.append((Topic.SCHEDULES, self.planning.planner.wakeup.wake))
+            wakes.append((Topic.CALENDARS, self.planning.refresher.wakeup.wake))
             wakes.append((Topic.LEASES, self.planning.elector.wakeup.wake))
         if self.working is not None:
             wakes.append((Topic.RUNS, self.working.worker.wakeup.wake))
@@ -165,7 +167,12 @@ class _Planning:
         self.leadership = Leadership(settings.lease_terms)
         self.elector = Elector(around.store, membership, self.leadership, settings, around.clock, around.dice)
         self.planner = Planner(around.store, self.leadership, settings, around.clock)
-        self.leadership.on_change = self.planner.wakeup.wake
+        self.refresher = Refresher(around.store, self.leadership, around.clock)
+        self.leadership.on_change = self._wake
+
+    def _wake(self) -> None:
+        self.planner.wakeup.wake()
+        self.refresher.wakeup.wake()
 
 
 class _Working:

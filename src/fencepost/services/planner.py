@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from fencepost.clock import Clock
@@ -17,7 +17,7 @@ from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
 from fencepost.services.leadership import Grant, Leadership
 from fencepost.services.service import Service
-from fencepost.triggers import decode
+from fencepost.triggers import Combinable, Remembered, bind, decode, tzdata_version
 
 ROUNDS_MAX = 100
 TRIGGERS_KEPT_MAX = 1_000
@@ -36,7 +36,7 @@ class Planner(Service):
         self._leadership = leadership
         self._settings = settings
         self._clock = clock
-        self._triggers = _TriggerShelf()
+        self._triggers = TriggerShelf()
         self._told: dict[tuple[Namespace, ScheduleId, int], None] = {}
 
     async def run_once(self) -> float:
@@ -64,13 +64,13 @@ class Planner(Service):
         self, window: PlanningWindow, grants: Mapping[Shard, Grant], unreadable: list[Cursor]
     ) -> Iterator[Plan]:
         """One after the other as they are written, so that a long absence costs time and not memory."""
-        ticks_max = self._settings.plan_ticks_max
+        ticks_max, tzdata = self._settings.plan_ticks_max, tzdata_version()
         for cursor in window.cursors:
             trigger = self._trigger(cursor)
             if trigger is None:
                 unreadable.append(cursor)
             else:
-                yield plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max)
+                yield plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max, tzdata)
 
     def _trigger(self, cursor: Cursor) -> Trigger | None:
         """One schedule that cannot be read must not keep the others from being planned."""
@@ -118,19 +118,29 @@ class Planner(Service):
         )
 
 
-class _TriggerShelf:
-    """Triggers are parsed once for many ticks; the shelf is small whatever the number of schedules."""
+class TriggerShelf:
+    """Triggers are parsed once for many ticks, and schedules that say the same share one and its fire times;
+    the shelf is small whatever the number of schedules. `watch` may wrap each trigger that it makes."""
 
-    def __init__(self) -> None:
-        self._decode = lru_cache(TRIGGERS_KEPT_MAX)(_decode)
+    def __init__(self, watch: Callable[[Combinable], Combinable] = lambda trigger: trigger) -> None:
+        self._watch = watch
+        self._decoded = lru_cache(TRIGGERS_KEPT_MAX)(_decode)
+        self._bound = lru_cache(TRIGGERS_KEPT_MAX)(self._bind)
 
     def get(self, cursor: Cursor) -> Trigger:
-        if cursor.spec is None:
+        """The trigger of a cursor's version."""
+        spec = cursor.spec
+        if spec is None:
             raise InvalidSpec("its spec cannot be read: a newer release wrote it; upgrade this one")
-        return self._decode(canonical(cursor.spec.trigger))
+        text = canonical(spec.trigger)
+        identity = cursor.schedule_id if self._decoded(text).is_hashed() else ""
+        return self._bound(text, canonical(dict(spec.calendars)), identity)
+
+    def _bind(self, text: str, calendars: str, identity: str) -> Trigger:
+        return Remembered(self._watch(bind(self._decoded(text), json.loads(calendars), identity)))
 
 
-def _decode(text: str) -> Trigger:
+def _decode(text: str) -> Combinable:
     return decode(json.loads(text))
 
 
@@ -139,11 +149,11 @@ def _batches(plans: Iterable[Plan], runs_max: int) -> Iterator[list[Plan]]:
     batch: list[Plan] = []
     runs = 0
     for one in plans:
-        if batch and runs + len(one.fire_times) > runs_max:
+        if batch and runs + len(one.ticks) > runs_max:
             yield batch
             batch, runs = [], 0
         batch.append(one)
-        runs += len(one.fire_times)
+        runs += len(one.ticks)
     if batch:
         yield batch
 

@@ -15,13 +15,14 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from fencepost.errors import InvalidSpec
+from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, schedule_from_text
 from fencepost.model.identifiers import Epoch, Fence, NodeId, Queue, RunKey
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord
 from fencepost.model.node import Node, NodeRecord
-from fencepost.model.plan import Cursor
+from fencepost.model.plan import Cursor, Outlived
 from fencepost.model.rescue import Expired
 from fencepost.model.run import Attempt, Claim, RunRecord, RunState, Ticket
 from fencepost.model.schedule import (
@@ -166,7 +167,7 @@ def to_facts(row: Row, due: Sequence[Row], unfinished: Sequence[RunKey]) -> Sche
     """What is known of one schedule.
 
     The row has `namespace`, `schedule_id`, `newest_due`, `previous`, `last_key` and
-    `last_finished_at`; each due row has `run_key`, `fire_time` and the `spec` of its version,
+    `last_finished_at`; each due row has `run_key`, `fire_time`, `run_at` and the `spec` of its version,
     ascending by fire time. A due tick whose spec this release cannot read is left out: it waits for a
     worker that can.
     """
@@ -229,6 +230,22 @@ def to_cursor(row: Row) -> Cursor:
     )
 
 
+def to_outlived(row: Row) -> Outlived:
+    """A cursor that older rules left behind, with `planned`, the fire times that they put ahead of it."""
+    return Outlived(to_cursor(row), row["next_fire_at"], tuple(row["planned"]))
+
+
+def to_calendar_record(row: Row) -> CalendarRecord:
+    """A calendar that was not removed."""
+    return CalendarRecord(
+        namespace=row["namespace"],
+        name=row["name"],
+        revision=row["revision"],
+        definition=json.loads(row["definition"]),
+        updated_at=row["updated_at"],
+    )
+
+
 def to_acquisition(row: Row) -> Acquisition:
     """A lease as it is after an attempt to acquire it: `granted`, else whose it is."""
     if row["granted"]:
@@ -268,7 +285,9 @@ def _to_head(priority: int | None, run_at: Any) -> Head | None:
 
 def _to_due_tick(row: Row) -> DueTick | None:
     policies = _policies(row["spec"])
-    return None if policies is None else DueTick(row["run_key"], row["fire_time"], *policies)
+    if policies is None:
+        return None
+    return DueTick(row["run_key"], row["fire_time"], row["run_at"], *policies)
 
 
 @lru_cache(POLICIES_MAX)

@@ -1,19 +1,32 @@
 """When things fire: pure functions from a spec and an instant to the next instants."""
 
 from fencepost.triggers.at import At
+from fencepost.triggers.calendar import Calendar
 from fencepost.triggers.codec import decode
+from fencepost.triggers.combine import Combinable
 from fencepost.triggers.cron import Cron
 from fencepost.triggers.dst import Fold, Gap
 from fencepost.triggers.every import Every
+from fencepost.triggers.remembered import Remembered
+from fencepost.triggers.rrule import RRule
+from fencepost.triggers.solar import Solar
+from fencepost.triggers.stored import bind, stored_trigger
 from fencepost.triggers.zones import tzdata_version, zone, zone_names
 
 __all__ = [
     "At",
+    "Calendar",
+    "Combinable",
     "Cron",
     "Every",
     "Fold",
     "Gap",
+    "RRule",
+    "Remembered",
+    "Solar",
+    "bind",
     "decode",
+    "stored_trigger",
     "tzdata_version",
     "zone",
     "zone_names",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +10,9 @@ from itertools import takewhile
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
-from fencepost.model.times import parse_time, to_instant, to_utc_text
-from fencepost.triggers.series import Series
+from fencepost.model.times import read_time, to_utc_text
+from fencepost.triggers.combine import Combinable
+from fencepost.triggers.places import moment_words, wall_words
 from fencepost.triggers.zones import zone
 
 VERSION = 1
@@ -19,7 +20,7 @@ TIMES_MAX = 10_000
 
 
 @dataclass(frozen=True, init=False)
-class At(Series):
+class At(Combinable):
     """The given times, sorted, each once.
 
     A time without an offset is read in `tz`; one that the clocks there skip means the first instant
@@ -33,9 +34,7 @@ class At(Series):
         if not 1 <= len(given) <= TIMES_MAX:
             raise InvalidTrigger(f"at has {len(given)} times, expected 1 to {TIMES_MAX}")
         local = zone(tz)
-        instants = {
-            parse_time(one, local) if isinstance(one, str) else to_instant(one, local) for one in given
-        }
+        instants = {read_time(one, local) for one in given}
         object.__setattr__(self, "times", tuple(sorted(instants)))
 
     def next_after(self, after: datetime) -> datetime | None:
@@ -47,6 +46,23 @@ class At(Series):
         """All fire times in (after, through], ascending, one at a time."""
         later = self.times[bisect_right(self.times, after) :]
         return takewhile(lambda moment: moment <= through, later)
+
+    def previous(self, before: datetime) -> datetime | None:
+        """The last fire time strictly earlier than `before`, or None when there is none."""
+        index = bisect_left(self.times, before)
+        return self.times[index - 1] if index else None
+
+    @property
+    def starts(self) -> datetime | None:
+        """The first of the times."""
+        return self.times[0]
+
+    def describe(self) -> str:
+        """Once at 2026-12-24 18:00 UTC; at 3 times from 2026-12-24 18:00 to 2026-12-26 18:00 UTC."""
+        first, last = self.times[0], self.times[-1]
+        if first == last:
+            return f"once at {moment_words(first)}"
+        return f"at {len(self.times)} times from {wall_words(first)} to {moment_words(last)}"
 
     def to_json(self) -> JsonObject:
         """The stable form: the zone is gone, since the times are instants by now."""

@@ -2,69 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
+import re
+from dataclasses import dataclass, field, replace
+from typing import Self
 
+from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
-from fencepost.model.times import from_epoch_s, to_epoch_s
+from fencepost.model.quoting import quoted
 from fencepost.triggers import dst
-from fencepost.triggers.cron_expression import Expression, parse_expression
-from fencepost.triggers.series import Series
+from fencepost.triggers.cron_expression import Beat, parse_expression
+from fencepost.triggers.cron_words import describe_cron
+from fencepost.triggers.series import Binding
+from fencepost.triggers.wall import WallTimes, WallTrigger
 from fencepost.triggers.zones import zone
 
 VERSION = 1
-FIRST_S = to_epoch_s(datetime(10, 1, 1, tzinfo=UTC))
-LAST_S = to_epoch_s(datetime(9990, 1, 1, tzinfo=UTC))
-
-# 29 February on a given weekday can be 40 years away, and a gap can swallow it once.
-SEARCH_S = 100 * 366 * 86_400
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Cron(Series):
+class Cron(WallTrigger):
     """`minute hour day month weekday`, or six fields with the second first.
 
     Fields are read in the wall time of `tz`. `gap` and `fold` say what a change of the clocks
-    does; None leaves it to the rule of Debian's cron (see `fencepost.triggers.dst`).
+    does; None leaves it to the rule of Debian's cron (see `fencepost.triggers.dst`). `seed` is
+    what an `H` is hashed by: the id of its schedule, unless one is given.
     """
 
     expression: str
     tz: str = "UTC"
     gap: dst.Gap | None = None
     fold: dst.Fold | None = None
-    _parsed: Expression = field(init=False, repr=False, compare=False)
-    _policy: dst.Policy = field(init=False, repr=False, compare=False)
-    _zone: ZoneInfo = field(init=False, repr=False, compare=False)
+    seed: str | None = None
+    times: WallTimes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        text = " ".join(self.expression.split())
-        parsed = parse_expression(text)
-        default = dst.FIXED_TIME if parsed.fixed_time else dst.BEAT
-        gap, fold = dst.checked_gap(self.gap), dst.checked_fold(self.fold)
+        text = " ".join(_checked("expression", self.expression).split())
+        seed = None if self.seed is None else _checked("seed", self.seed)
+        parsed = parse_expression(text, seed)
+        walls = _Unseeded(text) if parsed.hashed and seed is None else parsed
+        local = zone(self.tz)
+        policy = dst.policy(self.gap, self.fold, fixed_time=parsed.fixed_time)
         object.__setattr__(self, "expression", text)
-        object.__setattr__(self, "_parsed", parsed)
-        object.__setattr__(self, "_policy", dst.Policy(gap or default.gap, fold or default.fold))
-        object.__setattr__(self, "_zone", zone(self.tz))
+        object.__setattr__(
+            self, "times", WallTimes(walls, zone("UTC") if isinstance(parsed, Beat) else local, policy)
+        )
 
-    def __reduce__(self) -> tuple[type[Cron], tuple[str, str, str | None, str | None]]:
-        # A zone loaded from a file cannot be pickled; the four values say everything.
-        return Cron, (self.expression, self.tz, self.gap, self.fold)
+    def __reduce__(self) -> tuple[type[Cron], tuple[str | None, ...]]:
+        # A zone loaded from a file cannot be pickled; the five values say everything.
+        return Cron, (self.expression, self.tz, self.gap, self.fold, self.seed)
 
-    def next_after(self, after: datetime) -> datetime | None:
-        """The first fire time strictly later than `after`, or None when there is none."""
-        start = to_epoch_s(after) + 1
-        found = next(self._instants(start, start + SEARCH_S), None)
-        return None if found is None else from_epoch_s(found)
+    def is_hashed(self) -> bool:
+        """Whether it has an `H` that nobody has given a seed."""
+        return isinstance(self.times.walls, _Unseeded)
 
-    def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
-        """All fire times in (after, through], ascending, one at a time."""
-        return map(from_epoch_s, self._instants(to_epoch_s(after) + 1, to_epoch_s(through) + 1))
+    def bound(self, binding: Binding) -> Self:
+        """With an `H`, the same expression hashed by the schedule's id."""
+        return replace(self, seed=binding.schedule_id) if self.is_hashed() else self
+
+    def describe(self) -> str:
+        """At 02:30 on weekdays, Berlin time."""
+        return describe_cron(self.expression, self.tz, self.seed)
 
     def to_json(self) -> JsonObject:
         """The stable form: all that the fire times depend on, but for the zone data."""
-        return {
+        form: JsonObject = {
             "v": VERSION,
             "kind": "cron",
             "expression": self.expression,
@@ -72,7 +74,27 @@ class Cron(Series):
             "gap": self.gap,
             "fold": self.fold,
         }
+        return form if self.seed is None else {**form, "seed": self.seed}
 
-    def _instants(self, start: int, stop: int) -> Iterator[int]:
-        start, stop = max(start, FIRST_S), min(stop, LAST_S)
-        return dst.instants(self._parsed.walls, self._zone, self._policy, start, stop)
+
+@dataclass(frozen=True)
+class _Unseeded:
+    """Stands in for an expression with an `H` that nobody has given an identity."""
+
+    expression: str
+
+    def next_wall(self, at: int) -> int | None:
+        raise self._refusal()
+
+    def previous_wall(self, before: int) -> int | None:
+        raise self._refusal()
+
+    def _refusal(self) -> InvalidTrigger:
+        mend = "give it a seed, or ask as a schedule"
+        return InvalidTrigger(f"cron {quoted(self.expression)}: H is hashed by a schedule's id; {mend}")
+
+
+def _checked(what: str, value: object) -> str:
+    if not isinstance(value, str) or HALF_CHARACTER.search(value):
+        raise InvalidTrigger(f"cron {what} {quoted(value)}: expected a text")
+    return value

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
-from fencepost.errors import InvalidTrigger
+from fencepost.errors import InvalidDuration, InvalidTrigger
+from fencepost.model.durations import parse_duration
 from fencepost.model.quoting import quoted
 from fencepost.triggers import cron_fields as fields
-from fencepost.triggers.cron_fields import is_unrestricted, parse_field
+from fencepost.triggers.cron_days import ever_matches, month_masks, shape_index
+from fencepost.triggers.cron_fields import is_beat, is_hashed, is_unrestricted, parse_day_field, parse_field
 
 EXPRESSION_LENGTH_MAX = 512
 EXPRESSIONS_MAX = 4096
+MONTHS_SEARCHED_MAX = 100 * 12
+MONTHS_BEGIN, MONTHS_END = date.min.year * 12, (date.max.year + 1) * 12
 DAY_S = 86_400
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-MONTH_DAYS_MAX = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 FIELD_COUNT = "expected 5 (minute hour day month weekday) or 6 (second first)"
+EVERY = "@every "
+AND_SIGN = "+"
 
 MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -32,73 +35,134 @@ MACROS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """The values of one field of the clock: which of them match, and the next and the last one from each."""
+
+    mask: int
+    following: tuple[int, ...]
+    preceding: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The least value."""
+        return self.following[0]
+
+    @property
+    def last(self) -> int:
+        """The greatest value."""
+        return self.preceding[-1]
+
+
+@dataclass(frozen=True, slots=True)
 class Expression:
-    """The values that match, bit n for n. `weeks` repeats the weekdays over a month and more.
+    """The values that match. `month_days` holds the days for each shape of a month, bit n for day n."""
 
-    `either_day` is cron's rule for days: where both day fields are restricted, one match is enough.
-    """
-
-    seconds: int
-    minutes: int
-    hours: int
-    days: int
+    seconds: Ring
+    minutes: Ring
+    hours: Ring
     months: int
-    weeks: int
-    either_day: bool
+    month_days: tuple[int, ...]
     fixed_time: bool
+    hashed: bool
 
-    def walls(self, start: int, stop: int) -> Iterator[int]:
-        """The matching wall seconds in [start, stop), as a wall clock counts from 1970."""
-        if start >= stop:
-            return
-        first_day, floor = divmod(start, DAY_S)
-        for day in self._days(first_day, (stop - 1) // DAY_S):
-            midnight = day * DAY_S
-            for time in self._times(floor if day == first_day else 0):
-                if midnight + time >= stop:
-                    return
-                yield midnight + time
+    def next_wall(self, at: int) -> int | None:
+        """The first matching wall second from `at` on."""
+        day, time = divmod(at, DAY_S)
+        today = date.fromordinal(EPOCH_ORDINAL + day)
+        days = self._days_of(today.year, today.month) >> today.day
+        if days & 1 and (found := self._time_from(time)) >= 0:
+            return at - time + found
+        days >>= 1
+        if not days:
+            return self._in_later_month(today)
+        return (day + (days & -days).bit_length()) * DAY_S + self._time_from(0)
 
-    def _days(self, first: int, last: int) -> Iterator[int]:
-        """The matching days in [first, last], a month at a time."""
-        while first <= last:
-            today = date.fromordinal(EPOCH_ORDINAL + first)
-            month_begins = first - today.day
-            mask = self._month_mask(today.year, today.month)
-            for number in _bits(mask, today.day):
-                if month_begins + number > last:
-                    return
-                yield month_begins + number
-            first = month_begins + monthrange(today.year, today.month)[1] + 1
+    def previous_wall(self, before: int) -> int | None:
+        """The last matching wall second earlier than `before`."""
+        day, time = divmod(before, DAY_S)
+        today = date.fromordinal(EPOCH_ORDINAL + day)
+        days = self._days_of(today.year, today.month)
+        if days >> today.day & 1 and (found := self._time_before(time)) >= 0:
+            return before - time + found
+        days &= (1 << today.day) - 1
+        if not days:
+            return self._in_earlier_month(today)
+        return (day - today.day + days.bit_length() - 1) * DAY_S + self._time_before(DAY_S)
 
-    def _month_mask(self, year: int, month: int) -> int:
-        if not self.months >> month & 1:
-            return 0
-        return _day_mask(self.days, self.weeks, self.either_day, year, month)
+    def _in_later_month(self, today: date) -> int | None:
+        month = today.year * 12 + today.month
+        for later in range(month, min(month + MONTHS_SEARCHED_MAX, MONTHS_END)):
+            year, number = divmod(later, 12)
+            if days := self._days_of(year, number + 1):
+                lowest = (days & -days).bit_length() - 1
+                return _midnight(year, number + 1, lowest) + self._time_from(0)
+        return None
 
-    def _times(self, floor: int) -> Iterator[int]:
-        """The matching seconds of a day, from `floor` on."""
-        first_hour, rest = divmod(floor, 3600)
-        for hour in _bits(self.hours, first_hour):
-            first_minute, first_second = divmod(rest if hour == first_hour else 0, 60)
-            for minute in _bits(self.minutes, first_minute):
-                begins = hour * 3600 + minute * 60
-                for second in _bits(self.seconds, first_second if minute == first_minute else 0):
-                    yield begins + second
+    def _in_earlier_month(self, today: date) -> int | None:
+        month = today.year * 12 + today.month - 2
+        for earlier in range(month, max(month - MONTHS_SEARCHED_MAX, MONTHS_BEGIN - 1), -1):
+            year, number = divmod(earlier, 12)
+            if days := self._days_of(year, number + 1):
+                return _midnight(year, number + 1, days.bit_length() - 1) + self._time_before(DAY_S)
+        return None
+
+    def _days_of(self, year: int, month: int) -> int:
+        return self.month_days[shape_index(year, month)] if self.months >> month & 1 else 0
+
+    def _time_from(self, time: int) -> int:
+        """The first matching second of a day from `time` on, or -1."""
+        hour, rest = divmod(time, 3600)
+        minute, second = divmod(rest, 60)
+        if self.hours.mask >> hour & 1:
+            if self.minutes.mask >> minute & 1 and (found := self.seconds.following[second]) >= 0:
+                return time - second + found
+            if (found := self.minutes.following[minute + 1]) >= 0:
+                return time - rest + found * 60 + self.seconds.first
+        found = self.hours.following[hour + 1]
+        return found if found < 0 else found * 3600 + self.minutes.first * 60 + self.seconds.first
+
+    def _time_before(self, time: int) -> int:
+        """The last matching second of a day earlier than `time`, or -1."""
+        hour, rest = divmod(time, 3600)
+        minute, second = divmod(rest, 60)
+        if self.hours.mask >> hour & 1:
+            if self.minutes.mask >> minute & 1 and (found := self.seconds.preceding[second]) >= 0:
+                return time - second + found
+            if (found := self.minutes.preceding[minute]) >= 0:
+                return time - rest + found * 60 + self.seconds.last
+        found = self.hours.preceding[hour]
+        return found if found < 0 else found * 3600 + self.minutes.last * 60 + self.seconds.last
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """`@every 5m`: whole intervals of elapsed time since the epoch."""
+
+    interval_s: int
+    fixed_time: bool = False
+    hashed: bool = False
+
+    def next_wall(self, at: int) -> int | None:
+        """The first beat from `at` on."""
+        return at + -at % self.interval_s
+
+    def previous_wall(self, before: int) -> int | None:
+        """The last beat earlier than `before`."""
+        return before - 1 - (before - 1) % self.interval_s
 
 
 @lru_cache(maxsize=EXPRESSIONS_MAX)
-def parse_expression(text: str) -> Expression:
+def parse_expression(text: str, seed: str | None) -> Expression | Beat:
     """The expression behind a text whose words are parted by single spaces, or a refusal."""
     try:
-        return _parse(_words(text))
+        if len(text) > EXPRESSION_LENGTH_MAX:
+            raise InvalidTrigger(f"is longer than {EXPRESSION_LENGTH_MAX} characters")
+        return _beat(text) if text.lower().startswith(EVERY) else _parse(_words(text), seed)
     except InvalidTrigger as error:
         raise InvalidTrigger(f"cron {quoted(text)}: {error}") from None
 
 
 def _words(text: str) -> list[str]:
-    if len(text) > EXPRESSION_LENGTH_MAX:
-        raise InvalidTrigger(f"is longer than {EXPRESSION_LENGTH_MAX} characters")
     if text.startswith("@"):
         return _macro(text).split()
     words = text.split()
@@ -109,63 +173,55 @@ def _words(text: str) -> list[str]:
 
 def _macro(text: str) -> str:
     try:
-        return MACROS[text.lower()]
+        return MACROS[text.lower() if text.isascii() else ""]
     except KeyError:
-        raise InvalidTrigger(f"is no macro, expected one of {', '.join(MACROS)}") from None
+        known = ", ".join([*MACROS, "@every 5m"])
+        raise InvalidTrigger(f"is no macro, expected one of {known}") from None
 
 
-def _parse(words: list[str]) -> Expression:
+def _beat(text: str) -> Beat:
+    try:
+        interval = parse_duration(text[len(EVERY) :])
+    except InvalidDuration as error:
+        raise InvalidTrigger(str(error)) from None
+    if interval.microseconds or not interval:
+        raise InvalidTrigger("expected whole seconds, such as @every 5m")
+    return Beat(interval.days * DAY_S + interval.seconds)
+
+
+def _parse(words: list[str], seed: str | None) -> Expression:
     second, minute, hour, day, month, weekday = words if len(words) == 6 else ["0", *words]
+    both_days = weekday.startswith(AND_SIGN)
+    weekday = weekday.removeprefix(AND_SIGN)
+    either_day = not (both_days or is_unrestricted(day) or is_unrestricted(weekday))
     parsed = Expression(
-        seconds=parse_field(fields.SECOND, second),
-        minutes=parse_field(fields.MINUTE, minute),
-        hours=parse_field(fields.HOUR, hour),
-        days=parse_field(fields.DAY, day),
-        months=parse_field(fields.MONTH, month),
-        weeks=_repeated_weeks(parse_field(fields.WEEKDAY, weekday)),
-        either_day=not (is_unrestricted(day) or is_unrestricted(weekday)),
-        fixed_time=not (is_unrestricted(minute) or is_unrestricted(hour)),
+        seconds=_ring(fields.SECOND, second, seed),
+        minutes=_ring(fields.MINUTE, minute, seed),
+        hours=_ring(fields.HOUR, hour, seed),
+        months=parse_field(fields.MONTH, month, seed),
+        month_days=month_masks(
+            parse_day_field(fields.DAY, day, seed),
+            parse_day_field(fields.WEEKDAY, weekday, seed),
+            either=either_day,
+        ),
+        fixed_time=not (is_beat(minute) or is_beat(hour)),
+        hashed=any(map(is_hashed, (second, minute, hour, day, month, weekday))),
     )
-    if not _can_match(parsed):
-        raise InvalidTrigger(f"never fires, no month in {quoted(month)} has a day {quoted(day)}")
+    if not ever_matches(parsed.month_days, parsed.months):
+        named = f"day {quoted(day)} and weekday {quoted(words[-1])}"
+        raise InvalidTrigger(f"never fires, no month in {quoted(month)} has a day that matches {named}")
     return parsed
 
 
-def _can_match(parsed: Expression) -> bool:
-    """Whether some month has one of the days.
-
-    That suffices. Over the 400 years in which the calendar repeats, each date, 29 February too,
-    falls on every weekday; and where one of the two day fields is enough, a weekday comes in
-    every month.
-    """
-    return parsed.either_day or any(
-        parsed.days & _mask_through(MONTH_DAYS_MAX[month]) for month in _bits(parsed.months, 1)
-    )
+def _ring(spec: fields.Field, text: str, seed: str | None) -> Ring:
+    mask, size = parse_field(spec, text, seed), spec.high + 1
+    following, preceding = [-1], [-1]
+    for value in range(size):
+        preceding.append(value if mask >> value & 1 else preceding[-1])
+        mirrored = size - 1 - value
+        following.append(mirrored if mask >> mirrored & 1 else following[-1])
+    return Ring(mask, tuple(reversed(following)), tuple(preceding))
 
 
-def _repeated_weeks(weekdays: int) -> int:
-    """The seven bits, Sunday first, over six weeks: enough for any month begun on any weekday."""
-    return sum(weekdays << 7 * week for week in range(6))
-
-
-@lru_cache(maxsize=EXPRESSIONS_MAX)
-def _day_mask(days: int, weeks: int, either_day: bool, year: int, month: int) -> int:
-    """The matching days of a month, bit n for day n."""
-    monday_based, length = monthrange(year, month)
-    by_weekday = weeks >> (monday_based + 1) % 7 << 1
-    matching = days | by_weekday if either_day else days & by_weekday
-    return matching & _mask_through(length)
-
-
-def _mask_through(last: int) -> int:
-    """Bits 1 to `last`."""
-    return (1 << last + 1) - 2
-
-
-def _bits(mask: int, low: int) -> Iterator[int]:
-    """The set bits from `low` on, ascending."""
-    mask = mask >> low << low
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
+def _midnight(year: int, month: int, day: int) -> int:
+    return (date(year, month, day).toordinal() - EPOCH_ORDINAL) * DAY_S

@@ -32,6 +32,11 @@ inside one, wall times are visited in order, and the shifted instant is followed
 ones. However many wall times a gap swallows, they become one instant, and a wall time that falls
 on the gap's end by itself becomes the same one.
 
+**Why a search may leap.** A wall time that matches nothing for months is not looked for segment by
+segment. Once a stretch longer than any change of the clocks has shown that the next expected wall
+time is `w`, nothing fires before an instant two days ahead of `w`: all wall times between lie
+unexpected, whether the clocks show, repeat or skip them.
+
 **What it rests on.** A wall time is shared by at most two segments, and those are neighbours:
 every segment lasts longer than the changes at its two ends together. A test holds the zone data of
 our years to this. No state is kept between calls, so that a search can begin anywhere, also inside
@@ -40,19 +45,29 @@ a fold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 from zoneinfo import ZoneInfo
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.quoting import quoted
-from fencepost.triggers.offsets import Segment, segments
+from fencepost.triggers.offsets import MARGIN_S, Segment, segment_at
 
 Gap: TypeAlias = Literal["shift", "skip"]
 Fold: TypeAlias = Literal["first", "last", "both"]
-Walls: TypeAlias = Callable[[int, int], Iterator[int]]
-"""The expected wall seconds in [start, stop), ascending."""
+
+
+class Walls(Protocol):
+    """The expected wall seconds, as a wall clock counts from 1970."""
+
+    def next_wall(self, at: int) -> int | None:
+        """The first expected wall second from `at` on, None where none comes within a century."""
+        ...
+
+    def previous_wall(self, before: int) -> int | None:
+        """The last expected wall second earlier than `before`, None where there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +98,72 @@ def checked_fold(value: str | None) -> Fold | None:
     raise InvalidTrigger(f"fold {quoted(value)} is unknown, expected first, last or both")
 
 
+def policy(gap: str | None, fold: str | None, *, fixed_time: bool) -> Policy:
+    """What was chosen, and for what was not the rule of Debian's cron."""
+    default = FIXED_TIME if fixed_time else BEAT
+    return Policy(checked_gap(gap) or default.gap, checked_fold(fold) or default.fold)
+
+
+def first_instant(walls: Walls, zone: ZoneInfo, policy: Policy, start: int, stop: int) -> int | None:
+    """The first UTC second in [start, stop) at which an expected wall time fires."""
+    while start < stop:
+        segment = segment_at(zone, start)
+        end = min(stop, segment.end)
+        if start == segment.start and policy.gap == "shift" and _fell_into_gap(walls, segment):
+            return start
+        first, last = _wall_range(segment, policy, start, end)
+        wall = walls.next_wall(first)
+        if wall is not None and wall < last:
+            return wall - segment.offset
+        if end - start < MARGIN_S:
+            start = end
+        elif wall is None:
+            return None
+        else:
+            start = max(end, wall - MARGIN_S)
+    return None
+
+
+def last_instant(walls: Walls, zone: ZoneInfo, policy: Policy, start: int, stop: int) -> int | None:
+    """The last UTC second in [start, stop) at which an expected wall time fires."""
+    while start < stop:
+        segment = segment_at(zone, stop - 1)
+        begin = max(start, segment.start)
+        first, last = _wall_range(segment, policy, begin, stop)
+        wall = walls.previous_wall(last)
+        if wall is not None and wall >= first:
+            return wall - segment.offset
+        if begin == segment.start and policy.gap == "shift" and _fell_into_gap(walls, segment):
+            return begin
+        if stop - begin < MARGIN_S:
+            stop = begin
+        elif wall is None:
+            return None
+        else:
+            stop = min(begin, wall + MARGIN_S)
+    return None
+
+
 def instants(walls: Walls, zone: ZoneInfo, policy: Policy, start: int, stop: int) -> Iterator[int]:
     """The UTC seconds in [start, stop) at which the expected wall times fire, strictly rising."""
-    for segment in segments(zone, start, stop):
-        begin, end = max(start, segment.start), min(stop, segment.end)
-        yield from _segment_instants(walls, segment, policy, begin, end)
+    while (found := first_instant(walls, zone, policy, start, stop)) is not None:
+        yield found
+        start = found + 1
 
 
-def _segment_instants(walls: Walls, segment: Segment, policy: Policy, begin: int, end: int) -> Iterator[int]:
+def _wall_range(segment: Segment, policy: Policy, begin: int, end: int) -> tuple[int, int]:
+    """The wall seconds that count in the instants [begin, end) of a segment."""
     first, last = begin + segment.offset, end + segment.offset
-    if begin == segment.start and policy.gap == "shift" and _fell_into_gap(walls, segment):
-        yield begin
-        first += 1
     if policy.fold == "first":
         first = max(first, segment.repeats_until)
     elif policy.fold == "last":
         last = min(last, segment.recurs_from)
-    for wall in walls(first, last):
-        yield wall - segment.offset
+    return first, last
 
 
 def _fell_into_gap(walls: Walls, segment: Segment) -> bool:
+    if not segment.gap_s:
+        return False
     resumed = segment.start + segment.offset
-    return next(walls(resumed - segment.gap_s, resumed), None) is not None
+    wall = walls.next_wall(resumed - segment.gap_s)
+    return wall is not None and wall < resumed

@@ -48,14 +48,12 @@ class Transition:
     after: int
 
 
-def segments(zone: ZoneInfo, start: int, stop: int) -> Iterator[Segment]:
-    """The segments that meet the UTC seconds [start, stop), in order and without holes."""
-    for chunk in range(start >> CHUNK_BITS, ((stop - 1) >> CHUNK_BITS) + 1):
-        for segment in _chunk_segments(zone, chunk):
-            if segment.start >= stop:
-                return
-            if segment.end > start:
-                yield segment
+def segment_at(zone: ZoneInfo, instant_s: int) -> Segment:
+    """The segment that holds a UTC second."""
+    for segment in _chunk_segments(zone, instant_s >> CHUNK_BITS):
+        if instant_s < segment.end:
+            return segment
+    raise AssertionError("a chunk's segments fill it")
 
 
 @lru_cache(maxsize=CHUNKS_MAX)

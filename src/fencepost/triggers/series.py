@@ -1,22 +1,53 @@
-"""What every trigger can do once it can list its fire times."""
+"""What every trigger can do once it can find its fire times."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Self
 
+from fencepost.errors import SearchExhausted
 from fencepost.model.json import JsonObject
 
+if TYPE_CHECKING:
+    from fencepost.triggers.calendar import Calendar
+
 TICK = timedelta.resolution
+FIRST = datetime.min.replace(tzinfo=UTC)
+
+# A search that was cut is taken up again this often before people are told that it found nothing.
+CUTS_MAX = 10
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a schedule gives to its trigger: an identity to hash, and the days of named calendars."""
+
+    schedule_id: str
+    calendars: Mapping[str, Calendar] = field(default_factory=dict)
 
 
 class Series(ABC):
-    """A strictly rising series of UTC instants, the same for whoever asks."""
+    """A strictly rising series of UTC instants, the same for whoever asks.
+
+    `jitter` is how much later than its fire time a run may start, by a hash of the tick.
+    """
+
+    jitter: timedelta | None = None
 
     @abstractmethod
     def next_after(self, after: datetime) -> datetime | None:
-        """The first fire time strictly later than `after`, or None when there is none."""
+        """The first fire time strictly later than `after`, or None when there is none.
+
+        A combination of triggers may give up a long search with SearchExhausted, which says how far
+        it has come.
+        """
+
+    @abstractmethod
+    def previous(self, before: datetime) -> datetime | None:
+        """The last fire time strictly earlier than `before`, or None when there is none."""
 
     @abstractmethod
     def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
@@ -26,14 +57,55 @@ class Series(ABC):
     def to_json(self) -> JsonObject:
         """The stable, versioned form that the ledger keeps."""
 
+    @abstractmethod
+    def describe(self) -> str:
+        """When it fires, in plain words."""
+
+    @property
+    def starts(self) -> datetime | None:
+        """An instant before which it never fires; None where it has no beginning."""
+        return None
+
+    def zones(self) -> frozenset[str]:
+        """The zones whose clocks it follows."""
+        return frozenset()
+
+    def calendar_names(self) -> frozenset[str]:
+        """The calendars whose days it needs from the store."""
+        return frozenset()
+
+    def is_hashed(self) -> bool:
+        """Whether its fire times depend on the id of its schedule."""
+        return False
+
+    def bound(self, binding: Binding) -> Self:
+        """The same trigger as the trigger of one schedule."""
+        return self
+
+    def candidate_after(self, after: datetime) -> datetime | None:
+        """An instant later than `after` with no fire time in between: where a search looks next."""
+        return self.next_after(after)
+
+    def candidate_before(self, before: datetime) -> datetime | None:
+        """An instant earlier than `before` with no fire time in between."""
+        return self.previous(before)
+
+    def __contains__(self, moment: datetime) -> bool:
+        """Whether it fires at exactly that instant."""
+        return moment > FIRST and self.next_after(moment - TICK) == moment
+
     def next(self, after: datetime, n: int = 1) -> list[datetime]:
         """The first `n` fire times later than `after`; fewer where the series ends."""
         found: list[datetime] = []
-        while len(found) < n and (moment := self.next_after(after)) is not None:
+        while len(found) < n and (moment := self._patient_next(after)) is not None:
             found.append(moment)
             after = moment
         return found
 
-    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """The fire times from `start` on and before `end`."""
-        return self.fire_times(start - TICK, end - TICK)
+    def _patient_next(self, after: datetime) -> datetime | None:
+        for _ in range(CUTS_MAX):
+            try:
+                return self.next_after(after)
+            except SearchExhausted as cut:
+                after = cut.searched_through
+        return self.next_after(after)

@@ -121,7 +121,7 @@ class MemoryClaims:
         version = self._tables.version_of(record)
         assert version is not None
         spec = version.spec
-        return DueTick(record.run_key, record.fire_time, spec.overlap, spec.catch_up)
+        return DueTick(record.run_key, record.fire_time, record.run_at, spec.overlap, spec.catch_up)
 
     def _previous(self, row: RunRow) -> datetime | None:
         record = row.record

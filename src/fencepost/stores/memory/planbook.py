@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 
-from fencepost.model.clocks import later
+from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Fence, Shard, tick_key
 from fencepost.model.job import PRIORITY_DEFAULT
-from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt, Tick
 from fencepost.model.run import RunRecord, RunState
 from fencepost.model.schedule import ScheduleVersion
+from fencepost.ports.planbook import PLANNED_MAX
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import CursorRow, RunRow, ScheduleRow, Tables
+from fencepost.stores.memory.tables import CursorRow, RunRow, ScheduleRow, Tables, withdrawable
 
 
 class MemoryPlanBook:
@@ -57,6 +59,23 @@ class MemoryPlanBook:
             if known is not None and self._fits(cursor):
                 known.next_fire_at = moment
 
+    async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
+        now = self._tables.now()
+        found = (
+            self._outlived(row, version, cursor, cursor.next_fire_at, now)
+            for row in self._tables.schedules.values()
+            if row.schedule.shard in shards
+            for version, cursor in zip(row.versions, row.cursors, strict=True)
+            if cursor.until is None and cursor.next_fire_at is not None and cursor.tzdata < tzdata
+        )
+        return list(islice(found, limit))
+
+    async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
+        for cursor, next_fire_at in confirmed:
+            known = self._known(cursor)
+            if known is not None and self._fits(cursor) and known.tzdata <= tzdata:
+                known.tzdata, known.next_fire_at = tzdata, next_fire_at
+
     def _accepted(self, plan: Plan) -> bool:
         return self._tables.epochs.get(plan.cursor.shard) == plan.epoch
 
@@ -80,27 +99,28 @@ class MemoryPlanBook:
         assert known is not None
         assert plan.planned_through >= known.planned_through
         known.planned_through, known.next_fire_at = plan.planned_through, plan.next_fire_at
-        return sum(self._insert(plan, fire_time) for fire_time in plan.fire_times)
+        known.tzdata = plan.tzdata
+        return sum(self._insert(plan, tick) for tick in plan.ticks)
 
-    def _insert(self, plan: Plan, fire_time: datetime) -> bool:
+    def _insert(self, plan: Plan, tick: Tick) -> bool:
         cursor = plan.cursor
-        run_key = tick_key(cursor.schedule_id, fire_time, cursor.version)
+        run_key = tick_key(cursor.schedule_id, tick.fire_time, cursor.version)
         lane = self._tables.lane(cursor.namespace, cursor.schedule_id)
-        if run_key in lane.runs or fire_time in lane.taken:
+        if run_key in lane.runs or tick.fire_time in lane.taken:
             return False
         record = RunRecord(
             namespace=cursor.namespace,
             run_key=run_key,
             schedule_id=cursor.schedule_id,
             job=plan.job,
-            fire_time=fire_time,
+            fire_time=tick.fire_time,
             version=cursor.version,
             state=RunState.PLANNED,
             reason=None,
             attempt=0,
             fence=Fence(0),
             epoch=plan.epoch,
-            run_at=fire_time,
+            run_at=tick.run_at,
             started_at=None,
             finished_at=None,
             worker=None,
@@ -111,6 +131,22 @@ class MemoryPlanBook:
         )
         self._tables.insert(RunRow(record))
         return True
+
+    def _outlived(
+        self,
+        row: ScheduleRow,
+        version: ScheduleVersion,
+        cursor: CursorRow,
+        next_fire_at: datetime,
+        now: StoreTime,
+    ) -> Outlived:
+        runs = self._tables.runs_of(row.schedule.namespace, row.schedule.schedule_id)
+        ahead = [
+            run.record.fire_time
+            for run in runs
+            if withdrawable(run, now) and run.record.version == version.version
+        ]
+        return Outlived(self._cursor(row, version, cursor), next_fire_at, tuple(ahead[:PLANNED_MAX]))
 
     def _cursor(self, row: ScheduleRow, version: ScheduleVersion, cursor: CursorRow) -> Cursor:
         schedule, spec = row.schedule, version.spec

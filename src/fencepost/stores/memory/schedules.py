@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fencepost.model.calendar import calendar_revisions
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
@@ -13,6 +14,7 @@ from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, Sche
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.signals import MemorySignals
 from fencepost.stores.memory.tables import CursorRow, ScheduleRow, Tables, withdrawable
+from fencepost.stores.specs import applied_by_code
 
 
 class MemorySchedules:
@@ -31,6 +33,7 @@ class MemorySchedules:
         tzdata: str,
         expected_version: int | None,
         code_digest: str | None = None,
+        code_spec: ScheduleSpec | None = None,
     ) -> Schedule | None:
         row = self._tables.schedules.get((namespace, schedule_id))
         if expected_version is not None and expected_version != _visible_version(row):
@@ -39,8 +42,9 @@ class MemorySchedules:
             row = self._create(namespace, schedule_id, spec, tzdata)
         elif row.schedule.state is ScheduleState.REMOVED or not _same(row.schedule.spec, spec):
             self._edit(row, spec, tzdata)
-        if code_digest is not None:
-            row.schedule = replace(row.schedule, code_spec=spec, code_digest=code_digest)
+        applied = applied_by_code(spec, code_spec, code_digest)
+        if applied is not None:
+            row.schedule = replace(row.schedule, code_spec=applied, code_digest=code_digest)
         self._signals.hint(Topic.SCHEDULES)
         return row.shown()
 
@@ -51,20 +55,42 @@ class MemorySchedules:
         self._stop(row, ScheduleState.PAUSED, reason)
         return True
 
-    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+    async def resume(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+    ) -> bool:
         row = self._tables.schedules.get((namespace, schedule_id))
         if row is None or row.schedule.state is not ScheduleState.PAUSED:
             return False
         row.schedule = replace(row.schedule, state=ScheduleState.ACTIVE)
-        self._edit(row, row.schedule.spec, row.versions[-1].tzdata)
+        self._edit(row, row.schedule.spec, row.versions[-1].tzdata if tzdata is None else tzdata)
         self._signals.hint(Topic.SCHEDULES)
         return True
+
+    async def renew(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int,
+        reason: str,
+    ) -> Schedule | None:
+        row = self._tables.schedules.get((namespace, schedule_id))
+        if row is None or row.schedule.state is not ScheduleState.ACTIVE:
+            return None
+        if row.schedule.version != expected_version:
+            return None
+        self._edit(row, spec, tzdata, reason)
+        self._signals.hint(Topic.SCHEDULES)
+        return row.shown()
 
     async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
         row = self._tables.schedules.get((namespace, schedule_id))
         if row is None or row.schedule.state is ScheduleState.REMOVED:
             return False
         self._stop(row, ScheduleState.REMOVED, "the schedule was removed")
+        row.uses = {}
         return True
 
     async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
@@ -97,19 +123,21 @@ class MemorySchedules:
             planned_through=now,
             updated_at=now,
         )
-        row = ScheduleRow(schedule, [ScheduleVersion(1, spec, now, tzdata)], [CursorRow(now, now)])
+        version, cursor = ScheduleVersion(1, spec, now, tzdata), CursorRow(now, now, tzdata)
+        row = ScheduleRow(schedule, [version], [cursor], calendar_revisions(spec))
         self._tables.schedules[namespace, schedule_id] = row
         return row
 
-    def _edit(self, row: ScheduleRow, spec: ScheduleSpec, tzdata: str) -> None:
+    def _edit(self, row: ScheduleRow, spec: ScheduleSpec, tzdata: str, reason: str | None = None) -> None:
         boundary = self._boundary(row)
         version = row.schedule.version + 1
-        self._close(row, boundary, f"replaced by version {version}")
+        self._close(row, boundary, reason or f"replaced by version {version}")
         state = row.schedule.state
         revived = ScheduleState.ACTIVE if state is ScheduleState.REMOVED else state
         until = boundary if revived is ScheduleState.PAUSED else None
         row.versions.append(ScheduleVersion(version, spec, boundary, tzdata, until))
-        row.cursors.append(CursorRow(boundary, None if until else boundary, until))
+        row.cursors.append(CursorRow(boundary, None if until else boundary, tzdata, until))
+        row.uses = calendar_revisions(spec)
         row.schedule = replace(
             row.schedule, version=version, spec=spec, state=revived, updated_at=self._tables.now()
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.clock import Clock
 from fencepost.model.clocks import StoreTime
+from fencepost.stores.memory.calendars import MemoryCalendars
 from fencepost.stores.memory.jobs import MemoryJobs
 from fencepost.stores.memory.leases import MemoryLeases
 from fencepost.stores.memory.ledger import MemoryLedger
@@ -23,6 +24,7 @@ class MemoryStore:
         self.signals = MemorySignals()
         self.jobs = MemoryJobs(self.tables)
         self.schedules = MemorySchedules(self.tables, self.signals)
+        self.calendars = MemoryCalendars(self.tables, self.signals)
         self.planbook = MemoryPlanBook(self.tables, self.signals)
         self.ledger = MemoryLedger(self.tables, self.signals)
         self.leases = MemoryLeases(self.tables, self.signals)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from fencepost.clock import Clock
+from fencepost.model.calendar import CalendarRecord
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import (
     Epoch,
@@ -39,20 +40,25 @@ class RunRow:
 
 @dataclass(slots=True)
 class CursorRow:
-    """How far one version is planned, where it ends, and when to look again."""
+    """How far one version is planned, by which zone rules, where it ends, and when to look again."""
 
     planned_through: datetime
     next_fire_at: datetime | None
+    tzdata: str
     until: datetime | None = None
 
 
 @dataclass(slots=True)
 class ScheduleRow:
-    """A schedule with its versions and their cursors, both by version less one."""
+    """A schedule with its versions and their cursors, both by version less one.
+
+    `uses` are the calendars that it uses, with the revision that its latest version was written with.
+    """
 
     schedule: Schedule
     versions: list[ScheduleVersion]
     cursors: list[CursorRow]
+    uses: dict[str, int]
 
     def shown(self) -> Schedule:
         """The schedule with the mark of its latest version."""
@@ -124,6 +130,9 @@ class Tables:
     shards: int
     jobs: dict[tuple[Namespace, JobName], JobSpec] = field(default_factory=dict)
     schedules: dict[tuple[Namespace, ScheduleId], ScheduleRow] = field(default_factory=dict)
+    calendars: dict[tuple[Namespace, str], CalendarRecord] = field(default_factory=dict)
+    revisions: dict[tuple[Namespace, str], int] = field(default_factory=dict)
+    """The last revision of each calendar that ever was, also of those that are gone."""
     runs: dict[tuple[Namespace, RunKey], RunRow] = field(default_factory=dict)
     lanes: dict[tuple[Namespace, ScheduleId], Lane] = field(default_factory=dict)
     waiting: dict[tuple[Namespace, RunKey], RunRow] = field(default_factory=dict)

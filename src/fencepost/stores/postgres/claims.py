@@ -26,6 +26,7 @@ QUERIES = load_queries(__package__, "claims.sql")
 DUE_MAX = 1_000
 DUE_PER_SCHEDULE_MAX = 100
 WALK_PER_SCHEDULE, WALK_MIN = 4, 200
+DUE_COLUMNS = ("run_key", "fire_time", "run_at", "spec")
 
 
 class PostgresClaims:
@@ -119,8 +120,8 @@ async def _end(session: Session, ends: Sequence[Ended]) -> int:
 
 
 def _facts(row: Row) -> ScheduleFacts:
-    columns = zip(row["due_keys"], row["due_fire_times"], row["due_specs"], strict=True)
-    due = [{"run_key": run_key, "fire_time": fire_time, "spec": spec} for run_key, fire_time, spec in columns]
+    columns = row["due_keys"], row["due_fire_times"], row["due_run_ats"], row["due_specs"]
+    due = [dict(zip(DUE_COLUMNS, each, strict=True)) for each in zip(*columns, strict=True)]
     return to_facts(row, due, row["unfinished"])
 
 

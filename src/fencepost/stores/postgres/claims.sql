@@ -239,6 +239,7 @@ WITH moment AS MATERIALIZED (
 SELECT moment.now, given.namespace, given.schedule_id,
     due.keys AS due_keys,
     due.fire_times AS due_fire_times,
+    due.run_ats AS due_run_ats,
     due.specs AS due_specs,
     newest.fire_time AS newest_due,
     ARRAY(
@@ -264,6 +265,7 @@ CROSS JOIN unnest($1::text[], $2::text[]) AS given (namespace, schedule_id)
 CROSS JOIN LATERAL (
     SELECT array_agg(tick.run_key ORDER BY tick.fire_time, tick.run_key) AS keys,
         array_agg(tick.fire_time ORDER BY tick.fire_time, tick.run_key) AS fire_times,
+        array_agg(tick.run_at ORDER BY tick.fire_time, tick.run_key) AS run_ats,
         array_agg(version.spec ORDER BY tick.fire_time, tick.run_key) AS specs,
         min(tick.priority) AS priority,
         min(tick.run_at) AS run_at

@@ -11,13 +11,15 @@ blocks its successor until the server notices; the session's timeouts bound that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from fencepost.model.identifiers import Epoch, Shard, tick_key
-from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
+from fencepost.ports.planbook import PLANNED_MAX
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_cursor
+from fencepost.stores.rows import to_cursor, to_outlived
 
 QUERIES = load_queries(__package__, "planbook.sql")
 
@@ -53,20 +55,32 @@ class PostgresPlanBook:
         return PlanReceipt(row["written"], tuple(sorted(stale)), len(dropped))
 
     async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
-        cursors = sorted(cursors, key=_place)
-        await self._database.fetch(
-            QUERIES["postpone"],
-            [one.namespace for one in cursors],
-            [one.schedule_id for one in cursors],
-            [one.version for one in cursors],
-            [one.planned_through for one in cursors],
-            [one.until for one in cursors],
-            by_s,
-        )
+        marks = _mark_columns(sorted(cursors, key=_place))
+        await self._database.fetch(QUERIES["postpone"], *marks, by_s)
+
+    async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
+        terms = sorted(set(shards)), tzdata, limit, PLANNED_MAX
+        return [to_outlived(row) for row in await self._database.fetch(QUERIES["outlived"], *terms)]
+
+    async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
+        confirmed = sorted(confirmed, key=lambda each: _place(each[0]))
+        marks = _mark_columns([cursor for cursor, _ in confirmed])
+        upcoming = [next_fire_at for _, next_fire_at in confirmed]
+        await self._database.fetch(QUERIES["confirm"], *marks, upcoming, tzdata)
 
 
 def _place(cursor: Cursor) -> tuple[str, str, int]:
     return cursor.namespace, cursor.schedule_id, cursor.version
+
+
+def _mark_columns(cursors: Sequence[Cursor]) -> list[list[Any]]:
+    return [
+        [one.namespace for one in cursors],
+        [one.schedule_id for one in cursors],
+        [one.version for one in cursors],
+        [one.planned_through for one in cursors],
+        [one.until for one in cursors],
+    ]
 
 
 def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:
@@ -84,16 +98,18 @@ def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:
         [plan.cursor.queue for plan in plans],
         [plan.cursor.priority for plan in plans],
         [plan.cursor.until for plan in plans],
+        [plan.tzdata for plan in plans],
     ]
 
 
 def _tick_columns(plans: Sequence[Plan]) -> list[list[Any]]:
-    ticks = [(number, fire_time) for number, plan in enumerate(plans) for fire_time in plan.fire_times]
+    ticks = [(number, tick) for number, plan in enumerate(plans) for tick in plan.ticks]
     return [
         [number for number, _ in ticks],
         [
-            tick_key(plans[number].cursor.schedule_id, fire_time, plans[number].cursor.version)
-            for number, fire_time in ticks
+            tick_key(plans[number].cursor.schedule_id, tick.fire_time, plans[number].cursor.version)
+            for number, tick in ticks
         ],
-        [fire_time for _, fire_time in ticks],
+        [tick.fire_time for _, tick in ticks],
+        [tick.run_at for _, tick in ticks],
     ]

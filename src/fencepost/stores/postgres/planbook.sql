@@ -51,6 +51,62 @@ WHERE cursor.namespace = given.namespace
     AND cursor.until IS NOT DISTINCT FROM given.until
     AND cursor.next_fire_at IS NOT NULL;
 
+-- name: outlived
+WITH moment AS MATERIALIZED (
+    SELECT fencepost.now() AS now
+), old AS MATERIALIZED (
+    SELECT each.*
+    FROM unnest($1::integer[]) AS given (shard)
+    CROSS JOIN LATERAL (
+        SELECT *
+        FROM fencepost.cursors AS cursor
+        WHERE cursor.shard = given.shard
+            AND cursor.tzdata < $2
+            AND cursor.until IS NULL
+            AND cursor.next_fire_at IS NOT NULL
+        LIMIT $3
+    ) AS each
+    LIMIT $3
+)
+SELECT old.namespace, old.schedule_id, old.shard, old.version, old.planned_through, old.until,
+    old.next_fire_at, version.spec,
+    coalesce(job.queue, 'default') AS queue,
+    coalesce(job.priority, 2) AS priority,
+    ARRAY(
+        SELECT run.fire_time
+        FROM fencepost.runs AS run
+        WHERE run.namespace = old.namespace
+            AND run.schedule_id = old.schedule_id
+            AND run.fire_time > moment.now
+            AND run.state = 'planned'
+            AND run.fence = 0
+            AND run.version = old.version
+        ORDER BY run.fire_time
+        LIMIT $4
+    ) AS planned
+FROM moment
+CROSS JOIN old
+JOIN fencepost.schedule_versions AS version
+    ON version.namespace = old.namespace
+    AND version.schedule_id = old.schedule_id
+    AND version.version = old.version
+LEFT JOIN fencepost.jobs AS job
+    ON job.namespace = version.namespace AND job.name = version.job;
+
+-- name: confirm
+UPDATE fencepost.cursors AS cursor
+SET next_fire_at = given.next_fire_at, tzdata = $7
+FROM unnest(
+    $1::text[], $2::text[], $3::integer[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[]
+) AS given (namespace, schedule_id, version, planned_through, until, next_fire_at)
+WHERE cursor.namespace = given.namespace
+    AND cursor.schedule_id = given.schedule_id
+    AND cursor.version = given.version
+    AND cursor.planned_through = given.planned_through
+    AND cursor.until IS NOT DISTINCT FROM given.until
+    AND cursor.next_fire_at IS NOT NULL
+    AND cursor.tzdata <= $7;
+
 -- The rows of the fence are locked FOR SHARE, which keeps a newer epoch from being registered until
 -- this write is durable. One that was registered while this statement waited for the row is seen,
 -- because PostgreSQL compares a row again after a wait, and drops it. A cursor that moved meanwhile is
@@ -61,10 +117,10 @@ WITH plan AS MATERIALIZED (
     FROM unnest(
         $1::bigint[], $2::text[], $3::text[], $4::integer[], $5::bigint[], $6::integer[],
         $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::text[], $11::text[],
-        $12::smallint[], $13::timestamptz[]
+        $12::smallint[], $13::timestamptz[], $14::text[]
     ) AS given (
         number, namespace, schedule_id, shard, epoch, version,
-        planned_from, planned_through, next_fire_at, job, queue, priority, until
+        planned_from, planned_through, next_fire_at, job, queue, priority, until, tzdata
     )
 ), fence AS MATERIALIZED (
     SELECT known.shard, known.epoch
@@ -75,7 +131,7 @@ WITH plan AS MATERIALIZED (
     FOR SHARE OF known
 ), advanced AS (
     UPDATE fencepost.cursors AS cursor
-    SET planned_through = plan.planned_through, next_fire_at = plan.next_fire_at
+    SET planned_through = plan.planned_through, next_fire_at = plan.next_fire_at, tzdata = plan.tzdata
     FROM plan
     JOIN fence ON fence.shard = plan.shard AND fence.epoch = plan.epoch
     WHERE cursor.namespace = plan.namespace
@@ -93,8 +149,9 @@ WITH plan AS MATERIALIZED (
         namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at
     )
     SELECT advanced.namespace, tick.run_key, advanced.schedule_id, advanced.job, tick.fire_time,
-        advanced.version, 'planned', advanced.epoch, advanced.queue, advanced.priority, tick.fire_time
-    FROM unnest($14::bigint[], $15::text[], $16::timestamptz[]) AS tick (number, run_key, fire_time)
+        advanced.version, 'planned', advanced.epoch, advanced.queue, advanced.priority, tick.run_at
+    FROM unnest($15::bigint[], $16::text[], $17::timestamptz[], $18::timestamptz[])
+        AS tick (number, run_key, fire_time, run_at)
     JOIN advanced ON advanced.number = tick.number
     WHERE NOT EXISTS (
         SELECT 1

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from fencepost.model.calendar import calendar_revisions
 from fencepost.model.codec import schedule_from_text, schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_schedule, to_schedule_version
+from fencepost.stores.specs import applied_by_code
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session
@@ -41,7 +43,9 @@ class PostgresSchedules:
         tzdata: str,
         expected_version: int | None,
         code_digest: str | None = None,
+        code_spec: ScheduleSpec | None = None,
     ) -> Schedule | None:
+        applied = applied_by_code(spec, code_spec, code_digest)
         async with self._database.transaction() as session:
             change = _Change(session, namespace, schedule_id)
             row = await change.lock()
@@ -51,8 +55,8 @@ class PostgresSchedules:
             if expected_version not in (None, _visible_version(row)):
                 return None
             await change.edit(row, spec, tzdata)
-            if code_digest is not None:
-                await change.run("record_code", schedule_to_text(spec), code_digest)
+            if applied is not None:
+                await change.run("record_code", schedule_to_text(applied), code_digest)
             await session.fetch(QUERIES["tell"])
             return await change.get()
 
@@ -65,17 +69,40 @@ class PostgresSchedules:
             await change.stop(ScheduleState.PAUSED, reason)
             return True
 
-    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+    async def resume(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+    ) -> bool:
         async with self._database.transaction() as session:
             change = _Change(session, namespace, schedule_id)
             row = await change.lock()
             if row is None or row["state"] != ScheduleState.PAUSED:
                 return False
             spec = schedule_from_text(row["spec"])
-            tzdata = await session.fetchval(QUERIES["tzdata"], namespace, schedule_id)
-            await change.renew(row, ScheduleState.ACTIVE, spec, tzdata)
+            if tzdata is None:
+                tzdata = await session.fetchval(QUERIES["tzdata"], namespace, schedule_id)
+            assert tzdata is not None
+            await change.replace(row, ScheduleState.ACTIVE, spec, tzdata)
             await session.fetch(QUERIES["tell"])
             return True
+
+    async def renew(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int,
+        reason: str,
+    ) -> Schedule | None:
+        async with self._database.transaction() as session:
+            change = _Change(session, namespace, schedule_id)
+            row = await change.lock()
+            if row is None or row["state"] != ScheduleState.ACTIVE or row["version"] != expected_version:
+                return None
+            await change.replace(row, ScheduleState.ACTIVE, spec, tzdata, reason)
+            await session.fetch(QUERIES["tell"])
+            return await change.get()
 
     async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
         async with self._database.transaction() as session:
@@ -84,6 +111,7 @@ class PostgresSchedules:
             if row is None or row["state"] == ScheduleState.REMOVED:
                 return False
             await change.stop(ScheduleState.REMOVED, "the schedule was removed")
+            await change.run("forget_uses")
             return True
 
     async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
@@ -129,15 +157,31 @@ class _Change:
         if state is not ScheduleState.REMOVED and row["spec"] == schedule_to_text(spec):
             return
         revived = ScheduleState.ACTIVE if state is ScheduleState.REMOVED else state
-        await self.renew(row, revived, spec, tzdata)
+        await self.replace(row, revived, spec, tzdata)
 
-    async def renew(self, row: Row, state: ScheduleState, spec: ScheduleSpec, tzdata: str) -> None:
+    async def replace(
+        self,
+        row: Row,
+        state: ScheduleState,
+        spec: ScheduleSpec,
+        tzdata: str,
+        reason: str | None = None,
+    ) -> None:
         """Write the next version of the schedule in that row."""
         version = row["version"] + 1
-        boundary = await self.close(f"replaced by version {version}")
+        boundary = await self.close(reason or f"replaced by version {version}")
         text, labels = schedule_to_text(spec), json.dumps(dict(spec.labels))
         where = spec.job, spec.queue, spec.priority, labels, row["shard"]
         await self.run("edit", version, state, text, boundary, tzdata, *where)
+        await self.use(calendar_revisions(spec))
+
+    async def use(self, revisions: dict[str, int]) -> None:
+        """Keep which calendars the new version was written with, in place of those of the one before."""
+        await self.run("forget_uses")
+        if revisions:
+            names = list(revisions)
+            await self.session.fetch(QUERIES["lock_calendars"], self.namespace, names)
+            await self.run("record_uses", names, list(revisions.values()))
 
     async def stop(self, state: ScheduleState, reason: str) -> None:
         await self.close(reason)

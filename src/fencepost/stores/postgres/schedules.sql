@@ -66,10 +66,10 @@ WITH span AS (
     SELECT $1, $2, $3, $5, $8, span.start, span.until, $7 FROM span
 ), cursor AS (
     INSERT INTO fencepost.cursors (
-        namespace, schedule_id, shard, version, planned_through, until, next_fire_at
+        namespace, schedule_id, shard, version, planned_through, until, next_fire_at, tzdata
     )
     SELECT $1, $2, $12, $3, span.start, span.until,
-        CASE WHEN span.until IS NULL THEN span.start END
+        CASE WHEN span.until IS NULL THEN span.start END, $7
     FROM span
 )
 UPDATE fencepost.schedules
@@ -87,6 +87,23 @@ WHERE namespace = $1 AND schedule_id = $2;
 UPDATE fencepost.schedules
 SET state = $3, updated_at = fencepost.now()
 WHERE namespace = $1 AND schedule_id = $2;
+
+-- name: forget_uses
+DELETE FROM fencepost.calendar_uses WHERE namespace = $1 AND schedule_id = $2;
+
+-- Whoever removes a calendar waits for those who are about to use it. Their locks do not hinder a new
+-- revision, and do not need to: the version that they write is then seen to be behind.
+-- name: lock_calendars
+SELECT name
+FROM fencepost.calendars
+WHERE namespace = $1 AND name = ANY ($2::text[])
+ORDER BY name
+FOR KEY SHARE;
+
+-- name: record_uses
+INSERT INTO fencepost.calendar_uses (namespace, schedule_id, calendar, revision)
+SELECT $1, $2, given.calendar, given.revision
+FROM unnest($3::text[], $4::integer[]) AS given (calendar, revision);
 
 -- name: record_code
 UPDATE fencepost.schedules

@@ -55,7 +55,8 @@ CREATE TABLE fencepost.schedule_versions (
 );
 
 -- One for each version, apart from the schedule's own row, so that planning and claiming do not wait for
--- each other. `until` is the end of the version's time in force.
+-- each other. `until` is the end of the version's time in force, `tzdata` the release of the zone rules
+-- by which it was last planned.
 CREATE TABLE fencepost.cursors (
     namespace       text COLLATE "C" NOT NULL,
     schedule_id     text COLLATE "C" NOT NULL,
@@ -64,10 +65,35 @@ CREATE TABLE fencepost.cursors (
     planned_through timestamptz NOT NULL,
     until           timestamptz,
     next_fire_at    timestamptz,
+    tzdata          text COLLATE "C" NOT NULL DEFAULT '',
     PRIMARY KEY (namespace, schedule_id, version)
 ) WITH (fillfactor = 80);
 
 CREATE INDEX cursors_next ON fencepost.cursors (shard, next_fire_at) WHERE next_fire_at IS NOT NULL;
+CREATE INDEX cursors_by_rules ON fencepost.cursors (shard, tzdata)
+    WHERE until IS NULL AND next_fire_at IS NOT NULL;
+
+-- The row of a calendar that was removed has no definition; it remembers the revision.
+CREATE TABLE fencepost.calendars (
+    namespace  text COLLATE "C" NOT NULL,
+    name       text COLLATE "C" NOT NULL,
+    revision   integer NOT NULL,
+    definition text,
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (namespace, name)
+);
+
+-- What the latest version of each schedule was written with.
+CREATE TABLE fencepost.calendar_uses (
+    namespace   text COLLATE "C" NOT NULL,
+    schedule_id text COLLATE "C" NOT NULL,
+    calendar    text COLLATE "C" NOT NULL,
+    revision    integer NOT NULL,
+    PRIMARY KEY (namespace, schedule_id, calendar)
+);
+
+CREATE INDEX calendar_uses_by_revision
+    ON fencepost.calendar_uses (namespace, calendar, revision, schedule_id);
 
 -- The constraints let a statement that names its rows by key say "still running" or "not begun" without
 -- the state, so that the planner has no reason to walk a partial index instead.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencepost.clock import Clock
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.postgres.address import Address, parse_address
+from fencepost.stores.postgres.calendars import PostgresCalendars
 from fencepost.stores.postgres.connection import Database, open_database
 from fencepost.stores.postgres.faults import translated_at_open
 from fencepost.stores.postgres.jobs import PostgresJobs
@@ -29,6 +30,7 @@ class PostgresStore:
         self._shards = shards
         self._jobs = PostgresJobs(database)
         self._schedules = PostgresSchedules(database, shards)
+        self._calendars = PostgresCalendars(database)
         self._planbook = PostgresPlanBook(database)
         self._ledger = PostgresLedger(database)
         self._leases = PostgresLeases(database)
@@ -46,6 +48,10 @@ class PostgresStore:
     @property
     def schedules(self) -> PostgresSchedules:
         return self._schedules
+
+    @property
+    def calendars(self) -> PostgresCalendars:
+        return self._calendars
 
     @property
     def planbook(self) -> PostgresPlanBook:

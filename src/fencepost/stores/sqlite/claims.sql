@@ -65,9 +65,9 @@ ORDER BY s.key
 
 -- Without queues and jobs every due tick counts.
 -- name: facts_due
-SELECT place, row_id, run_key, fire_time, spec
+SELECT place, row_id, run_key, fire_time, run_at, spec
 FROM (
-    SELECT s.key AS place, r.rowid AS row_id, r.run_key, r.fire_time, v.spec,
+    SELECT s.key AS place, r.rowid AS row_id, r.run_key, r.fire_time, r.run_at, v.spec,
            row_number() OVER (PARTITION BY s.key ORDER BY r.fire_time, r.run_key) AS nth
     FROM json_each(:schedules) s
     CROSS JOIN runs r INDEXED BY runs_open

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import apsw
 
+from fencepost.model.calendar import calendar_revisions
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
@@ -49,10 +51,16 @@ def put(subject: Subject, known: Schedule | None, spec: ScheduleSpec, tzdata: st
     _replace(subject, known, spec, state, tzdata)
 
 
-def resume(subject: Subject, known: Schedule) -> None:
+def resume(subject: Subject, known: Schedule, tzdata: str | None) -> None:
     """Put the same spec in force again, as a version of its own."""
-    (tzdata, _) = subject.execute("last_version").get
+    (last_tzdata, _) = subject.execute("last_version").get
+    tzdata = last_tzdata if tzdata is None else tzdata
     _replace(subject, known, known.spec, ScheduleState.ACTIVE, tzdata)
+
+
+def renew(subject: Subject, known: Schedule, spec: ScheduleSpec, tzdata: str, reason: str) -> None:
+    """Write the next version of an active schedule, whatever the one before it says."""
+    _replace(subject, known, spec, ScheduleState.ACTIVE, tzdata, reason)
 
 
 def stop(subject: Subject, known: Schedule, state: ScheduleState, reason: str) -> None:
@@ -60,6 +68,8 @@ def stop(subject: Subject, known: Schedule, state: ScheduleState, reason: str) -
     boundary = _boundary(subject)
     _close(subject, known.version, boundary, reason)
     subject.execute("set_state", state=state, now=to_us(subject.now))
+    if state is ScheduleState.REMOVED:
+        subject.execute("forget_uses")
 
 
 def record_code(subject: Subject, spec: ScheduleSpec, code_digest: str) -> None:
@@ -68,10 +78,15 @@ def record_code(subject: Subject, spec: ScheduleSpec, code_digest: str) -> None:
 
 
 def _replace(
-    subject: Subject, known: Schedule, spec: ScheduleSpec, state: ScheduleState, tzdata: str
+    subject: Subject,
+    known: Schedule,
+    spec: ScheduleSpec,
+    state: ScheduleState,
+    tzdata: str,
+    reason: str | None = None,
 ) -> None:
     boundary, version = _boundary(subject), known.version + 1
-    _close(subject, known.version, boundary, f"replaced by version {version}")
+    _close(subject, known.version, boundary, reason or f"replaced by version {version}")
     _write(subject, spec, version, state, boundary, tzdata)
 
 
@@ -117,7 +132,16 @@ def _write(
         labels=canonical(dict(spec.labels)),
         now=to_us(subject.now),
     )
-    subject.execute("put_cursor", shard=_shard(subject), version=version, state=state, boundary=boundary)
+    subject.execute(
+        "put_cursor",
+        shard=_shard(subject),
+        version=version,
+        state=state,
+        boundary=boundary,
+        tzdata=tzdata,
+    )
+    subject.execute("forget_uses")
+    subject.execute("record_uses", uses=json.dumps(calendar_revisions(spec)))
 
 
 def _shard(subject: Subject) -> int:

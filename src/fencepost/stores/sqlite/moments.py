@@ -23,6 +23,7 @@ MOMENTS = frozenset(
         "last_finished_at",
         "newest_due",
         "next_due_at",
+        "next_fire_at",
         "planned_through",
         "previous",
         "run_at",

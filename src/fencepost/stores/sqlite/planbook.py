@@ -12,12 +12,13 @@ import apsw
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Shard, tick_key
 from fencepost.model.job import PRIORITY_DEFAULT
-from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
+from fencepost.ports.planbook import PLANNED_MAX
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_cursor
+from fencepost.stores.rows import to_cursor, to_outlived
 from fencepost.stores.sqlite.connection import Database
-from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite.moments import fetch, from_us, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
 
 QUERIES = load_queries("fencepost.stores.sqlite", "planbook.sql")
@@ -54,6 +55,19 @@ class SqlitePlanBook:
 
         await self._database.transact(work)
 
+    async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
+        return await self._database.read(partial(_outlived, shards, tzdata, limit))
+
+    async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
+        def work(connection: apsw.Connection, _: StoreTime) -> None:
+            terms = (
+                {**_mark(cursor), "next_fire_at": _to_us_if_any(next_fire_at), "tzdata": tzdata}
+                for cursor, next_fire_at in confirmed
+            )
+            connection.executemany(QUERIES["confirm"], terms)
+
+        await self._database.transact(work)
+
 
 def _window(
     shards: Sequence[Shard],
@@ -72,6 +86,26 @@ def _window(
     }
     rows = fetch(connection.execute(QUERIES["window"], terms))
     return PlanningWindow(now, through, tuple(to_cursor(row) for row in rows))
+
+
+def _outlived(
+    shards: Sequence[Shard],
+    tzdata: str,
+    limit: int,
+    connection: apsw.Connection,
+    now: StoreTime,
+) -> list[Outlived]:
+    terms = {
+        "shards": json.dumps(list(shards)),
+        "tzdata": tzdata,
+        "now": to_us(now),
+        "limit": limit,
+        "planned_max": PLANNED_MAX,
+        "queue": DEFAULT_QUEUE,
+        "priority": PRIORITY_DEFAULT,
+    }
+    rows = fetch(connection.execute(QUERIES["outlived"], terms))
+    return [to_outlived({**row, "planned": map(from_us, json.loads(row["planned"]))}) for row in rows]
 
 
 def _write(plans: Sequence[Plan], connection: apsw.Connection, _: StoreTime) -> PlanReceipt:
@@ -99,6 +133,7 @@ def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
             "place": place,
             "planned_through": to_us(plan.planned_through),
             "next_fire_at": _to_us_if_any(plan.next_fire_at),
+            "tzdata": plan.tzdata,
         }
 
 
@@ -118,7 +153,7 @@ def _to_us_if_any(moment: datetime | None) -> int | None:
 
 def _runs(plan: Plan) -> Iterator[dict[str, str | int]]:
     cursor = plan.cursor
-    for fire_time in plan.fire_times:
+    for fire_time, run_at in plan.ticks:
         yield {
             "namespace": cursor.namespace,
             "run_key": tick_key(cursor.schedule_id, fire_time, cursor.version),
@@ -129,4 +164,5 @@ def _runs(plan: Plan) -> Iterator[dict[str, str | int]]:
             "epoch": plan.epoch,
             "queue": cursor.queue,
             "priority": cursor.priority,
+            "run_at": to_us(run_at),
         }

@@ -27,7 +27,7 @@ SELECT shard, epoch FROM epochs WHERE shard IN (SELECT value FROM json_each(:sha
 
 -- name: advance
 UPDATE cursors
-SET planned_through = :planned_through, next_fire_at = :next_fire_at
+SET planned_through = :planned_through, next_fire_at = :next_fire_at, tzdata = :tzdata
 WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
   AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
 RETURNING :place
@@ -38,10 +38,38 @@ SET next_fire_at = :next_fire_at
 WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
   AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
 
+-- name: outlived
+SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.next_fire_at, v.spec,
+       coalesce(j.queue, :queue) AS queue, coalesce(j.priority, :priority) AS priority,
+       (SELECT json_group_array(fire_time ORDER BY fire_time)
+        FROM (
+            SELECT fire_time FROM runs INDEXED BY runs_open
+            WHERE namespace = c.namespace AND schedule_id = c.schedule_id AND fire_time > :now
+              AND state IN ('planned', 'ready') AND fence = 0 AND state = 'planned' AND version = c.version
+            ORDER BY fire_time
+            LIMIT :planned_max
+        )) AS planned
+FROM (
+    SELECT old.rowid AS place
+    FROM json_each(:shards) AS wanted
+    CROSS JOIN cursors AS old INDEXED BY cursors_by_rules
+    WHERE old.shard = wanted.value AND old.tzdata < :tzdata AND old.until IS NULL AND old.next_fire_at IS NOT NULL
+    LIMIT :limit
+)
+JOIN cursors c ON c.rowid = place
+JOIN schedule_versions v
+    ON v.namespace = c.namespace AND v.schedule_id = c.schedule_id AND v.version = c.version
+LEFT JOIN jobs j ON j.namespace = v.namespace AND j.name = v.job
+
+-- name: confirm
+UPDATE cursors
+SET next_fire_at = :next_fire_at, tzdata = :tzdata
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
+  AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL AND tzdata <= :tzdata
+
 -- name: plan
 INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at)
-SELECT :namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'planned', :epoch, :queue, :priority,
-       :fire_time
+SELECT :namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'planned', :epoch, :queue, :priority, :run_at
 WHERE NOT EXISTS (
     SELECT 1 FROM runs INDEXED BY runs_by_schedule
     WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time = :fire_time

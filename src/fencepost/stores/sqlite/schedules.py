@@ -13,6 +13,7 @@ from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.ports.signals import Topic
 from fencepost.stores.rows import to_schedule, to_schedule_version
+from fencepost.stores.specs import applied_by_code
 from fencepost.stores.sqlite import edits
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.edits import QUERIES, Subject
@@ -37,7 +38,10 @@ class SqliteSchedules:
         tzdata: str,
         expected_version: int | None,
         code_digest: str | None = None,
+        code_spec: ScheduleSpec | None = None,
     ) -> Schedule | None:
+        applied = applied_by_code(spec, code_spec, code_digest)
+
         def work(connection: apsw.Connection, now: StoreTime) -> Schedule | None:
             subject = self._subject(namespace, schedule_id, connection, now)
             known = subject.read()
@@ -45,8 +49,8 @@ class SqliteSchedules:
                 return None
             if _differs(known, spec):
                 edits.put(subject, known, spec, tzdata)
-            if code_digest is not None:
-                edits.record_code(subject, spec, code_digest)
+            if applied is not None and code_digest is not None:
+                edits.record_code(subject, applied, code_digest)
             return subject.read()
 
         schedule = await self._database.transact(work)
@@ -65,16 +69,42 @@ class SqliteSchedules:
 
         return self._hinted(await self._database.transact(work))
 
-    async def resume(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+    async def resume(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+    ) -> bool:
         def work(connection: apsw.Connection, now: StoreTime) -> bool:
             subject = self._subject(namespace, schedule_id, connection, now)
             known = subject.read()
             if known is None or known.state is not ScheduleState.PAUSED:
                 return False
-            edits.resume(subject, known)
+            edits.resume(subject, known, tzdata)
             return True
 
         return self._hinted(await self._database.transact(work))
+
+    async def renew(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        spec: ScheduleSpec,
+        *,
+        tzdata: str,
+        expected_version: int,
+        reason: str,
+    ) -> Schedule | None:
+        def work(connection: apsw.Connection, now: StoreTime) -> Schedule | None:
+            subject = self._subject(namespace, schedule_id, connection, now)
+            known = subject.read()
+            if known is None or known.state is not ScheduleState.ACTIVE:
+                return None
+            if known.version != expected_version:
+                return None
+            edits.renew(subject, known, spec, tzdata, reason)
+            return subject.read()
+
+        schedule = await self._database.transact(work)
+        self._hinted(schedule is not None)
+        return schedule
 
     async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
         def work(connection: apsw.Connection, now: StoreTime) -> bool:

@@ -58,9 +58,16 @@ SET version = excluded.version, state = excluded.state, spec = excluded.spec, jo
     queue = excluded.queue, priority = excluded.priority, labels = excluded.labels, updated_at = excluded.updated_at
 
 -- name: put_cursor
-INSERT INTO cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at, until)
+INSERT INTO cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at, until, tzdata)
 VALUES (:namespace, :schedule_id, :shard, :version, :boundary,
-        iif(:state = 'active', :boundary, NULL), iif(:state = 'active', NULL, :boundary))
+        iif(:state = 'active', :boundary, NULL), iif(:state = 'active', NULL, :boundary), :tzdata)
+
+-- name: forget_uses
+DELETE FROM calendar_uses WHERE namespace = :namespace AND schedule_id = :schedule_id
+
+-- name: record_uses
+INSERT INTO calendar_uses (namespace, schedule_id, calendar, revision)
+SELECT :namespace, :schedule_id, key, value FROM json_each(:uses)
 
 -- name: set_state
 UPDATE schedules

@@ -53,7 +53,8 @@ CREATE TABLE schedule_versions (
     PRIMARY KEY (namespace, schedule_id, version)
 ) STRICT;
 
--- One for each version; `until` is the end of the version's time in force.
+-- One for each version; `until` is the end of the version's time in force, `tzdata` the release of the zone rules by
+-- which it was last planned.
 CREATE TABLE cursors (
     namespace       TEXT NOT NULL,
     schedule_id     TEXT NOT NULL,
@@ -62,10 +63,33 @@ CREATE TABLE cursors (
     planned_through INTEGER NOT NULL,
     next_fire_at    INTEGER,
     until           INTEGER,
+    tzdata          TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (namespace, schedule_id, version)
 ) STRICT;
 
 CREATE INDEX cursors_next ON cursors (shard, next_fire_at) WHERE next_fire_at IS NOT NULL;
+CREATE INDEX cursors_by_rules ON cursors (shard, tzdata) WHERE until IS NULL AND next_fire_at IS NOT NULL;
+
+-- The row of a calendar that was removed has no definition; it remembers the revision.
+CREATE TABLE calendars (
+    namespace  TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    revision   INTEGER NOT NULL,
+    definition TEXT,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, name)
+) STRICT;
+
+-- What the latest version of each schedule was written with.
+CREATE TABLE calendar_uses (
+    namespace   TEXT NOT NULL,
+    schedule_id TEXT NOT NULL,
+    calendar    TEXT NOT NULL,
+    revision    INTEGER NOT NULL,
+    PRIMARY KEY (namespace, schedule_id, calendar)
+) STRICT;
+
+CREATE INDEX calendar_uses_by_revision ON calendar_uses (namespace, calendar, revision, schedule_id);
 
 CREATE TABLE runs (
     namespace        TEXT NOT NULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencepost.clock import Clock, SystemClock
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.sqlite import migrations
+from fencepost.stores.sqlite.calendars import SqliteCalendars
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.jobs import SqliteJobs
 from fencepost.stores.sqlite.leases import SqliteLeases
@@ -27,6 +28,7 @@ class SqliteStore:
         self.signals = signals
         self.jobs = SqliteJobs(database)
         self.schedules = SqliteSchedules(database, signals, shards)
+        self.calendars = SqliteCalendars(database, signals)
         self.planbook = SqlitePlanBook(database, signals)
         self.ledger = SqliteLedger(database, signals)
         self.leases = SqliteLeases(database, signals)

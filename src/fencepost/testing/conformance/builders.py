@@ -26,7 +26,7 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.json import JsonObject
-from fencepost.model.plan import Cursor, Plan, PlanReceipt
+from fencepost.model.plan import Cursor, Plan, PlanReceipt, Tick
 from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunRecord, RunState, Ticket
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.testing.conformance.harness import StoreHarness
@@ -38,7 +38,7 @@ SCHEDULE, OTHER_SCHEDULE = ScheduleId("hourly"), ScheduleId("nightly")
 ALICE, BOB = NodeId("alice-1"), NodeId("bob-1")
 EPOCH = Epoch(1)
 FAR_S, MANY = 100_000.0, 100
-TZDATA = "2026a"
+TZDATA, NEWER_TZDATA = "2026a", "2026b"
 
 
 def make_spec(job: JobName = JOB, every_s: int = 60, **fields: Any) -> ScheduleSpec:
@@ -52,10 +52,11 @@ async def put(
     schedule_id: ScheduleId = SCHEDULE,
     *,
     namespace: Namespace = NS,
+    tzdata: str = TZDATA,
 ) -> Schedule:
     """Create a schedule or edit it, whatever its version."""
     schedule = await harness.store.schedules.put(
-        namespace, schedule_id, spec or make_spec(), tzdata=TZDATA, expected_version=None
+        namespace, schedule_id, spec or make_spec(), tzdata=tzdata, expected_version=None
     )
     assert schedule is not None
     return schedule
@@ -90,10 +91,17 @@ async def read_cursors(
     return [one for one in window.cursors if (one.namespace, one.schedule_id) == (namespace, schedule_id)]
 
 
-def make_plan(cursor: Cursor, *fire_times: datetime, epoch: Epoch = EPOCH) -> Plan:
-    """The plan that writes these fire times and looks again at the last of them."""
+def make_plan(
+    cursor: Cursor,
+    *fire_times: datetime,
+    epoch: Epoch = EPOCH,
+    delay_s: float = 0.0,
+    tzdata: str = TZDATA,
+) -> Plan:
+    """The plan that writes these fire times, each due so much later, and looks again at the last of them."""
     through = max([*fire_times, cursor.planned_through])
-    return Plan(cursor, epoch, fire_times, planned_through=through, next_fire_at=through)
+    ticks = tuple(Tick(one, one + timedelta(seconds=delay_s)) for one in fire_times)
+    return Plan(cursor, epoch, ticks, planned_through=through, next_fire_at=through, tzdata=tzdata)
 
 
 async def write(harness: StoreHarness, *plans: Plan) -> PlanReceipt:
@@ -108,11 +116,12 @@ async def plan_ticks(
     *after_s: float,
     schedule_id: ScheduleId = SCHEDULE,
     namespace: Namespace = NS,
+    delay_s: float = 0.0,
 ) -> list[RunKey]:
     """Plan ticks so many seconds from now; the keys, in the order of the arguments."""
     cursor = await read_cursor(harness, schedule_id, namespace)
     fire_times = [at(harness, seconds) for seconds in after_s]
-    receipt = await write(harness, make_plan(cursor, *fire_times))
+    receipt = await write(harness, make_plan(cursor, *fire_times, delay_s=delay_s))
     assert receipt.runs_written == len(after_s), receipt
     return [tick_key(schedule_id, one, cursor.version) for one in fire_times]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from fencepost.model.identifiers import ScheduleId, tick_key
 from fencepost.model.run import RunState
 from fencepost.model.schedule import Schedule, ScheduleState
+from fencepost.model.stretch import Stretch
 from fencepost.testing.conformance.builders import (
     MANY,
     NS,
@@ -137,7 +140,14 @@ class ScheduleContract:
 
     async def test_a_spec_does_not_lose_anything_in_the_store(self, harness: StoreHarness) -> None:
         payload = {"region": "eu", "ids": [1, 2], "deep": {"ratio": 0.5, "none": None}}
-        spec = make_spec(payload=payload, labels={"team": "née"}, priority=4)
+        spec = make_spec(
+            payload=payload,
+            labels={"team": "née"},
+            priority=4,
+            spread=Stretch(percent=50),
+            jitter=Stretch(length=timedelta(minutes=10)),
+            calendars={"de": {"holidays": "2026-12-25", "revision": 7}},
+        )
         await put(harness, spec)
         found = await harness.store.schedules.get(NS, SCHEDULE)
         assert found is not None
@@ -152,6 +162,37 @@ class ScheduleContract:
         assert (applied.code_spec, applied.code_digest) == (make_spec(), "digest-1")
         edited = await put(harness, make_spec(every_s=90))
         assert (edited.code_spec, edited.code_digest) == (make_spec(), "digest-1")
+
+    async def test_what_code_wrote_is_not_mistaken_for_what_is_in_force(self, harness: StoreHarness) -> None:
+        bound = make_spec(every_s=90, calendars={"de": {"holidays": "2026-12-25", "revision": 1}})
+        applied = await harness.store.schedules.put(
+            NS,
+            SCHEDULE,
+            bound,
+            tzdata=TZDATA,
+            expected_version=0,
+            code_digest="digest-1",
+            code_spec=make_spec(),
+        )
+        assert applied is not None
+        assert (applied.spec, applied.code_spec, applied.code_digest) == (bound, make_spec(), "digest-1")
+        assert applied == await harness.store.schedules.get(NS, SCHEDULE)
+
+    async def test_the_days_of_a_calendar_are_not_recorded_as_codes_own(self, harness: StoreHarness) -> None:
+        calendars = {"de": {"holidays": "2026-12-25", "revision": 1}}
+        bound = make_spec(calendars=calendars)
+        for code_spec in (None, bound):
+            applied = await harness.store.schedules.put(
+                NS,
+                SCHEDULE,
+                bound,
+                tzdata=TZDATA,
+                expected_version=None,
+                code_digest="digest-1",
+                code_spec=code_spec,
+            )
+            assert applied is not None
+            assert (applied.spec, applied.code_spec) == (bound, make_spec())
 
     async def test_an_equal_spec_still_records_the_code_digest(self, harness: StoreHarness) -> None:
         await put(harness)

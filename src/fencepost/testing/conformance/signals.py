@@ -11,6 +11,7 @@ from fencepost.testing.conformance.builders import (
     ALICE,
     NS,
     SCHEDULE,
+    TZDATA,
     by_hand,
     claim_one,
     finish,
@@ -67,7 +68,20 @@ class SignalContract:
         async with hint(harness, Topic.SCHEDULES):
             await shelf.resume(NS, SCHEDULE)
         async with hint(harness, Topic.SCHEDULES):
+            await shelf.renew(
+                NS, SCHEDULE, make_spec(), tzdata=TZDATA, expected_version=3, reason="newer zone rules"
+            )
+        async with hint(harness, Topic.SCHEDULES):
             await shelf.remove(NS, SCHEDULE)
+
+    async def test_a_changed_calendar_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
+        shelf = harness.store.calendars
+        async with hint(harness, Topic.CALENDARS):
+            await shelf.put(NS, "de", {"holidays": ""})
+        async with hint(harness, Topic.CALENDARS):
+            await shelf.put(NS, "de", {"holidays": "2026-12-25"})
+        async with hint(harness, Topic.CALENDARS):
+            await shelf.remove(NS, "de")
 
     async def test_a_listener_that_stopped_is_not_told(self, harness: StoreHarness) -> None:
         told: list[str] = []

@@ -1,0 +1,56 @@
+"""Business calendars by name, and which schedules were written with them.
+
+A calendar's definition is JSON that the store does not look into. Each change of it is the next revision. A
+name keeps counting when its calendar was removed and is written anew: so of two definitions of one name the
+later always has the larger revision, and a version that was written with the earlier is seen to be behind.
+
+A version of a schedule carries the calendars that it needs within its spec (`ScheduleSpec.calendars`), each
+with its revision, and never reads them from here. That it uses them is kept beside the schedule, written in
+the same transaction as the version by whatever writes one (put, resume, renew), in place of what the version
+before it used, and removed with the schedule. A calendar in a spec that carries no revision is nobody's but
+the spec's own. One that does, and that the store does not have, is no fault.
+
+Listeners for `calendars` are told of every change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fencepost.model.calendar import Behind, CalendarRecord
+from fencepost.model.identifiers import Namespace, ScheduleId, Shard
+from fencepost.model.json import JsonObject
+
+USERS_NAMED_MAX = 10
+
+
+class CalendarShelf(Protocol):
+    """The calendars of a store."""
+
+    async def put(self, namespace: Namespace, name: str, definition: JsonObject) -> CalendarRecord:
+        """Write a calendar: its first revision, or the next one. An equal definition changes nothing."""
+        ...
+
+    async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None: ...
+
+    async def all(self, namespace: Namespace) -> Sequence[CalendarRecord]:
+        """Every calendar of the namespace, by name."""
+        ...
+
+    async def remove(self, namespace: Namespace, name: str) -> Sequence[ScheduleId] | None:
+        """Remove a calendar that nobody uses. None where there is none of that name.
+
+        Otherwise the first `USERS_NAMED_MAX` of the schedules that use it, by id: where there are any, it
+        stays. A version that is being written meanwhile is waited for.
+        """
+        ...
+
+    async def users(self, namespace: Namespace, name: str, limit: int) -> Sequence[ScheduleId]:
+        """The schedules whose latest version was written with that calendar, by id; removed ones use none."""
+        ...
+
+    async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
+        """The active schedules of these shards that were written with an older revision of a calendar than
+        the store has, by namespace and id. A calendar that was removed leaves nobody behind."""
+        ...

@@ -1,0 +1,67 @@
+"""Calendars and their users in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fencepost.model.calendar import Behind, CalendarRecord
+from fencepost.model.identifiers import Namespace, ScheduleId, Shard
+from fencepost.model.json import JsonObject, canonical
+from fencepost.model.schedule import ScheduleState
+from fencepost.ports.calendars import USERS_NAMED_MAX
+from fencepost.ports.signals import Topic
+from fencepost.stores.memory.signals import MemorySignals
+from fencepost.stores.memory.tables import ScheduleRow, Tables
+
+
+class MemoryCalendars:
+    """See `ports.calendars`."""
+
+    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
+        self._tables = tables
+        self._signals = signals
+
+    async def put(self, namespace: Namespace, name: str, definition: JsonObject) -> CalendarRecord:
+        known = self._tables.calendars.get((namespace, name))
+        if known is not None and canonical(known.definition) == canonical(definition):
+            return known
+        revision = self._tables.revisions.get((namespace, name), 0) + 1
+        record = CalendarRecord(namespace, name, revision, definition, self._tables.now())
+        self._tables.revisions[namespace, name] = revision
+        self._tables.calendars[namespace, name] = record
+        self._signals.hint(Topic.CALENDARS)
+        return record
+
+    async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None:
+        return self._tables.calendars.get((namespace, name))
+
+    async def all(self, namespace: Namespace) -> Sequence[CalendarRecord]:
+        return [record for (owner, _), record in sorted(self._tables.calendars.items()) if owner == namespace]
+
+    async def remove(self, namespace: Namespace, name: str) -> Sequence[ScheduleId] | None:
+        if (namespace, name) not in self._tables.calendars:
+            return None
+        users = await self.users(namespace, name, USERS_NAMED_MAX)
+        if not users:
+            del self._tables.calendars[namespace, name]
+            self._signals.hint(Topic.CALENDARS)
+        return users
+
+    async def users(self, namespace: Namespace, name: str, limit: int) -> Sequence[ScheduleId]:
+        rows = sorted(self._tables.schedules.items())
+        return [key for (owner, key), row in rows if owner == namespace and name in row.uses][:limit]
+
+    async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
+        found = [
+            Behind(namespace, schedule_id, row.schedule.version)
+            for (namespace, schedule_id), row in sorted(self._tables.schedules.items())
+            if row.schedule.state is ScheduleState.ACTIVE
+            and row.schedule.shard in shards
+            and self._is_behind(row)
+        ]
+        return found[:limit]
+
+    def _is_behind(self, row: ScheduleRow) -> bool:
+        namespace = row.schedule.namespace
+        present = {name: self._tables.calendars.get((namespace, name)) for name in row.uses}
+        return any(one is not None and row.uses[name] < one.revision for name, one in present.items())

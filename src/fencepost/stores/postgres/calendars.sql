@@ -1,0 +1,70 @@
+-- name: put
+INSERT INTO fencepost.calendars AS known (namespace, name, revision, definition, updated_at)
+VALUES ($1, $2, 1, $3, fencepost.now())
+ON CONFLICT (namespace, name) DO UPDATE
+SET revision = known.revision + 1, definition = excluded.definition, updated_at = excluded.updated_at
+WHERE known.definition IS DISTINCT FROM excluded.definition
+RETURNING namespace, name, revision, definition, updated_at;
+
+-- name: get
+SELECT namespace, name, revision, definition, updated_at
+FROM fencepost.calendars
+WHERE namespace = $1 AND name = $2 AND definition IS NOT NULL;
+
+-- name: all
+SELECT namespace, name, revision, definition, updated_at
+FROM fencepost.calendars
+WHERE namespace = $1 AND definition IS NOT NULL
+ORDER BY name;
+
+-- Stronger than what the removal itself would take: it waits for versions that are about to use it.
+-- name: lock
+SELECT name
+FROM fencepost.calendars
+WHERE namespace = $1 AND name = $2 AND definition IS NOT NULL
+FOR UPDATE;
+
+-- name: remove
+UPDATE fencepost.calendars
+SET definition = NULL, updated_at = fencepost.now()
+WHERE namespace = $1 AND name = $2;
+
+-- name: tell
+SELECT pg_notify('fencepost_calendars', '');
+
+-- name: users
+SELECT schedule_id
+FROM fencepost.calendar_uses
+WHERE namespace = $1 AND calendar = $2
+ORDER BY schedule_id
+LIMIT $3;
+
+-- Calendars are few. Of their users only those with an older revision are walked, which are none most of
+-- the time: the offset of nothing and the limit keep the planner from a join that walks them all.
+-- name: behind
+WITH old AS MATERIALIZED (
+    SELECT DISTINCT used.namespace, used.schedule_id
+    FROM fencepost.calendars AS calendar
+    CROSS JOIN LATERAL (
+        SELECT each.namespace, each.schedule_id
+        FROM fencepost.calendar_uses AS each
+        WHERE each.namespace = calendar.namespace
+            AND each.calendar = calendar.name
+            AND each.revision < calendar.revision
+        OFFSET 0
+    ) AS used
+    WHERE calendar.definition IS NOT NULL
+)
+SELECT old.namespace, old.schedule_id, active.version
+FROM old
+CROSS JOIN LATERAL (
+    SELECT schedule.version
+    FROM fencepost.schedules AS schedule
+    WHERE schedule.namespace = old.namespace
+        AND schedule.schedule_id = old.schedule_id
+        AND schedule.state = 'active'
+        AND schedule.shard = ANY ($1::integer[])
+    LIMIT 1
+) AS active
+ORDER BY old.namespace, old.schedule_id
+LIMIT $2;

@@ -1,0 +1,87 @@
+"""Calendars and their users in SQLite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import apsw
+
+from fencepost.model.calendar import Behind, CalendarRecord
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace, ScheduleId, Shard
+from fencepost.model.json import JsonObject, canonical
+from fencepost.ports.calendars import USERS_NAMED_MAX
+from fencepost.ports.signals import Topic
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_calendar_record
+from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite.signals import SqliteSignals
+
+QUERIES = load_queries("fencepost.stores.sqlite", "calendars.sql")
+
+
+class SqliteCalendars:
+    """See `ports.calendars`."""
+
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+        self._database = database
+        self._signals = signals
+
+    async def put(self, namespace: Namespace, name: str, definition: JsonObject) -> CalendarRecord:
+        def work(connection: apsw.Connection, now: StoreTime) -> tuple[CalendarRecord, bool]:
+            key = {"namespace": namespace, "name": name}
+            terms = {**key, "definition": canonical(definition), "now": to_us(now)}
+            written = fetch(connection.execute(QUERIES["put"], terms))
+            (row,) = written or fetch(connection.execute(QUERIES["get"], key))
+            return to_calendar_record(row), bool(written)
+
+        record, changed = await self._database.transact(work)
+        if changed:
+            self._signals.hint(Topic.CALENDARS)
+        return record
+
+    async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None:
+        def work(connection: apsw.Connection, _: StoreTime) -> CalendarRecord | None:
+            rows = fetch(connection.execute(QUERIES["get"], {"namespace": namespace, "name": name}))
+            return to_calendar_record(rows[0]) if rows else None
+
+        return await self._database.read(work)
+
+    async def all(self, namespace: Namespace) -> Sequence[CalendarRecord]:
+        def work(connection: apsw.Connection, _: StoreTime) -> list[CalendarRecord]:
+            rows = fetch(connection.execute(QUERIES["all"], {"namespace": namespace}))
+            return [to_calendar_record(row) for row in rows]
+
+        return await self._database.read(work)
+
+    async def remove(self, namespace: Namespace, name: str) -> Sequence[ScheduleId] | None:
+        def work(connection: apsw.Connection, now: StoreTime) -> Sequence[ScheduleId] | None:
+            key = {"namespace": namespace, "name": name}
+            if not fetch(connection.execute(QUERIES["get"], key)):
+                return None
+            users = _users(connection, namespace, name, USERS_NAMED_MAX)
+            if not users:
+                connection.execute(QUERIES["remove"], {**key, "now": to_us(now)})
+            return users
+
+        users = await self._database.transact(work)
+        if users is not None and not users:
+            self._signals.hint(Topic.CALENDARS)
+        return users
+
+    async def users(self, namespace: Namespace, name: str, limit: int) -> Sequence[ScheduleId]:
+        return await self._database.read(lambda connection, _: _users(connection, namespace, name, limit))
+
+    async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
+        def work(connection: apsw.Connection, _: StoreTime) -> list[Behind]:
+            terms = {"shards": json.dumps(list(shards)), "limit": limit}
+            return [Behind(*row) for row in connection.execute(QUERIES["behind"], terms)]
+
+        return await self._database.read(work)
+
+
+def _users(connection: apsw.Connection, namespace: Namespace, name: str, limit: int) -> list[ScheduleId]:
+    terms = {"namespace": namespace, "name": name, "limit": limit}
+    return [schedule_id for (schedule_id,) in connection.execute(QUERIES["users"], terms)]

@@ -1,0 +1,43 @@
+-- Calendars, and which schedules were written with them.
+
+-- name: put
+INSERT INTO calendars (namespace, name, revision, definition, updated_at)
+VALUES (:namespace, :name, 1, :definition, :now)
+ON CONFLICT (namespace, name) DO UPDATE
+SET revision = revision + 1, definition = excluded.definition, updated_at = excluded.updated_at
+WHERE definition IS NOT excluded.definition
+RETURNING namespace, name, revision, definition, updated_at
+
+-- name: get
+SELECT namespace, name, revision, definition, updated_at
+FROM calendars
+WHERE namespace = :namespace AND name = :name AND definition IS NOT NULL
+
+-- name: all
+SELECT namespace, name, revision, definition, updated_at
+FROM calendars
+WHERE namespace = :namespace AND definition IS NOT NULL
+ORDER BY name
+
+-- name: remove
+UPDATE calendars
+SET definition = NULL, updated_at = :now
+WHERE namespace = :namespace AND name = :name
+
+-- name: users
+SELECT schedule_id
+FROM calendar_uses INDEXED BY calendar_uses_by_revision
+WHERE namespace = :namespace AND calendar = :name
+ORDER BY schedule_id
+LIMIT :limit
+
+-- Calendars are few. Of their users only those with an older revision are walked, which are none most of the time.
+-- name: behind
+SELECT DISTINCT s.namespace, s.schedule_id, s.version
+FROM calendars c
+CROSS JOIN calendar_uses u INDEXED BY calendar_uses_by_revision
+    ON u.namespace = c.namespace AND u.calendar = c.name AND u.revision < c.revision
+CROSS JOIN schedules s ON s.namespace = u.namespace AND s.schedule_id = u.schedule_id
+WHERE c.definition IS NOT NULL AND s.state = 'active' AND s.shard IN (SELECT value FROM json_each(:shards))
+ORDER BY s.namespace, s.schedule_id
+LIMIT :limit

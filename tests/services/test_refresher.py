@@ -1,0 +1,202 @@
+"""Newer rules move what has not fired, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fencepost.errors import InvalidSpec
+from fencepost.model.identifiers import JobName, ScheduleId
+from fencepost.model.json import JsonObject
+from fencepost.model.run import RunState
+from fencepost.model.schedule import Schedule, ScheduleSpec
+from fencepost.services import binding, planner, refresher
+from fencepost.services.binding import bound_spec
+from fencepost.triggers import Calendar, Cron, Every, stored_trigger, zones
+from fencepost.triggers.combine import Combinable
+from tests.services.house import NS, START, House, PlanningNode
+
+BERLIN = "Europe/Berlin"
+NEWER = "2099a"
+
+
+@pytest.fixture
+def upgrade(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A release with newer zone rules, by which the clocks in Berlin go like those of another zone."""
+
+    def install(like: str) -> None:
+        loaded = zones._load(like)
+        monkeypatch.setattr(zones, "_load", lambda _: loaded)
+        for module in (refresher, planner):
+            monkeypatch.setattr(module, "tzdata_version", lambda: NEWER)
+
+    return install
+
+
+async def leader(house: House) -> PlanningNode:
+    node = PlanningNode(house, "alice")
+    await node.elector.run_once()
+    return node
+
+
+async def put(house: House, trigger: Combinable, schedule_id: str = "beat") -> Schedule:
+    spec = ScheduleSpec(JobName("report"), trigger=trigger.to_json())
+    return await house.put_spec(
+        schedule_id, await bound_spec(house.memory, NS, ScheduleId(schedule_id), spec)
+    )
+
+
+async def planned(house: House) -> list[datetime]:
+    return [one.fire_time for one in await house.runs("beat") if one.state is RunState.PLANNED]
+
+
+def at(hour: int, minute: int) -> datetime:
+    return START.replace(hour=hour, minute=minute)
+
+
+async def test_a_tick_that_newer_rules_move_is_withdrawn_and_planned_where_it_belongs(
+    upgrade: Callable[[str], None],
+) -> None:
+    house = House()
+    await put(house, Cron("30 13,14 * * *", BERLIN))
+    house.clock.advance(29 * 60 + 30)
+    await (await leader(house)).planner.run_once()
+    assert await planned(house) == [at(12, 30)]
+    upgrade("Asia/Kolkata")
+    node = await leader(house)
+    await node.refresher.run_once()
+    await node.planner.run_once()
+
+    history = await house.memory.schedules.history(NS, ScheduleId("beat"))
+    assert [(one.version, one.tzdata) for one in history] == [(1, "2026a"), (2, NEWER)]
+    assert await planned(house) == []
+    (withdrawn,) = await house.runs("beat")
+    assert (withdrawn.state, withdrawn.reason) == (RunState.WITHDRAWN, refresher.RULES_CHANGED)
+
+
+async def test_a_tick_that_newer_rules_bring_into_the_horizon_is_planned(
+    upgrade: Callable[[str], None],
+) -> None:
+    house = House()
+    await put(house, Cron("31 17 * * *", BERLIN))
+    house.clock.advance(30)
+    node = await leader(house)
+    await node.planner.run_once()
+    assert await planned(house) == []
+    upgrade("Asia/Kolkata")
+    await node.refresher.run_once()
+    await (await leader(house)).planner.run_once()
+    assert await planned(house) == [at(12, 1)]
+
+
+async def test_the_next_look_months_ahead_is_moved_by_newer_rules(upgrade: Callable[[str], None]) -> None:
+    house = House()
+    await put(house, Cron("0 0 1 6 *", BERLIN))
+    node = await leader(house)
+    await node.planner.run_once()
+    upgrade("Asia/Tokyo")
+    await node.refresher.run_once()
+    house.clock.advance((datetime(2026, 5, 31, 14, 59, 30, tzinfo=UTC) - START).total_seconds())
+    await (await leader(house)).planner.run_once()
+    assert await planned(house) == [datetime(2026, 5, 31, 15, tzinfo=UTC)]
+    assert len(await house.memory.schedules.history(NS, ScheduleId("beat"))) == 1
+
+
+async def test_rules_that_say_the_same_make_no_version_and_are_not_looked_at_twice(
+    upgrade: Callable[[str], None],
+) -> None:
+    house = House()
+    await put(house, Every("10s"))
+    node = await leader(house)
+    await node.planner.run_once()
+    upgrade("Asia/Tokyo")
+    await node.refresher.run_once()
+    assert len(await house.memory.schedules.history(NS, ScheduleId("beat"))) == 1
+    assert len(await planned(house)) == 6
+    shards = list(range(house.memory.shards))
+    assert await house.memory.planbook.outlived(shards, NEWER, 10) == []  # type: ignore[arg-type]
+
+
+async def test_what_has_fired_stays_as_it_was(upgrade: Callable[[str], None]) -> None:
+    house = House()
+    await put(house, Cron("1,30 13 * * *", BERLIN))
+    house.clock.advance(30)
+    node = await leader(house)
+    await node.planner.run_once()
+    house.clock.advance(60)
+    upgrade("Asia/Kolkata")
+    await node.refresher.run_once()
+    (fired,) = await house.runs("beat")
+    assert (fired.fire_time, fired.state) == (at(12, 1), RunState.READY)
+
+
+async def test_without_a_grant_nothing_is_refreshed(upgrade: Callable[[str], None]) -> None:
+    house = House()
+    await put(house, Cron("30 13 * * *", BERLIN))
+    upgrade("Asia/Kolkata")
+    node = PlanningNode(house, "alice")
+    assert await node.refresher.run_once() == refresher.REST_S
+    assert house.store.calls == []
+
+
+def days(*holidays: str) -> JsonObject:
+    return Calendar("de", holidays=list(holidays)).to_json()
+
+
+async def test_a_changed_calendar_moves_what_has_not_fired() -> None:
+    house = House()
+    house.clock.advance((datetime(2026, 3, 2, 8, 59, 30, tzinfo=UTC) - START).total_seconds())
+    await house.memory.calendars.put(NS, "de", days())
+    await put(house, Calendar("de").business_days(at="09:00"))
+    node = await leader(house)
+    await node.planner.run_once()
+    assert await planned(house) == [datetime(2026, 3, 2, 9, tzinfo=UTC)]
+    await house.memory.calendars.put(NS, "de", days("2026-03-02"))
+    await node.refresher.run_once()
+    await node.planner.run_once()
+    assert await planned(house) == []
+    house.clock.advance(24 * 3600)
+    await node.elector.run_once()
+    await node.planner.run_once()
+    assert await planned(house) == [datetime(2026, 3, 3, 9, tzinfo=UTC)]
+    assert await node.refresher.run_once() == refresher.REST_S
+    assert len(await house.memory.schedules.history(NS, ScheduleId("beat"))) == 2
+
+
+async def test_a_schedule_that_can_no_longer_fire_keeps_others_from_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    house = House()
+    await house.memory.calendars.put(NS, "de", days())
+    await put(house, Calendar("de").business_days(at="09:00"), "beat")
+    await put(house, Calendar("de").business_days(at="10:00"), "other")
+    node = await leader(house)
+    await house.memory.calendars.put(NS, "de", days("2026-03-02"))
+    original = stored_trigger
+
+    def broken(spec: ScheduleSpec, schedule_id: str) -> Combinable:
+        if schedule_id == "beat":
+            raise InvalidSpec("broken")
+        return original(spec, schedule_id)
+
+    monkeypatch.setattr(binding, "stored_trigger", broken)
+    await node.refresher.run_once()
+    await node.refresher.run_once()
+    current = [await house.memory.schedules.get(NS, ScheduleId(name)) for name in ("beat", "other")]
+    assert [one and one.version for one in current] == [1, 2]
+
+
+async def test_a_paused_schedule_is_left_alone(upgrade: Callable[[str], None]) -> None:
+    house = House()
+    await put(house, Cron("30 13 * * *", BERLIN))
+    await house.memory.schedules.pause(NS, ScheduleId("beat"), "a holiday")
+    upgrade("Asia/Kolkata")
+    node = await leader(house)
+    await node.refresher.run_once()
+    assert len(await house.memory.schedules.history(NS, ScheduleId("beat"))) == 1
+    await house.memory.schedules.resume(NS, ScheduleId("beat"))
+    house.clock.advance(timedelta(hours=20).total_seconds())
+    await node.elector.run_once()
+    assert await node.refresher.run_once() == refresher.REST_S

@@ -1,0 +1,79 @@
+"""Many schedules share what one computed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fencepost.errors import SearchExhausted
+from fencepost.triggers import At, Combinable, Cron, Every, Remembered
+from fencepost.triggers.remembered import TIMES_KEPT_MAX
+
+NOW = datetime(2026, 3, 28, tzinfo=UTC)
+TRIGGERS: list[Combinable] = [
+    Cron("*/20 * * * * *"),
+    Cron("30 2 * * *", "Europe/Berlin"),
+    Every("1s"),
+    Every("1 month", tz="Europe/Berlin"),
+    At([NOW, NOW + timedelta(minutes=1), NOW + timedelta(hours=5)]),
+    Every("7m") & Every("5m"),
+]
+
+
+class Counted(At):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def next_after(self, after: datetime) -> datetime | None:
+        type(self).asked += 1
+        return super().next_after(after)
+
+    def previous(self, before: datetime) -> datetime | None:
+        type(self).asked += 1
+        return super().previous(before)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    trigger=st.sampled_from(TRIGGERS),
+    jumps=st.lists(st.integers(-(10**9), 10**10), min_size=1, max_size=40),
+)
+def test_answers_as_the_trigger_does_in_whatever_order_it_is_asked(
+    trigger: Combinable, jumps: list[int]
+) -> None:
+    remembered, moment = Remembered(trigger), NOW
+    for jump in jumps:
+        moment = max(
+            NOW - timedelta(days=1), min(moment + timedelta(microseconds=jump), NOW + timedelta(days=2))
+        )
+        assert remembered.next_after(moment) == trigger.next_after(moment)
+        through = moment + timedelta(seconds=90)
+        assert list(remembered.fire_times(moment, through)) == list(trigger.fire_times(moment, through))
+
+
+def test_each_fire_time_is_computed_once_for_all_who_ask() -> None:
+    Counted.asked = 0
+    trigger = Counted([NOW + timedelta(minutes=minute) for minute in range(100)])
+    remembered = Remembered(trigger)
+    for number in range(10_000):
+        after = NOW + timedelta(milliseconds=(number * 7919) % 60_000)
+        list(remembered.fire_times(after, NOW + timedelta(minutes=5)))
+    assert Counted.asked <= 10
+
+
+def test_no_more_than_a_bounded_stretch_is_kept() -> None:
+    remembered = Remembered(Every("1s"))
+    moment: datetime | None = NOW
+    for _ in range(5 * TIMES_KEPT_MAX):
+        assert moment is not None
+        moment = remembered.next_after(moment)
+    assert len(remembered._times) <= TIMES_KEPT_MAX + 1
+
+
+def test_a_cut_search_is_cut_for_everybody() -> None:
+    with pytest.raises(SearchExhausted):
+        Remembered(Cron("0 12 * * *") & Cron("30 12 * * *")).next_after(NOW)
