@@ -14,8 +14,9 @@ from fencepost.model.run import RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.services import binding, planner, refresher
 from fencepost.services.binding import bound_spec
-from fencepost.triggers import Calendar, Cron, Every, stored_trigger, zones
+from fencepost.triggers import Calendar, Cron, Every, stored_trigger
 from fencepost.triggers.combine import Combinable
+from fencepost.triggers.localtime import zones
 from tests.services.house import NS, START, House, PlanningNode
 
 BERLIN = "Europe/Berlin"

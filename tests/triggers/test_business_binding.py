@@ -12,11 +12,11 @@ import pytest
 from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject, JsonValue
 from fencepost.triggers import Cron, Every, decode
-from fencepost.triggers.business import BusinessDay, Shifted
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.trigger import BusinessDay, Shifted
 from fencepost.triggers.combine import Combinable
+from fencepost.triggers.localtime.times import WallTrigger
 from fencepost.triggers.series import Binding
-from fencepost.triggers.wall import WallTrigger
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 NAME = Calendar("de")

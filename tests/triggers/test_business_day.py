@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
-from fencepost.triggers.business import BusinessDay
-from fencepost.triggers.business_days import WEEK
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.days import WEEK
+from fencepost.triggers.business.trigger import BusinessDay
 
 DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from fencepost.errors import InvalidTrigger
 from fencepost.model.times import from_epoch_s, to_epoch_s
 from fencepost.triggers import Cron, zone
-from fencepost.triggers.business import Otherwise, Shifted
-from fencepost.triggers.business_days import WEEK
-from fencepost.triggers.business_walls import KeptTimes, MovedTimes
-from fencepost.triggers.calendar import Calendar
-from fencepost.triggers.dst import FOLDS, GAPS, Fold, Gap, Walls
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.days import WEEK
+from fencepost.triggers.business.trigger import Otherwise, Shifted
+from fencepost.triggers.business.walls import KeptTimes, MovedTimes
+from fencepost.triggers.localtime.dst import FOLDS, GAPS, Fold, Gap, Walls
 
 DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)

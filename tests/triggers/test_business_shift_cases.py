@@ -8,8 +8,8 @@ import pytest
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers import Cron, Every
-from fencepost.triggers.business import Shifted
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.trigger import Shifted
 
 DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
-from fencepost.triggers.business_days import WEEK
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.days import WEEK
 
 DAY = timedelta(days=1)
 NEW_YEAR = date(2026, 1, 1)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject, JsonValue
-from fencepost.triggers.business_days import WEEK
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.days import WEEK
 
 NEW_YEAR = date(2026, 1, 1)
 

@@ -9,7 +9,8 @@ import pytest
 
 from fencepost.model.durations import Duration
 from fencepost.triggers import At, Every
-from fencepost.triggers.places import (
+from fencepost.triggers.localtime.zones import zone, zone_names
+from fencepost.triggers.words import (
     clocks,
     duration_words,
     every_words,
@@ -18,7 +19,6 @@ from fencepost.triggers.places import (
     ordinal,
     place,
 )
-from fencepost.triggers.zones import zone, zone_names
 
 BERLIN = "Europe/Berlin"
 

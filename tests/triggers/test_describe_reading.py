@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers import Cron
-from fencepost.triggers.cron_expression import Expression, parse_expression
+from fencepost.triggers.cron.expression import Expression, parse_expression
 from tests.triggers.test_describe_reader import FIRST, LAST, dates_read, read_times
 
 # What stands in the place of a list that was too long.

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from fencepost.model.times import parse_time
 from fencepost.triggers import Cron, Every
 from fencepost.triggers.combine import Combinable
-from fencepost.triggers.dst import FOLDS, GAPS, Fold, Gap
+from fencepost.triggers.localtime.dst import FOLDS, GAPS, Fold, Gap
+from fencepost.triggers.localtime.zones import zone, zone_names
 from fencepost.triggers.preview import COUNT_MAX, FIRE_TIMES_MAX, ChangePreview, preview
-from fencepost.triggers.zones import zone, zone_names
 
 SECOND, TICK = timedelta(seconds=1), timedelta.resolution
 START = datetime(2005, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from fencepost.triggers import At, Cron, Every
 from fencepost.triggers.combine import Combinable
-from fencepost.triggers.dst import Fold, Gap
+from fencepost.triggers.localtime.dst import Fold, Gap
 from fencepost.triggers.preview import ChangePreview, preview
 
 BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"

@@ -12,8 +12,8 @@ import holidays
 import pytest
 
 from fencepost.errors import InvalidTrigger, MissingExtra
-from fencepost.triggers.calendar import Calendar
-from fencepost.triggers.regions import regional_calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.regions import regional_calendar
 
 YEARS = range(2024, 2030)
 
@@ -117,5 +117,5 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_else_pays_for_the_package() -> None:
-    program = "import sys, fencepost, fencepost.triggers.regions; sys.exit('holidays' in sys.modules)"
+    program = "import sys, fencepost, fencepost.triggers.business.regions; sys.exit('holidays' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.triggers.rrule_clock import DAY_S, YEAR_DAYS_MAX, clock
-from fencepost.triggers.rrule_parts import parse_parts
+from fencepost.triggers.rrule.clock import DAY_S, YEAR_DAYS_MAX, clock
+from fencepost.triggers.rrule.parts import parse_parts
 
 UNITS_S = {"HOURLY": 3_600, "MINUTELY": 60, "SECONDLY": 1}
 

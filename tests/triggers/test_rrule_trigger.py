@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from fencepost.triggers.rrule import RRule
-from fencepost.triggers.rrule_times import Given
+from fencepost.triggers.rrule.times import Given
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FAR = datetime(2030, 1, 1, tzinfo=UTC)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers.solar import Solar
-from fencepost.triggers.solar_position import sun
+from fencepost.triggers.solar.position import sun
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.times import offset_s, to_epoch_s
-from fencepost.triggers import offsets, tzdata_version, zone, zone_names
-from fencepost.triggers.offsets import CHUNK_S, DAY_S, Segment, segment_at
+from fencepost.triggers import tzdata_version, zone, zone_names
+from fencepost.triggers.localtime import offsets
+from fencepost.triggers.localtime.offsets import CHUNK_S, DAY_S, Segment, segment_at
 
 START = to_epoch_s(datetime(2015, 1, 1, tzinfo=UTC))
 STOP = to_epoch_s(datetime(2030, 1, 1, tzinfo=UTC))

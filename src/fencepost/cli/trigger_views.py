@@ -10,14 +10,15 @@ import click
 
 from fencepost.errors import SearchExhausted, UsageError
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.triggers import Combinable, Every, dst, stored_trigger
-from fencepost.triggers.business import Shifted
+from fencepost.triggers import Combinable, Every, stored_trigger
+from fencepost.triggers.business.trigger import Shifted
 from fencepost.triggers.calendar_steps import CalendarStep
 from fencepost.triggers.combine import Narrowed
+from fencepost.triggers.localtime import dst
+from fencepost.triggers.localtime.times import WallTrigger
 from fencepost.triggers.preview import ChangePreview, preview
 from fencepost.triggers.rrule import RRule
-from fencepost.triggers.rrule_parts import parse_parts
-from fencepost.triggers.wall import WallTrigger
+from fencepost.triggers.rrule.parts import parse_parts
 
 LAYERS_MAX = 32
 UTC = "UTC"

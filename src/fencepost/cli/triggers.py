@@ -31,12 +31,12 @@ from fencepost.manifest.words import (
 )
 from fencepost.model.json import JsonObject
 from fencepost.triggers import At, Calendar, Combinable, Cron, Every, Fold, Gap, decode
-from fencepost.triggers.business import BusinessDay, Shifted
+from fencepost.triggers.business.trigger import BusinessDay, Shifted
 from fencepost.triggers.calendar_steps import CalendarStep
 from fencepost.triggers.combine import Between, Outside
-from fencepost.triggers.dst import checked_fold, checked_gap
+from fencepost.triggers.localtime.dst import checked_fold, checked_gap
 from fencepost.triggers.rrule import RRule
-from fencepost.triggers.rrule_lines import parse_block
+from fencepost.triggers.rrule.lines import parse_block
 
 if TYPE_CHECKING:
     from fencepost.cli.spec_options import Given

@@ -14,7 +14,7 @@ from fencepost.manifest.triggers import TableVoice
 from fencepost.manifest.words import Voice, refuse
 from fencepost.model.quoting import quoted
 from fencepost.triggers import Calendar
-from fencepost.triggers.regions import YEARS_MAX, regional_calendar
+from fencepost.triggers.business.regions import YEARS_MAX, regional_calendar
 
 KEYS = ("weekend", "holidays", "workdays", "region", "years")
 EXPECTED_YEARS = "expected years such as 2026-2030 or 2026"

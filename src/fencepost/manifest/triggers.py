@@ -11,7 +11,7 @@ from fencepost.manifest.words import EVERY_BUSINESS_DAY, Window, Words, build
 from fencepost.model.durations import Duration
 from fencepost.model.quoting import quoted
 from fencepost.triggers import Combinable
-from fencepost.triggers.dst import checked_fold, checked_gap
+from fencepost.triggers.localtime.dst import checked_fold, checked_gap
 
 PLAIN_KEYS = ("cron", "every", "at", "rrule", "business_day", "time", "calendar", "on_business_days", "tz")
 KEYS = (*PLAIN_KEYS, "dst", "anchor", "start", "end", "outside")

@@ -17,9 +17,9 @@ from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.times import parse_local_or_instant
 from fencepost.triggers import At, Calendar, Combinable, Cron, Every, zone
-from fencepost.triggers.business import Shifted, checked_otherwise, checked_wall_trigger
+from fencepost.triggers.business.trigger import Shifted, checked_otherwise, checked_wall_trigger
 from fencepost.triggers.calendar_steps import CalendarStep
-from fencepost.triggers.dst import checked_fold, checked_gap
+from fencepost.triggers.localtime.dst import checked_fold, checked_gap
 from fencepost.triggers.rrule import RRule
 
 KINDS = ("cron", "every", "at", "rrule", "business_day")

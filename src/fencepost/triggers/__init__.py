@@ -1,17 +1,17 @@
 """When things fire: pure functions from a spec and an instant to the next instants."""
 
 from fencepost.triggers.at import At
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
 from fencepost.triggers.codec import decode
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.cron import Cron
-from fencepost.triggers.dst import Fold, Gap
 from fencepost.triggers.every import Every
+from fencepost.triggers.localtime.dst import Fold, Gap
+from fencepost.triggers.localtime.zones import tzdata_version, zone, zone_names
 from fencepost.triggers.remembered import Remembered
 from fencepost.triggers.rrule import RRule
 from fencepost.triggers.solar import Solar
 from fencepost.triggers.stored import bind, stored_trigger
-from fencepost.triggers.zones import tzdata_version, zone, zone_names
 
 __all__ = [
     "At",

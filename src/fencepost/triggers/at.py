@@ -12,8 +12,8 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.times import read_time, to_utc_text
 from fencepost.triggers.combine import Combinable
-from fencepost.triggers.places import moment_words, wall_words
-from fencepost.triggers.zones import zone
+from fencepost.triggers.localtime.zones import zone
+from fencepost.triggers.words import moment_words, wall_words
 
 VERSION = 1
 TIMES_MAX = 10_000

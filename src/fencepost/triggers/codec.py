@@ -9,12 +9,12 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject, JsonValue
 from fencepost.model.quoting import quoted
 from fencepost.triggers.at import At
-from fencepost.triggers.business import BusinessDay, Shifted, checked_otherwise, checked_wall_trigger
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.trigger import BusinessDay, Shifted, checked_otherwise, checked_wall_trigger
 from fencepost.triggers.combine import DEPTH_MAX, Combinable, Difference, Intersection, Limit, Union
 from fencepost.triggers.cron import Cron
-from fencepost.triggers.dst import Fold, Gap, checked_fold, checked_gap
 from fencepost.triggers.every import Every
+from fencepost.triggers.localtime.dst import Fold, Gap, checked_fold, checked_gap
 from fencepost.triggers.rrule import RRule
 from fencepost.triggers.solar import Solar
 

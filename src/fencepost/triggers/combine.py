@@ -27,8 +27,8 @@ from fencepost.errors import InvalidTrigger, SearchExhausted
 from fencepost.model.durations import Duration, format_duration, parse_duration
 from fencepost.model.json import JsonObject
 from fencepost.model.times import read_time, to_utc_text
+from fencepost.triggers.localtime.zones import zone
 from fencepost.triggers.series import TICK, Binding, Series
-from fencepost.triggers.zones import zone
 
 VERSION = 1
 LOOKS_MAX = 10_000

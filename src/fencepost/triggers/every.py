@@ -16,11 +16,13 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.durations import Duration, format_duration, parse_duration
 from fencepost.model.json import JsonObject
 from fencepost.model.times import EPOCH, parse_local_or_instant, to_instant, to_utc_text
-from fencepost.triggers import dst
 from fencepost.triggers.calendar_steps import MONTHS as MONTHS_PER_UNIT
 from fencepost.triggers.calendar_steps import CalendarStep, parse_step, step_walls
 from fencepost.triggers.combine import Combinable
-from fencepost.triggers.places import (
+from fencepost.triggers.localtime import dst
+from fencepost.triggers.localtime.times import WallTimes
+from fencepost.triggers.localtime.zones import zone
+from fencepost.triggers.words import (
     MONTHS,
     WEEKDAYS,
     duration_words,
@@ -30,8 +32,6 @@ from fencepost.triggers.places import (
     place,
     wall_words,
 )
-from fencepost.triggers.wall import WallTimes
-from fencepost.triggers.zones import zone
 
 VERSION = 1
 INTERVAL_MIN = timedelta(milliseconds=100)

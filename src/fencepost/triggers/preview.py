@@ -20,14 +20,14 @@ from typing import Literal, TypeAlias
 
 from fencepost.errors import SearchExhausted
 from fencepost.model.times import from_epoch_s, to_epoch_s, to_utc_text
-from fencepost.triggers import dst
 from fencepost.triggers.calendar_steps import CalendarStep, step_walls
 from fencepost.triggers.every import Every
-from fencepost.triggers.offsets import segment_at
-from fencepost.triggers.places import clocks, duration_words, listed, wall_words
+from fencepost.triggers.localtime import dst
+from fencepost.triggers.localtime.offsets import segment_at
+from fencepost.triggers.localtime.times import FIRST_S, LAST_S, WallTimes, WallTrigger
+from fencepost.triggers.localtime.zones import zone
 from fencepost.triggers.series import CUTS_MAX, TICK, Series
-from fencepost.triggers.wall import FIRST_S, LAST_S, WallTimes, WallTrigger
-from fencepost.triggers.zones import zone
+from fencepost.triggers.words import clocks, duration_words, listed, wall_words
 
 LOOKAHEAD_S = 2 * 366 * 86_400
 FIRE_TIMES_MAX = 10

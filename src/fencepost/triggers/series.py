@@ -12,7 +12,7 @@ from fencepost.errors import SearchExhausted
 from fencepost.model.json import JsonObject
 
 if TYPE_CHECKING:
-    from fencepost.triggers.calendar import Calendar
+    from fencepost.triggers.business.calendar import Calendar
 
 TICK = timedelta.resolution
 FIRST = datetime.min.replace(tzinfo=UTC)

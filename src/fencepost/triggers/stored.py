@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fencepost.model.json import JsonObject
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
 from fencepost.triggers.codec import decode
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.series import Binding

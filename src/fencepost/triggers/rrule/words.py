@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import product
 
-from fencepost.triggers.places import place
-from fencepost.triggers.rrule_lines import from_icalendar
-from fencepost.triggers.rrule_parts import Frequency, Parts
-from fencepost.triggers.rrule_times import LOCAL_EPOCH
+from fencepost.triggers.rrule.lines import from_icalendar
+from fencepost.triggers.rrule.parts import Frequency, Parts
+from fencepost.triggers.rrule.times import LOCAL_EPOCH
+from fencepost.triggers.words import place
 
 SHOWN_MAX = 4
 

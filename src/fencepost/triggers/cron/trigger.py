@@ -9,12 +9,12 @@ from typing import Self
 from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
-from fencepost.triggers import dst
-from fencepost.triggers.cron_expression import Beat, parse_expression
-from fencepost.triggers.cron_words import describe_cron
+from fencepost.triggers.cron.expression import Beat, parse_expression
+from fencepost.triggers.cron.words import describe_cron
+from fencepost.triggers.localtime import dst
+from fencepost.triggers.localtime.times import WallTimes, WallTrigger
+from fencepost.triggers.localtime.zones import zone
 from fencepost.triggers.series import Binding
-from fencepost.triggers.wall import WallTimes, WallTrigger
-from fencepost.triggers.zones import zone
 
 VERSION = 1
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -25,7 +25,7 @@ class Cron(WallTrigger):
     """`minute hour day month weekday`, or six fields with the second first.
 
     Fields are read in the wall time of `tz`. `gap` and `fold` say what a change of the clocks
-    does; None leaves it to the rule of Debian's cron (see `fencepost.triggers.dst`). `seed` is
+    does; None leaves it to the rule of Debian's cron (see `fencepost.triggers.localtime.dst`). `seed` is
     what an `H` is hashed by: the id of its schedule, unless one is given.
     """
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from fencepost.model.times import EPOCH, SECOND, from_epoch_s, to_epoch_s
-from fencepost.triggers import dst
 from fencepost.triggers.combine import Combinable
+from fencepost.triggers.localtime import dst
 
 FIRST_S = to_epoch_s(datetime(10, 1, 1, tzinfo=UTC))
 LAST_S = to_epoch_s(datetime(9990, 1, 1, tzinfo=UTC))

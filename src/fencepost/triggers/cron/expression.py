@@ -9,9 +9,9 @@ from functools import lru_cache
 from fencepost.errors import InvalidDuration, InvalidTrigger
 from fencepost.model.durations import parse_duration
 from fencepost.model.quoting import quoted
-from fencepost.triggers import cron_fields as fields
-from fencepost.triggers.cron_days import ever_matches, month_masks, shape_index
-from fencepost.triggers.cron_fields import is_beat, is_hashed, is_unrestricted, parse_day_field, parse_field
+from fencepost.triggers.cron import fields
+from fencepost.triggers.cron.days import ever_matches, month_masks, shape_index
+from fencepost.triggers.cron.fields import is_beat, is_hashed, is_unrestricted, parse_day_field, parse_field
 
 EXPRESSION_LENGTH_MAX = 512
 EXPRESSIONS_MAX = 4096

@@ -13,7 +13,7 @@ from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
 from fencepost.model.times import EPOCH
 from fencepost.triggers.combine import Combinable
-from fencepost.triggers.solar_position import DAY_MINUTES, MINUTES_PER_DEGREE, crossing_minute, noon_minute
+from fencepost.triggers.solar.position import DAY_MINUTES, MINUTES_PER_DEGREE, crossing_minute, noon_minute
 
 VERSION = 1
 OFFSET_MAX = timedelta(hours=12)

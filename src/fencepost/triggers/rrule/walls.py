@@ -23,8 +23,8 @@ from typing import Protocol
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.quoting import quoted
-from fencepost.triggers.rrule_clock import DAY_S, Clock, CombedClock, clock, picks, set_bits
-from fencepost.triggers.rrule_days import (
+from fencepost.triggers.rrule.clock import DAY_S, Clock, CombedClock, clock, picks, set_bits
+from fencepost.triggers.rrule.days import (
     EPOCH_WEEKDAY,
     WEEK,
     DayRule,
@@ -35,7 +35,7 @@ from fencepost.triggers.rrule_days import (
     year_begins,
     year_of,
 )
-from fencepost.triggers.rrule_parts import Frequency, Parts
+from fencepost.triggers.rrule.parts import Frequency, Parts
 
 NEAR = (1 << 128) - 1
 YEAR_LAST = 9_998

@@ -52,7 +52,7 @@ from zoneinfo import ZoneInfo
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.quoting import quoted
-from fencepost.triggers.offsets import MARGIN_S, Segment, segment_at
+from fencepost.triggers.localtime.offsets import MARGIN_S, Segment, segment_at
 
 Gap: TypeAlias = Literal["shift", "skip"]
 Fold: TypeAlias = Literal["first", "last", "both"]

@@ -23,7 +23,7 @@ from fencepost.errors import InvalidSpec, InvalidTrigger
 from fencepost.model.identifiers import checked_name
 from fencepost.model.json import JsonObject, JsonValue
 from fencepost.model.quoting import quoted
-from fencepost.triggers.business_days import (
+from fencepost.triggers.business.days import (
     CLOSED_DAYS_MAX,
     WEEK,
     BusinessDays,
@@ -31,12 +31,12 @@ from fencepost.triggers.business_days import (
     date_of,
     day_of,
 )
-from fencepost.triggers.dst import Fold, Gap
+from fencepost.triggers.localtime.dst import Fold, Gap
 from fencepost.triggers.series import Binding
 
 if TYPE_CHECKING:
-    from fencepost.triggers.business import BusinessDay, Otherwise, Shifted
-    from fencepost.triggers.wall import WallTrigger
+    from fencepost.triggers.business.trigger import BusinessDay, Otherwise, Shifted
+    from fencepost.triggers.localtime.times import WallTrigger
 
 DATES_MAX = 5_000
 COUNT_MAX = 1_000
@@ -158,7 +158,7 @@ class Calendar:
         fold: Fold | None = None,
     ) -> BusinessDay:
         """A trigger for the nth business day of a month, -1 for the last; months with fewer are left out."""
-        from fencepost.triggers.business import BusinessDay, checked_nth
+        from fencepost.triggers.business.trigger import BusinessDay, checked_nth
 
         return BusinessDay(self, at, checked_nth(n), tz=tz, months=months, gap=gap, fold=fold)
 
@@ -171,14 +171,14 @@ class Calendar:
         fold: Fold | None = None,
     ) -> BusinessDay:
         """A trigger for every business day."""
-        from fencepost.triggers.business import BusinessDay
+        from fencepost.triggers.business.trigger import BusinessDay
 
         return BusinessDay(self, at, tz=tz, months=months, gap=gap, fold=fold)
 
     def keep(self, trigger: WallTrigger, otherwise: Otherwise = "next") -> Shifted:
         """The same trigger on business days only: its other times move to the next or the previous one, or
         are skipped."""
-        from fencepost.triggers.business import Shifted
+        from fencepost.triggers.business.trigger import Shifted
 
         return Shifted(trigger, self, otherwise)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from fencepost.triggers.dst import Policy
-from fencepost.triggers.rrule_clock import DAY_S
-from fencepost.triggers.rrule_times import Times, to_first_instant, to_local, wall_s
-from fencepost.triggers.rrule_walls import Listed, Pruned, Recurrence
+from fencepost.triggers.localtime.dst import Policy
+from fencepost.triggers.localtime.times import WallTimes
+from fencepost.triggers.rrule.clock import DAY_S
+from fencepost.triggers.rrule.times import Times, to_first_instant, to_local, wall_s
+from fencepost.triggers.rrule.walls import Listed, Pruned, Recurrence
 from fencepost.triggers.series import TICK
-from fencepost.triggers.wall import WallTimes
 
 # No change of the clocks moves a wall time further than this.
 MARGIN = timedelta(days=2)

@@ -15,7 +15,7 @@ from functools import lru_cache, reduce
 from itertools import accumulate
 from operator import or_
 
-from fencepost.triggers.rrule_parts import Frequency
+from fencepost.triggers.rrule.parts import Frequency
 
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 EPOCH_WEEKDAY = 3

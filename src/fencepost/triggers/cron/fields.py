@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.quoting import quoted
-from fencepost.triggers.cron_days import (
+from fencepost.triggers.cron.days import (
     DayField,
     LastDay,
     LastWorkingDay,

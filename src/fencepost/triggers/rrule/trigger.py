@@ -19,13 +19,14 @@ from zoneinfo import ZoneInfo
 from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
-from fencepost.triggers import dst
 from fencepost.triggers.combine import Combinable
-from fencepost.triggers.rrule_clock import DAY_S
-from fencepost.triggers.rrule_instants import Instants, instants
-from fencepost.triggers.rrule_lines import Block, from_icalendar, parse_block
-from fencepost.triggers.rrule_parts import Frequency, Parts, parse_parts
-from fencepost.triggers.rrule_times import (
+from fencepost.triggers.localtime import dst
+from fencepost.triggers.localtime.zones import zone
+from fencepost.triggers.rrule.clock import DAY_S
+from fencepost.triggers.rrule.instants import Instants, instants
+from fencepost.triggers.rrule.lines import Block, from_icalendar, parse_block
+from fencepost.triggers.rrule.parts import Frequency, Parts, parse_parts
+from fencepost.triggers.rrule.times import (
     LOCAL_EPOCH,
     YEAR_FIRST,
     YEAR_LAST,
@@ -36,10 +37,9 @@ from fencepost.triggers.rrule_times import (
     to_local,
     wall_s,
 )
-from fencepost.triggers.rrule_walls import Recurrence, recurrence
-from fencepost.triggers.rrule_words import describe_rule
+from fencepost.triggers.rrule.walls import Recurrence, recurrence
+from fencepost.triggers.rrule.words import describe_rule
 from fencepost.triggers.series import TICK
-from fencepost.triggers.zones import zone
 
 VERSION = 1
 
@@ -51,7 +51,8 @@ class RRule(Combinable):
     `start` is the rule's DTSTART: the local time from which it counts, and which gives what the rule leaves
     open. Without one it is the start of 1970, so that every node counts the same. `exclude` and `include` are
     EXDATE and RDATE. `gap` and `fold` say what a change of the clocks does; None leaves it to the rule of
-    Debian's cron (see `fencepost.triggers.dst`): a rule that names its hours and minutes fires once.
+    Debian's cron (see `fencepost.triggers.localtime.dst`): a rule that names its hours and minutes fires
+    once.
     """
 
     rule: str

@@ -21,9 +21,9 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from datetime import date
 
-from fencepost.triggers.business_days import DAY_S, EPOCH_ORDINAL, WEEK, day_of
-from fencepost.triggers.calendar import Calendar
-from fencepost.triggers.dst import Walls
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.days import DAY_S, EPOCH_ORDINAL, WEEK, day_of
+from fencepost.triggers.localtime.dst import Walls
 
 MONTHS_SEARCHED_MAX = 100 * 12
 FRUITLESS_MAX = 1_000

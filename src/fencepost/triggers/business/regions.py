@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from fencepost.errors import InvalidTrigger, MissingExtra
 from fencepost.model.quoting import quoted
-from fencepost.triggers.business_days import WEEK
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.days import WEEK
 
 if TYPE_CHECKING:
     from holidays import HolidayBase

@@ -13,16 +13,16 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
 from fencepost.model.times import from_epoch_s, to_epoch_s
-from fencepost.triggers import dst
-from fencepost.triggers.business_days import CLOSED_DAYS_MAX, DAY_S
-from fencepost.triggers.business_walls import ChosenDays, KeptTimes, MovedTimes
-from fencepost.triggers.calendar import Calendar
+from fencepost.triggers.business.calendar import Calendar
+from fencepost.triggers.business.days import CLOSED_DAYS_MAX, DAY_S
+from fencepost.triggers.business.walls import ChosenDays, KeptTimes, MovedTimes
 from fencepost.triggers.combine import DEPTH_MAX
-from fencepost.triggers.cron_fields import MONTHS
-from fencepost.triggers.places import listed, ordinal, place
+from fencepost.triggers.cron.fields import MONTHS
+from fencepost.triggers.localtime import dst
+from fencepost.triggers.localtime.times import FIRST_S, WallTimes, WallTrigger
+from fencepost.triggers.localtime.zones import zone
 from fencepost.triggers.series import Binding, Series
-from fencepost.triggers.wall import FIRST_S, WallTimes, WallTrigger
-from fencepost.triggers.zones import zone
+from fencepost.triggers.words import listed, ordinal, place
 
 Otherwise: TypeAlias = Literal["next", "previous", "skip"]
 

@@ -18,10 +18,10 @@ from datetime import timedelta
 from itertools import pairwise, product
 from typing import assert_never
 
-from fencepost.triggers import cron_days as rules
-from fencepost.triggers import cron_fields as fields
-from fencepost.triggers.cron_expression import AND_SIGN, MACROS, Beat, parse_expression
-from fencepost.triggers.places import (
+from fencepost.triggers.cron import days as rules
+from fencepost.triggers.cron import fields
+from fencepost.triggers.cron.expression import AND_SIGN, MACROS, Beat, parse_expression
+from fencepost.triggers.words import (
     MONTHS,
     UTC_NAMES,
     WEEKDAYS,

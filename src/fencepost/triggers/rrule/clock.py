@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import gcd
 
-from fencepost.triggers.rrule_parts import Frequency, Parts
+from fencepost.triggers.rrule.parts import Frequency, Parts
 
 DAY_S = 86_400
 UNITS_S = {Frequency.HOURLY: 3_600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}

@@ -1,0 +1,1 @@
+"""Business days: named calendars, and the triggers that keep to them."""
