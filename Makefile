@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test check sim bench docs lock clean
+.PHONY: help demo test check sim bench oracle docs lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -29,6 +29,9 @@ sim: $(READY) ## the simulator, over many seeds (FENCEPOST_SIM_SEEDS=1000)
 
 bench: $(READY) ## the benchmarks, peers and limits in one run
 	$(BIN)/python -m benchmarks
+
+oracle: $(READY) ## a million random fire times against the brute-force oracle
+	FENCEPOST_ORACLE_CASES=1000000 $(BIN)/pytest $(PYTEST_ARGS) --timeout=3600 tests/triggers/test_cron_oracle.py
 
 docs: $(READY) ## write the generated reference pages
 	$(BIN)/python scripts/docs.py

@@ -117,5 +117,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_else_pays_for_the_package() -> None:
-    program = "import sys, fencepost, fencepost.triggers.business.regions; sys.exit('holidays' in sys.modules)"
+    program = (
+        "import sys, fencepost, fencepost.triggers.business.regions; sys.exit('holidays' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
