@@ -29,7 +29,8 @@ schedules = st.sampled_from(SCHEDULES)
 nodes = st.sampled_from(NODES)
 picks = st.integers(0, 5)
 rules = st.sampled_from(RULES)
-delays = st.sampled_from((0, 0, 3))
+delays = st.sampled_from((0, 0, 3, 20))
+HOLIDAYS = ("2026-04-06", "2026-12-25")
 strides = st.lists(st.sampled_from((5, 10, 25)), min_size=1, max_size=3)
 specs = st.builds(
     make_spec,
@@ -64,6 +65,9 @@ class PlanningLives(RuleBasedStateMachine):
     def begin(self, spec: ScheduleSpec, steps: list[int]) -> None:
         for schedule_id in SCHEDULES:
             self.put(schedule_id, spec, RULES[0], None, None, None)
+        for name in CALENDARS:
+            for holiday in HOLIDAYS:
+                self.change_calendar(name, holiday)
         self.plan(steps, 0, RULES[0], False)
 
     @rule(seconds=st.sampled_from((1, 7, 11, 29, 61)))
@@ -165,16 +169,16 @@ class PlanningLives(RuleBasedStateMachine):
         if cursor is not None:
             self.twins.play(lambda one: one.store.planbook.postpone([cursor], by_s))
 
-    @rule(tzdata=rules, pick=picks, after_s=st.sampled_from((None, 0, 30, 700)), late=st.booleans())
-    def confirm(self, tzdata: str, pick: int, after_s: int | None, late: bool) -> None:
-        """A leader with these rules looks at what they outlived, or at what it saw some time ago."""
+    @rule(tzdata=rules, after_s=st.sampled_from((None, 0, 30, 700)), late=st.booleans())
+    def confirm(self, tzdata: str, after_s: int | None, late: bool) -> None:
+        """A leader with these rules confirms what they outlived, or what it saw some time ago."""
         outlived = self.twins.play(lambda one: read_outlived(one, tzdata))
-        cursor = picked(self.cursors if late else [one.cursor for one in outlived], pick)
-        if cursor is not None:
+        for cursor in self.cursors[-3:] if late else [one.cursor for one in outlived]:
             upcoming = None if after_s is None else later(StoreTime(cursor.planned_through), after_s)
-            self.twins.play(lambda one: one.store.planbook.confirm([(cursor, upcoming)], tzdata))
+            confirmed = [(cursor, upcoming)]
+            self.twins.play(lambda one, given=confirmed: one.store.planbook.confirm(given, tzdata))
 
-    @rule(name=st.sampled_from(CALENDARS), holiday=st.sampled_from((None, "2026-04-06", "2026-12-25")))
+    @rule(name=st.sampled_from(CALENDARS), holiday=st.sampled_from((None, None, *HOLIDAYS)))
     def change_calendar(self, name: str, holiday: str | None) -> None:
         if holiday is None:
             self.twins.play(lambda one: one.store.calendars.remove(NS, name))

@@ -108,10 +108,17 @@ class RunningLives(PlanningLives):
 
         self.take(self.twins.play(play)[0])
 
-    @rule(steps=strides, delay_s=delays, wanted=appetites, judge=judges, kinds=st.lists(kinds, max_size=3))
+    @rule(
+        steps=strides,
+        delay_s=delays,
+        tzdata=rules,
+        wanted=appetites,
+        judge=judges,
+        kinds=st.lists(kinds, max_size=3),
+    )
     def work(self, steps: list[int], delay_s: int, wanted: Appetite, judge: Judge, kinds: list[str]) -> None:
         """An ordinary minute: plan, wait, claim, and report on some of it."""
-        self.plan(steps, delay_s, RULES[0], False)
+        self.plan(steps, delay_s, tzdata, False)
         self.twins.advance(31)
         self.claim_ticks(wanted, MANY, judge)
         self.claim_direct(wanted, MANY)
