@@ -175,8 +175,7 @@ class PlanningLives(RuleBasedStateMachine):
         outlived = self.twins.play(lambda one: read_outlived(one, tzdata))
         for cursor in self.cursors[-3:] if late else [one.cursor for one in outlived]:
             upcoming = None if after_s is None else later(StoreTime(cursor.planned_through), after_s)
-            confirmed = [(cursor, upcoming)]
-            self.twins.play(lambda one, given=confirmed: one.store.planbook.confirm(given, tzdata))
+            self.confirm_one(cursor, upcoming, tzdata)
 
     @rule(name=st.sampled_from(CALENDARS), holiday=st.sampled_from((None, None, *HOLIDAYS)))
     def change_calendar(self, name: str, holiday: str | None) -> None:
@@ -212,6 +211,9 @@ class PlanningLives(RuleBasedStateMachine):
                 self.twins.play(lambda one: one.store.roster.leave(node))
             case _:
                 self.twins.play(lambda one: one.store.roster.sweep(30.0))
+
+    def confirm_one(self, cursor: Cursor, upcoming: StoreTime | None, tzdata: str) -> None:
+        self.twins.play(lambda one: one.store.planbook.confirm([(cursor, upcoming)], tzdata))
 
     def acquire(self, node: NodeId, shards: Sequence[Shard]) -> None:
         answers = self.twins.play(lambda one: one.store.leases.acquire(shards, node, TTL_S))

@@ -32,10 +32,11 @@ from tests.conformance.planning_lives import (
     nodes,
     picked,
     picks,
+    rules,
     schedules,
     strides,
 )
-from tests.conformance.twins import RULES, Recording, Twin
+from tests.conformance.twins import Recording, Twin
 
 appetites = st.builds(
     appetite,
@@ -116,14 +117,23 @@ class RunningLives(PlanningLives):
         judge=judges,
         kinds=st.lists(kinds, max_size=3),
     )
-    def work(self, steps: list[int], delay_s: int, wanted: Appetite, judge: Judge, kinds: list[str]) -> None:
-        """An ordinary minute: plan, wait, claim, and report on some of it."""
+    def work(
+        self,
+        steps: list[int],
+        delay_s: int,
+        tzdata: str,
+        wanted: Appetite,
+        judge: Judge,
+        kinds: list[str],
+    ) -> None:
+        """An ordinary minute: plan, wait, claim, report on some of it, and hear of other rules."""
         self.plan(steps, delay_s, tzdata, False)
         self.twins.advance(31)
         self.claim_ticks(wanted, MANY, judge)
         self.claim_direct(wanted, MANY)
         for kind, ticket in zip(kinds, self.tickets[::-1], strict=False):
             self.report(outcome_of(kind, ticket))
+        self.confirm(tzdata, 30, bool(delay_s))
 
     @rule(judge=judges, older_than_s=st.sampled_from((0, 20)))
     def sweep_late(self, judge: Judge, older_than_s: float) -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.core.planning import plan
+from fencepost.core.planning import Rules, plan
+from fencepost.errors import SearchExhausted
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Epoch, JobName, ScheduleId, Shard
 from fencepost.model.json import JsonObject
 from fencepost.model.plan import Cursor, Plan
@@ -21,7 +22,7 @@ from fencepost.triggers import At, Cron, Every
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EPOCH = Epoch(7)
-RULES = "2026b"
+RULES = Rules("2026b", NOW)
 MANY = 10_000
 
 triggers: st.SearchStrategy[Trigger] = st.one_of(
@@ -156,7 +157,7 @@ def test_a_million_due_ticks_are_not_drawn_in_one_pass(ticks_max: int) -> None:
 def test_without_a_spread_a_run_is_due_at_its_fire_time() -> None:
     made = plan(cursor_at(NOW), Every("10s"), NOW + timedelta(minutes=1), EPOCH, MANY, RULES)
     assert [tick.run_at for tick in made.ticks] == [tick.fire_time for tick in made.ticks]
-    assert made.tzdata == RULES
+    assert made.tzdata == RULES.tzdata
 
 
 def test_a_spread_delays_every_run_by_the_same_and_never_to_the_next_fire_time() -> None:
@@ -214,3 +215,23 @@ def test_what_never_fires_is_looked_at_again_and_planned_no_further_than_asked()
     assert made.planned_through == through
     assert made.next_fire_at is not None
     assert made.next_fire_at > through
+
+
+@pytest.mark.parametrize(
+    ("planned_by", "ahead_s", "noted"),
+    [("2026a", 30, "2026a"), ("2026a", 0, "2026b"), ("2026a", -30, "2026b"), ("2027a", 30, "2026b")],
+)
+def test_ticks_ahead_that_older_rules_have_planned_stay_noted_as_theirs(
+    planned_by: str, ahead_s: int, noted: str
+) -> None:
+    cursor = replace(cursor_at(NOW + timedelta(seconds=ahead_s)), tzdata=planned_by)
+    assert plan(cursor, Every("10s"), NOW + timedelta(minutes=1), EPOCH, MANY, RULES).tzdata == noted
+
+
+def test_a_cut_that_lies_behind_never_moves_a_cursor_back() -> None:
+    class Cut(Endless):
+        def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
+            raise SearchExhausted("cut", NOW - timedelta(days=1))
+
+    made = plan(cursor_at(NOW), Cut(), NOW + timedelta(minutes=1), EPOCH, MANY, RULES)
+    assert (made.ticks, made.planned_through) == ((), NOW)

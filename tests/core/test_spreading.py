@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fencepost.core.spreading import due_at
 from fencepost.errors import InvalidDuration
-from fencepost.model.identifiers import ScheduleId
 from fencepost.model.stretch import Stretch, parse_stretch
 
 NOW = datetime(2026, 3, 28, tzinfo=UTC)
@@ -28,7 +27,7 @@ stretches = st.one_of(
 
 def offset(name: str, spread: Stretch | None, jitter: Stretch | None = None, tick: int = 0) -> timedelta:
     fire_time = NOW + timedelta(hours=tick)
-    return due_at(ScheduleId(name), fire_time, fire_time + timedelta(hours=1), spread, jitter) - fire_time
+    return due_at(name, fire_time, fire_time + timedelta(hours=1), spread, jitter) - fire_time
 
 
 @given(
@@ -41,7 +40,7 @@ def test_a_run_is_due_from_its_fire_time_on_and_before_the_next(
     spread: Stretch | None, jitter: Stretch | None, period_us: int, name: str
 ) -> None:
     upcoming = NOW + timedelta(microseconds=period_us)
-    assert NOW <= due_at(ScheduleId(name), NOW, upcoming, spread, jitter) < upcoming
+    assert NOW <= due_at(name, NOW, upcoming, spread, jitter) < upcoming
 
 
 def test_a_spread_is_the_same_at_every_tick_and_another_for_every_schedule() -> None:
@@ -75,8 +74,8 @@ def test_a_share_follows_the_period() -> None:
 
 
 def test_the_last_tick_has_no_period_to_take_a_share_of() -> None:
-    assert due_at(ScheduleId("invoices"), NOW, None, HALF, HALF) == NOW
-    assert NOW < due_at(ScheduleId("invoices"), NOW, None, TEN_MINUTES, None) < NOW + timedelta(minutes=10)
+    assert due_at("invoices", NOW, None, HALF, HALF) == NOW
+    assert NOW < due_at("invoices", NOW, None, TEN_MINUTES, None) < NOW + timedelta(minutes=10)
 
 
 @pytest.mark.parametrize("value", ["0%", "101%", "50 %", "-5m", "%", "1e2%", "٥٠%"])

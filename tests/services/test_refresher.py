@@ -201,3 +201,70 @@ async def test_a_paused_schedule_is_left_alone(upgrade: Callable[[str], None]) -
     house.clock.advance(timedelta(hours=20).total_seconds())
     await node.elector.run_once()
     assert await node.refresher.run_once() == refresher.REST_S
+
+
+async def test_a_planner_that_comes_first_does_not_hide_what_older_rules_have_planned(
+    upgrade: Callable[[str], None],
+) -> None:
+    house = House(horizon_s=3600)
+    await put(house, Cron("15 14,18 * * *", BERLIN))
+    await (await leader(house)).planner.run_once()
+    house.clock.advance(20 * 60)
+    upgrade("Asia/Kolkata")
+    node = await leader(house)
+    await node.planner.run_once()
+    await node.refresher.run_once()
+    await node.planner.run_once()
+    assert await planned(house) == [at(12, 45)]
+
+
+async def test_a_schedule_that_newer_code_wrote_does_not_end_the_refresher(
+    upgrade: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House()
+    await house.memory.calendars.put(NS, "de", days())
+    await put(house, Calendar("de").business_days(at="09:00"))
+    await house.memory.calendars.put(NS, "de", days("2026-03-02"))
+    node = await leader(house)
+
+    async def unreadable(*_: object) -> None:
+        raise InvalidSpec("schedule format 2: this release reads format 1")
+
+    monkeypatch.setattr(house.memory.schedules, "get", unreadable)
+    assert await node.refresher.run_once() == refresher.REST_S
+
+
+async def test_what_was_set_aside_goes_when_its_calendar_is_mended() -> None:
+    house = House()
+    await house.memory.calendars.put(NS, "de", days())
+    await put(house, Calendar("de").business_day(20, at="09:00"))
+    node = await leader(house)
+    fridays = Calendar("de", weekend="SUN,MON,TUE,WED,THU,SAT").to_json()
+    await house.memory.calendars.put(NS, "de", fridays)
+    await node.refresher.run_once()
+    await house.memory.calendars.put(NS, "de", days("2026-03-03"))
+    node.refresher.reconsider()
+    await node.refresher.run_once()
+    current = await house.memory.schedules.get(NS, ScheduleId("beat"))
+    assert current is not None
+    assert current.version == 2
+    assert current.spec.calendars["de"]["revision"] == 3
+
+
+async def test_a_schedule_that_was_edited_meanwhile_gets_no_second_version(
+    upgrade: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House()
+    await put(house, Cron("30 13,14 * * *", BERLIN))
+    house.clock.advance(29 * 60 + 30)
+    node = await leader(house)
+    await node.planner.run_once()
+    upgrade("Asia/Kolkata")
+
+    async def edit() -> None:
+        await put(house, Cron("45 13 * * *", BERLIN))
+
+    house.store.before["schedules.get"].append(edit)
+    await node.refresher.run_once()
+    history = await house.memory.schedules.history(NS, ScheduleId("beat"))
+    assert [one.version for one in history] == [1, 2]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger, SearchExhausted
-from fencepost.triggers import At, Combinable, Cron, Every, decode
+from fencepost.triggers import At, Combinable, Cron, Every, decode, zone
 from fencepost.triggers.combine import Union
 
 NOW = datetime(2026, 3, 28, tzinfo=UTC)
@@ -166,7 +166,7 @@ def test_what_never_fires_is_given_up_and_says_how_far_it_looked() -> None:
     with pytest.raises(SearchExhausted) as cut:
         NEVER.next_after(NOW)
     assert cut.value.searched_through > NOW
-    with pytest.raises(InvalidTrigger, match="found no fire time in 10000 looks"):
+    with pytest.raises(InvalidTrigger, match="found no fire time up to"):
         NEVER.next(NOW)
 
 
@@ -198,7 +198,7 @@ def test_nothing_lies_between_an_instant_and_its_candidate() -> None:
         (lambda: Every("5m").between(NOW).limit(10_001), "limit 10001: expected a number from 1 to 10000"),
         (lambda: Every("5m").outside(NEVER, "1h"), "opened by a plain trigger, not by a combination"),
         (lambda: Every("5m").outside(Every("1h"), 0), "a window lasts longer than nothing"),
-        (lambda: Every("5m", jitter="1m") | Every("7m"), "a jitter belongs to the schedule, not to a member"),
+        (lambda: Every("5m", jitter="1m") | Every("7m"), "a jitter belongs to the schedule"),
         (lambda: list(Every("5m").between(end=NOW)), "cannot be listed without a start"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -214,7 +214,7 @@ def test_combinations_are_bounded_in_depth_and_width() -> None:
     with pytest.raises(InvalidTrigger, match="17 deep, expected at most 16"):
         reduce(sub, days[:17])
     assert isinstance(reduce(or_, days[:100]), Union)
-    with pytest.raises(InvalidTrigger, match="101 triggers are combined"):
+    with pytest.raises(InvalidTrigger, match="101 triggers are combined, expected at most 100"):
         reduce(or_, days)
 
 
@@ -239,3 +239,47 @@ def test_the_series_rises_strictly() -> None:
     trigger = Every("5m") | Every("7m") | Cron("*/5 * * * *")
     times = trigger.next(NOW, 200)
     assert all(earlier < later for earlier, later in pairwise(times))
+
+
+def test_a_window_is_leapt_over_backwards_too() -> None:
+    nightly = Every("1s").outside(Cron("0 22 * * *"), "8h")
+    assert nightly.previous(NOW.replace(hour=2)) == NOW.replace(day=27, hour=21, minute=59, second=59)
+
+
+def test_a_search_back_is_patient() -> None:
+    without_sundays = Every("1s") - Cron("* * * * * SUN")
+    sunday = datetime(2026, 3, 29, 23, tzinfo=UTC)
+    assert without_sundays.previous(sunday) == datetime(2026, 3, 28, 23, 59, 59, tzinfo=UTC)
+
+
+def test_what_never_fired_is_given_up_backwards_without_a_word_on_what_comes() -> None:
+    with pytest.raises(InvalidTrigger, match="found no fire time back to") as refusal:
+        NEVER.previous(NOW)
+    assert not isinstance(refusal.value, SearchExhausted)
+
+
+def test_the_count_of_a_limit_that_cannot_be_made_is_no_cut_of_another_search() -> None:
+    limited = (At(NOW - timedelta(days=1)) | NEVER.between(NOW - timedelta(days=2))).limit(2)
+    with pytest.raises(InvalidTrigger) as refusal:
+        limited.next_after(NOW)
+    assert not isinstance(refusal.value, SearchExhausted)
+
+
+def test_between_reads_naive_times_in_the_triggers_own_zone() -> None:
+    berlin = Cron("0 0 * * *", tz="Europe/Berlin")
+    assert list(berlin.between("2026-03-01", "2026-03-02")) == [datetime(2026, 2, 28, 23, tzinfo=UTC)]
+
+
+def test_an_instant_is_the_same_in_whatever_zone_it_is_given() -> None:
+    second = datetime(2026, 10, 25, 2, 0, fold=1, tzinfo=zone("Europe/Berlin"))
+    assert second in Cron("* * * * *", tz="Europe/Berlin")
+    assert second in At(second)
+
+
+@pytest.mark.parametrize("trigger", [Every("5m"), Cron("* * * * *"), At(NOW), Every("5m") | Every("7m")])
+def test_a_time_without_a_zone_is_refused(trigger: Combinable) -> None:
+    naive = NOW.replace(tzinfo=None)
+    with pytest.raises(InvalidTrigger, match="expected a datetime with a zone"):
+        trigger.next(naive)
+    with pytest.raises(InvalidTrigger, match="expected a datetime with a zone"):
+        _ = naive in trigger

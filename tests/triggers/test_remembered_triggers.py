@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fencepost.core.planning import _walk
 from fencepost.errors import SearchExhausted
-from fencepost.triggers import At, Combinable, Cron, Every, Remembered
+from fencepost.triggers import At, Combinable, Cron, Every, Remembered, combine
 from fencepost.triggers.remembered import TIMES_KEPT_MAX
 
 NOW = datetime(2026, 3, 28, tzinfo=UTC)
@@ -74,6 +76,59 @@ def test_no_more_than_a_bounded_stretch_is_kept() -> None:
     assert len(remembered._times) <= TIMES_KEPT_MAX + 1
 
 
-def test_a_cut_search_is_cut_for_everybody() -> None:
-    with pytest.raises(SearchExhausted):
-        Remembered(Cron("0 12 * * *") & Cron("30 12 * * *")).next_after(NOW)
+RARE: list[Combinable] = [
+    Every("1m") - Cron("* * * * SUN"),
+    Every("1m").outside(Cron("30 8 * * *"), "8h"),
+    (Every("1m") | Every("7m")) - Cron("* 3-20 * * *"),
+]
+
+
+@pytest.mark.parametrize("trigger", RARE, ids=["difference", "outside", "union"])
+@pytest.mark.parametrize("starts", [[0, 2, 1], [2, 0, 1], [1, 0, 2, 1]])
+def test_planning_through_cuts_comes_to_the_same_end_whoever_shares_the_memory(
+    trigger: Combinable, starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several cursors walk over a Sunday with one memory between them, a pass at a time."""
+    monkeypatch.setattr(combine, "LOOKS_MAX", 300)
+    sunday = datetime(2026, 3, 29, tzinfo=UTC)
+    through = sunday + timedelta(hours=24, minutes=3)
+    shared = Remembered(trigger)
+    for start in starts:
+        reached, found = sunday + timedelta(hours=7 * start), list[datetime]()
+        expected = list(_patient(trigger, reached, through))
+        for _ in range(1_000):
+            ticks, further = _walk(shared, reached, through, 500)
+            assert further > reached or further == through
+            found += ticks
+            reached = further
+            if reached == through:
+                break
+        assert found == expected
+
+
+def _patient(trigger: Combinable, after: datetime, through: datetime) -> Iterator[datetime]:
+    while after < through:
+        ticks, after = _walk(trigger, after, through, 100_000)
+        yield from ticks
+
+
+def test_what_never_fires_is_looked_further_at_each_time() -> None:
+    never = Remembered(Cron("0 12 * * *") & Cron("30 12 * * *"))
+    reached = NOW
+    for _ in range(3):
+        with pytest.raises(SearchExhausted) as cut:
+            never.next_after(reached)
+        assert cut.value.searched_through > reached
+        reached = cut.value.searched_through
+
+
+def test_a_schedule_far_behind_neither_fills_nor_moves_the_memory() -> None:
+    shared = Remembered(Every("1s"))
+    shared.next_after(NOW)
+    behind = NOW - timedelta(days=2)
+    for _ in range(2_000):
+        moment = shared.next_after(behind)
+        assert moment == behind + timedelta(seconds=1)
+        behind = moment
+    assert len(shared._times) <= TIMES_KEPT_MAX + 1
+    assert shared.next_after(NOW) == NOW + timedelta(seconds=1)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from fencepost.cli.schedule_views import Outlook
 from fencepost.cli.trigger_views import changes_ahead
-from fencepost.core.planning import plan
+from fencepost.core.planning import Rules, plan
 from fencepost.errors import UsageError
 from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.plan import Cursor, Tick
 from fencepost.model.schedule import Schedule, ScheduleState
 from fencepost.triggers import Combinable, stored_trigger
-from fencepost.triggers.combine import LAST
+from fencepost.triggers.narrow import LAST
 
 if TYPE_CHECKING:
     from fencepost.services.control import Control
@@ -58,7 +58,7 @@ def _next_ticks(
     )
     ticks: tuple[Tick, ...] = ()
     for _ in range(SEARCHES_MAX):
-        found = plan(cursor, trigger, LAST, Epoch(0), TICKS_SHOWN - len(ticks), "")
+        found = plan(cursor, trigger, LAST, Epoch(0), TICKS_SHOWN - len(ticks), Rules("", now))
         ticks += found.ticks
         if len(ticks) == TICKS_SHOWN or found.next_fire_at is None:
             return ticks, None

@@ -13,9 +13,9 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.triggers import Combinable, Every, stored_trigger
 from fencepost.triggers.business.trigger import Shifted
 from fencepost.triggers.calendar_steps import CalendarStep
-from fencepost.triggers.combine import Narrowed
 from fencepost.triggers.localtime import dst
 from fencepost.triggers.localtime.times import WallTrigger
+from fencepost.triggers.narrow import Narrowed
 from fencepost.triggers.preview import ChangePreview, preview
 from fencepost.triggers.rrule import RRule
 from fencepost.triggers.rrule.parts import parse_parts

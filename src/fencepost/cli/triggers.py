@@ -33,8 +33,8 @@ from fencepost.model.json import JsonObject
 from fencepost.triggers import At, Calendar, Combinable, Cron, Every, Fold, Gap, decode
 from fencepost.triggers.business.trigger import BusinessDay, Shifted
 from fencepost.triggers.calendar_steps import CalendarStep
-from fencepost.triggers.combine import Between, Outside
 from fencepost.triggers.localtime.dst import checked_fold, checked_gap
+from fencepost.triggers.narrow import Between, Outside
 from fencepost.triggers.rrule import RRule
 from fencepost.triggers.rrule.lines import parse_block
 

@@ -13,6 +13,7 @@ next pass goes on from there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, pairwise
 
@@ -24,8 +25,28 @@ from fencepost.model.stretch import Stretch
 from fencepost.model.trigger import Trigger
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The release of the zone rules that a planner has, and the store's time at which it plans."""
+
+    tzdata: str
+    now: datetime
+
+    def of(self, cursor: Cursor) -> str:
+        """What the cursor is noted to be planned by.
+
+        While older rules have planned ticks ahead it stays theirs, so that the refresher still looks at them.
+        """
+        return min(cursor.tzdata, self.tzdata) if cursor.planned_through > self.now else self.tzdata
+
+
 def plan(
-    cursor: Cursor, trigger: Trigger, through: datetime, epoch: Epoch, ticks_max: int, tzdata: str
+    cursor: Cursor,
+    trigger: Trigger,
+    through: datetime,
+    epoch: Epoch,
+    ticks_max: int,
+    rules: Rules,
 ) -> Plan:
     """The ticks in (planned_through, through], the first `ticks_max` of them, and the cursor after them."""
     assert ticks_max > 0
@@ -38,7 +59,7 @@ def plan(
         ticks=_ticks(cursor, trigger, found, upcoming),
         planned_through=reached,
         next_fire_at=None if upcoming is None or _is_over(cursor, upcoming) else upcoming,
-        tzdata=tzdata,
+        tzdata=rules.of(cursor),
     )
 
 
@@ -59,7 +80,7 @@ def _walk(
         # What was found before a cut stays in the list.
         found.extend(islice(trigger.fire_times(after, through), ticks_max))
     except SearchExhausted as cut:
-        return found, min(cut.searched_through, through)
+        return found, max(after, min(cut.searched_through, through))
     return found, found[-1] if len(found) == ticks_max else max(through, after)
 
 
@@ -69,10 +90,11 @@ def _ticks(
     spec = cursor.spec
     assert spec is not None
     jitter = spec.jitter or (None if trigger.jitter is None else Stretch(length=trigger.jitter))
+    identity = f"{cursor.namespace}\n{cursor.schedule_id}"
     if spec.spread is None and jitter is None:
         return tuple(Tick(moment, moment) for moment in found)
     return tuple(
-        Tick(moment, due_at(cursor.schedule_id, moment, following, spec.spread, jitter))
+        Tick(moment, due_at(identity, moment, following, spec.spread, jitter))
         for moment, following in pairwise([*found, upcoming])
         if moment is not None
     )

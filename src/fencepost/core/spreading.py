@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timedelta
 
-from fencepost.model.identifiers import ScheduleId
 from fencepost.model.stretch import Stretch
 from fencepost.model.times import to_utc_text
 
@@ -23,20 +22,23 @@ HASH_BITS = 64
 
 
 def due_at(
-    schedule_id: ScheduleId,
+    identity: str,
     fire_time: datetime,
     upcoming: datetime | None,
     spread: Stretch | None,
     jitter: Stretch | None,
 ) -> datetime:
-    """When the run of a tick is due, given the fire time that comes after it."""
+    """When the run of a tick is due, given the fire time that comes after it.
+
+    The identity is the schedule's, with its namespace.
+    """
     period = None if upcoming is None else upcoming - fire_time
     offset = timedelta(0)
     if spread is not None:
-        offset = _part(spread.of(period), schedule_id)
+        offset = _part(spread.of(period), identity)
     if jitter is not None:
         room = jitter.of(period) if period is None else min(jitter.of(period), period - offset)
-        offset += _part(room, f"{schedule_id}\n{to_utc_text(fire_time)}")
+        offset += _part(room, f"{identity}\n{to_utc_text(fire_time)}")
     return fire_time + offset
 
 

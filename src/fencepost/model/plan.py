@@ -16,6 +16,7 @@ class Cursor:
     """How far one version of a schedule is planned, and where its runs go.
 
     `until` is the end of the version's time in force, None while it has none: nothing later is planned.
+    `tzdata` is the release of the zone rules by which it was last planned.
     `spec` is None where this release cannot read it: in a rolling deploy an old node meets what newer code
     wrote, and leaves it to a node that can.
     """
@@ -29,6 +30,7 @@ class Cursor:
     queue: Queue
     priority: int
     until: datetime | None = None
+    tzdata: str = ""
 
 
 @dataclass(frozen=True, slots=True)

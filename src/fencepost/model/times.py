@@ -36,9 +36,20 @@ def parse_time(text: str, tz: tzinfo = UTC) -> datetime:
     return to_instant(parse_local_or_instant(text), tz)
 
 
+def checked_instant(moment: object) -> datetime:
+    """The moment in UTC, if it is one: a time without a zone is not."""
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise InvalidTrigger(f"time {quoted(moment)}: expected a datetime with a zone")
+    return moment.astimezone(UTC)
+
+
 def read_time(value: datetime | str, tz: tzinfo) -> datetime:
     """The instant, in UTC, of a text or a datetime; one without an offset is read in `tz`."""
-    return parse_time(value, tz) if isinstance(value, str) else to_instant(value, tz)
+    if isinstance(value, str):
+        return parse_time(value, tz)
+    if not isinstance(value, datetime):
+        raise InvalidTrigger(f"time {quoted(value)}: expected a datetime or a text")
+    return to_instant(value, tz)
 
 
 def parse_local_or_instant(text: str) -> datetime:

@@ -117,7 +117,8 @@ class NodeRunner:
         wakes: list[tuple[Topic, Callable[[], None]]] = []
         if self.planning is not None:
             wakes.append((Topic.SCHEDULES, self.planning.planner.wakeup.wake))
-            wakes.append((Topic.CALENDARS, self.planning.refresher.wakeup.wake))
+            wakes.append((Topic.SCHEDULES, self.planning.refresher.wakeup.wake))
+            wakes.append((Topic.CALENDARS, self.planning.refresher.reconsider))
             wakes.append((Topic.LEASES, self.planning.elector.wakeup.wake))
         if self.working is not None:
             wakes.append((Topic.RUNS, self.working.worker.wakeup.wake))

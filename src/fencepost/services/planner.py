@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
-from fencepost.core.planning import plan
+from fencepost.core.planning import Rules, plan
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import Epoch, Namespace, ScheduleId, Shard
 from fencepost.model.json import canonical
@@ -64,13 +64,17 @@ class Planner(Service):
         self, window: PlanningWindow, grants: Mapping[Shard, Grant], unreadable: list[Cursor]
     ) -> Iterator[Plan]:
         """One after the other as they are written, so that a long absence costs time and not memory."""
-        ticks_max, tzdata = self._settings.plan_ticks_max, tzdata_version()
+        ticks_max, rules = self._settings.plan_ticks_max, Rules(tzdata_version(), window.now)
         for cursor in window.cursors:
             trigger = self._trigger(cursor)
             if trigger is None:
                 unreadable.append(cursor)
-            else:
-                yield plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max, tzdata)
+                continue
+            try:
+                yield plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max, rules)
+            except UsageError as error:
+                self._tell(cursor, error)
+                unreadable.append(cursor)
 
     def _trigger(self, cursor: Cursor) -> Trigger | None:
         """One schedule that cannot be read must not keep the others from being planned."""

@@ -19,9 +19,11 @@ from datetime import datetime
 from fencepost.clock import Clock
 from fencepost.core.planning import next_look
 from fencepost.errors import UsageError
+from fencepost.model.calendar import Behind
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Namespace, ScheduleId, Shard
+from fencepost.model.identifiers import Shard
 from fencepost.model.plan import Cursor, Outlived
+from fencepost.model.schedule import Schedule
 from fencepost.ports.store import Store
 from fencepost.services.binding import bound_spec
 from fencepost.services.leadership import Leadership
@@ -46,7 +48,12 @@ class Refresher(Service):
         self._store = store
         self._leadership = leadership
         self._clock = clock
-        self._stuck: set[tuple[Namespace, ScheduleId, int]] = set()
+        self._stuck: set[Behind] = set()
+
+    def reconsider(self) -> None:
+        """Something was changed: what was set aside may go now."""
+        self._stuck.clear()
+        self.wakeup.wake()
 
     async def run_once(self) -> float:
         for _ in range(ROUNDS_MAX):
@@ -61,18 +68,22 @@ class Refresher(Service):
         return await self._look_at_calendars(shards) or moved
 
     async def _look_at_rules(self, shards: Sequence[Shard]) -> bool:
-        outlived = await self._store.planbook.outlived(shards, tzdata_version(), BATCH_MAX)
-        if not outlived:
+        limit = BATCH_MAX + len(self._stuck)
+        outlived = await self._store.planbook.outlived(shards, tzdata_version(), limit)
+        fresh = [one for one in outlived if _name(one.cursor) not in self._stuck]
+        if not fresh:
             return False
         # Later than the reading, so that a tick that came due in between is in neither of the two lists.
         now = await self._store.now()
         confirmed: list[tuple[Cursor, datetime | None]] = []
-        for one in outlived:
+        for one in fresh:
             same, upcoming = self._compare(one, now)
-            if same or not await self._renew(one.cursor.namespace, one.cursor.schedule_id, RULES_CHANGED):
+            if same:
                 confirmed.append((one.cursor, upcoming))
+            else:
+                await self._renew(_name(one.cursor), RULES_CHANGED)
         await self._store.planbook.confirm(confirmed, tzdata_version())
-        return len(outlived) == BATCH_MAX
+        return len(outlived) == limit
 
     def _compare(self, one: Outlived, now: StoreTime) -> tuple[bool, datetime | None]:
         """Whether what is planned ahead is what these rules say, and what comes after it."""
@@ -89,37 +100,46 @@ class Refresher(Service):
         return expected == planned, next_look(trigger, cursor.planned_through)
 
     async def _look_at_calendars(self, shards: Sequence[Shard]) -> bool:
-        behind = await self._store.calendars.behind(shards, BATCH_MAX)
+        limit = BATCH_MAX + len(self._stuck)
+        behind = await self._store.calendars.behind(shards, limit)
         fresh = [one for one in behind if one not in self._stuck]
-        for namespace, schedule_id, version in fresh:
-            if not await self._renew(namespace, schedule_id, CALENDAR_CHANGED):
-                self._set_aside((namespace, schedule_id, version))
-        return bool(fresh) and len(behind) == BATCH_MAX
+        for one in fresh:
+            await self._renew(one, CALENDAR_CHANGED)
+        return bool(fresh) and len(behind) == limit
 
-    def _set_aside(self, version: tuple[Namespace, ScheduleId, int]) -> None:
+    async def _renew(self, name: Behind, reason: str) -> None:
+        """The next version of a schedule, unless it has got another one meanwhile."""
+        try:
+            renewed = await self._renewed(name, reason)
+        except UsageError as error:
+            self.log.error("schedule cannot be refreshed", schedule=name.schedule_id, error=str(error))
+            self._set_aside(name)
+            return
+        if renewed is not None:
+            self.log.info(
+                "schedule refreshed", schedule=name.schedule_id, version=renewed.version, reason=reason
+            )
+
+    async def _renewed(self, name: Behind, reason: str) -> Schedule | None:
+        current = await self._store.schedules.get(name.namespace, name.schedule_id)
+        if current is None or current.version != name.version:
+            return None
+        spec = await bound_spec(self._store, name.namespace, name.schedule_id, current.spec)
+        return await self._store.schedules.renew(
+            name.namespace,
+            name.schedule_id,
+            spec,
+            tzdata=tzdata_version(),
+            expected_version=name.version,
+            reason=reason,
+        )
+
+    def _set_aside(self, name: Behind) -> None:
         """What cannot be renewed does not keep others from it, and is not tried at every look."""
         if len(self._stuck) == STUCK_KEPT_MAX:
             self._stuck.clear()
-        self._stuck.add(version)
+        self._stuck.add(name)
 
-    async def _renew(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
-        """The next version of a schedule; False where it cannot have one."""
-        current = await self._store.schedules.get(namespace, schedule_id)
-        if current is None:
-            return False
-        try:
-            spec = await bound_spec(self._store, namespace, schedule_id, current.spec)
-        except UsageError as error:
-            self.log.error("schedule cannot be refreshed", schedule=schedule_id, error=str(error))
-            return False
-        renewed = await self._store.schedules.renew(
-            namespace,
-            schedule_id,
-            spec,
-            tzdata=tzdata_version(),
-            expected_version=current.version,
-            reason=reason,
-        )
-        if renewed is not None:
-            self.log.info("schedule refreshed", schedule=schedule_id, version=renewed.version, reason=reason)
-        return renewed is not None
+
+def _name(cursor: Cursor) -> Behind:
+    return Behind(cursor.namespace, cursor.schedule_id, cursor.version)

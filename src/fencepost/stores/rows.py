@@ -227,6 +227,7 @@ def to_cursor(row: Row) -> Cursor:
         queue=(spec and spec.queue) or row["queue"],
         priority=(spec and spec.priority) or row["priority"],
         until=row["until"],
+        tzdata=row["tzdata"],
     )
 
 

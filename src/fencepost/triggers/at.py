@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
@@ -30,7 +30,7 @@ class At(Combinable):
     times: tuple[datetime, ...]
 
     def __init__(self, times: datetime | str | Sequence[datetime | str], tz: str = "UTC") -> None:
-        given = [times] if isinstance(times, datetime | str) else times
+        given = list(times) if isinstance(times, Iterable) and not isinstance(times, str) else [times]
         if not 1 <= len(given) <= TIMES_MAX:
             raise InvalidTrigger(f"at has {len(given)} times, expected 1 to {TIMES_MAX}")
         local = zone(tz)

@@ -11,7 +11,7 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.quoting import quoted
 
 DAY_S = 86_400
-COUNT_MAX = 1_000
+COUNTS_MAX = {"day": 36_525, "week": 5_200, "month": 1_200, "year": 100}
 YEAR_FIRST, YEAR_LAST = 1, 9999
 EPOCH = datetime.fromisoformat("1970-01-01")
 EXPECTED = "expected a step such as '1 day', '2 weeks', '3 months' or '1 year'"
@@ -20,7 +20,7 @@ DAYS = {"day": 1, "week": 7}
 MONTHS = {"month": 1, "year": 12}
 EXACT = {"hour": "h", "minute": "m", "second": "s"}
 
-_TEXT = re.compile(r"([0-9]{1,4}) (day|week|month|year|hour|minute|second)s?", re.ASCII)
+_TEXT = re.compile(r"([0-9]{1,5}) (day|week|month|year|hour|minute|second)s?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,10 @@ class CalendarStep:
     unit: str
 
     def __post_init__(self) -> None:
-        if not 1 <= self.count <= COUNT_MAX:
-            raise InvalidTrigger(f"every {self}: expected 1 to {COUNT_MAX} {self.unit}s")
+        if self.unit not in COUNTS_MAX:
+            raise InvalidTrigger(f"every {self}: {EXPECTED}")
+        if not 1 <= self.count <= COUNTS_MAX[self.unit]:
+            raise InvalidTrigger(f"every {self}: expected 1 to {COUNTS_MAX[self.unit]} {self.unit}s")
 
     def __str__(self) -> str:
         return f"{self.count} {self.unit}" + ("s" if self.count != 1 else "")

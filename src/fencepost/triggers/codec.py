@@ -11,10 +11,11 @@ from fencepost.model.quoting import quoted
 from fencepost.triggers.at import At
 from fencepost.triggers.business.calendar import Calendar
 from fencepost.triggers.business.trigger import BusinessDay, Shifted, checked_otherwise, checked_wall_trigger
-from fencepost.triggers.combine import DEPTH_MAX, Combinable, Difference, Intersection, Limit, Union
+from fencepost.triggers.combine import DEPTH_MAX, Combinable, Intersection, Union
 from fencepost.triggers.cron import Cron
 from fencepost.triggers.every import Every
 from fencepost.triggers.localtime.dst import Fold, Gap, checked_fold, checked_gap
+from fencepost.triggers.narrow import Difference, Limit
 from fencepost.triggers.rrule import RRule
 from fencepost.triggers.solar import Solar
 

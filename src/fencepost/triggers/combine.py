@@ -18,24 +18,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from datetime import datetime
 from operator import is_
-from typing import ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from fencepost.errors import InvalidTrigger, SearchExhausted
-from fencepost.model.durations import Duration, format_duration, parse_duration
+from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.json import JsonObject
 from fencepost.model.times import read_time, to_utc_text
 from fencepost.triggers.localtime.zones import zone
-from fencepost.triggers.series import TICK, Binding, Series
+from fencepost.triggers.series import Binding, Series
+
+if TYPE_CHECKING:
+    from fencepost.triggers.narrow import Between, Difference, Limit, Outside
 
 VERSION = 1
 LOOKS_MAX = 10_000
-LIMIT_MAX = 10_000
-MEMBERS_MAX = 100
+LOOKS_BACK_MAX = 200_000
+LEAVES_MAX = 100
 DEPTH_MAX = 16
-LAST = datetime.max.replace(tzinfo=UTC)
 
 Moment: TypeAlias = datetime | str | None
 
@@ -48,6 +49,11 @@ class Combinable(Series):
         """How deep combinations nest in it."""
         return 1
 
+    @property
+    def leaves(self) -> int:
+        """How many plain triggers it is made of."""
+        return 1
+
     def __or__(self, other: object) -> Union:
         return Union((self, other)) if isinstance(other, Combinable) else NotImplemented
 
@@ -55,20 +61,33 @@ class Combinable(Series):
         return Intersection((self, other)) if isinstance(other, Combinable) else NotImplemented
 
     def __sub__(self, other: object) -> Difference:
+        # What narrows a trigger is a combination itself, so that it is imported when it is made.
+        from fencepost.triggers.narrow import Difference
+
         return Difference(self, other) if isinstance(other, Combinable) else NotImplemented
 
-    def between(self, start: Moment = None, end: Moment = None, tz: str = "UTC") -> Between:
-        """The same trigger from `start` on and before `end`; with a start, it can be iterated over."""
-        local = zone(tz)
+    def between(self, start: Moment = None, end: Moment = None, tz: str | None = None) -> Between:
+        """The same trigger from `start` on and before `end`; with a start, it can be iterated over.
+
+        A time without an offset is read in `tz`, which is the trigger's own zone where it has just one.
+        """
+        from fencepost.triggers.narrow import Between
+
+        own = self.zones()
+        local = zone(tz or (next(iter(own)) if len(own) == 1 else "UTC"))
         span = (None if moment is None else read_time(moment, local) for moment in (start, end))
         return Between(self, *span)
 
     def limit(self, n: int) -> Limit:
         """The same trigger for its first `n` fire times; it must have a beginning."""
+        from fencepost.triggers.narrow import Limit
+
         return Limit(self, n)
 
     def outside(self, opens: Combinable, lasts: Duration) -> Outside:
         """The same trigger but for its fire times in windows that `opens` begins and that last so long."""
+        from fencepost.triggers.narrow import Outside
+
         return Outside(self, opens, parse_duration(lasts))
 
 
@@ -78,6 +97,8 @@ class Combination(Combinable):
     def __post_init__(self) -> None:
         if self.depth > DEPTH_MAX:
             raise InvalidTrigger(f"triggers are combined {self.depth} deep, expected at most {DEPTH_MAX}")
+        if self.leaves > LEAVES_MAX:
+            raise InvalidTrigger(f"{self.leaves} triggers are combined, expected at most {LEAVES_MAX}")
 
     parts: ClassVar[tuple[str, ...]] = ("of",)
 
@@ -87,6 +108,10 @@ class Combination(Combinable):
     def _with(self, members: Sequence[Combinable]) -> Self:
         """The same combination of other members."""
         return replace(self, **dict(zip(self.parts, members, strict=True)))  # type: ignore[type-var]
+
+    @property
+    def leaves(self) -> int:
+        return sum(member.leaves for member in self._members())
 
     @property
     def depth(self) -> int:
@@ -107,33 +132,39 @@ class Combination(Combinable):
         return self if all(map(is_, members, bound)) else self._with(bound)
 
     def next_after(self, after: datetime) -> datetime | None:
-        return self._search(after, self.candidate_after)
+        for _ in range(self._looks_max):
+            found = self.candidate_after(after)
+            if found is None or found in self:
+                return found
+            after = found
+        raise self._exhausted(after)
 
     def previous(self, before: datetime) -> datetime | None:
-        return self._search(before, self.candidate_before)
+        for _ in range(LOOKS_BACK_MAX // self.leaves):
+            found = self.candidate_before(before)
+            if found is None or found in self:
+                return found
+            before = found
+        raise InvalidTrigger(f"found no fire time back to {to_utc_text(before)}; it may never fire")
 
     def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
-        looks = 0
+        looks, looks_max = 0, self._looks_max
         while (moment := self.candidate_after(after)) is not None and moment <= through:
             looks += 1
             if moment in self:
                 yield moment
                 looks = 0
-            elif looks == LOOKS_MAX:
+            elif looks == looks_max:
                 raise self._exhausted(moment)
             after = moment
 
-    def _search(self, moment: datetime, candidate: Callable[[datetime], datetime | None]) -> datetime | None:
-        for _ in range(LOOKS_MAX):
-            found = candidate(moment)
-            if found is None or found in self:
-                return found
-            moment = found
-        raise self._exhausted(moment)
+    @property
+    def _looks_max(self) -> int:
+        """A look asks every member, so that there are fewer of them in a search of many members."""
+        return max(LOOKS_MAX // self.leaves, 1)
 
     def _exhausted(self, moment: datetime) -> SearchExhausted:
-        looked = f"found no fire time in {LOOKS_MAX} looks up to {to_utc_text(moment)}"
-        return SearchExhausted(f"{looked}; it may never fire", moment)
+        return SearchExhausted(f"found no fire time up to {to_utc_text(moment)}; it may never fire", moment)
 
 
 @dataclass(frozen=True)
@@ -168,13 +199,13 @@ class Union(Group):
     @property
     def starts(self) -> datetime | None:
         begins = [member.starts for member in self.members]
-        return None if None in begins else _pick(min, begins)
+        return None if None in begins else pick(min, begins)
 
     def candidate_after(self, after: datetime) -> datetime | None:
-        return _pick(min, [member.candidate_after(after) for member in self.members])
+        return pick(min, [member.candidate_after(after) for member in self.members])
 
     def candidate_before(self, before: datetime) -> datetime | None:
-        return _pick(max, [member.candidate_before(before) for member in self.members])
+        return pick(max, [member.candidate_before(before) for member in self.members])
 
     def __contains__(self, moment: datetime) -> bool:
         return any(moment in member for member in self.members)
@@ -190,15 +221,15 @@ class Intersection(Group):
 
     @property
     def starts(self) -> datetime | None:
-        return _pick(max, [member.starts for member in self.members])
+        return pick(max, [member.starts for member in self.members])
 
     def candidate_after(self, after: datetime) -> datetime | None:
         candidates = [member.candidate_after(after) for member in self.members]
-        return None if None in candidates else _pick(max, candidates)
+        return None if None in candidates else pick(max, candidates)
 
     def candidate_before(self, before: datetime) -> datetime | None:
         candidates = [member.candidate_before(before) for member in self.members]
-        return None if None in candidates else _pick(min, candidates)
+        return None if None in candidates else pick(min, candidates)
 
     def __contains__(self, moment: datetime) -> bool:
         return all(moment in member for member in self.members)
@@ -207,192 +238,18 @@ class Intersection(Group):
         return ", where that is also ".join(member.describe() for member in self.members)
 
 
-@dataclass(frozen=True)
-class Narrowed(Combination):
-    """Fires when `of` does, but for some of its fire times."""
-
-    of: Combinable
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "jitter", self.of.jitter)
-
-    @property
-    def starts(self) -> datetime | None:
-        return self.of.starts
-
-    def candidate_after(self, after: datetime) -> datetime | None:
-        return self.of.candidate_after(after)
-
-    def candidate_before(self, before: datetime) -> datetime | None:
-        return self.of.candidate_before(before)
-
-    def __contains__(self, moment: datetime) -> bool:
-        return self._keeps(moment) and moment in self.of
-
-    def _keeps(self, moment: datetime) -> bool:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Difference(Narrowed):
-    """Fires when the one does and the other does not."""
-
-    without: Combinable
-    parts = ("of", "without")
-
-    def describe(self) -> str:
-        return f"{self.of.describe()}, except {self.without.describe()}"
-
-    def to_json(self) -> JsonObject:
-        of, without = self.of.to_json(), self.without.to_json()
-        return {"v": VERSION, "kind": "difference", "of": of, "without": without}
-
-    def _keeps(self, moment: datetime) -> bool:
-        return moment not in self.without
-
-
-@dataclass(frozen=True)
-class Between(Narrowed):
-    """Fires from `start` on and before `end`; None leaves a side open."""
-
-    start: datetime | None = None
-    end: datetime | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.start is None and self.end is None:
-            raise InvalidTrigger("between: expected a start, an end or both")
-        if self.start is not None and self.end is not None and self.end <= self.start:
-            span = f"{to_utc_text(self.start)} and {to_utc_text(self.end)}"
-            raise InvalidTrigger(f"between {span}: expected an end later than the start")
-
-    def __iter__(self) -> Iterator[datetime]:
-        if self.start is None:
-            raise InvalidTrigger("between: cannot be listed without a start")
-        return self.fire_times(self.start - TICK, self.end or LAST)
-
-    @property
-    def starts(self) -> datetime | None:
-        return _pick(max, [self.start, self.of.starts])
-
-    def candidate_after(self, after: datetime) -> datetime | None:
-        found = self.of.candidate_after(after if self.start is None else max(after, self.start - TICK))
-        return found if found is not None and self._keeps(found) else None
-
-    def candidate_before(self, before: datetime) -> datetime | None:
-        found = self.of.candidate_before(before if self.end is None else min(before, self.end))
-        return found if found is not None and self._keeps(found) else None
-
-    def describe(self) -> str:
-        since = f" from {to_utc_text(self.start)}" if self.start is not None else ""
-        until = f" until {to_utc_text(self.end)}" if self.end is not None else ""
-        return f"{self.of.describe()},{since}{until}"
-
-    def to_json(self) -> JsonObject:
-        return {
-            "v": VERSION,
-            "kind": "between",
-            "of": self.of.to_json(),
-            "start": None if self.start is None else to_utc_text(self.start),
-            "end": None if self.end is None else to_utc_text(self.end),
-        }
-
-    def _keeps(self, moment: datetime) -> bool:
-        return (self.start is None or moment >= self.start) and (self.end is None or moment < self.end)
-
-
-@dataclass(frozen=True)
-class Limit(Narrowed):
-    """Fires the first `count` times and never again."""
-
-    count: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if type(self.count) is not int or not 1 <= self.count <= LIMIT_MAX:
-            raise InvalidTrigger(f"limit {self.count!r}: expected a number from 1 to {LIMIT_MAX}")
-        if self.of.starts is None:
-            mend = "write .between(start).limit(n), so that every node counts from the same time"
-            raise InvalidTrigger(f"limit {self.count}: the trigger has no beginning; {mend}")
-
-    def candidate_after(self, after: datetime) -> datetime | None:
-        found = self.of.candidate_after(after)
-        return found if found is not None and self._keeps(found) else None
-
-    def candidate_before(self, before: datetime) -> datetime | None:
-        return self.of.candidate_before(before if self._last is None else min(before, self._last + TICK))
-
-    def describe(self) -> str:
-        return f"{self.of.describe()}, {'once' if self.count == 1 else f'{self.count} times'}"
-
-    def to_json(self) -> JsonObject:
-        return {"v": VERSION, "kind": "limit", "of": self.of.to_json(), "count": self.count}
-
-    @cached_property
-    def _last(self) -> datetime | None:
-        """The last fire time that counts, or None where the series ends before."""
-        assert self.of.starts is not None
-        found = self.of.next(self.of.starts - TICK, self.count)
-        return found[-1] if len(found) == self.count else None
-
-    def _keeps(self, moment: datetime) -> bool:
-        return self._last is None or moment <= self._last
-
-
-@dataclass(frozen=True)
-class Outside(Narrowed):
-    """Fires outside of windows: each begins when `opens` fires and lasts the same elapsed time."""
-
-    opens: Combinable
-    lasts: timedelta
-    parts = ("of", "opens")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.opens, Combination):
-            raise InvalidTrigger("outside: a window is opened by a plain trigger, not by a combination")
-        if not self.lasts:
-            raise InvalidTrigger("outside: a window lasts longer than nothing")
-
-    def candidate_after(self, after: datetime) -> datetime | None:
-        found = self.of.candidate_after(after)
-        closes = None if found is None else self._closes(found)
-        return found if closes is None else self.of.candidate_after(closes - TICK)
-
-    def describe(self) -> str:
-        window = f"for {format_duration(self.lasts)} from {self.opens.describe()}"
-        return f"{self.of.describe()}, but not {window}"
-
-    def to_json(self) -> JsonObject:
-        return {
-            "v": VERSION,
-            "kind": "outside",
-            "of": self.of.to_json(),
-            "opens": self.opens.to_json(),
-            "lasts": format_duration(self.lasts),
-        }
-
-    def _keeps(self, moment: datetime) -> bool:
-        return self._closes(moment) is None
-
-    def _closes(self, moment: datetime) -> datetime | None:
-        """The end of the window that the instant lies in, or None where it lies in none."""
-        opened = self.opens.previous(moment + TICK)
-        return None if opened is None or moment - opened >= self.lasts else opened + self.lasts
-
-
 def _flattened(kind: type[Group], members: Sequence[Combinable]) -> tuple[Combinable, ...]:
     """The members of members of the same kind among them, each once."""
     flat: dict[Combinable, None] = {}
     for member in members:
         flat.update(dict.fromkeys(member.members if isinstance(member, kind) else (member,)))
-    if not 1 <= len(flat) <= MEMBERS_MAX:
-        raise InvalidTrigger(f"{len(flat)} triggers are combined, expected 1 to {MEMBERS_MAX}")
+    if not flat:
+        raise InvalidTrigger("nothing is combined, expected at least one trigger")
     return tuple(flat)
 
 
-def _pick(
+def pick(
     choose: Callable[[Iterable[datetime]], datetime], moments: Iterable[datetime | None]
 ) -> datetime | None:
+    """The chosen one of the moments that are known."""
     return choose(known) if (known := [one for one in moments if one is not None]) else None

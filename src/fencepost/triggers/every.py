@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from fencepost.errors import InvalidTrigger
 from fencepost.model.durations import Duration, format_duration, parse_duration
 from fencepost.model.json import JsonObject
+from fencepost.model.quoting import quoted
 from fencepost.model.times import EPOCH, parse_local_or_instant, to_instant, to_utc_text
 from fencepost.triggers.calendar_steps import MONTHS as MONTHS_PER_UNIT
 from fencepost.triggers.calendar_steps import CalendarStep, parse_step, step_walls
@@ -66,7 +67,8 @@ class Every(Combinable):
         fold: dst.Fold | None = None,
         jitter: Duration | None = None,
     ) -> None:
-        step = parse_step(interval) if isinstance(interval, str) and " " in interval.strip() else interval
+        given = interval.strip() if isinstance(interval, str) else interval
+        step = parse_step(given) if isinstance(given, str) and " " in given else given
         if isinstance(step, CalendarStep):
             self._set_calendar(step, anchor, tz, gap, fold)
         else:
@@ -185,8 +187,12 @@ class Beat:
             moment = None if LAST - moment < self.interval else moment + self.interval
 
 
-def _read(anchor: datetime | str) -> datetime:
-    return parse_local_or_instant(anchor) if isinstance(anchor, str) else anchor
+def _read(anchor: object) -> datetime:
+    if isinstance(anchor, str):
+        return parse_local_or_instant(anchor)
+    if not isinstance(anchor, datetime):
+        raise InvalidTrigger(f"anchor {quoted(anchor)}: expected a datetime or a text")
+    return anchor
 
 
 def _jitter(jitter: Duration) -> timedelta | None:

@@ -1,10 +1,13 @@
 """A trigger that computes each fire time once, for the many schedules that share it.
 
 Ten thousand schedules at `*/5 * * * *` ask the same question ten thousand times in one planning pass, each
-from a slightly different instant. A stretch of the series is kept: every fire time after `_since`, up to the
-last one known. A question inside the stretch is answered from it, one at its end makes it longer, one just
-before it moves its beginning back to the fire time before, and one far beyond begins it anew. A question from
-long before, by a schedule that was left behind, is computed.
+from a slightly different instant. A stretch of the series is kept: every fire time after `_since`, up to and
+including `_through`. A question inside the stretch is answered from it, one at its end makes it longer, one
+just before it moves its beginning back by a fire time or two, and one far beyond begins it anew. A question
+from long before, by a schedule that was left behind, is computed.
+
+A search that was cut has still looked through a part: `_through` moves on, so that the next question goes on
+from there. Whoever asked is told of the cut only if it lies beyond the instant that they asked from.
 """
 
 from __future__ import annotations
@@ -13,13 +16,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from fencepost.errors import InvalidTrigger, SearchExhausted
 from fencepost.model.json import JsonObject
 from fencepost.triggers.combine import Combinable
-from fencepost.triggers.series import TICK
+from fencepost.triggers.series import FIRST, TICK
 
 TIMES_KEPT_MAX = 256
 STEPS_MAX = 64
-STEPS_BACK_MAX = 2
+STEPS_BACK_MAX = 3
 
 
 class Remembered:
@@ -28,6 +32,7 @@ class Remembered:
     def __init__(self, trigger: Combinable) -> None:
         self._trigger = trigger
         self._since: datetime | None = None
+        self._through = FIRST
         self._times: list[datetime] = []
         self._ended = False
 
@@ -44,7 +49,9 @@ class Remembered:
             after = moment
 
     def next_after(self, after: datetime) -> datetime | None:
-        if self._since is not None and after < self._since and not self._reaches_back(after):
+        if self._since is None:
+            self._begin(after)
+        elif after < self._since and not self._reaches_back(after):
             return self._trigger.next_after(after)
         for _ in range(STEPS_MAX):
             index = bisect_right(self._times, after)
@@ -52,34 +59,55 @@ class Remembered:
                 return self._times[index]
             if self._ended:
                 return None
-            if self._since is None:
+            if not self._extend(after):
                 break
-            self._step(self._times[-1] if self._times else self._since)
-        self._since, self._times, self._ended = after, [], False
-        self._step(after)
+        self._begin(after)
+        self._extend(after)
         return self._times[0] if self._times else None
 
-    def _reaches_back(self, after: datetime) -> bool:
-        """Whether the instant lies only a few fire times before the stretch, which then begins earlier."""
-        assert self._since is not None
-        for _ in range(STEPS_BACK_MAX):
-            before = self._trigger.previous(self._since + TICK)
-            if before is None:
-                return False
-            if before <= after:
-                self._since = before
-                return True
-            self._times.insert(0, before)
-            self._since = before - TICK
-        return False
+    def _begin(self, moment: datetime) -> None:
+        self._since = self._through = moment
+        self._times, self._ended = [], False
 
-    def _step(self, after: datetime) -> None:
-        found = self._trigger.next_after(after)
+    def _extend(self, after: datetime) -> bool:
+        """One more fire time; False where the search was cut before it came to the instant asked from."""
+        try:
+            found = self._trigger.next_after(self._through)
+        except SearchExhausted as cut:
+            self._through = cut.searched_through
+            if self._through > after:
+                raise
+            return False
         if found is None:
             self._ended = True
-            return
-        self._times.append(found)
+        else:
+            self._times.append(found)
+            self._through = found
+            self._drop_oldest()
+        return True
+
+    def _drop_oldest(self) -> None:
         if len(self._times) > TIMES_KEPT_MAX:
             dropped = len(self._times) // 2
             self._since = self._times[dropped - 1]
             del self._times[:dropped]
+
+    def _reaches_back(self, after: datetime) -> bool:
+        """Whether the instant lies only a fire time or two before the stretch, which then begins earlier."""
+        assert self._since is not None
+        earlier: list[datetime] = []
+        moment = self._since + TICK
+        for _ in range(STEPS_BACK_MAX):
+            try:
+                before = self._trigger.previous(moment)
+            except InvalidTrigger:
+                return False
+            if before is None or len(self._times) >= TIMES_KEPT_MAX:
+                return False
+            if before <= after:
+                self._since = before
+                self._times = [*reversed(earlier), *self._times]
+                return True
+            earlier.append(before)
+            moment = before
+        return False

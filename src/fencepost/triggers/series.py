@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from fencepost.errors import SearchExhausted
 from fencepost.model.json import JsonObject
+from fencepost.model.times import checked_instant
 
 if TYPE_CHECKING:
     from fencepost.triggers.business.calendar import Calendar
@@ -18,7 +19,7 @@ TICK = timedelta.resolution
 FIRST = datetime.min.replace(tzinfo=UTC)
 
 # A search that was cut is taken up again this often before people are told that it found nothing.
-CUTS_MAX = 10
+CUTS_MAX = 20
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,13 @@ class Series(ABC):
 
     def __contains__(self, moment: datetime) -> bool:
         """Whether it fires at exactly that instant."""
+        moment = checked_instant(moment)
         return moment > FIRST and self.next_after(moment - TICK) == moment
 
     def next(self, after: datetime, n: int = 1) -> list[datetime]:
         """The first `n` fire times later than `after`; fewer where the series ends."""
         found: list[datetime] = []
+        after = checked_instant(after)
         while len(found) < n and (moment := self._patient_next(after)) is not None:
             found.append(moment)
             after = moment

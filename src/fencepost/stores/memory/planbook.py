@@ -161,4 +161,5 @@ class MemoryPlanBook:
             queue=spec.queue or (job.queue if job else DEFAULT_QUEUE),
             priority=spec.priority or (job.priority if job else PRIORITY_DEFAULT),
             until=cursor.until,
+            tzdata=cursor.tzdata,
         )

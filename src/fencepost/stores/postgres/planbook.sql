@@ -11,7 +11,7 @@ WITH moment AS MATERIALIZED (
     FROM (SELECT fencepost.now() AS now) AS clock
 ), due AS (
     SELECT next.namespace, next.schedule_id, next.shard, next.version, next.planned_through,
-        next.until, next.next_fire_at
+        next.until, next.next_fire_at, next.tzdata
     FROM unnest($1::integer[]) AS given (shard)
     CROSS JOIN LATERAL (
         SELECT *
@@ -69,7 +69,7 @@ WITH moment AS MATERIALIZED (
     LIMIT $3
 )
 SELECT old.namespace, old.schedule_id, old.shard, old.version, old.planned_through, old.until,
-    old.next_fire_at, version.spec,
+    old.next_fire_at, old.tzdata, version.spec,
     coalesce(job.queue, 'default') AS queue,
     coalesce(job.priority, 2) AS priority,
     ARRAY(

@@ -6,7 +6,7 @@ ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch WHERE epochs.epoch <= e
 RETURNING epoch
 
 -- name: window
-SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, v.spec,
+SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.tzdata, v.spec,
        coalesce(j.queue, :queue) AS queue, coalesce(j.priority, :priority) AS priority
 FROM (
     SELECT due.rowid AS place
@@ -39,7 +39,8 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :versi
   AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
 
 -- name: outlived
-SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.next_fire_at, v.spec,
+SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.next_fire_at, c.tzdata,
+       v.spec,
        coalesce(j.queue, :queue) AS queue, coalesce(j.priority, :priority) AS priority,
        (SELECT json_group_array(fire_time ORDER BY fire_time)
         FROM (

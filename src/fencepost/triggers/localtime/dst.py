@@ -11,7 +11,8 @@ days the two go together, one wall time to one instant. Twice a year they do not
 
 Left open, the choice follows Debian's cron. A *fixed-time* job, one whose minute and hour both
 name their values, means "once on that day": `shift` and `first`. A job with a minute or an hour
-that begins with `*` means a beat: it keeps that beat in elapsed time, which is `skip` and `both`.
+that begins with `*`, or steps on to the field's end (`0/15`), means a beat: it keeps that beat in
+elapsed time, which is `skip` and `both`.
 Debian's daemon treats a change of three hours or more as a correction of the clock. Here a gap is
 a gap: in the zone that left out 30 December 2011, a job for noon of that day fires as the 31st
 begins.
@@ -84,16 +85,16 @@ FIXED_TIME = Policy("shift", "first")
 BEAT = Policy("skip", "both")
 
 
-def checked_gap(value: str | None) -> Gap | None:
+def checked_gap(value: object) -> Gap | None:
     """The gap policy of that name; None leaves the choice to the default."""
-    if value is None or value in GAPS:
+    if value is None or (isinstance(value, str) and value in GAPS):
         return GAPS[value] if value else None
     raise InvalidTrigger(f"gap {quoted(value)} is unknown, expected shift or skip")
 
 
-def checked_fold(value: str | None) -> Fold | None:
+def checked_fold(value: object) -> Fold | None:
     """The fold policy of that name; None leaves the choice to the default."""
-    if value is None or value in FOLDS:
+    if value is None or (isinstance(value, str) and value in FOLDS):
         return FOLDS[value] if value else None
     raise InvalidTrigger(f"fold {quoted(value)} is unknown, expected first, last or both")
 

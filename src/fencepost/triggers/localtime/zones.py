@@ -21,9 +21,9 @@ SUGGESTIONS_MAX = 3
 SIMILARITY_MIN = 0.85
 
 
-def zone(name: str) -> ZoneInfo:
+def zone(name: object) -> ZoneInfo:
     """The zone of that IANA name; the same object each time."""
-    if name not in zone_names():
+    if not isinstance(name, str) or name not in zone_names():
         raise InvalidTrigger(_complaint(name))
     return _load(name)
 
@@ -46,7 +46,9 @@ def _load(name: str) -> ZoneInfo:
         return ZoneInfo.from_file(source, key=name)
 
 
-def _complaint(name: str) -> str:
+def _complaint(name: object) -> str:
+    if not isinstance(name, str):
+        return f"time zone {quoted(name)}: expected a name like Europe/Berlin"
     near = _near_matches(name)
     hint = f"did you mean {' or '.join(near)}?" if near else "expected a name like Europe/Berlin"
     return f"time zone {quoted(name)} is unknown, {hint}"
