@@ -30,6 +30,7 @@ nodes = st.sampled_from(NODES)
 picks = st.integers(0, 5)
 rules = st.sampled_from(RULES)
 delays = st.sampled_from((0, 0, 3, 20))
+sights = st.sampled_from(("outlived", "now", "earlier"))
 HOLIDAYS = ("2026-04-06", "2026-12-25")
 strides = st.lists(st.sampled_from((5, 10, 25)), min_size=1, max_size=3)
 specs = st.builds(
@@ -169,11 +170,18 @@ class PlanningLives(RuleBasedStateMachine):
         if cursor is not None:
             self.twins.play(lambda one: one.store.planbook.postpone([cursor], by_s))
 
-    @rule(tzdata=rules, after_s=st.sampled_from((None, 0, 30, 700)), late=st.booleans())
-    def confirm(self, tzdata: str, after_s: int | None, late: bool) -> None:
-        """A leader with these rules confirms what they outlived, or what it saw some time ago."""
-        outlived = self.twins.play(lambda one: read_outlived(one, tzdata))
-        for cursor in self.cursors[-3:] if late else [one.cursor for one in outlived]:
+    @rule(tzdata=rules, after_s=st.sampled_from((None, 0, 30, 700)), seen=sights)
+    def confirm(self, tzdata: str, after_s: int | None, seen: str) -> None:
+        """A leader with these rules confirms what they outlived, or what it sees, or saw some time ago."""
+        match seen:
+            case "outlived":
+                outlived = self.twins.play(lambda one: read_outlived(one, tzdata))
+                cursors = [one.cursor for one in outlived]
+            case "now":
+                cursors = list(self.window(1_000))
+            case _:
+                cursors = self.cursors[-3:]
+        for cursor in cursors:
             upcoming = None if after_s is None else later(StoreTime(cursor.planned_through), after_s)
             self.confirm_one(cursor, upcoming, tzdata)
 

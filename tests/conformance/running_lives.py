@@ -34,6 +34,7 @@ from tests.conformance.planning_lives import (
     picks,
     rules,
     schedules,
+    sights,
     strides,
 )
 from tests.conformance.twins import Recording, Twin
@@ -113,6 +114,8 @@ class RunningLives(PlanningLives):
         steps=strides,
         delay_s=delays,
         tzdata=rules,
+        other=rules,
+        seen=sights,
         wanted=appetites,
         judge=judges,
         kinds=st.lists(kinds, max_size=3),
@@ -122,6 +125,8 @@ class RunningLives(PlanningLives):
         steps: list[int],
         delay_s: int,
         tzdata: str,
+        other: str,
+        seen: str,
         wanted: Appetite,
         judge: Judge,
         kinds: list[str],
@@ -133,7 +138,7 @@ class RunningLives(PlanningLives):
         self.claim_direct(wanted, MANY)
         for kind, ticket in zip(kinds, self.tickets[::-1], strict=False):
             self.report(outcome_of(kind, ticket))
-        self.confirm(tzdata, 30, bool(delay_s))
+        self.confirm(other, 30, seen)
 
     @rule(judge=judges, older_than_s=st.sampled_from((0, 20)))
     def sweep_late(self, judge: Judge, older_than_s: float) -> None:

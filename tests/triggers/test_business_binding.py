@@ -220,7 +220,7 @@ REFUSED: list[tuple[str, JsonValue, str]] = [
     (
         "beat",
         {**SHIFT, "of": {"v": 1, "kind": "every", "interval": "1h"}},
-        f"{Every('1h').describe()}: only a trigger with wall times can keep to business days",
+        f"{Every('1h').describe()}: only cron and business-day triggers can be kept to business days",
     ),
 ]
 

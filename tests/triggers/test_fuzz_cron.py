@@ -179,5 +179,5 @@ def understood(text: str) -> bool | None:
 
 def assert_readable(message: str) -> None:
     """One line that can be shown anywhere, and that begins with what is wrong."""
-    assert message.startswith('cron "')
+    assert message.startswith(('cron "', 'cron expression "'))
     assert message.isprintable()

@@ -40,7 +40,7 @@ def checked_instant(moment: object) -> datetime:
     """The moment in UTC, if it is one: a time without a zone is not."""
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise InvalidTrigger(f"time {quoted(moment)}: expected a datetime with a zone")
-    return moment.astimezone(UTC)
+    return to_instant(moment, UTC)
 
 
 def read_time(value: datetime | str, tz: tzinfo) -> datetime:

@@ -19,6 +19,7 @@ from fencepost.triggers.narrow import Difference, Limit
 from fencepost.triggers.rrule import RRule
 from fencepost.triggers.solar import Solar
 
+INTEGER_END = 1 << 53
 Decoder: TypeAlias = Callable[["Reader"], Combinable]
 
 
@@ -98,9 +99,9 @@ class Reader:
     def number(self, name: str) -> float:
         """A member that must be a number."""
         value = self._left.pop(name, None)
-        if type(value) not in (int, float):
-            raise InvalidTrigger(f"{self._what}: {name} is {quoted(value)}, expected a number")
-        return float(value)  # type: ignore[arg-type]
+        if type(value) is float or (type(value) is int and abs(value) < INTEGER_END):
+            return float(value)
+        raise InvalidTrigger(f"{self._what}: {name} is {quoted(value)}, expected a number")
 
     def object(self, name: str) -> JsonObject:
         """A member that must be an object."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from fencepost.errors import InvalidTrigger, SearchExhausted
+from fencepost.errors import InvalidTrigger
 from fencepost.model.durations import format_duration
 from fencepost.model.json import JsonObject
 from fencepost.model.times import to_utc_text
@@ -15,6 +15,7 @@ from fencepost.triggers.combine import VERSION, Combinable, Combination, pick
 from fencepost.triggers.series import FIRST, TICK
 
 LIMIT_MAX = 10_000
+COUNTING_LOOKS_MAX = 50_000
 LAST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -51,6 +52,11 @@ class Difference(Narrowed):
 
     without: Combinable
     parts = ("of", "without")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.of == self.without:
+            raise InvalidTrigger(f"{self.of.describe()}, except itself: never fires")
 
     def describe(self) -> str:
         return f"{self.of.describe()}, except {self.without.describe()}"
@@ -146,12 +152,17 @@ class Limit(Narrowed):
     def _last(self) -> datetime | None:
         """The last fire time that counts, or None where the series ends before."""
         assert self.of.starts is not None
-        try:
-            found = self.of.next(self.of.starts - TICK, self.count)
-        except SearchExhausted as cut:
-            # How far this search has come says nothing about one from another instant.
-            raise InvalidTrigger(f"limit {self.count}: {cut}") from None
-        return found[-1] if len(found) == self.count else None
+        moment, counted = _just_before(self.of.starts), 0
+        for _ in range(COUNTING_LOOKS_MAX // self.leaves):
+            candidate = self.of.candidate_after(moment)
+            if candidate is None:
+                return None
+            moment = candidate
+            counted += moment in self.of
+            if counted == self.count:
+                return moment
+        # How far this search has come says nothing about one from another instant.
+        raise InvalidTrigger(f"limit {self.count}: counted only {counted} up to {to_utc_text(moment)}")
 
     def _keeps(self, moment: datetime) -> bool:
         return self._last is None or moment <= self._last
@@ -200,5 +211,9 @@ class Outside(Narrowed):
 
     def _opened(self, moment: datetime) -> datetime | None:
         """When the window began that the instant lies in, or None where it lies in none."""
-        opened = self.opens.previous(moment + TICK)
+        opened = self.opens.previous(min(moment, LAST - TICK) + TICK)
         return None if opened is None or moment - opened >= self.lasts else opened
+
+
+def _just_before(moment: datetime) -> datetime:
+    return moment - TICK if moment > FIRST else moment

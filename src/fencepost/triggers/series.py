@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
-from fencepost.errors import SearchExhausted
+from fencepost.errors import InvalidTrigger, SearchExhausted
 from fencepost.model.json import JsonObject
+from fencepost.model.quoting import quoted
 from fencepost.model.times import checked_instant
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ TICK = timedelta.resolution
 FIRST = datetime.min.replace(tzinfo=UTC)
 
 # A search that was cut is taken up again this often before people are told that it found nothing.
-CUTS_MAX = 20
+CUTS_MAX = 10
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ class Series(ABC):
 
     def next(self, after: datetime, n: int = 1) -> list[datetime]:
         """The first `n` fire times later than `after`; fewer where the series ends."""
+        if type(n) is not int or n < 0:
+            raise InvalidTrigger(f"next {quoted(n)}: expected a whole number of fire times")
         found: list[datetime] = []
         after = checked_instant(after)
         while len(found) < n and (moment := self._patient_next(after)) is not None:

@@ -226,10 +226,10 @@ def checked_wall_trigger(trigger: object) -> WallTrigger:
     """The trigger, if a day can be told of each of its times."""
     if not isinstance(trigger, WallTrigger):
         named = trigger.describe() if isinstance(trigger, Series) else quoted(trigger)
-        raise InvalidTrigger(f"{named}: only a trigger with wall times can keep to business days")
+        raise InvalidTrigger(f"{named}: only cron and business-day triggers can be kept to business days")
     if trigger.times.zone.key != trigger.tz:
         elapsed = f"counts elapsed time, of which no day in {trigger.tz} can be told"
-        raise InvalidTrigger(f"{trigger.describe()}: {elapsed}; only a trigger with wall times can be moved")
+        raise InvalidTrigger(f"{trigger.describe()}: {elapsed}")
     return trigger
 
 

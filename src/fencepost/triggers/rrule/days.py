@@ -61,8 +61,9 @@ def days_of_year(rule: DayRule, year: int) -> int:
 
 
 def year_begins(year: int) -> int:
-    """The day number of 1 January, counted from 1970."""
-    return date(year, 1, 1).toordinal() - EPOCH_ORDINAL
+    """The day number of 1 January, counted from 1970; also of years beyond the last that a date can have."""
+    past = year - 1
+    return past * 365 + past // 4 - past // 100 + past // 400 + 1 - EPOCH_ORDINAL
 
 
 def year_of(day: int) -> int:
