@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ class Cursor:
     queue: Queue
     priority: int
     until: datetime | None = None
-    tzdata: str = ""
+    tzdata: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
