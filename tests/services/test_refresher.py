@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fencepost.errors import InvalidSpec
-from fencepost.model.identifiers import JobName, ScheduleId
+from fencepost.model.identifiers import JobName, ScheduleId, Shard
 from fencepost.model.json import JsonObject
 from fencepost.model.run import RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.services import binding, planner, refresher
 from fencepost.services.binding import bound_spec
-from fencepost.triggers import Calendar, Cron, Every, stored_trigger
+from fencepost.services.control import ScheduleDesk
+from fencepost.triggers import Calendar, Cron, Every, stored_trigger, tzdata_version
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.localtime import zones
 from tests.services.house import NS, START, House, PlanningNode
@@ -116,8 +117,8 @@ async def test_rules_that_say_the_same_make_no_version_and_are_not_looked_at_twi
     await node.refresher.run_once()
     assert len(await house.memory.schedules.history(NS, ScheduleId("beat"))) == 1
     assert len(await planned(house)) == 6
-    shards = list(range(house.memory.shards))
-    assert await house.memory.planbook.outlived(shards, NEWER, 10) == []  # type: ignore[arg-type]
+    shards = [Shard(number) for number in range(house.memory.shards)]
+    assert await house.memory.planbook.outlived(shards, NEWER, 10) == []
 
 
 async def test_what_has_fired_stays_as_it_was(upgrade: Callable[[str], None]) -> None:
@@ -268,3 +269,30 @@ async def test_a_schedule_that_was_edited_meanwhile_gets_no_second_version(
     await node.refresher.run_once()
     history = await house.memory.schedules.history(NS, ScheduleId("beat"))
     assert [one.version for one in history] == [1, 2]
+
+
+async def test_what_cannot_be_read_is_left_to_a_node_that_can(
+    upgrade: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House()
+    await put(house, Every("10s"))
+    node = await leader(house)
+    await node.planner.run_once()
+    upgrade("Asia/Tokyo")
+
+    def unreadable(*_: object) -> None:
+        raise InvalidSpec("a newer release wrote it")
+
+    monkeypatch.setattr(refresher, "stored_trigger", unreadable)
+    assert await node.refresher.run_once() == refresher.REST_S
+    shards = [Shard(number) for number in range(house.memory.shards)]
+    assert len(await house.memory.planbook.outlived(shards, NEWER, 10)) == 1
+
+
+async def test_a_resumed_schedule_is_planned_by_the_rules_of_the_moment() -> None:
+    house = House()
+    await put(house, Every("10s"))
+    desk = ScheduleDesk(house.memory, NS)
+    await desk.pause("beat")
+    await desk.resume("beat")
+    assert [one.tzdata for one in await desk.history("beat")] == ["2026a", tzdata_version()]

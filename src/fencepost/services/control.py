@@ -101,7 +101,9 @@ class ScheduleDesk:
     async def resume(self, schedule_id: str) -> None:
         """Plan again from now on; nothing of the pause fires."""
         schedule = await self.get(schedule_id)
-        if not await self._store.schedules.resume(self._namespace, schedule.schedule_id):
+        if not await self._store.schedules.resume(
+            self._namespace, schedule.schedule_id, tzdata=tzdata_version()
+        ):
             raise UsageError(f"schedule {schedule_id}: is not paused")
 
     async def remove(self, schedule_id: str) -> None:

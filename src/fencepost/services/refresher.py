@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from fencepost.clock import Clock
 from fencepost.core.planning import next_look
@@ -36,6 +37,13 @@ ROUNDS_MAX = 20
 STUCK_KEPT_MAX = 1_000
 RULES_CHANGED = "newer zone rules moved its fire times"
 CALENDAR_CHANGED = "a calendar that it uses was changed"
+
+
+class Comparison(NamedTuple):
+    """Whether what is planned ahead is what these rules say, and what comes after it."""
+
+    same: bool
+    upcoming: datetime | None
 
 
 class Refresher(Service):
@@ -77,27 +85,29 @@ class Refresher(Service):
         now = await self._store.now()
         confirmed: list[tuple[Cursor, datetime | None]] = []
         for one in fresh:
-            same, upcoming = self._compare(one, now)
-            if same:
-                confirmed.append((one.cursor, upcoming))
+            found = self._compare(one, now)
+            if found is None:
+                self._set_aside(_name(one.cursor))
+            elif found.same:
+                confirmed.append((one.cursor, found.upcoming))
             else:
                 await self._renew(_name(one.cursor), RULES_CHANGED)
         await self._store.planbook.confirm(confirmed, tzdata_version())
         return len(outlived) == limit
 
-    def _compare(self, one: Outlived, now: StoreTime) -> tuple[bool, datetime | None]:
-        """Whether what is planned ahead is what these rules say, and what comes after it."""
+    def _compare(self, one: Outlived, now: StoreTime) -> Comparison | None:
+        """What these rules say of it; None where it cannot be read, and is left to a node that can."""
         cursor = one.cursor
         if cursor.spec is None:
-            return True, one.next_fire_at
+            return None
         try:
             trigger = stored_trigger(cursor.spec, cursor.schedule_id)
             expected = list(trigger.fire_times(now, cursor.planned_through))
         except UsageError as error:
             self.log.error("schedule cannot be refreshed", schedule=cursor.schedule_id, error=str(error))
-            return True, one.next_fire_at
+            return None
         planned = [moment for moment in one.planned if moment > now]
-        return expected == planned, next_look(trigger, cursor.planned_through)
+        return Comparison(expected == planned, next_look(trigger, cursor.planned_through))
 
     async def _look_at_calendars(self, shards: Sequence[Shard]) -> bool:
         limit = BATCH_MAX + len(self._stuck)
