@@ -55,7 +55,8 @@ async def test_no_migration_is_applied_twice_by_migrators_that_race(
 ) -> None:
     applied = await asyncio.gather(*(migrate(empty_postgres_url, shards=4) for _ in range(8)))
     names = [name for each in applied for name in each]
-    assert names == [one.name for one in migrations()]
+    # Each step is a turn of its own, so that two migrators may share the steps; the numbers give the order.
+    assert sorted(names) == [one.name for one in migrations()]
 
 
 async def test_migrating_again_does_nothing(postgres_url: str) -> None:
