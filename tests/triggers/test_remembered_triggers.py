@@ -132,3 +132,14 @@ def test_a_schedule_far_behind_neither_fills_nor_moves_the_memory() -> None:
         behind = moment
     assert len(shared._times) <= TIMES_KEPT_MAX + 1
     assert shared.next_after(NOW) == NOW + timedelta(seconds=1)
+
+
+def test_a_question_from_before_does_not_search_back_through_what_never_fired() -> None:
+    """One look back is cheap; a search back through a year of exceptions would stop the planner."""
+    rare = Every("1m") - Cron("* * * 1-11 *")
+    shared = Remembered(rare)
+    december = datetime(2026, 12, 1, tzinfo=UTC)
+    assert shared.next_after(december - timedelta(minutes=1)) == december
+    object.__setattr__(rare, "previous", None)
+    assert shared.next_after(december - timedelta(minutes=2)) == december
+    assert shared.next_after(december - timedelta(hours=2)) == december

@@ -92,15 +92,15 @@ class Combinable(Series):
 
 
 class Combination(Combinable):
-    """A trigger made of others."""
+    """A trigger made of others: the fields that `parts` names."""
+
+    parts: ClassVar[tuple[str, ...]] = ("of",)
 
     def __post_init__(self) -> None:
         if self.depth > DEPTH_MAX:
             raise InvalidTrigger(f"triggers are combined {self.depth} deep, expected at most {DEPTH_MAX}")
         if self.leaves > LEAVES_MAX:
             raise InvalidTrigger(f"{self.leaves} triggers are combined, expected at most {LEAVES_MAX}")
-
-    parts: ClassVar[tuple[str, ...]] = ("of",)
 
     def _members(self) -> tuple[Combinable, ...]:
         return tuple(getattr(self, part) for part in self.parts)

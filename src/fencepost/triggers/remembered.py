@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from fencepost.errors import InvalidTrigger, SearchExhausted
+from fencepost.errors import SearchExhausted
 from fencepost.model.json import JsonObject
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.series import FIRST, TICK
@@ -93,21 +93,21 @@ class Remembered:
             del self._times[:dropped]
 
     def _reaches_back(self, after: datetime) -> bool:
-        """Whether the instant lies only a fire time or two before the stretch, which then begins earlier."""
+        """Whether the instant lies only a few looks before the stretch, which then begins earlier."""
         assert self._since is not None
+        if len(self._times) >= TIMES_KEPT_MAX:
+            return False
         earlier: list[datetime] = []
         moment = self._since + TICK
         for _ in range(STEPS_BACK_MAX):
-            try:
-                before = self._trigger.previous(moment)
-            except InvalidTrigger:
+            candidate = self._trigger.candidate_before(moment)
+            if candidate is None:
                 return False
-            if before is None or len(self._times) >= TIMES_KEPT_MAX:
-                return False
-            if before <= after:
-                self._since = before
+            if candidate <= after:
+                self._since = candidate
                 self._times = [*reversed(earlier), *self._times]
                 return True
-            earlier.append(before)
-            moment = before
+            if candidate in self._trigger:
+                earlier.append(candidate)
+            moment = candidate
         return False
