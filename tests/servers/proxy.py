@@ -63,14 +63,16 @@ class Proxy:
     async def _pass_on(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, holding: bool
     ) -> None:
-        with suppress(OSError):
-            while chunk := await reader.read(CHUNK):
-                if holding:
-                    self._spring(len(chunk))
-                    await self._flowing.wait()
-                writer.write(chunk)
-                await writer.drain()
-        writer.close()
+        try:
+            with suppress(OSError):
+                while chunk := await reader.read(CHUNK):
+                    if holding:
+                        self._spring(len(chunk))
+                        await self._flowing.wait()
+                    writer.write(chunk)
+                    await writer.drain()
+        finally:
+            writer.close()
 
     def _spring(self, size: int) -> None:
         if self._trap_bytes is not None and size >= self._trap_bytes:
