@@ -111,7 +111,7 @@ async def _stall_in_mid_write(fleet: Fleet, stalled: Member, proxy: Proxy) -> No
 
 
 async def _kill_a_worker(fleet: Fleet, workers: list[Member]) -> None:
-    """What it ran runs again elsewhere, under a higher fence. Either may win all the slow work: kill that one."""
+    """What it ran runs again elsewhere, under a higher fence. Either may win all slow work: kill that one."""
     running = (
         "SELECT run_key, fence FROM fencepost.runs "
         "WHERE state = 'running' AND job = 'slow' AND worker LIKE $1 "
