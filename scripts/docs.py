@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fencepost.cli.main import NAME, cli
-from fencepost.core.lifecycle import ENDED, INITIAL, TRANSITIONS
+from fencepost.core.lifecycle import ENDED, INITIAL, REPLAYS, TRANSITIONS
 from fencepost.model.run import RunState
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -21,9 +21,9 @@ MEANINGS = {
     RunState.RUNNING: "a worker has it",
     RunState.SUCCEEDED: "the work was done",
     RunState.DEAD: "retries exhausted, a permanent failure, or lost where the job is at most once",
-    RunState.SKIPPED: "an earlier run of the schedule was unfinished",
+    RunState.SKIPPED: "an earlier run of the schedule was unfinished, or somebody called it off",
     RunState.MISSED: "nobody could start it in time",
-    RunState.CANCELLED: "an operator stopped it",
+    RunState.CANCELLED: "an operator stopped it, or a later tick took its place",
     RunState.WITHDRAWN: "its schedule was edited, paused or removed before the fire time",
 }
 
@@ -62,6 +62,9 @@ def states_page() -> str:
         *(f"| `{one}` | {MEANINGS[one]} | {'yes' if one in ENDED else 'no'} |" for one in RunState),
         "\n| from | to | when |\n| --- | --- | --- |",
         *(f"| `{source}` | `{target}` | {why} |" for (source, target), why in TRANSITIONS.items()),
+        "\nAn operator can send an ended run on its way again, by name; the audit log keeps each time.\n",
+        "| from | to | when |\n| --- | --- | --- |",
+        *(f"| `{source}` | `{target}` | {why} |" for (source, target), why in REPLAYS.items()),
         "\nA `planned` run becomes `ready` by time alone, without a write.\n",
     ]
     return "\n".join(parts)

@@ -116,3 +116,29 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
     with pytest.raises(error):
         await app.enqueue(count, **arguments)
     assert await (await app.control()).runs.list(RunFilter()) == []
+
+
+async def test_a_backfill_is_filled_by_a_node_that_plans_and_run(app: Fencepost) -> None:
+    came: asyncio.Queue[datetime] = asyncio.Queue()
+
+    @app.job(schedule=Every("1h", anchor="2026-01-01T00:00:00Z"))
+    async def report(run: Run) -> None:
+        came.put_nowait(run.fire_time)
+
+    async with app.running():
+        since, until = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 3, tzinfo=UTC)
+        await app.schedules.backfill("report", since, until)
+        hours = [(await asyncio.wait_for(came.get(), 20)).hour for _ in range(3)]
+    assert hours == [1, 2, 3]
+
+
+async def test_a_tick_is_called_off_by_its_time(app: Fencepost) -> None:
+    @app.job(schedule=Every("1h", anchor="2026-01-01T00:00:00Z"))
+    async def report() -> None: ...
+
+    await app.node()
+    when = datetime(2999, 1, 1, tzinfo=UTC)
+    assert (await app.schedules.hold("report", when)).held
+    assert not (await app.schedules.release("report", when)).held
+    assert (await app.schedules.skip("report", when)).state is RunState.SKIPPED
+    assert [await app.schedules.freeze("report"), await app.schedules.thaw("report")] == [True, True]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fencepost.app import Fencepost
-    from fencepost.errors import FencepostError, PermanentFailure
+    from fencepost.errors import FencepostError, PermanentFailure, RetryableFailure
     from fencepost.model.job import Retry
-    from fencepost.model.schedule import CatchUp
+    from fencepost.model.policies import CatchUp, GateTerms
     from fencepost.ports.run import Run
     from fencepost.triggers import At, Calendar, Cron, Every, RRule, Solar
 
@@ -21,9 +21,11 @@ __all__ = [
     "Every",
     "Fencepost",
     "FencepostError",
+    "GateTerms",
     "PermanentFailure",
     "RRule",
     "Retry",
+    "RetryableFailure",
     "Run",
     "Solar",
 ]
@@ -32,14 +34,16 @@ __all__ = [
 _HOMES = {
     "At": "fencepost.triggers",
     "Calendar": "fencepost.triggers",
-    "CatchUp": "fencepost.model.schedule",
+    "CatchUp": "fencepost.model.policies",
     "Cron": "fencepost.triggers",
     "Every": "fencepost.triggers",
     "Fencepost": "fencepost.app",
     "FencepostError": "fencepost.errors",
+    "GateTerms": "fencepost.model.policies",
     "PermanentFailure": "fencepost.errors",
     "RRule": "fencepost.triggers",
     "Retry": "fencepost.model.job",
+    "RetryableFailure": "fencepost.errors",
     "Run": "fencepost.ports.run",
     "Solar": "fencepost.triggers",
 }

@@ -15,17 +15,22 @@ from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.core.payload import check_payload
 from fencepost.errors import InvalidSpec, UnknownJob
 from fencepost.executors.callable import CallableExecutor, plain_payload
+from fencepost.model.audit import Author
+from fencepost.model.backfill import Backfill, FillMode, NewBackfill
 from fencepost.model.durations import Duration, parse_duration
+from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, RunKey, ScheduleId, checked_name
 from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
 from fencepost.model.json import JsonObject
-from fencepost.model.schedule import CatchUp, Schedule, ScheduleSpec, parse_overlap
+from fencepost.model.policies import CatchUp, parse_overlap
+from fencepost.model.run import RunRecord
+from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.model.stretch import StretchLike, parse_stretch
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Executor, Job
 from fencepost.ports.store import Store
 from fencepost.services.calendars import CalendarDesk, defined
-from fencepost.services.control import ENQUEUE_BATCH_MAX, Control, ScheduleDesk, new_run
+from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, ScheduleDesk, new_run
 from fencepost.services.deployer import Deployer, code_digest
 from fencepost.services.node import NodeRunner
 from fencepost.triggers import Calendar
@@ -206,9 +211,9 @@ class Fencepost:
         """Calendars in the store."""
         return (await self.control()).calendars
 
-    async def control(self) -> Control:
-        """All the verbs."""
-        return Control(await self.open(), self.settings.namespace)
+    async def control(self, author: Author = PROGRAM) -> Control:
+        """All the verbs, in the name of this program unless an author is given."""
+        return Control(await self.open(), self.settings.namespace, author)
 
     async def open(self) -> Store:
         """The store, opened at the first call."""
@@ -287,9 +292,9 @@ class Schedules:
         """Stop planning."""
         await (await self._desk()).pause(schedule_id)
 
-    async def resume(self, schedule_id: str) -> None:
-        """Plan again, from now on."""
-        await (await self._desk()).resume(schedule_id)
+    async def resume(self, schedule_id: str, *, catch_up: bool = True) -> None:
+        """Plan again; of the pause only what the schedule catches up, or nothing."""
+        await (await self._desk()).resume(schedule_id, catch_up=catch_up)
 
     async def remove(self, schedule_id: str) -> None:
         """Stop for good."""
@@ -298,6 +303,39 @@ class Schedules:
     async def trigger(self, schedule_id: str) -> RunKey:
         """One extra tick, now."""
         return await (await self._desk()).trigger(schedule_id)
+
+    async def skip(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Call off one tick, also one that is not planned yet."""
+        return await (await self._desk()).skip(schedule_id, fire_time)
+
+    async def hold(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Let nobody start one tick until it is released."""
+        return await (await self._desk()).hold(schedule_id, fire_time)
+
+    async def release(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Take the hold of one tick away again."""
+        return await (await self._desk()).release(schedule_id, fire_time)
+
+    async def freeze(self, schedule_id: str) -> bool:
+        """Start nothing of a schedule until it thaws."""
+        return await (await self._app.control()).freezes.freeze(Scope(ScopeKind.SCHEDULE, schedule_id))
+
+    async def thaw(self, schedule_id: str) -> bool:
+        """End that freeze."""
+        return await (await self._app.control()).freezes.thaw(Scope(ScopeKind.SCHEDULE, schedule_id))
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        since: datetime,
+        until: datetime,
+        *,
+        at_once_max: int = 1,
+        every_s: float = 0.0,
+    ) -> Backfill:
+        """Run the fire times in (since, until] that nothing accounts for; nodes that plan see to it."""
+        asked = NewBackfill(ScheduleId(schedule_id), since, until, FillMode.MISSING, at_once_max, every_s)
+        return await (await self._app.control()).backfills.start(asked)
 
     async def get(self, schedule_id: str) -> Schedule:
         """One schedule."""

@@ -8,7 +8,7 @@ FencepostError
 │   ├── InvalidSettings      a setting, or two that contradict each other
 │   ├── InvalidPayload       a payload that the job's signature refuses
 │   ├── InvalidSpec          a job or schedule definition
-│   ├── UnknownJob · UnknownSchedule · UnknownRun · UnknownCalendar
+│   ├── UnknownJob · UnknownSchedule · UnknownRun · UnknownCalendar · UnknownBackfill
 │   ├── ScheduleExists
 │   ├── SchemaMismatch       the store's schema is older or newer than this program
 │   └── MissingExtra         an optional driver is not installed
@@ -22,7 +22,7 @@ FencepostError
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 
 class FencepostError(Exception):
@@ -77,6 +77,10 @@ class UnknownCalendar(UsageError):
     """No calendar of that name."""
 
 
+class UnknownBackfill(UsageError):
+    """No backfill of that number."""
+
+
 class ScheduleExists(UsageError):
     """A schedule of that id is there already."""
 
@@ -104,7 +108,17 @@ class PermanentFailure(RunFailure):
 
 
 class RetryableFailure(RunFailure):
-    """An attempt failed and may be tried again."""
+    """An attempt failed and may be tried again, not before `retry_after` where it says so.
+
+    `retry_after` is a length of time ("90s", a number of seconds, a timedelta); more than a day counts as a
+    day, and what is no length of time counts as not said, so that the failure itself is not lost over it.
+    """
+
+    retry_after: str | float | timedelta | None = None
+
+    def __init__(self, message: str = "", *, retry_after: str | float | timedelta | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class TimedOut(RunFailure):

@@ -21,16 +21,18 @@ STEP_S = 0.1
 class Member:
     """One process: a scheduler or a worker, with its log."""
 
-    def __init__(self, role: str, number: int, store: str, folder: Path) -> None:
+    def __init__(
+        self, role: str, number: int, store: str, folder: Path, target: str = TARGET, **environment: str
+    ) -> None:
         self.name = f"{role}-{number}"
         self._log = folder / f"{self.name}.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "fencepost", role, TARGET, "--log-json"],
+                [sys.executable, "-m", "fencepost", role, target, "--log-json"],
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
-                env={**os.environ, "FENCEPOST_STORE": store},
+                env={**os.environ, "FENCEPOST_STORE": store, **environment},
             )
 
     @property

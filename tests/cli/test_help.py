@@ -10,7 +10,17 @@ from scripts.docs import helps
 from tests.cli.calls import called
 
 HELPS = dict(helps(cli, None))
-ASKED_FOR_JSON = ("next", "explain", "enqueue", "status", "migrate", "schedules", "calendars", "runs")
+ASKED_FOR_JSON = (
+    *("next", "explain", "enqueue", "status", "migrate", "schedules", "calendars", "runs"),
+    *("dead", "freeze", "thaw", "gate", "log", "backfill", "backfills"),
+)
+CHANGING = (
+    *("enqueue", "freeze", "thaw", "backfill", "backfills cancel", "dead replay", "calendars set"),
+    *("calendars remove", "gate open", "gate latest", "gate drop"),
+    *(f"runs {verb}" for verb in ("cancel", "skip", "hold", "release", "replay")),
+    *(f"schedules {verb}" for verb in ("add", "edit", "pause", "resume", "remove", "trigger")),
+    *(f"schedules {verb}" for verb in ("skip", "hold", "release")),
+)
 HEAVY = ("asyncio", "apsw", "msgspec", "fencepost.app", "fencepost.triggers", "fencepost.services")
 
 
@@ -30,6 +40,11 @@ def test_every_command_has_an_example(path: str) -> None:
 )
 def test_every_command_that_prints_data_takes_json(path: str) -> None:
     assert "--json" in HELPS[path] or "COMMAND" in HELPS[path]
+
+
+@pytest.mark.parametrize("path", CHANGING)
+def test_every_command_that_changes_something_takes_a_reason(path: str) -> None:
+    assert "--reason TEXT" in HELPS[f"fencepost {path}"]
 
 
 def test_the_version_is_said() -> None:

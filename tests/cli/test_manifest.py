@@ -10,7 +10,8 @@ from fencepost.config import DEFAULT_STORE
 from fencepost.errors import UsageError
 from fencepost.manifest import load
 from fencepost.model.identifiers import JobName, ScheduleId
-from fencepost.model.schedule import CatchUpMode, Overlap, ScheduleSpec
+from fencepost.model.policies import CatchUpMode, GateTerms, Overlap
+from fencepost.model.schedule import ScheduleSpec
 
 FULL = """
 store = "sqlite:///here.db"
@@ -84,7 +85,7 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
     spec = app.code_schedules[ScheduleId("nightly")]
     assert spec.trigger["tz"] == "Europe/Berlin"
     assert (spec.trigger["gap"], spec.trigger["fold"]) == ("skip", "both")
-    assert spec.overlap is Overlap.ALLOW
+    assert spec.overlap == Overlap.ALLOW
     assert (spec.catch_up.mode, spec.catch_up.max_lateness) == (CatchUpMode.LATEST, timedelta(hours=6))
     assert spec.payload == {"target": "s3", "parts": [1, 2]}
     assert (spec.queue, spec.priority, spec.labels) == ("slow", 1, {"team": "ops"})
@@ -117,6 +118,25 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 def test_each_trigger_has_its_form(lines: str, trigger: dict[str, object], tmp_path: Path) -> None:
     found = schedule(tmp_path, lines).trigger
     assert found == {**found, **trigger}
+
+
+def test_policies_have_numbers_and_a_gate_has_terms(tmp_path: Path) -> None:
+    gate = "gate = { waiting_max = 500, failed_share = 0.3, of_last = 20 }"
+    policies = f'catch_up = {{ mode = "parallel(4)", max_lateness = "2d", {gate} }}'
+    spec = schedule(tmp_path, f'every = "1h"\noverlap = "buffer_all(20)"\n{policies}')
+    assert str(spec.overlap) == "buffer_all(20)"
+    assert (spec.catch_up.words, spec.catch_up.max_lateness) == ("parallel(4)", timedelta(days=2))
+    assert spec.catch_up.gate == GateTerms(500, 0.3, 20)
+
+
+def test_what_is_left_out_of_a_gate_is_as_usual(tmp_path: Path) -> None:
+    catch_up = 'catch_up = { mode = "sequential", gate = { of_last = 5 } }'
+    assert schedule(tmp_path, f'every = "1h"\n{catch_up}').catch_up.gate == GateTerms(of_last=5)
+
+
+def test_max_runs_counts_from_the_start(tmp_path: Path) -> None:
+    found = schedule(tmp_path, 'cron = "@daily"\nstart = "2026-01-01"\nmax_runs = 3').trigger
+    assert (found["kind"], found["count"]) == ("limit", 3)
 
 
 def test_catch_up_may_be_a_mode_alone(tmp_path: Path) -> None:
@@ -192,9 +212,29 @@ def test_a_mistake_in_settings_or_jobs_is_one_line(text: str, said: str, tmp_pat
         ('job = "backup"\nat = 2026-12-24', "expected one time or a list"),
         ('job = "backup"\nat = []', "[schedules.one] at = []: expected one time or a list"),
         ('job = "backup"\nat = "soon"', '[schedules.one] at: time "soon"'),
-        ('job = "backup"\nevery = "1h"\noverlap = "maybe"', "[schedules.one] overlap: overlap 'maybe'"),
-        ('job = "backup"\nevery = "1h"\ncatch_up = "all"', "[schedules.one] catch_up: catch_up 'all'"),
+        ('job = "backup"\nevery = "1h"\noverlap = "maybe"', '[schedules.one] overlap: overlap "maybe"'),
+        ('job = "backup"\nevery = "1h"\ncatch_up = "all"', '[schedules.one] catch_up: catch_up "all"'),
         ('job = "backup"\nevery = "1h"\ncatch_up = 5', "[schedules.one] catch_up = 5: expected a table"),
+        (
+            'job = "backup"\nevery = "1h"\ncatch_up = { mode = "latest", gate = { waiting = 1 } }',
+            "[schedules.one.catch_up.gate] waiting is unknown",
+        ),
+        (
+            'job = "backup"\nevery = "1h"\ncatch_up = { mode = "latest", gate = { failed_share = "x" } }',
+            "[schedules.one.catch_up.gate] failed_share = ",
+        ),
+        (
+            'job = "backup"\nevery = "1h"\ncatch_up = { mode = "latest", gate = { failed_share = 3 } }',
+            "[schedules.one.catch_up] gate: gate: failed_share 3.0 is not within 0-1",
+        ),
+        (
+            'job = "backup"\ncron = "@daily"\nmax_runs = 3',
+            "[schedules.one] max_runs = 3: needs a start to count from",
+        ),
+        (
+            'job = "backup"\ncron = "@daily"\nstart = "2026-01-01"\nmax_runs = 0',
+            "[schedules.one] max_runs: limit 0: expected a number from 1",
+        ),
         (
             'job = "backup"\nevery = "1h"\ncatch_up = { late = "1h" }',
             "[schedules.one.catch_up] late is unknown",

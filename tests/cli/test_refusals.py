@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.calls import call, refused
+from tests.cli.calls import call, called, refused
 from tests.cli.processes import started
 
 NOBODY = "postgresql://nobody:secret@127.0.0.1:1/nothing"
@@ -35,12 +35,25 @@ NOBODY = "postgresql://nobody:secret@127.0.0.1:1/nothing"
         ),
         (("schedules", "add", "x", "--job", "j", "--every", "1h", "--tz", "UTC"), "--tz: has no meaning"),
         (("schedules", "add", "x", "--job", "j", "--every", "soon"), 'duration "soon"'),
-        (("schedules", "add", "x", "--job", "j", "--cron", "@daily", "--overlap", "x"), "overlap 'x'"),
-        (("schedules", "add", "x", "--job", "j", "--cron", "@daily", "--catch-up", "x"), "catch_up 'x'"),
+        (("schedules", "add", "x", "--job", "j", "--cron", "@daily", "--overlap", "x"), 'overlap "x"'),
+        (("schedules", "add", "x", "--job", "j", "--cron", "@daily", "--catch-up", "x"), 'catch_up "x"'),
         (("schedules", "add", "x", "--job", "j", "--every", "1h", "--max-lateness", "x"), "--max-lateness"),
         (("schedules", "add", "x", "--job", "j", "--every", "1h", "--label", "x"), "expected key=value"),
         (("schedules", "add", "x", "--job", "j", "--every", "1h", "--priority", "9"), "priority 9"),
+        (
+            ("schedules", "add", "x", "--job", "j", "--every", "1h", "--gate", "waiting=1"),
+            "did you mean waiting_max",
+        ),
+        (("schedules", "add", "x", "--job", "j", "--every", "1h", "--gate", "of_last=x"), "--gate of_last=x"),
         (("schedules", "edit", "x"), "nothing to change"),
+        (("schedules", "skip", "x", "noon"), "TIME: "),
+        (("dead", "replay"), "give keys, a filter such as --job, or --all"),
+        (("dead", "replay", "k", "--all"), "one of them"),
+        (("dead", "replay", "--all", "--rate", "fast"), "--rate: rate"),
+        (("freeze", "--schedule", "x", "--all"), "give one of --schedule, --label and --all"),
+        (("freeze", "--label", "team"), "expected key=value"),
+        (("gate", "drop", "x"), "say why with --reason"),
+        (("backfill", "x", "--from", "1d"), "Missing option '--to'"),
         (("demo", "--for", "ever"), '--for: duration "ever"'),
         (("run", "shop"), "expected module:app or a .toml file"),
         (("run", "shop.py"), "did you mean shop:app?"),
@@ -71,6 +84,11 @@ def test_a_wrong_call_is_refused(
         ("calendars", "set", "de", "--holiday", "2026-12-25"),
         ("schedules", "trigger", "x"),
         ("enqueue", "job"),
+        ("dead", "list"),
+        ("freeze",),
+        ("gate", "open", "x"),
+        ("log",),
+        ("backfill", "x", "--from", "1d", "--to", "0s"),
     ],
 )
 def test_a_store_is_not_made_by_asking_for_it(arguments: tuple[str, ...], url: str, tmp_path: Path) -> None:
@@ -111,3 +129,32 @@ def test_without_a_command_there_is_help_and_exit_2() -> None:
     result = call()
     assert result.exit_code == 2
     assert "Usage: fencepost" in result.stderr
+
+
+FAR_OFF = "0001-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("schedules", "skip", "x", FAR_OFF),
+        ("schedules", "hold", "x", "9999-12-31T23:59:59Z"),
+        ("why", "x", FAR_OFF),
+        ("audit", "x", "--from", FAR_OFF),
+    ],
+)
+def test_a_time_beyond_all_calendars_is_no_traceback(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    store = f"sqlite:///{tmp_path}/fencepost.db"
+    called("migrate", "--store", store)
+    assert "expected a year from 1970 to 9000" in refused(*arguments, "--store", store)
+
+
+@pytest.mark.parametrize("verb", ["show", "cancel"])
+def test_a_number_that_no_store_can_hold_is_no_traceback(verb: str) -> None:
+    assert "is not in the range" in refused("backfills", verb, str(2**63))
+
+
+def test_a_run_that_is_not_there_is_not_replayed(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/fencepost.db"
+    called("migrate", "--store", store)
+    assert "run nosuch: not found" in refused("runs", "replay", "nosuch", "--store", store)

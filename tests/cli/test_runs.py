@@ -1,5 +1,7 @@
 """`fencepost runs` and `enqueue`."""
 
+import json
+
 import pytest
 
 from tests.cli.calls import call, called, called_json, refused
@@ -30,6 +32,12 @@ def test_a_run_in_json_has_the_promised_names_first(used: str) -> None:
     assert all(run[name].endswith("Z") for name in ("fire_time", "run_at", "started_at", "finished_at"))
 
 
+def test_a_run_also_says_where_it_comes_from_and_what_holds_it(used: str) -> None:
+    (run,) = called_json("runs", "list", "--job", "double", "--store", used)
+    assert (run["origin"], run["held"], run["met"], run["backfill_id"]) == ("live", [], None, None)
+    assert run["begun_at"] == run["started_at"]
+
+
 def test_a_run_is_shown_with_its_attempts(used: str) -> None:
     run = called_json("runs", "show", "burn#bad", "--store", used)
     assert (run["state"], run["error"]) == ("dead", "PermanentFailure: no fuel")
@@ -53,6 +61,9 @@ def test_the_filters_filter(used: str) -> None:
     assert keys("--schedule", "nothing") == []
     assert keys("--since", "1h", "--until", "0s") == ["burn#bad", "double#ok"]
     assert keys("--until", "2020-01-01") == []
+    assert keys("--error", "fuel") == ["burn#bad"]
+    assert keys("--origin", "backfill") == keys("--held") == keys("--backfill", "3") == []
+    assert keys("--origin", "live") == ["burn#bad", "double#ok"]
     assert len(keys("--limit", "1")) == 1
 
 
@@ -85,9 +96,79 @@ def test_a_waiting_run_is_cancelled_once_and_an_ended_one_is_not(used: str) -> N
     assert (ended.exit_code, ended.stdout) == (1, "double#ok: succeeded\n")
 
 
+def later(url: str, key: str = "later") -> str:
+    called("enqueue", "burn", "--key", key, "--at", "2999-01-01", "--store", url)
+    return f"burn#{key}"
+
+
+def test_a_run_is_held_and_released_and_a_reason_is_kept(used: str) -> None:
+    key = later(used)
+    assert called("runs", "hold", key, "--reason", "not yet", "--store", used) == f"{key}: held\n"
+    assert called_json("runs", "show", key, "--store", used)["held"] == ["operator"]
+    assert [one["run_key"] for one in called_json("runs", "list", "--held", "--store", used)] == [key]
+    assert "planned (held: operator)" in called("runs", "show", key, "--store", used)
+    assert called("runs", "release", key, "--store", used) == f"{key}: released\n"
+    (entry,) = called_json("log", "--action", "run.hold", "--store", used)
+    assert (entry["subject"], entry["reason"]) == (key, "not yet")
+    assert 'held: "no" -> "operator"' in entry["changes"]
+
+
+def test_a_run_is_called_off_once(used: str) -> None:
+    key = later(used)
+    assert called_json("runs", "skip", key, "--store", used)["state"] == "skipped"
+    assert call("runs", "hold", key, "--store", used).exit_code == 1
+    assert call("runs", "release", key, "--store", used).exit_code == 1
+    ended = call("runs", "skip", "double#ok", "--store", used)
+    assert (ended.exit_code, ended.stdout) == (1, "double#ok: succeeded\n")
+
+
+def test_ended_runs_are_replayed_and_others_are_left(used: str) -> None:
+    key = later(used)
+    result = call("runs", "replay", "double#ok", key, "--store", used)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0] == "double#ok: replayed"
+    assert result.stdout.splitlines()[1].startswith(f"{key}: has not ended")
+    run = called_json("runs", "show", "double#ok", "--store", used)
+    assert (run["state"], run["origin"], run["attempt"], run["fence"]) == ("ready", "replay", 1, 0)
+    again = call("runs", "replay", "double#ok", "--json", "--store", used)
+    assert (again.exit_code, json.loads(again.stdout)) == (1, {"replayed": [], "left": ["double#ok"]})
+
+
+def test_secrets_are_masked_wherever_people_look(used: str) -> None:
+    payload = json.dumps({"region": "https://me:hidden@host/?api_key=hidden"})
+    called(
+        "schedules",
+        "add",
+        "secretive",
+        "--job",
+        "report",
+        "--every",
+        "1h",
+        "--payload",
+        payload,
+        "--store",
+        used,
+    )
+    key = called("schedules", "trigger", "secretive", "--store", used).strip()
+    for arguments in (
+        ("runs", "show", key),
+        ("runs", "list"),
+        ("schedules", "show", "secretive"),
+        ("schedules", "list"),
+        ("schedules", "history", "secretive"),
+        ("log",),
+    ):
+        for form in ((), ("--json",)):
+            assert "hidden" not in called(*arguments, *form, "--store", used)
+    shown = called_json("runs", "show", key, "--store", used)
+    assert shown["payload"] == {"region": "https://me:***@host/?api_key=***"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("runs", "list", "--origin", "lve"), "did you mean live?"),
+        (("runs", "hold", "double#no"), "run double#no: not found"),
         (("runs", "list", "--state", "succeded"), "did you mean succeeded?"),
         (("runs", "list", "--since", "tomorrow"), "--since: "),
         (("runs", "list", "--until", "tomorrow"), "--until: "),

@@ -1,10 +1,12 @@
 """`fencepost schedules`."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.cli.calls import called, called_json, refused
+from fencepost.model.times import from_utc_text as read
+from tests.cli.calls import call, called, called_json, refused
 
 BERLIN = ("--cron", "0 9 * * *", "--tz", "Europe/Berlin")
 
@@ -123,9 +125,87 @@ def test_trigger_prints_the_key_of_an_extra_tick(used: str) -> None:
     assert (run["schedule_id"], run["state"]) == ("report", "ready")
 
 
+def test_a_resume_says_what_of_the_pause_fires(used: str) -> None:
+    add(used, *BERLIN)
+    called("schedules", "pause", "extra", "--store", used)
+    said = called("schedules", "resume", "extra", "--store", used)
+    assert said == "schedule extra: active; nothing of the pause fires\n"
+    edit(used, "--catch-up", "sequential", "--max-lateness", "2h")
+    called("schedules", "pause", "extra", "--store", used)
+    said = called("schedules", "resume", "extra", "--no-catch-up", "--store", used)
+    assert said == "schedule extra: active; nothing of the pause fires\n"
+    called("schedules", "pause", "extra", "--store", used)
+    resume = ("schedules", "resume", "extra", "--tz", "UTC", "--store", used)
+    said = called(*resume)
+    assert said.startswith("schedule extra: active; the pause will be caught up from 2")
+    assert said.endswith(" UTC on: sequential\n")
+
+
+def test_a_resume_says_the_same_to_scripts(used: str) -> None:
+    add(used, *BERLIN, "--catch-up", "parallel(4)", "--max-lateness", "2h")
+    called("schedules", "pause", "extra", "--store", used)
+    (paused,) = called_json("log", "--action", "schedule.pause", "--store", used)
+    resumed = called_json("schedules", "resume", "extra", "--store", used)
+    assert resumed["caught_up"]["mode"] == "parallel(4)"
+    assert abs(read(resumed["caught_up"]["from"]) - read(paused["at"])) < timedelta(seconds=1)
+    assert resumed["catch_up"]["max_lateness_s"] == 7200
+    called("schedules", "pause", "extra", "--store", used)
+    resumed = called_json("schedules", "resume", "extra", "--no-catch-up", "--store", used)
+    assert resumed["caught_up"] is None
+
+
+def test_one_tick_is_called_off_held_and_released_by_its_time(used: str) -> None:
+    add(used, *BERLIN)
+    when = ("extra", "2999-07-01T09:00", "--tz", "Europe/Berlin", "--store", used)
+    assert called("schedules", "hold", *when) == "extra#2999-07-01T07:00:00Z#1: held\n"
+    assert called("schedules", "release", *when) == "extra#2999-07-01T07:00:00Z#1: released\n"
+    assert called_json("schedules", "skip", *when)["state"] == "skipped"
+    assert call("schedules", "hold", *when).exit_code == 1
+    line = refused("schedules", "skip", "extra", "2999-07-01T09:30", "--tz", "Europe/Berlin", "--store", used)
+    assert "is no fire time; the nearest are 2999-07-01T07:00:00Z and 2999-07-02T07:00:00Z" in line
+
+
+def test_policies_are_said_in_words(used: str) -> None:
+    policy = ("--overlap", "buffer_all(20)", "--catch-up", "parallel(4)")
+    made = add(used, *BERLIN, *policy, "--gate", "waiting_max=500,failed_share=0.3")
+    assert made["overlap"] == "buffer_all(20)"
+    gate = {"waiting_max": 500, "failed_share": 0.3, "of_last": 10}
+    assert made["catch_up"] == {"mode": "parallel(4)", "max_lateness_s": 3600.0, "gate": gate}
+    assert edit(used, "--max-lateness", "2h")["catch_up"]["mode"] == "parallel(4)"
+    shown = called("schedules", "show", "extra", "--store", used)
+    assert "parallel(4), at most 2h late" in shown
+    assert "closes when more than 500 wait, or more than 30% of the last 10 failed" in shown
+    assert "gate" not in edit(used, "--gate", "none")["catch_up"]
+
+
+def test_a_number_of_runs_is_counted_from_the_start_or_from_now(used: str) -> None:
+    made = add(used, *BERLIN, "--start", "2998-01-01", "--max-runs", "3")["trigger"]
+    assert (made["kind"], made["count"], made["of"]["start"]) == ("limit", 3, "2997-12-31T23:00:00Z")
+    assert len(called_json("schedules", "show", "extra", "--store", used)["next"]) == 3
+    kept = edit(used, "--cron", "30 9 * * *")["trigger"]
+    assert (kept["count"], kept["of"]["start"]) == (3, "2997-12-31T23:00:00Z")
+    assert edit(used, "--max-runs", "2")["trigger"]["count"] == 2
+    assert edit(used, "--max-runs", "none")["trigger"]["kind"] == "between"
+    called("schedules", "add", "few", "--job", "report", "--every", "1h", "--max-runs", "2", "--store", used)
+    assert len(called_json("schedules", "show", "few", "--store", used)["next"]) == 2
+
+
+def test_what_may_surprise_is_warned_of_and_written_all_the_same(used: str) -> None:
+    options = ("--job", "report", "--every", "10s", "--catch-up", "parallel(4)", "--store", used)
+    result = call("schedules", "add", "hasty", *options)
+    assert (result.exit_code, result.stdout) == (0, "schedule hasty: added, version 1\n")
+    retries, parallel = result.stderr.splitlines()
+    assert retries.startswith("warning: job report: it has no timeout")
+    assert "works like sequential" in parallel
+    assert len(called_json("schedules", "edit", "hasty", "--every", "9s", "--store", used)["warnings"]) == 2
+    assert add(used, *BERLIN)["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("add", "x", "--job", "report", "--every", "1h", "--max-runs", "0"), "--max-runs: limit 0"),
+        (("add", "x", "--job", "report", "--every", "1h", "--max-runs", "x"), "--max-runs: 'x': expected"),
         (("add", "report", "--job", "report", "--every", "1h"), "exists already"),
         (("add", "x", "--job", "reprt", "--every", "1h"), "did you mean report?"),
         (("add", "x", "--job", "report", "--every", "1h", "--payload", '{"x": 1}'), "unknown name 'x'"),

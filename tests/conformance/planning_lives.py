@@ -11,8 +11,9 @@ from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Epoch, NodeId, Queue, ScheduleId, Shard, shard_of
 from fencepost.model.lease import Granted
 from fencepost.model.plan import Cursor, Plan
+from fencepost.model.policies import OVERLAPS, CatchUp, GateTerms, parse_overlap
 from fencepost.model.run import Ticket
-from fencepost.model.schedule import Overlap, ScheduleSpec
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, make_plan, make_spec
 from fencepost.testing.conformance.roster import make_node
 from tests.conformance.twins import CALENDARS, RULES, Twins, read_outlived
@@ -24,6 +25,7 @@ NODES = (NodeId("alice-1"), NodeId("bob-1"), NodeId("carol-1"))
 HEAVY = Queue("heavy")
 SHARDS = (Shard(0), Shard(1))
 TTL_S = 10.0
+SEQUENTIAL = CatchUp("sequential", "10m", GateTerms(waiting_max=3, failed_share=0.4, of_last=2))
 
 schedules = st.sampled_from(SCHEDULES)
 nodes = st.sampled_from(NODES)
@@ -38,7 +40,9 @@ specs = st.builds(
     job=st.sampled_from((JOB, JOB, OTHER_JOB)),
     every_s=st.sampled_from((60, 90)),
     queue=st.sampled_from((None, None, HEAVY)),
-    overlap=st.sampled_from(tuple(Overlap)),
+    overlap=st.sampled_from([*OVERLAPS, parse_overlap("allow(2)")]),
+    catch_up=st.sampled_from([CatchUp("none"), CatchUp("latest"), SEQUENTIAL, CatchUp("parallel(2)")]),
+    labels=st.sampled_from(({}, {"team": "red"})),
     payload=st.sampled_from(({}, {"n": 1})),
     calendars=st.dictionaries(
         st.sampled_from(CALENDARS), st.sampled_from(({"revision": 1}, {"revision": 2}, {})), max_size=2

@@ -19,7 +19,7 @@ from fencepost.testing.conformance.harness import StoreHarness
 from tests.conformance.clocked import open_memory
 from tests.conformance.on_postgres import open_postgres
 from tests.conformance.on_sqlite import open_sqlite
-from tests.conformance.running_lives import RunningLives
+from tests.conformance.operating_lives import OperatingLives
 from tests.conformance.twins import Twins
 
 LIVES = int(os.environ.get("FENCEPOST_LIVES", "30"))
@@ -47,7 +47,7 @@ class Subject(StoreHarness, Protocol):
 def live(open_subject: Callable[[], Coroutine[Any, Any, Subject]]) -> None:
     """Play lives on stores in memory and on those that the function opens, an empty one each time."""
 
-    class Lives(RunningLives):
+    class Lives(OperatingLives):
         def __init__(self) -> None:
             super().__init__()
             self.runner = asyncio.Runner()

@@ -8,8 +8,10 @@ import asyncio
 import dataclasses
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from fencepost.model.audit import LogFilter
 from fencepost.model.claiming import Judge, ScheduleFacts, Verdict
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, ScheduleId, Shard
@@ -113,6 +115,7 @@ class Twins:
         self._compare(lambda twin: _read_schedules(twin, schedules))
         self._compare(_read_rules)
         self._compare(_read_calendars)
+        self._compare(lambda twin: _read_desks(twin, schedules))
 
     def _compare(self, play: Play[T]) -> T:
         answer = self._runner.run(_awaited(play(self._elder)))
@@ -188,6 +191,32 @@ async def _read_schedules(twin: Twin, schedules: Sequence[ScheduleId]) -> object
 
 async def _read_rules(twin: Twin) -> object:
     return [await read_outlived(twin, tzdata) for tzdata in (*RULES[1:], "2026d")]
+
+
+async def _read_desks(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
+    store, since = twin.store, datetime(2020, 1, 1, tzinfo=UTC)
+    until = datetime(2100, 1, 1, tzinfo=UTC)
+    of_schedules = [
+        (
+            await store.ledger.ticks(NS, one, since, until, None, 1_000),
+            await store.ledger.missed_ranges(NS, one, since, until),
+            _roughly(await store.ledger.typical_run_s(NS, one)),
+        )
+        for one in schedules
+    ]
+    return (
+        of_schedules,
+        await store.gates.closed(NS),
+        await store.freezes.all(NS),
+        await store.backfills.list(NS, MANY),
+        await store.audit_log.list(NS, LogFilter(limit=20)),
+        await store.ledger.forgotten_before(),
+    )
+
+
+def _roughly(seconds: float | None) -> int | None:
+    """An average in whole seconds: stores add up in different orders and round at different places."""
+    return None if seconds is None else int(seconds + 1e-6)
 
 
 async def _read_calendars(twin: Twin) -> object:

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from fencepost.core.lifecycle import ENDED, INITIAL, TRANSITIONS, may_move, observed
+from fencepost.core.lifecycle import ENDED, INITIAL, REPLAYS, TRANSITIONS, may_move, observed
 from fencepost.model.clocks import StoreTime
 from fencepost.model.run import RunState as S
 
@@ -41,8 +41,13 @@ def test_the_ended_states_are_the_ones_that_account_for_a_run() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(ENDED))
-def test_nothing_leaves_an_ended_state(state: S) -> None:
+def test_nothing_leaves_an_ended_state_by_itself(state: S) -> None:
     assert not [target for target in S if may_move(state, target)]
+
+
+def test_an_operator_sends_only_what_has_ended_on_its_way_again() -> None:
+    assert {source for source, _ in REPLAYS} == set(ENDED)
+    assert {target for _, target in REPLAYS} == {S.READY}
 
 
 def test_no_state_is_out_of_reach() -> None:
@@ -60,7 +65,7 @@ def test_no_state_is_a_dead_end_before_the_end() -> None:
 
 
 def test_every_move_says_why() -> None:
-    assert all(TRANSITIONS.values())
+    assert all([*TRANSITIONS.values(), *REPLAYS.values()])
 
 
 @pytest.mark.parametrize(

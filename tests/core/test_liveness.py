@@ -14,9 +14,9 @@ JOB = JobSpec(JobName("report"), retry=Retry(max_attempts=3))
 ONCE = JobSpec(JobName("report"), retry=Retry(max_attempts=3), at_most_once=True)
 
 
-def silent(attempt: int, job: JobSpec | None, cancel_requested: bool = False) -> Expired:
+def silent(attempt: int, job: JobSpec | None, cancel_requested: bool = False, spent: int = 0) -> Expired:
     ticket = Ticket(DEFAULT_NAMESPACE, RunKey("report#1"), attempt, Fence(9))
-    return Expired(ticket, NodeId("alice-1"), 12.34, cancel_requested, job)
+    return Expired(ticket, NodeId("alice-1"), 12.34, cancel_requested, job, spent)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,14 @@ def test_a_silent_run_is_mended_by_what_its_job_allows(
     assert (mended.state, mended.retry_in_s) == (state, 0.0)
     assert reason in mended.reason
     assert "12.3s" in mended.reason
+
+
+@pytest.mark.parametrize(
+    ("attempt", "spent", "state"),
+    [(4, 3, RunState.READY), (5, 3, RunState.READY), (6, 3, RunState.DEAD), (3, 0, RunState.DEAD)],
+)
+def test_attempts_from_before_a_replay_do_not_count(attempt: int, spent: int, state: RunState) -> None:
+    assert rescue(silent(attempt, JOB, spent=spent)).state is state
 
 
 def test_a_rescue_names_the_attempt_that_it_takes_away() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.core.settling import Failed, Interrupted, Stopped, Succeeded, settle
+from fencepost.core.settling import Failed, Interrupted, Overdue, Round, Stopped, Succeeded, settle
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Fence, JobName, RunKey
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.run import Outcome, RunState, Ticket
@@ -12,6 +12,7 @@ from fencepost.model.run import Outcome, RunState, Ticket
 JOB = JobSpec(JobName("report"), retry=Retry(max_attempts=3, base="8s"))
 ONCE = JobSpec(JobName("report"), retry=Retry(max_attempts=3), at_most_once=True)
 FAILED = Failed("ValueError: no", detail="trace", output="tail")
+URGENT = JobSpec(JobName("report"), retry=Retry(max_attempts=3, base="8s", deadline="1m"))
 
 
 def ticket(attempt: int) -> Ticket:
@@ -70,3 +71,62 @@ def test_an_interrupted_run_is_handed_back_only_where_it_may_run_again(
     outcome = settle(ticket(attempt), job, Interrupted(), 0.5)
     assert (outcome.state, outcome.retry_in_s) == (state, retry_in_s)
     assert outcome.error == "interrupted: the worker stopped"
+
+
+@pytest.mark.parametrize("ending", [FAILED, Interrupted()], ids=["failed", "interrupted"])
+@pytest.mark.parametrize(
+    ("attempt", "spent", "state"),
+    [
+        (3, 0, RunState.DEAD),
+        (4, 3, RunState.READY),
+        (5, 3, RunState.READY),
+        (6, 3, RunState.DEAD),
+        (7, 3, RunState.DEAD),
+    ],
+)
+def test_attempts_from_before_a_replay_do_not_count(
+    ending: Failed | Interrupted, attempt: int, spent: int, state: RunState
+) -> None:
+    assert settle(ticket(attempt), JOB, ending, 0.5, Round(spent)).state is state
+
+
+def test_the_delay_begins_anew_with_a_replay() -> None:
+    assert settle(ticket(4), JOB, FAILED, 0.5, Round(spent=3)).retry_in_s == 4.0
+
+
+@pytest.mark.parametrize(
+    ("ending", "elapsed_s", "reason"),
+    [
+        (FAILED, 56.0, None),
+        (FAILED, 57.0, "the next attempt would begin 61s after the first, past the retry deadline of 1m"),
+        (Interrupted(), 60.0, None),
+        (
+            Interrupted(),
+            61.0,
+            "interrupted 61s after the first attempt began, past the retry deadline of 1m",
+        ),
+        (Overdue(), 75.0, "75s after the first attempt began, past the retry deadline of 1m"),
+    ],
+)
+def test_no_attempt_follows_past_the_deadline(
+    ending: Failed | Interrupted | Overdue, elapsed_s: float, reason: str | None
+) -> None:
+    outcome = settle(ticket(1), URGENT, ending, 0.5, Round(elapsed_s=elapsed_s))
+    if reason is None:
+        assert outcome.state is RunState.READY
+    else:
+        assert (outcome.state, outcome.reason, outcome.retry_in_s) == (RunState.DEAD, reason, None)
+        assert outcome.error
+
+
+def test_a_failure_waits_as_long_as_it_asks_to() -> None:
+    assert settle(ticket(1), JOB, Failed("busy", wait_s=90), 0.5).retry_in_s == 90
+
+
+def test_a_failure_that_the_policy_excludes_is_not_put_back() -> None:
+    job = JobSpec(JobName("report"), retry=Retry(only="OSError"))
+    outcome = settle(ticket(1), job, Failed("ValueError: no", kinds=("ValueError", "Exception")), 0.5)
+    assert (outcome.state, outcome.reason) == (
+        RunState.DEAD,
+        "permanent failure: ValueError is not among those to retry",
+    )

@@ -2,24 +2,34 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from fencepost.stores.postgres.address import parse_address
+from fencepost.stores.postgres.backfills import QUERIES as BACKFILLS
 from fencepost.stores.postgres.calendars import QUERIES as CALENDARS
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
 from fencepost.stores.postgres.connection import connect
+from fencepost.stores.postgres.facts import LIMITS
+from fencepost.stores.postgres.facts import QUERIES as FACTS
+from fencepost.stores.postgres.freezes import QUERIES as FREEZES
+from fencepost.stores.postgres.gates import QUERIES as GATES
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
+from fencepost.stores.postgres.rulings import QUERIES as RULINGS
+from fencepost.stores.postgres.runs import LISTS, READINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
+from fencepost.stores.postgres.writing import QUERIES as WRITING
 
 pytestmark = pytest.mark.postgres
 
+NOW, HOUR = datetime(2026, 3, 1, tzinfo=UTC), timedelta(hours=1)
 QUEUES, JOBS = ["default", "mail"], ["j"]
 TICKETS = ["default"], ["j#1"], [1], [1]
 FUTURE, DUE = 20_000, 50
-SMALL = {"calendars"}
+SMALL = {"calendars", "gates", "freezes", "backfills"}
 FILL = f"""
     INSERT INTO fencepost.runs (
         namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at
@@ -57,20 +67,34 @@ RUNNABLE = {
     "claim_direct": (CLAIMS["claim_direct"], (QUEUES, JOBS, 100, "w", 30.0, "default")),
     "lock_due": (CLAIMS["lock_due"], (QUEUES, JOBS, 100, "default", 600)),
     "lock_late": (CLAIMS["lock_late"], (10.0, 100, 600)),
-    "facts": (CLAIMS["facts"], (["default"], ["schedule-1"], QUEUES, JOBS, 100)),
-    "end": (CLAIMS["end"], (["default"], ["tick-1"], ["missed"], ["late"])),
-    "start": (CLAIMS["start"], (["default"], ["tick-1"], "w", 30.0)),
+    "facts": (FACTS["facts"], (["default"], ["schedule-1"], QUEUES, JOBS, *LIMITS)),
+    "end": (RULINGS["end"], (["default"], ["tick-1"], ["missed"], ["late"], [None])),
+    "admit": (RULINGS["admit"], (["default"], ["tick-1"], [False])),
+    "wait": (RULINGS["wait"], (["default"], ["tick-1"], ["waits"])),
+    "stop": (RULINGS["stop"], (["default"], ["tick-1"], ["stopped"], [True])),
+    "start": (RULINGS["start"], (["default"], ["tick-1"], "w", 30.0)),
+    "ring": (WRITING["ring"], (["default"], ["schedule-1"])),
+    "touch_cursors": (WRITING["touch_cursors"], ("default", "schedule-1")),
+    "send_again": (WRITING["send_again"], ("default", ["tick-1"], [NOW], "replay", None)),
     "pulse": (LEDGER["pulse"], (*TICKETS, 30.0)),
     "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None], "stopped")),
-    "rescue": (LEDGER["rescue"], (*TICKETS, ["dead"], ["lost"], [0.0])),
+    "rescue": (LEDGER["rescue"], (*TICKETS, ["dead"], ["lost"], [0.0], "stopped")),
+    "unpark": (LEDGER["unpark"], (100,)),
     "forget": (LEDGER["forget"], (60.0, 100)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100)),
     "outlived": (PLANBOOK["outlived"], ([0, 1, 2, 3], "2026b", 100, 10_000)),
     "behind": (CALENDARS["behind"], ([0, 1, 2, 3], 100)),
-    "list_of_schedule": (
-        RUNS["list_of_schedule"],
-        ("default", None, None, None, None, 50, "schedule-1"),
-    ),
+    "hold_back": (GATES["hold_back"], ("default", "schedule-1")),
+    "closed": (GATES["closed"], ("default", 20)),
+    "mark_runs": (FREEZES["mark_runs"], ("default", ["schedule-1"], True)),
+    "there": (BACKFILLS["there"], ("default", "schedule-1", [NOW])),
+    "cancel_runs": (BACKFILLS["cancel_runs"], (1, "cancelled")),
+    "typical_run_s": (RUNS["typical_run_s"], ("default", "schedule-1", 20)),
+    "ticks": (READINGS["ticks"], ("default", "schedule-1", NOW, NOW + HOUR, None, None, 50)),
+    "running": (READINGS["running"], ("default", 50)),
+    "list_of_schedule": (LISTS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50)),
+    "list_of_backfill": (LISTS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50)),
+    "list_dead": (LISTS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50)),
 }
 
 

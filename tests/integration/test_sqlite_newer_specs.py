@@ -35,7 +35,7 @@ from tests.conformance.clocked import ClockHarness
 from tests.conformance.on_sqlite import open_sqlite
 
 NEWER: list[dict[str, Any]] = [
-    {"overlap": "buffer_one"},
+    {"overlap": "buffer_some"},
     {"catch_up": {"mode": "all", "max_lateness_s": 60.0}},
     {"catch_up": {"max_lateness_s": 60.0}},
     {"v": 2},

@@ -12,10 +12,15 @@ from fencepost.model.clocks import StoreTime
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import SqliteStore, open_store
 
-CALENDARS = load_queries("fencepost.stores.sqlite", "calendars.sql")
-CLAIMS = load_queries("fencepost.stores.sqlite", "claims.sql")
-LEDGER = load_queries("fencepost.stores.sqlite", "ledger.sql")
-PLANBOOK = load_queries("fencepost.stores.sqlite", "planbook.sql")
+
+def queries_of(part: str) -> dict[str, str]:
+    return load_queries("fencepost.stores.sqlite", f"{part}.sql")
+
+
+AUDIT_LOG, BACKFILLS, CALENDARS = queries_of("audit_log"), queries_of("backfills"), queries_of("calendars")
+CLAIMS, FACTS, FREEZES, GATES = (queries_of(one) for one in ("claims", "facts", "freezes", "gates"))
+LEDGER, ORDERS, PARKING = queries_of("ledger"), queries_of("orders"), queries_of("parking")
+PLANBOOK, RUNS, SCHEDULES = queries_of("planbook"), queries_of("runs"), queries_of("schedules")
 
 
 @pytest.fixture
@@ -35,7 +40,13 @@ async def plan_of(store: SqliteStore, query: str) -> list[str]:
 
 DUE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at<?)"
 TICK_RANGE = "(namespace=? AND schedule_id=?)"
-WALKS = ("SCAN runs", "SCAN r ", "SCAN cursors", "SCAN old", "SCAN u")
+LATER_TICKS = "(namespace=? AND schedule_id=? AND fire_time>?)"
+TICKS_BETWEEN = "(namespace=? AND schedule_id=? AND fire_time>? AND fire_time<?)"
+TIME_RANGE = "(namespace=? AND fire_time>? AND fire_time<?)"
+WALKS = (
+    *("SCAN runs", "SCAN r ", "SCAN cursors", "SCAN old", "SCAN u", "SCAN backfills"),
+    *("SCAN missed_ranges", "SCAN audit_log"),
+)
 BY_REVISION = "COVERING INDEX calendar_uses_by_revision"
 FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
 
@@ -51,17 +62,60 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
         (CLAIMS["outlook"], f"SEARCH runs USING INDEX runs_due_ticks {FUTURE_RANGE}"),
         (CLAIMS["next_lane"], "SEARCH runs USING INDEX runs_due_ticks ((namespace,queue)>(?,?))"),
         (CLAIMS["picked"], "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"),
+        (FACTS["facts"], f"SEARCH runs USING INDEX runs_open {TICK_RANGE}"),
+        (FACTS["facts"], f"SEARCH runs USING INDEX runs_behind {TICK_RANGE}"),
+        (FACTS["facts"], f"SEARCH runs USING COVERING INDEX runs_succeeded {TICK_RANGE}"),
+        (FACTS["facts_due"], f"SEARCH runs USING INDEX runs_open {TICK_RANGE}"),
+        (FACTS["facts_due"], f"SEARCH runs USING INDEX runs_behind {TICK_RANGE}"),
+        (FACTS["facts_due"], "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"),
+        (FACTS["facts_unfinished"], f"SEARCH r USING INDEX runs_unfinished {TICK_RANGE}"),
         (
-            CLAIMS["facts"],
+            FACTS["facts"],
             "SEARCH runs USING INDEX runs_finished (namespace=? AND schedule_id=? AND finished_at>?)",
         ),
+        (FACTS["gate_waiting"], f"SEARCH runs USING INDEX runs_behind {LATER_TICKS}"),
         (
-            CLAIMS["facts_due"],
-            f"SEARCH r USING INDEX runs_open {TICK_RANGE}",
+            FACTS["gate_failed"],
+            "SEARCH runs USING INDEX runs_caught_up (namespace=? AND schedule_id=? AND finished_at>?)",
+        ),
+        (PARKING["ring"], f"SEARCH runs USING INDEX runs_parked {TICK_RANGE}"),
+        (SCHEDULES["spare"], f"SEARCH runs USING INDEX runs_by_schedule {LATER_TICKS}"),
+        (GATES["hold_back"], f"SEARCH runs USING INDEX runs_behind {TICK_RANGE}"),
+        (GATES["held_back"], f"SEARCH runs USING INDEX runs_held {TICK_RANGE}"),
+        (GATES["closed"], f"SEARCH r USING INDEX runs_held {TICK_RANGE} LEFT-JOIN"),
+        (FREEZES["hold"], f"SEARCH r USING INDEX runs_open {TICK_RANGE}"),
+        (FREEZES["hold"], f"SEARCH r USING INDEX runs_behind {TICK_RANGE}"),
+        (FREEZES["hold"], f"SEARCH r USING INDEX runs_unfinished {TICK_RANGE}"),
+        (FREEZES["let_go"], f"SEARCH r USING INDEX runs_held {TICK_RANGE}"),
+        (BACKFILLS["runs"], "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)"),
+        (BACKFILLS["waiting"], "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)"),
+        (BACKFILLS["list"], "SEARCH backfills USING INDEX backfills_by_namespace (namespace=?)"),
+        (
+            ORDERS["restore"],
+            "SEARCH runs USING INDEX runs_by_schedule (namespace=? AND schedule_id=? AND fire_time=?)",
+        ),
+        (RUNS["list"] + " " + RUNS["wanted"], f"SEARCH runs USING INDEX runs_by_time {TIME_RANGE}"),
+        (RUNS["list_dead"] + " " + RUNS["wanted"], f"SEARCH runs USING INDEX runs_dead {TIME_RANGE}"),
+        (RUNS["list_held"] + " " + RUNS["wanted"], "SEARCH runs USING INDEX runs_held (namespace=?)"),
+        (
+            RUNS["list_of_schedule"] + " " + RUNS["wanted"],
+            f"SEARCH runs USING INDEX runs_by_schedule {TICKS_BETWEEN}",
         ),
         (
-            CLAIMS["facts_unfinished"],
-            "SEARCH r USING INDEX runs_unfinished (namespace=? AND schedule_id=?)",
+            RUNS["list_of_backfill"] + " " + RUNS["wanted"],
+            "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)",
+        ),
+        (
+            RUNS["ticks"],
+            f"SEARCH runs USING INDEX runs_by_schedule {TICKS_BETWEEN}",
+        ),
+        (
+            AUDIT_LOG["list"],
+            "SEARCH audit_log USING INDEX audit_log_by_number (namespace=? AND number<?)",
+        ),
+        (
+            AUDIT_LOG["list_of_subject"],
+            "SEARCH audit_log USING INDEX audit_log_by_subject (namespace=? AND subject=? AND number<?)",
         ),
         (CLAIMS["adopt"], "SEARCH r USING INDEX runs_running (worker=?)"),
         (LEDGER["forgettable"], "SEARCH runs USING INDEX runs_ended (finished_at>? AND finished_at<?)"),
@@ -95,3 +149,14 @@ async def test_nothing_is_walked_but_the_range_of_its_index(
 @pytest.mark.parametrize("name", ["due_direct", "due_ticks"])
 async def test_a_probe_does_not_sort(store: SqliteStore, name: str) -> None:
     assert [one for one in await plan_of(store, CLAIMS[name]) if "TEMP B-TREE" in one] == []
+
+
+async def test_whether_anything_is_parked_is_one_look_at_an_index_that_is_mostly_empty(
+    store: SqliteStore,
+) -> None:
+    assert await plan_of(store, PARKING["any_parked"]) == ["SCAN runs USING COVERING INDEX runs_parked"]
+    assert PARKING["any_parked"].endswith("LIMIT 1")
+
+
+async def test_the_net_reads_no_run_but_those_that_are_parked(store: SqliteStore) -> None:
+    assert await plan_of(store, PARKING["parked"]) == ["SCAN runs USING COVERING INDEX runs_parked"]

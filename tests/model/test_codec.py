@@ -25,7 +25,8 @@ NO_SPECS = ["", "nonsense", "null", "[]", "7", '"text"', "{}", '{"v": 1}', '{"v"
 ODD_SCHEDULES: list[dict[str, Any]] = [
     {"v": 2},
     {"v": None},
-    {"overlap": "buffer_one"},
+    {"overlap": "buffer_two"},
+    {"overlap": "allow(0)"},
     {"overlap": []},
     {"catch_up": "all"},
     {"catch_up": {"mode": "all", "max_lateness_s": 1}},

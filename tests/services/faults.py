@@ -10,7 +10,11 @@ from typing import Any, cast
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
+from fencepost.ports.audit_log import AuditLog
+from fencepost.ports.backfills import Backfills
 from fencepost.ports.calendars import CalendarShelf
+from fencepost.ports.freezes import Freezes
+from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
@@ -51,6 +55,10 @@ class FaultyStore:
         self.ledger = cast(Ledger, _Part("ledger", inner.ledger, self))
         self.leases = cast(LeaseStore, _Part("leases", inner.leases, self))
         self.roster = cast(Roster, _Part("roster", inner.roster, self))
+        self.gates = cast(Gates, _Part("gates", inner.gates, self))
+        self.freezes = cast(Freezes, _Part("freezes", inner.freezes, self))
+        self.backfills = cast(Backfills, _Part("backfills", inner.backfills, self))
+        self.audit_log = cast(AuditLog, _Part("audit_log", inner.audit_log, self))
 
     async def now(self) -> StoreTime:
         return await self.inner.now()

@@ -22,8 +22,9 @@ from fencepost.model.identifiers import (
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.json import JsonObject
 from fencepost.model.node import Node
+from fencepost.model.policies import CatchUp
 from fencepost.model.run import NewRun, RunFilter, RunRecord, RunState
-from fencepost.model.schedule import CatchUp, Schedule, ScheduleSpec
+from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.ports.executor import Executor, Job
 from fencepost.services.active import ActiveRuns
 from fencepost.services.clerk import Clerk

@@ -59,8 +59,13 @@ async def test_a_long_absence_is_planned_tick_by_tick() -> None:
     house.clock.advance(3600)
     node = await leader(house)
     await node.planner.run_once()
+    far = START + timedelta(days=1)
+    (gone,) = await house.memory.ledger.missed_ranges(NS, ScheduleId("beat"), START, far)
     fire_times = [one.fire_time for one in await house.runs()]
-    assert fire_times == list(Every(10).fire_times(START, START + timedelta(seconds=3660)))
+    expected = list(Every(10).fire_times(START, START + timedelta(seconds=3660)))
+    assert gone.count + len(fire_times) == len(expected)
+    assert (gone.first, gone.last) == (expected[0], expected[gone.count - 1])
+    assert fire_times == expected[gone.count :]
 
 
 async def test_no_write_is_larger_than_its_limit() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import Appetite, ScheduleFacts, Verdict, Wait
+from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec, Retry
+from fencepost.model.policies import Overlap
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
 from fencepost.services.reaper import Reaper
 from tests.services.conftest import Lines
@@ -140,6 +142,20 @@ async def test_a_sweep_starts_nothing_and_ends_nothing_that_may_still_run() -> N
     states = await house.states()
     assert states == [RunState.MISSED] * 5 + [RunState.READY]
     assert RunState.RUNNING not in states
+
+
+async def test_a_tick_whose_bell_was_missed_is_called() -> None:
+    house = House()
+    await plan(house, overlap=Overlap.BUFFER_ALL)
+    house.clock.advance(10)
+
+    def park(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Verdict]:
+        return [Wait(one.run_key, "waits") for one in facts.due]
+
+    await house.memory.ledger.claim_ticks(APPETITE, 10, park)
+    assert (await house.memory.ledger.outlook(APPETITE)).tick is None
+    await Reaper(house.store, house.settings).run_once()
+    assert (await house.memory.ledger.outlook(APPETITE)).tick is not None
 
 
 async def test_the_stores_absence_is_not_swallowed() -> None:

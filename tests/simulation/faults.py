@@ -102,6 +102,10 @@ class FarStore:
         self.ledger: Any = Far(store.ledger, weather)
         self.leases: Any = Far(store.leases, weather)
         self.roster: Any = Far(store.roster, weather)
+        self.gates: Any = Far(store.gates, weather)
+        self.freezes: Any = Far(store.freezes, weather)
+        self.backfills: Any = Far(store.backfills, weather)
+        self.audit_log: Any = Far(store.audit_log, weather)
         self.signals = FarSignals(store, weather)
         self._store = store
         self._weather = weather

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from fencepost.config import Settings
@@ -21,8 +21,9 @@ from fencepost.model.job import JobSpec, Retry
 from fencepost.model.json import JsonObject
 from fencepost.model.node import Node
 from fencepost.model.plan import Plan, PlanReceipt
+from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
 from fencepost.model.run import Outcome, Receipt
-from fencepost.model.schedule import CatchUp, Overlap, ScheduleSpec
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
@@ -33,13 +34,29 @@ from fencepost.stores.memory import MemoryStore
 from fencepost.testing.loop import LoopClock, run_virtually
 from fencepost.triggers import Cron, Every
 from tests.simulation.faults import FarStore, Weather
+from tests.simulation.operator import TEAMS, Operator
 from tests.simulation.witness import WatchedTables, Witness
 
 START = datetime(2026, 3, 29, 0, 20, tzinfo=UTC)
 """Forty minutes before clocks change in Europe."""
 
+OVERLAPS = [
+    *map(parse_overlap, ("skip", "skip", "allow", "allow(2)", "buffer_one", "buffer_all(5)")),
+    *map(parse_overlap, ("cancel_other", "terminate_other")),
+]
+GATE = GateTerms(waiting_max=15, failed_share=0.2, of_last=3)
+CATCH_UPS = [
+    CatchUp("none", "20s"),
+    CatchUp("none"),
+    CatchUp("latest", "10m"),
+    CatchUp("sequential", "2m", GATE),
+    CatchUp("parallel(3)", "2m", GATE),
+]
+
 PLANNERS, WORKERS, SCHEDULES = 3, 2, 50
 SETTLE_S = 240.0
+SETTLES_MAX = 60
+"""What lines up behind slow work may take its time, but not for ever."""
 SETTINGS = Settings(heartbeat_timeout_s=20, heartbeat_every_s=5, concurrency=200, grace_s=5)
 
 
@@ -54,6 +71,10 @@ class Report:
     rescues: int
     crashes: int
     stalls: int
+    replays: int
+    gates_seen: int
+    missed_ranges: int
+    origins: frozenset[str]
     states: dict[str, int]
 
 
@@ -158,6 +179,8 @@ class World:
         self._watch_reports()
         self.processes = [Process(self, n, plans=n < PLANNERS) for n in range(PLANNERS + WORKERS)]
         self.crashes = self.stalls = self.blackouts = 0
+        self._operator = Operator(self.store, self.dice, [f"schedule-{n}" for n in range(SCHEDULES)])
+        self._until = START
         self.failures: list[Exception] = []
 
     async def run(self, seconds: float) -> Report:
@@ -177,7 +200,9 @@ class World:
     async def _found(self) -> None:
         await self.store.jobs.register(DEFAULT_NAMESPACE, [spec for spec, _, _ in JOBS.values()])
         desk = ScheduleDesk(self.store, DEFAULT_NAMESPACE)
-        for number in range(SCHEDULES):
+        beat = ScheduleSpec(JobName("quick"), Every(1).to_json(), catch_up=CATCH_UPS[0])
+        await desk.add("schedule-0", beat)
+        for number in range(1, SCHEDULES):
             await desk.add(f"schedule-{number}", self._spec())
 
     def _spec(self) -> ScheduleSpec:
@@ -192,8 +217,9 @@ class World:
         return ScheduleSpec(
             job=dice.choice(list(JOBS)),
             trigger=dice.choice(triggers)().to_json(),
-            overlap=dice.choice(list(Overlap)),
-            catch_up=dice.choice([CatchUp("none", "20s"), CatchUp("none"), CatchUp("latest", "10m")]),
+            overlap=dice.choice(OVERLAPS),
+            catch_up=dice.choice(CATCH_UPS),
+            labels={"team": dice.choice(TEAMS)},
         )
 
     def _troubles(self) -> list[Coroutine[Any, Any, None]]:
@@ -201,7 +227,8 @@ class World:
             self._often(240, self._crash_one),
             self._often(200, self._stall_one),
             self._often(60, self._edit),
-            self._often(1200, self._black_out),
+            self._often(45, self._operator.act),
+            self._often(700, self._black_out),
         ]
 
     async def _often(self, every_s: float, trouble: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -226,7 +253,7 @@ class World:
         for one in gone:
             one.weather.stall()
         try:
-            await asyncio.sleep(self.dice.uniform(1.2, 3) * SETTINGS.horizon_s)
+            await asyncio.sleep(self.dice.uniform(1.2, 8) * SETTINGS.horizon_s)
         finally:
             for one in gone:
                 one.weather.resume()
@@ -283,17 +310,29 @@ class World:
             await self.store.ledger.cancel(DEFAULT_NAMESPACE, key, "not this one")
 
     async def _calm_down(self) -> None:
+        """The weather clears, the operator lets go of everything, and what is left runs its course."""
         for process in self.processes:
             process.weather.resume()
             process.weather.lost_share = 0.0
-        await asyncio.sleep(SETTLE_S)
+        await self._operator.let_go()
+        self._until = self.store.tables.now()
+        for _ in range(SETTLES_MAX):
+            await asyncio.sleep(SETTLE_S)
+            await self._operator.decide_on_gates()
+            if not self._unsettled():
+                return
+
+    def _unsettled(self) -> bool:
+        tables = self.store.tables
+        unended = [*tables.waiting.values(), *tables.running.values()]
+        return any(row.record.fire_time <= self._until for row in unended)
 
     def _account(self) -> Report:
         tables = self.store.tables
         if self.failures:
             raise self.failures[0]
         self.witness.check_order()
-        expected = self.witness.check_complete(tables, tables.now() - timedelta(seconds=SETTLE_S / 2))
+        expected = self.witness.check_complete(tables, self._until)
         states: dict[str, int] = {}
         for row in tables.runs.values():
             states[row.record.state] = states.get(row.record.state, 0) + 1
@@ -305,6 +344,10 @@ class World:
             self.witness.rescues,
             self.crashes,
             self.stalls,
+            self.witness.replays,
+            self._operator.gates_seen,
+            sum(map(len, tables.missed.values())),
+            frozenset(self.witness.origins),
             states,
         )
 

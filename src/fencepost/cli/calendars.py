@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fencepost.cli.options import Command, Place, ask, in_store, json_option
+from fencepost.cli.options import Command, Place, ask, changes_store, in_store, json_option
 from fencepost.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def describes_calendar(command: Command) -> Command:
 @name_argument
 @describes_calendar
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
-@in_store
+@changes_store
 @json_option
 def set_calendar(name: str, given: Given, dry_run: bool, place: Place, as_json: bool) -> None:
     """Write a calendar: all of its days, in place of those that it has.
@@ -137,7 +137,7 @@ def set_calendar(name: str, given: Given, dry_run: bool, place: Place, as_json: 
 
 @calendars.command()
 @name_argument
-@in_store
+@changes_store
 @json_option
 def remove(name: str, place: Place, as_json: bool) -> None:
     """Take a calendar away that no schedule uses.

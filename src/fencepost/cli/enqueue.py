@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fencepost.cli.options import Place, ask, in_store, json_option, tz_option
+from fencepost.cli.options import Place, ask, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.reading import read_payload, read_time
 
@@ -15,7 +15,7 @@ from fencepost.cli.reading import read_payload, read_time
 @click.option("--at", metavar="TIME", help="When it is due; at once unless given.")
 @click.option("--payload", metavar="JSON", help="What the job is given: a JSON object.")
 @tz_option
-@in_store
+@changes_store
 @json_option
 def enqueue(
     job: str,

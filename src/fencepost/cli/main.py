@@ -8,17 +8,27 @@ from typing import Any
 
 import click
 
+from fencepost.cli.audit import audit
+from fencepost.cli.backfill import backfill, backfills
 from fencepost.cli.calendars import calendars
+from fencepost.cli.dead import dead
 from fencepost.cli.demo import demo
+from fencepost.cli.doctor import doctor
 from fencepost.cli.enqueue import enqueue
 from fencepost.cli.explain import explain
 from fencepost.cli.faults import guarded
+from fencepost.cli.freeze import freeze, thaw
+from fencepost.cli.gate import gate
+from fencepost.cli.import_ import import_group
+from fencepost.cli.log import log
 from fencepost.cli.migrate import migrate
 from fencepost.cli.next import next_times
 from fencepost.cli.run import run, scheduler, worker
 from fencepost.cli.runs import runs
 from fencepost.cli.schedules import schedules
 from fencepost.cli.status import status
+from fencepost.cli.stuck import stuck
+from fencepost.cli.why import why
 
 NAME = "fencepost"
 
@@ -46,11 +56,14 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(run, scheduler, worker, demo, next_times, explain),
-    *(schedules, calendars, runs, enqueue, status, migrate),
+    *(run, scheduler, worker, demo, next_times, explain, doctor),
+    *(backfill, backfills, dead, freeze, thaw, gate, log),
+    *(audit, why),
+    *(schedules, calendars, runs, enqueue, status, migrate, import_group),
 )
 for command in COMMANDS:
     cli.add_command(command)
+runs.add_command(stuck)
 
 
 def main() -> None:

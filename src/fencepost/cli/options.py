@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
@@ -35,6 +35,8 @@ class Place:
 
     store: str | None
     namespace: str | None
+    reason: str | None = None
+    """Why something is changed, in the caller's own words."""
 
     def settings(self) -> Settings:
         """Settings with the environment behind what was given."""
@@ -53,6 +55,18 @@ def in_store(command: Command) -> Command:
         return command(*args, place=Place(store, namespace), **options)
 
     return with_place
+
+
+def changes_store(command: Command) -> Command:
+    """As `in_store`, for a command that changes something: `--reason` comes with the place."""
+
+    @in_store
+    @click.option("--reason", metavar="TEXT", help="Why, for the log; see: fencepost log.")
+    @functools.wraps(command)
+    def with_reason(*args: Any, place: Place, reason: str | None, **options: Any) -> Any:
+        return command(*args, place=replace(place, reason=reason), **options)
+
+    return with_reason
 
 
 def logged(command: Command) -> Command:
@@ -85,12 +99,13 @@ def ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
 
 
 async def _ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
+    from fencepost.cli.authors import this_author
     from fencepost.services.control import Control
     from fencepost.wiring import open_existing_store
 
     settings = place.settings()
     store = await open_existing_store(settings)
     try:
-        return await question(Control(store, settings.namespace))
+        return await question(Control(store, settings.namespace, this_author(place.reason)))
     finally:
         await store.close()

@@ -6,9 +6,15 @@ import json
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencepost.errors import InvalidDuration, InvalidPayload, UsageError
+
+if TYPE_CHECKING:
+    from fencepost.model.policies import GateTerms
+
+NONE = "none"
+GATE_KINDS = {"waiting_max": int, "failed_share": float, "of_last": int}
 
 
 def read_payload(text: str | None) -> dict[str, Any] | None:
@@ -26,14 +32,17 @@ def read_payload(text: str | None) -> dict[str, Any] | None:
 
 def read_time(option: str, text: str, tz: str | None) -> datetime:
     """An instant; a time without an offset is read in `tz`, or in this machine's own zone."""
-    from fencepost.model.times import parse_local_or_instant, to_instant
+    from fencepost.model.times import YEAR_FIRST, YEAR_LAST, parse_local_or_instant, to_instant
     from fencepost.triggers import zone
 
     try:
         moment = parse_local_or_instant(text)
-        return to_instant(moment, zone(tz)) if tz is not None else moment.astimezone(UTC)
+        instant = to_instant(moment, zone(tz)) if tz is not None else moment.astimezone(UTC)
     except (UsageError, OverflowError, OSError, ValueError) as error:
         raise UsageError(f"{option}: {error}") from None
+    if not YEAR_FIRST <= instant.year <= YEAR_LAST:
+        raise UsageError(f"{option} {text}: expected a year from {YEAR_FIRST} to {YEAR_LAST}")
+    return instant
 
 
 def read_since(option: str, text: str, tz: str | None, now: datetime) -> datetime:
@@ -65,6 +74,33 @@ def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(f"--label {pair}: expected key=value")
         labels[key] = value
     return labels
+
+
+def read_gate(text: str) -> GateTerms:
+    """Terms of a gate from `waiting_max=500,failed_share=0.3`; what is left out is as usual."""
+    from fencepost.model.policies import GateTerms
+
+    if text == NONE:
+        return GateTerms()
+    terms: dict[str, Any] = {}
+    for pair in text.split(","):
+        name, _, value = pair.partition("=")
+        kind = checked_choice("--gate", name.strip(), list(GATE_KINDS))
+        try:
+            terms[kind] = GATE_KINDS[kind](value)
+        except ValueError:
+            raise UsageError(f"--gate {pair.strip()}: expected {kind}= and a number") from None
+    return GateTerms(**terms)
+
+
+def read_rate(option: str, text: str | None) -> float:
+    """How many seconds lie between two; none at all where no rate was given."""
+    from fencepost.model.rate import parse_rate
+
+    try:
+        return 0.0 if text is None else parse_rate(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from None
 
 
 def read_dates(option: str, path: str) -> tuple[str, ...]:

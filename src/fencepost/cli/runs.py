@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import click
 
-from fencepost.cli.faults import NO
-from fencepost.cli.options import Place, ask, in_store, json_option, tz_option
-from fencepost.cli.output import brief, print_block, print_fields, print_json, print_table, shown_time
-from fencepost.cli.reading import checked_choice, read_since
+from fencepost.cli.faults import FINE, NO
+from fencepost.cli.filters import COMMON, OF_ANY_STATE, Wanted, filters_runs, limit_option
+from fencepost.cli.options import Place, ask, changes_store, in_store, json_option, tz_option
+from fencepost.cli.output import print_json
 
 if TYPE_CHECKING:
-    from fencepost.model.run import Attempt, RunFilter, RunRecord
+    from fencepost.model.run import RunRecord
     from fencepost.services.control import Control
 
-LIMIT_MAX = 100_000
+    Account: TypeAlias = Callable[[RunRecord], tuple[str, bool]]
+
+key_argument = click.argument("run_key", metavar="KEY")
 
 
 @click.group()
 def runs() -> None:
-    """Look at runs, and cancel them.
+    """Look at runs, and change what becomes of them.
 
     \b
     Example:
@@ -30,36 +32,22 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--schedule", metavar="ID", help="Only the ticks of this schedule.")
-@click.option("--job", metavar="JOB", help="Only runs of this job.")
-@click.option("--state", metavar="STATE", help="Only runs in this state, such as ready or dead.")
-@click.option("--since", metavar="TIME", help="Fire times from then on; also a length of time ago: 2h.")
-@click.option("--until", metavar="TIME", help="Fire times up to then; also a length of time ago.")
-@click.option("--limit", type=click.IntRange(1, LIMIT_MAX), default=50, show_default=True, help="How many.")
+@filters_runs(*COMMON, *OF_ANY_STATE)
+@limit_option(50)
 @tz_option
 @in_store
 @json_option
-def list_runs(
-    schedule: str | None,
-    job: str | None,
-    state: str | None,
-    since: str | None,
-    until: str | None,
-    limit: int,
-    tz: str | None,
-    place: Place,
-    as_json: bool,
-) -> None:
+def list_runs(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json: bool) -> None:
     """List runs, the newest fire time first.
 
     \b
     Example:
       fencepost runs list --state dead --since 24h
+      fencepost runs list --held
     """
 
     async def question(control: Control) -> Sequence[RunRecord]:
-        wanted = await _filter(control, schedule, job, state, since, until, limit, tz)
-        return await control.runs.list(wanted)
+        return await control.runs.list(await wanted.filter(control, limit, tz))
 
     found = ask(place, question)
     if as_json:
@@ -67,35 +55,39 @@ def list_runs(
 
         print_json([run_json(one) for one in found])
     else:
-        _print_runs(found, tz)
+        from fencepost.cli.run_views import print_runs
+
+        print_runs(found, tz)
 
 
 @runs.command("show")
-@click.argument("run_key", metavar="KEY")
+@key_argument
 @tz_option
 @in_store
 @json_option
 def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
     """Show one run with its attempts, errors and output.
 
+    What looks like a secret in its payload is masked.
+
     \b
     Example:
       fencepost runs show 'invoices#2026-03-01T00:00:00Z#3'
     """
+    from fencepost.cli.run_views import print_attempts, print_run
     from fencepost.cli.shapes import attempt_json, run_json
 
     run, attempts = ask(place, lambda control: control.runs.get(run_key))
     if as_json:
         print_json({**run_json(run), "attempts": [attempt_json(one) for one in attempts]})
         return
-    _print_run(run, tz)
-    for one in attempts:
-        _print_attempt(one, tz)
+    print_run(run, tz)
+    print_attempts(attempts, tz)
 
 
 @runs.command("cancel")
-@click.argument("run_key", metavar="KEY")
-@in_store
+@key_argument
+@changes_store
 @json_option
 @click.pass_context
 def cancel(context: click.Context, run_key: str, place: Place, as_json: bool) -> None:
@@ -107,96 +99,144 @@ def cancel(context: click.Context, run_key: str, place: Place, as_json: bool) ->
     Example:
       fencepost runs cancel 'resize#resize-7'
     """
-    from fencepost.cli.shapes import run_json
-    from fencepost.model.run import RunState
-
     run = ask(place, lambda control: control.runs.cancel(run_key))
-    stopping = run.state is RunState.RUNNING
+    answer(context, run, cancelled, as_json)
+
+
+@runs.command("skip")
+@key_argument
+@changes_store
+@json_option
+@click.pass_context
+def skip(context: click.Context, run_key: str, place: Place, as_json: bool) -> None:
+    """Call off a run that nobody has begun; it ends as skipped.
+
+    Exit 1 where it had begun or ended already.
+
+    \b
+    Example:
+      fencepost runs skip 'invoices#2026-03-01T00:00:00Z#3' --reason "sent by hand"
+    """
+    run = ask(place, lambda control: control.runs.skip(run_key))
+    answer(context, run, skipped, as_json)
+
+
+@runs.command("hold")
+@key_argument
+@changes_store
+@json_option
+@click.pass_context
+def hold(context: click.Context, run_key: str, place: Place, as_json: bool) -> None:
+    """Hold a run that waits: nobody starts it until it is released.
+
+    Exit 1 where it runs or has ended.
+
+    \b
+    Example:
+      fencepost runs hold 'invoices#2026-03-01T00:00:00Z#3' --reason "the bank is closed"
+    """
+    run = ask(place, lambda control: control.runs.hold(run_key))
+    answer(context, run, held, as_json)
+
+
+@runs.command("release")
+@key_argument
+@changes_store
+@json_option
+@click.pass_context
+def release(context: click.Context, run_key: str, place: Place, as_json: bool) -> None:
+    """Release a run that somebody holds.
+
+    One whose time has come meanwhile is due from now on. Exit 1 where it does not wait.
+
+    \b
+    Example:
+      fencepost runs release 'invoices#2026-03-01T00:00:00Z#3'
+    """
+    run = ask(place, lambda control: control.runs.release(run_key))
+    answer(context, run, released, as_json)
+
+
+@runs.command("replay")
+@click.argument("run_keys", metavar="KEY...", nargs=-1, required=True)
+@changes_store
+@json_option
+@click.pass_context
+def replay(context: click.Context, run_keys: tuple[str, ...], place: Place, as_json: bool) -> None:
+    """Send runs that have ended on their way again, under their own keys.
+
+    Their attempts stay and count on. Exit 1 where one of them could not be: it waits or runs, or was
+    withdrawn.
+
+    \b
+    Example:
+      fencepost runs replay 'invoices#2026-03-01T00:00:00Z#3' --reason "the mail server is back"
+    """
+    replayed = set(ask(place, lambda control: _replay(control, run_keys)))
+    left = [one for one in run_keys if one not in replayed]
+    if as_json:
+        print_json({"replayed": [one for one in run_keys if one in replayed], "left": left})
+    else:
+        for one in run_keys:
+            said = "replayed" if one in replayed else "has not ended, or cannot be replayed; left as it was"
+            click.echo(f"{one}: {said}")
+    context.exit(NO if left else FINE)
+
+
+async def _replay(control: Control, run_keys: Sequence[str]) -> Sequence[str]:
+    """All of them have to be there; then those that have ended are sent again."""
+    for one in run_keys:
+        await control.runs.get(one)
+    return await control.runs.replay(run_keys)
+
+
+def answer(context: click.Context, run: RunRecord, account: Account, as_json: bool) -> NoReturn:
+    """Say what became of the run; exit 1 where that is not what was asked for."""
+    from fencepost.cli.shapes import run_json
+
+    said, done = account(run)
     if as_json:
         print_json(run_json(run))
-    elif stopping:
-        click.echo(f"{run.run_key}: asked to stop")
     else:
-        click.echo(f"{run.run_key}: {run.state}")
-    if not stopping and run.state is not RunState.CANCELLED:
-        context.exit(NO)
+        click.echo(f"{run.run_key}: {said}")
+    context.exit(FINE if done else NO)
 
 
-async def _filter(
-    control: Control,
-    schedule: str | None,
-    job: str | None,
-    state: str | None,
-    since: str | None,
-    until: str | None,
-    limit: int,
-    tz: str | None,
-) -> RunFilter:
-    from fencepost.model.identifiers import JobName, ScheduleId
-    from fencepost.model.run import RunFilter, RunState
+def cancelled(run: RunRecord) -> tuple[str, bool]:
+    """Whether a cancel was heard."""
+    from fencepost.model.run import RunState
 
-    now = await control.store.now()
-    return RunFilter(
-        schedule_id=None if schedule is None else ScheduleId(schedule),
-        job=None if job is None else JobName(job),
-        state=None if state is None else RunState(checked_choice("--state", state, list(RunState))),
-        since=None if since is None else read_since("--since", since, tz, now),
-        until=None if until is None else read_since("--until", until, tz, now),
-        limit=limit,
-    )
+    if run.state is RunState.RUNNING:
+        return "asked to stop", True
+    return str(run.state), run.state is RunState.CANCELLED
 
 
-def _print_runs(found: Sequence[RunRecord], tz: str | None) -> None:
-    if not found:
-        click.echo("no runs", err=True)
-        return
-    print_table(
-        ("RUN", "STATE", "FIRE TIME", "STARTED", "ATTEMPT", "FENCE", "WHY"),
-        [
-            (
-                one.run_key,
-                one.state,
-                shown_time(one.fire_time, tz),
-                shown_time(one.started_at, tz),
-                one.attempt,
-                one.fence,
-                brief(one.error or one.reason),
-            )
-            for one in found
-        ],
-    )
+def skipped(run: RunRecord) -> tuple[str, bool]:
+    """Whether the run is called off."""
+    from fencepost.model.run import RunState
+
+    return str(run.state), run.state is RunState.SKIPPED
 
 
-def _print_run(run: RunRecord, tz: str | None) -> None:
-    import json
+def held(run: RunRecord) -> tuple[str, bool]:
+    """Whether the run is held."""
+    from fencepost.model.run import Hold
 
-    print_fields(
-        [
-            ("run", run.run_key),
-            ("job", run.job),
-            ("schedule", run.schedule_id),
-            ("state", run.state),
-            ("reason", run.reason),
-            ("fire time", shown_time(run.fire_time, tz)),
-            ("due", shown_time(run.run_at, tz)),
-            ("started", shown_time(run.started_at, tz)),
-            ("finished", shown_time(run.finished_at, tz)),
-            ("attempt", run.attempt),
-            ("fence", run.fence),
-            ("epoch", run.epoch),
-            ("worker", run.worker),
-            ("queue", run.queue),
-            ("priority", run.priority),
-            ("payload", json.dumps(run.payload)),
-            ("progress", run.progress),
-            ("error", run.error),
-        ]
-    )
+    done = _waits(run) and bool(run.held & Hold.OPERATOR)
+    return "held" if done else str(run.state), done
 
 
-def _print_attempt(attempt: Attempt, tz: str | None) -> None:
-    finished = shown_time(attempt.finished_at, tz)
-    click.echo(f"\nattempt {attempt.attempt} (fence {attempt.fence}): {attempt.outcome} at {finished}")
-    print_block("error", attempt.error)
-    print_block("detail", attempt.detail)
-    print_block("output", attempt.output)
+def released(run: RunRecord) -> tuple[str, bool]:
+    """Whether the run waits, and nobody holds it."""
+    from fencepost.cli.run_views import held_words
+
+    if not _waits(run):
+        return str(run.state), False
+    others = held_words(run.held)
+    return f"released, still held: {', '.join(others)}" if others else "released", True
+
+
+def _waits(run: RunRecord) -> bool:
+    from fencepost.model.run import RunState
+
+    return run.state in (RunState.PLANNED, RunState.READY)

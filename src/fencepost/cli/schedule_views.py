@@ -12,9 +12,11 @@ import click
 
 from fencepost.cli.output import brief, print_fields, print_table, shown_time
 from fencepost.cli.trigger_views import described, print_changes
+from fencepost.core.masking import masked
 from fencepost.model.calendar import calendar_revisions
 from fencepost.model.durations import format_duration
 from fencepost.model.plan import Tick
+from fencepost.model.policies import CatchUp, CatchUpMode
 from fencepost.model.schedule import Schedule, ScheduleVersion
 from fencepost.triggers.preview import ChangePreview
 
@@ -40,7 +42,7 @@ def print_schedules(found: Sequence[Schedule], tz: str | None) -> None:
         [
             (
                 one.schedule_id,
-                one.state,
+                f"{one.state}, frozen" if one.frozen else one.state,
                 one.spec.job,
                 brief(described(one.spec, one.schedule_id)),
                 one.spec.overlap,
@@ -76,21 +78,31 @@ def _facts(schedule: Schedule) -> list[tuple[str, Any]]:
     calendars = [f"{name} (revision {number})" for name, number in calendar_revisions(spec).items()]
     return [
         ("schedule", schedule.schedule_id),
-        ("state", schedule.state),
+        ("state", f"{schedule.state}, frozen" if schedule.frozen else schedule.state),
         ("version", schedule.version),
         ("job", spec.job),
         ("fires", described(spec, schedule.schedule_id)),
         ("calendars", ", ".join(calendars)),
         ("spread", spec.spread),
         ("jitter", spec.jitter),
-        ("payload", json.dumps(spec.payload)),
+        ("payload", json.dumps(masked(spec.payload))),
         ("overlap", spec.overlap),
-        ("catch-up", f"{spec.catch_up.mode}, at most {format_duration(spec.catch_up.max_lateness)} late"),
+        ("catch-up", f"{spec.catch_up.words}, at most {format_duration(spec.catch_up.max_lateness)} late"),
+        ("gate", _gate(spec.catch_up)),
         ("queue", spec.queue),
         ("priority", spec.priority),
         ("labels", ", ".join(f"{key}={value}" for key, value in spec.labels.items())),
         ("shard", schedule.shard),
     ]
+
+
+def _gate(catch_up: CatchUp) -> str | None:
+    """When catch-up is held back for a person; nothing to say where there is none to hold back."""
+    if catch_up.mode in (CatchUpMode.NONE, CatchUpMode.LATEST):
+        return None
+    terms = catch_up.gate
+    failed = f"more than {terms.failed_share:.0%} of the last {terms.of_last} failed"
+    return f"closes when more than {terms.waiting_max} wait, or {failed}"
 
 
 def _due(tick: Tick, tz: str | None) -> str:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import click
 
-from fencepost.cli.options import Place, ask, in_store, json_option, tz_option
+from fencepost.cli.options import Place, ask, changes_store, in_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.spec_options import Given, describes_schedule
 from fencepost.errors import UsageError
 
 if TYPE_CHECKING:
-    from fencepost.model.schedule import Schedule, ScheduleVersion
+    from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
     from fencepost.services.control import Control
+    from fencepost.services.desks.schedules import Resumed
 
 id_argument = click.argument("schedule_id", metavar="ID")
+time_argument = click.argument("time", metavar="TIME")
 
 
 @click.group()
@@ -82,7 +85,7 @@ def show(schedule_id: str, tz: str | None, place: Place, as_json: bool) -> None:
 @schedules.command()
 @id_argument
 @describes_schedule
-@in_store
+@changes_store
 @json_option
 def add(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
     """Add a schedule; it plans from now on.
@@ -95,20 +98,20 @@ def add(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
     from fencepost.cli.specs import new_spec
 
     spec = new_spec(given)
-    added = ask(place, lambda control: control.schedules.add(schedule_id, spec))
-    _report(added, f"added, version {added.version}", as_json)
+    added, warnings = ask(place, lambda control: _add(control, schedule_id, spec, given))
+    _report(added, f"added, version {added.version}", as_json, warnings)
 
 
 @schedules.command()
 @id_argument
 @describes_schedule
-@in_store
+@changes_store
 @json_option
 def edit(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
     """Change what is given and leave the rest; ticks from now on follow the new version.
 
-    A label without a value (--label team=) is taken away; so are a start, an end, a spread or a jitter that
-    is `none`.
+    A label without a value (--label team=) is taken away; so are a start, an end, a number of runs, a spread
+    or a jitter that is `none`.
 
     \b
     Example:
@@ -116,14 +119,14 @@ def edit(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
     """
     if given.nothing:
         raise UsageError(f"schedule {schedule_id}: nothing to change; give at least one option")
-    old_version, edited = ask(place, lambda control: _edit(control, schedule_id, given))
+    old_version, edited, warnings = ask(place, lambda control: _edit(control, schedule_id, given))
     said = f"version {edited.version}" if edited.version != old_version else "unchanged"
-    _report(edited, said, as_json)
+    _report(edited, said, as_json, warnings)
 
 
 @schedules.command()
 @id_argument
-@in_store
+@changes_store
 @json_option
 def pause(schedule_id: str, place: Place, as_json: bool) -> None:
     """Stop planning and withdraw what is planned.
@@ -132,26 +135,40 @@ def pause(schedule_id: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost schedules pause nightly
     """
-    _report(ask(place, lambda control: _after("pause", control, schedule_id)), "paused", as_json)
+    _report(ask(place, lambda control: _pause(control, schedule_id)), "paused", as_json)
 
 
 @schedules.command()
 @id_argument
-@in_store
+@click.option(
+    "--no-catch-up", is_flag=True, help="Let nothing of the pause fire, whatever its catch-up says."
+)
+@tz_option
+@changes_store
 @json_option
-def resume(schedule_id: str, place: Place, as_json: bool) -> None:
-    """Plan again from now on; nothing of the pause fires.
+def resume(schedule_id: str, no_catch_up: bool, tz: str | None, place: Place, as_json: bool) -> None:
+    """Plan again from now on.
+
+    A schedule that catches up (not `none`) also gets what of its pause lies within its --max-lateness, and
+    after the last edit where it was edited meanwhile. The answer says from when on.
 
     \b
     Example:
       fencepost schedules resume nightly
+      fencepost schedules resume nightly --no-catch-up
     """
-    _report(ask(place, lambda control: _after("resume", control, schedule_id)), "active", as_json)
+    resumed = ask(place, lambda control: control.schedules.resume(schedule_id, catch_up=not no_catch_up))
+    if as_json:
+        from fencepost.cli.shapes import resumed_json
+
+        print_json(resumed_json(resumed))
+    else:
+        click.echo(f"schedule {schedule_id}: active; {_of_the_pause(resumed, tz)}")
 
 
 @schedules.command()
 @id_argument
-@in_store
+@changes_store
 @json_option
 def remove(schedule_id: str, place: Place, as_json: bool) -> None:
     """Stop for good; the history stays.
@@ -169,7 +186,7 @@ def remove(schedule_id: str, place: Place, as_json: bool) -> None:
 
 @schedules.command()
 @id_argument
-@in_store
+@changes_store
 @json_option
 def trigger(schedule_id: str, place: Place, as_json: bool) -> None:
     """Run one extra tick, now, and print its key.
@@ -183,6 +200,81 @@ def trigger(schedule_id: str, place: Place, as_json: bool) -> None:
         print_json({"run_key": run_key})
     else:
         click.echo(run_key)
+
+
+@schedules.command()
+@id_argument
+@time_argument
+@tz_option
+@changes_store
+@json_option
+@click.pass_context
+def skip(
+    context: click.Context, schedule_id: str, time: str, tz: str | None, place: Place, as_json: bool
+) -> None:
+    """Call off the tick of one fire time, also one that is not planned yet.
+
+    Exit 1 where it had begun or ended already.
+
+    \b
+    Example:
+      fencepost schedules skip invoices 2026-12-25T06:00 --tz Europe/Berlin --reason holiday
+    """
+    from fencepost.cli.runs import answer, skipped
+
+    fire_time = _fire_time(time, tz)
+    run = ask(place, lambda control: control.schedules.skip(schedule_id, fire_time))
+    answer(context, run, skipped, as_json)
+
+
+@schedules.command()
+@id_argument
+@time_argument
+@tz_option
+@changes_store
+@json_option
+@click.pass_context
+def hold(
+    context: click.Context, schedule_id: str, time: str, tz: str | None, place: Place, as_json: bool
+) -> None:
+    """Hold the tick of one fire time, also one that is not planned yet, until it is released.
+
+    Exit 1 where it runs or has ended.
+
+    \b
+    Example:
+      fencepost schedules hold invoices 2026-12-25T05:00:00Z --reason "waits for the audit"
+    """
+    from fencepost.cli.runs import answer, held
+
+    fire_time = _fire_time(time, tz)
+    run = ask(place, lambda control: control.schedules.hold(schedule_id, fire_time))
+    answer(context, run, held, as_json)
+
+
+@schedules.command()
+@id_argument
+@time_argument
+@tz_option
+@changes_store
+@json_option
+@click.pass_context
+def release(
+    context: click.Context, schedule_id: str, time: str, tz: str | None, place: Place, as_json: bool
+) -> None:
+    """Release the tick of one fire time that somebody holds.
+
+    Exit 1 where it does not wait.
+
+    \b
+    Example:
+      fencepost schedules release invoices 2026-12-25T05:00:00Z
+    """
+    from fencepost.cli.runs import answer, released
+
+    fire_time = _fire_time(time, tz)
+    run = ask(place, lambda control: control.schedules.release(schedule_id, fire_time))
+    answer(context, run, released, as_json)
 
 
 @schedules.command()
@@ -214,19 +306,43 @@ async def _all(control: Control) -> list[Schedule]:
     return [one async for one in control.schedules.all()]
 
 
-async def _edit(control: Control, schedule_id: str, given: Given) -> tuple[int, Schedule]:
-    from fencepost.cli.specs import changed_spec
+async def _add(
+    control: Control, schedule_id: str, spec: ScheduleSpec, given: Given
+) -> tuple[Schedule, list[str]]:
+    from fencepost.cli.specs import limited
+
+    added = await control.schedules.add(schedule_id, limited(spec, given, await control.store.now()))
+    return added, await control.schedules.caveats(added)
+
+
+async def _edit(control: Control, schedule_id: str, given: Given) -> tuple[int, Schedule, list[str]]:
+    from fencepost.cli.specs import changed_spec, limited
 
     old = await control.schedules.get(schedule_id)
-    new = await control.schedules.edit(schedule_id, changed_spec(old.spec, given), old.version)
-    return old.version, new
+    spec = limited(changed_spec(old.spec, given), given, await control.store.now())
+    new = await control.schedules.edit(schedule_id, spec, old.version)
+    return old.version, new, await control.schedules.caveats(new)
 
 
-async def _after(verb: str, control: Control, schedule_id: str) -> Schedule:
-    """The schedule as it stands after the verb."""
-    desk = control.schedules
-    await (desk.pause(schedule_id) if verb == "pause" else desk.resume(schedule_id))
-    return await desk.get(schedule_id)
+async def _pause(control: Control, schedule_id: str) -> Schedule:
+    """The schedule as it stands after it."""
+    await control.schedules.pause(schedule_id)
+    return await control.schedules.get(schedule_id)
+
+
+def _of_the_pause(resumed: Resumed, tz: str | None) -> str:
+    from fencepost.cli.output import shown_time
+
+    if resumed.caught_up_from is None:
+        return "nothing of the pause fires"
+    begins = shown_time(resumed.caught_up_from, tz)
+    return f"the pause will be caught up from {begins} on: {resumed.schedule.spec.catch_up.words}"
+
+
+def _fire_time(text: str, tz: str | None) -> datetime:
+    from fencepost.cli.reading import read_time
+
+    return read_time("TIME", text, tz)
 
 
 def _changes(versions: Sequence[ScheduleVersion]) -> list[list[str]]:
@@ -235,10 +351,13 @@ def _changes(versions: Sequence[ScheduleVersion]) -> list[list[str]]:
     return [[], *(changes(old.spec, new.spec) for old, new in pairwise(versions))]
 
 
-def _report(schedule: Schedule, said: str, as_json: bool) -> None:
+def _report(schedule: Schedule, said: str, as_json: bool, warnings: Sequence[str] | None = None) -> None:
     from fencepost.cli.shapes import schedule_json
 
+    for one in warnings or ():
+        click.echo(f"warning: {one}", err=True)
     if as_json:
-        print_json(schedule_json(schedule))
+        found = schedule_json(schedule)
+        print_json(found if warnings is None else {**found, "warnings": list(warnings)})
     else:
         click.echo(f"schedule {schedule.schedule_id}: {said}")

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
+from fencepost.cli.desk_shapes import freeze_json, gate_json
+from fencepost.cli.desk_shapes import moment as moment
+from fencepost.cli.run_views import held_words
 from fencepost.cli.schedule_views import Outlook
 from fencepost.cli.trigger_views import described
 from fencepost.core.lifecycle import ENDED
+from fencepost.core.masking import masked
 from fencepost.model.codec import schedule_to_json
 from fencepost.model.identifiers import Shard
 from fencepost.model.lease import LeaseRecord
 from fencepost.model.node import NodeRecord
 from fencepost.model.run import Attempt, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
-from fencepost.model.times import to_utc_text
-from fencepost.services.control import COMPLETENESS_WINDOW_S, Status
+from fencepost.services.control import COMPLETENESS_WINDOW_S, COUNTED_MAX, Status
+from fencepost.services.desks.schedules import Resumed
 from fencepost.triggers.preview import ChangePreview
-
-
-def moment(value: datetime | None) -> str | None:
-    """RFC 3339 in UTC, or null."""
-    return None if value is None else to_utc_text(value)
 
 
 def run_json(run: RunRecord) -> dict[str, Any]:
@@ -45,8 +43,13 @@ def run_json(run: RunRecord) -> dict[str, Any]:
         "error": run.error,
         "queue": run.queue,
         "priority": run.priority,
-        "payload": run.payload,
+        "payload": masked(run.payload),
         "progress": run.progress,
+        "origin": str(run.origin),
+        "held": held_words(run.held),
+        "met": run.met,
+        "begun_at": moment(run.begun_at),
+        "backfill_id": run.backfill_id,
     }
 
 
@@ -66,7 +69,12 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
 
 
 def spec_json(spec: ScheduleSpec) -> dict[str, Any]:
-    """What a version of a schedule says."""
+    """What a version of a schedule says, but for the secrets in its payload."""
+    return {**plain_spec_json(spec), "payload": masked(spec.payload)}
+
+
+def plain_spec_json(spec: ScheduleSpec) -> dict[str, Any]:
+    """The same as it stands, to be compared."""
     return {name: value for name, value in schedule_to_json(spec).items() if name != "v"}
 
 
@@ -81,7 +89,15 @@ def schedule_json(schedule: Schedule) -> dict[str, Any]:
         "shard": schedule.shard,
         "planned_through": moment(schedule.planned_through),
         "updated_at": moment(schedule.updated_at),
+        "frozen": schedule.frozen,
     }
+
+
+def resumed_json(resumed: Resumed) -> dict[str, Any]:
+    """A schedule that plans again; `caught_up` says from when on its pause fires, null where nothing does."""
+    schedule, begins = resumed.schedule, resumed.caught_up_from
+    caught_up = None if begins is None else {"from": moment(begins), "mode": schedule.spec.catch_up.words}
+    return {**schedule_json(schedule), "caught_up": caught_up}
 
 
 def outlook_json(outlook: Outlook) -> dict[str, Any]:
@@ -136,6 +152,9 @@ def status_json(status: Status, shards: int) -> dict[str, Any]:
             "oldest_ready_s": status.queue.oldest_ready_s,
         },
         "completeness": completeness_json(status.tally),
+        "freezes": [freeze_json(one) for one in status.freezes],
+        "gates": [gate_json(one) for one in status.gates],
+        "attention": {"dead": status.dead, "held": status.held, "counted_max": COUNTED_MAX},
     }
 
 

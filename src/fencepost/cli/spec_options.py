@@ -38,6 +38,9 @@ OPTIONS = (
     click.option("--start", metavar="TIME", help="Fire from this time on; `none` takes it away."),
     click.option("--end", metavar="TIME", help="Fire before this time; `none` takes it away."),
     click.option(
+        "--max-runs", metavar="N", help="Fire so many times from --start or now on; `none` takes it away."
+    ),
+    click.option(
         "--calendar", metavar="NAME", help="The business days that count; see: fencepost calendars."
     ),
     click.option(
@@ -55,8 +58,23 @@ OPTIONS = (
         metavar="WINDOW",
         help="Start each tick within 30s or 10%, by a hash of it; `none`: at once.",
     ),
-    click.option("--overlap", metavar="POLICY", help="While an earlier run is unfinished: skip, allow."),
-    click.option("--catch-up", metavar="MODE", help="Of ticks that are late, run: none, latest."),
+    click.option(
+        "--overlap",
+        metavar="POLICY",
+        help="While an earlier run is unfinished: skip, buffer_one, buffer_all, buffer_all(n), cancel_other, "
+        "terminate_other, allow or allow(n).",
+    ),
+    click.option(
+        "--catch-up",
+        metavar="MODE",
+        help="Of ticks that are late, run: none, latest, sequential (one by one) or parallel(n).",
+    ),
+    click.option(
+        "--gate",
+        metavar="TERMS",
+        help="When catch-up is held back for a person: waiting_max=500,failed_share=0.3,of_last=20; or none "
+        "for the usual terms.",
+    ),
     click.option("--max-lateness", metavar="DURATION", help="How late a tick may start."),
     click.option("--payload", metavar="JSON", help="What the job is given: a JSON object."),
     click.option("--queue", metavar="NAME", help="Another queue than the job's own."),
@@ -83,12 +101,14 @@ class Given:
     anchor: str | None
     start: str | None
     end: str | None
+    max_runs: str | None
     calendar: str | None
     on_business_days: str | None
     spread: str | None
     jitter: str | None
     overlap: str | None
     catch_up: str | None
+    gate: str | None
     max_lateness: str | None
     payload: str | None
     queue: str | None

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
 
 from fencepost.app import schedule_spec
-from fencepost.cli.reading import read_duration, read_labels, read_payload
-from fencepost.cli.shapes import spec_json
+from fencepost.cli.differences import differences
+from fencepost.cli.reading import read_duration, read_gate, read_labels, read_payload
+from fencepost.cli.shapes import plain_spec_json
 from fencepost.cli.spec_options import Given
-from fencepost.cli.triggers import NONE, changed_trigger, new_trigger
+from fencepost.cli.triggers import NONE, changed_trigger, limited_trigger, new_trigger
 from fencepost.errors import InvalidDuration, UsageError
 from fencepost.model.identifiers import JobName, Queue, checked_name
-from fencepost.model.schedule import LATENESS_DEFAULT, CatchUp, ScheduleSpec, parse_overlap
+from fencepost.model.policies import LATENESS_DEFAULT, CatchUp, parse_overlap
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import Stretch, parse_stretch
-
-CALENDARS = "calendars."
-REVISION = ".revision"
 
 
 def new_spec(given: Given) -> ScheduleSpec:
@@ -58,35 +55,26 @@ def changed_spec(spec: ScheduleSpec, given: Given) -> ScheduleSpec:
     )
 
 
+def limited(spec: ScheduleSpec, given: Given, now: datetime) -> ScheduleSpec:
+    """The spec with as many runs as were given, counted from its start or from now, whichever is later."""
+    if given.max_runs is None:
+        return spec
+    return replace(spec, trigger=limited_trigger(spec.trigger, given.max_runs, now))
+
+
 def changes(old: ScheduleSpec, new: ScheduleSpec) -> list[str]:
     """What an edit changed, one line a value."""
-    before, after = dict(_flat(spec_json(old))), dict(_flat(spec_json(new)))
-    return [
-        f"{path}: {before.get(path, 'nothing')} -> {after.get(path, 'nothing')}"
-        for path in {**before, **after}
-        if before.get(path) != after.get(path) and not _is_day_list(path)
-    ]
-
-
-def _is_day_list(path: str) -> bool:
-    """A calendar's days fill pages; that they changed is told by its revision."""
-    return path.startswith(CALENDARS) and not path.endswith(REVISION)
-
-
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _flat(inner, f"{path}.{name}" if path else name)
-    else:
-        yield path, json.dumps(value)
+    return differences(plain_spec_json(old), plain_spec_json(new))
 
 
 def _catch_up(given: Given, old: CatchUp) -> CatchUp:
     """A lateness that nobody chose follows the mode."""
-    mode = given.catch_up or old.mode
+    mode = given.catch_up or old.words
+    gate = old.gate if given.gate is None else read_gate(given.gate)
     if given.max_lateness is not None:
-        return CatchUp(mode, read_duration("--max-lateness", given.max_lateness))
-    return CatchUp(mode, None if old.max_lateness == LATENESS_DEFAULT[old.mode] else old.max_lateness)
+        return CatchUp(mode, read_duration("--max-lateness", given.max_lateness), gate)
+    chosen = old.max_lateness != LATENESS_DEFAULT[old.mode]
+    return CatchUp(mode, old.max_lateness if chosen else None, gate)
 
 
 def _queue(given: Given) -> Queue | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencepost.cli.options import Place, ask, in_store, json_option
-from fencepost.cli.output import print_json, print_table, shown_span
+from fencepost.cli.output import cell, print_json, print_table, shown_span
 
 if TYPE_CHECKING:
     from fencepost.services.control import Control
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @in_store
 @json_option
 def status(place: Place, as_json: bool) -> None:
-    """Show the fleet, the queue, and how the ticks of the last day stand.
+    """Show the fleet, the queue, how the ticks of the last day stand, and what needs a person.
 
     Shards come with holder and epoch, nodes and workers with their clocks' skew.
 
@@ -34,6 +34,7 @@ def status(place: Place, as_json: bool) -> None:
     _print_processes(found["nodes"], found["workers"])
     click.echo()
     _print_queue(found["queue"], found["completeness"])
+    _print_attention(found)
 
 
 async def _status(control: Control) -> dict[str, Any]:
@@ -81,4 +82,19 @@ def _print_queue(queue: dict[str, Any], completeness: dict[str, Any]) -> None:
     click.echo(f"queue: {queue['ready']} ready{waiting}, {queue['running']} running")
     counts = [f"{count} {state}" for state, count in completeness["states"].items() if count]
     share = f"{completeness['accounted']:.2%}"
-    click.echo(f"last 24h: {completeness['due']} due, {share} accounted for ({', '.join(counts) or 'none'})")
+    click.echo(f"last 24h: {completeness['due']} due, {share} ended ({', '.join(counts) or 'none'})")
+
+
+def _print_attention(found: dict[str, Any]) -> None:
+    """What nobody but a person can go on with, and the command that shows it."""
+    for one in found["freezes"]:
+        what = "everything" if one["kind"] == "all" else f"{one['kind']} {one['value']}"
+        why = f": {one['reason']}" if one["reason"] else ""
+        click.echo(cell(f"frozen: {what}, since {one['since']} by {one['author']}{why}"))
+    for one in found["gates"]:
+        click.echo(cell(f"gate closed: {one['schedule_id']}, {one['held']} held: {one['reason']}"))
+    attention = found["attention"]
+    for name, command in (("dead", "dead list"), ("held", "runs list --held")):
+        if attention[name]:
+            more = " or more" if attention[name] >= attention["counted_max"] else ""
+            click.echo(f"{name}: {attention[name]}{more} runs; see: fencepost {command}")

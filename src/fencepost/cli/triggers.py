@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from fencepost.cli.voices import OptionVoice
@@ -30,11 +31,12 @@ from fencepost.manifest.words import (
     refuse,
 )
 from fencepost.model.json import JsonObject
+from fencepost.model.times import SECOND
 from fencepost.triggers import At, Calendar, Combinable, Cron, Every, Fold, Gap, decode
 from fencepost.triggers.business.trigger import BusinessDay, Shifted
 from fencepost.triggers.calendar_steps import CalendarStep
 from fencepost.triggers.localtime.dst import checked_fold, checked_gap
-from fencepost.triggers.narrow import Between, Outside
+from fencepost.triggers.narrow import Between, Limit, Outside
 from fencepost.triggers.rrule import RRule
 from fencepost.triggers.rrule.lines import parse_block
 
@@ -49,6 +51,7 @@ VOICE = OptionVoice()
 COMBINED = "the trigger is a combination, which no option can change; give all of it with --trigger"
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,4}", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,6}", re.ASCII)
 
 
 def new_trigger(given: Given) -> Combinable:
@@ -71,6 +74,26 @@ def changed_trigger(old: JsonObject, given: Given) -> JsonObject:
     for name in ("anchor", "start", "end"):
         check_moment(name, _chosen(getattr(words, name), None), VOICE)
     return _Parts.of(_readable(old, words)).changed(words).joined(words.tz).to_json()
+
+
+def limited_trigger(form: JsonObject, text: str, now: datetime) -> JsonObject:
+    """The stable form of the trigger, firing so many times from its start on, or from now if that is later:
+    an edit grants as many runs as it says."""
+    trigger = decode(form)
+    trigger = trigger.of if isinstance(trigger, Limit) else trigger
+    if text == NONE:
+        return trigger.to_json()
+    start, end = now.replace(microsecond=0) + SECOND, None
+    if isinstance(trigger, Between):
+        start, end, trigger = max(trigger.start or start, start), trigger.end, trigger.of
+    with VOICE.blaming("max_runs"):
+        return trigger.between(start, end).limit(_count(text)).to_json()
+
+
+def _count(text: str) -> int:
+    if not _COUNT.fullmatch(text):
+        raise UsageError(f"{text!r}: expected a number of runs, or {NONE}")
+    return int(text)
 
 
 def read_form(text: str) -> Combinable:
@@ -121,11 +144,14 @@ class _Parts:
     windows: tuple[Outside, ...]
     start: Moment | None
     end: Moment | None
+    count: int | None
 
     @classmethod
     def of(cls, trigger: Combinable) -> _Parts:
-        start = end = shift = None
+        start = end = shift = count = None
         windows: list[Outside] = []
+        if isinstance(trigger, Limit):
+            count, trigger = trigger.count, trigger.of
         if isinstance(trigger, Between):
             start, end, trigger = trigger.start, trigger.end, trigger.of
         while isinstance(trigger, Outside) and len(windows) < LAYERS_MAX:
@@ -133,7 +159,7 @@ class _Parts:
             trigger = trigger.of
         if isinstance(trigger, Shifted):
             shift, trigger = (trigger.calendar, trigger.otherwise), trigger.of
-        return cls(trigger, shift, tuple(reversed(windows)), start, end)
+        return cls(trigger, shift, tuple(reversed(windows)), start, end, count)
 
     def changed(self, words: Words) -> _Parts:
         changed = replace(
@@ -153,7 +179,11 @@ class _Parts:
             trigger = on_business_days(trigger, *self.shift, VOICE)
         for window in self.windows:
             trigger = Outside(trigger, window.opens, window.lasts)
-        return between(trigger, self.start, self.end, tz or getattr(self.base, "tz", None), VOICE)
+        trigger = between(trigger, self.start, self.end, tz or getattr(self.base, "tz", None), VOICE)
+        if self.count is None:
+            return trigger
+        with VOICE.blaming("max_runs"):
+            return trigger.limit(self.count)
 
     def _changed_shift(self, words: Words) -> tuple[Calendar, str] | None:
         old_calendar, old_otherwise = self.shift or (None, None)

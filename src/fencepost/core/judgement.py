@@ -1,43 +1,186 @@
 """The verdict on due ticks: lateness first, then overlap.
 
 A pure function of the schedule's runs in the ledger and the store's time, so that the same history gives
-the same answer whoever asks. Ticks are judged in the order of their fire times; one that starts is, for
-those after it, an unfinished run.
+the same answer whoever asks. Live ticks are judged first, in the order of their fire times; then those that
+were admitted to catch-up, are filled in or replayed, in theirs. One that starts is, for those after it, an
+unfinished run.
+
+| the tick | lateness says | then overlap says |
+| --- | --- | --- |
+| live, at most 10 s late (`none`: at most `max_lateness`) | on time | its policy |
+| live, later, within `max_lateness` | admitted to catch-up | asked when it is its turn |
+| live, later than `max_lateness` | missed | nothing |
+| live, waiting by its policy (`buffer_*`, `cancel_other`) | nothing while it waits | its policy |
+| live, on time, `skip`, beside none that is live | nothing while it waits | waits and goes next |
+| catch-up, `latest`, a newer tick is due | missed, coalesced | nothing |
+| catch-up, `latest`, the newest | runs | its policy |
+| catch-up, `sequential`, `parallel(n)` | runs | waits for its turn, never skips or stops another |
+| backfill, replay | nothing | waits for its turn, never skips or stops another |
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
 
-from fencepost.core import catchup, overlap
-from fencepost.model.claiming import DueTick, End, ScheduleFacts, Start, StartedRun, Verdict
+from fencepost.core import catchup, gate, overlap
+from fencepost.model.claiming import (
+    Admit,
+    CloseGate,
+    DueTick,
+    End,
+    GateFacts,
+    ScheduleFacts,
+    Start,
+    StartedRun,
+    Stop,
+    Verdict,
+    Wait,
+)
 from fencepost.model.clocks import StoreTime
-from fencepost.model.run import RunState
+from fencepost.model.identifiers import RunKey
+from fencepost.model.run import LIVE_ORIGINS, Origin, RunState
+from fencepost.model.times import to_utc_text
 
 
 def judge(facts: ScheduleFacts, now: StoreTime, room: int) -> Sequence[Verdict]:
     """Verdicts for the due ticks of one schedule; without room, none starts."""
-    verdicts: list[Verdict] = []
-    unfinished = facts.unfinished
-    for tick in facts.due:
-        verdict = _verdict(tick, facts, unfinished, now)
-        if isinstance(verdict, Start):
-            if room <= 0:
-                break
-            room -= 1
-            unfinished = (StartedRun(tick.run_key, None), *unfinished)
-        verdicts.append(verdict)
-    return verdicts
+    session = _Session(facts, now, room, list(facts.unfinished))
+    live = [tick for tick in facts.due if tick.origin in LIVE_ORIGINS]
+    queued = [tick for tick in facts.due if tick.origin not in LIVE_ORIGINS]
+    session.judge_live(live)
+    session.judge_queued(queued)
+    return session.verdicts
 
 
-def _verdict(
-    tick: DueTick, facts: ScheduleFacts, unfinished: tuple[StartedRun, ...], now: StoreTime
-) -> Verdict:
-    missed = catchup.why_missed(tick, facts.newest_due, now)
-    if missed is not None:
-        return End(tick.run_key, RunState.MISSED, missed)
-    on_time = catchup.is_on_time(tick, now)
-    met = overlap.obstacle(tick, on_time, unfinished, facts.last_finished)
-    if met is not None:
-        return End(tick.run_key, RunState.SKIPPED, f"overlap with {met}")
-    return Start(tick.run_key)
+@dataclass(slots=True)
+class _Session:
+    """One schedule before the judge."""
+
+    facts: ScheduleFacts
+    now: StoreTime
+    room: int
+    unfinished: list[StartedRun]
+    verdicts: list[Verdict] = field(default_factory=list)
+    waiting: int = 0
+    full: bool = False
+    """A tick that may start found no room: nothing after it may start before it."""
+
+    def judge_live(self, ticks: Sequence[DueTick]) -> None:
+        for tick in ticks:
+            if self.full:
+                return
+            self._judge_live(tick)
+
+    def judge_queued(self, ticks: Sequence[DueTick]) -> None:
+        held = self._gate_is_closed([tick for tick in ticks if tick.origin is Origin.CATCH_UP])
+        for tick in ticks:
+            coalesced = self._why_coalesced(tick)
+            if coalesced is not None:
+                self.verdicts.append(End(tick.run_key, RunState.MISSED, coalesced))
+            elif held and tick.origin is Origin.CATCH_UP:
+                self.verdicts.append(Admit(tick.run_key, held=True))
+            elif not self.full:
+                self._let_in(tick)
+
+    def _judge_live(self, tick: DueTick) -> None:
+        due_since = self._due_since(tick)
+        if due_since is None:
+            self._overlap(tick, on_time=True)
+        elif (too_late := catchup.why_too_late(tick.catch_up, due_since, self.now)) is not None:
+            self.verdicts.append(End(tick.run_key, RunState.MISSED, too_late))
+        elif catchup.is_on_time(tick.catch_up, due_since, self.now):
+            self._overlap(tick, on_time=True)
+        else:
+            self._admit(tick)
+
+    def _due_since(self, tick: DueTick) -> StoreTime | None:
+        """From when the tick's lateness counts; None while it waits by its policy."""
+        free = overlap.free_since(tick, tuple(self.unfinished), self.facts.finished)
+        return None if free is None else StoreTime(free)
+
+    def _admit(self, tick: DueTick) -> None:
+        coalesced = catchup.why_coalesced(tick.catch_up, tick.fire_time, self.facts.newest_due)
+        if coalesced is not None:
+            self.verdicts.append(End(tick.run_key, RunState.MISSED, coalesced))
+        else:
+            self.verdicts.append(Admit(tick.run_key, held=self.facts.gate.closed))
+
+    def _why_coalesced(self, tick: DueTick) -> str | None:
+        if tick.origin is not Origin.CATCH_UP:
+            return None
+        return catchup.why_coalesced(tick.catch_up, tick.fire_time, self.facts.newest_due)
+
+    def _gate_is_closed(self, caught_up: Sequence[DueTick]) -> bool:
+        """Whether catch-up is held back; it may be this very judgement that closes the gate."""
+        state: GateFacts = self.facts.gate
+        if not caught_up or state.closed:
+            return state.closed
+        why = gate.why_close(caught_up[-1].catch_up.gate, state)
+        if why is None:
+            return False
+        self.verdicts.append(CloseGate(why))
+        return True
+
+    def _let_in(self, tick: DueTick) -> None:
+        """A tick that is not live: by the policy of its schedule, or in its turn."""
+        if tick.origin is Origin.CATCH_UP and not catchup.queues(tick):
+            self._overlap(tick, on_time=False)
+        elif self._has_place(tick):
+            self._start(tick)
+        else:
+            self._wait(tick, f"waits for its turn behind {self.unfinished[0].run_key}")
+
+    def _has_place(self, tick: DueTick) -> bool:
+        most = tick.overlap.at_once_max
+        alike = sum(one.origin is tick.origin for one in self.unfinished)
+        return (most is None or len(self.unfinished) < most) and alike < tick.at_once_max
+
+    def _overlap(self, tick: DueTick, *, on_time: bool) -> None:
+        if overlap.displaces(tick) and tick.fire_time < self.facts.newest_due:
+            newest = to_utc_text(self.facts.newest_due)
+            superseded = f"superseded by the tick of {newest}"
+            self.verdicts.append(End(tick.run_key, RunState.SKIPPED, superseded))
+            return
+        answer = overlap.answer(tick, on_time, tuple(self.unfinished), self.facts.finished, self.waiting)
+        match answer:
+            case overlap.Go():
+                self._start(tick)
+            case overlap.Skip(met, reason):
+                self.verdicts.append(End(tick.run_key, RunState.SKIPPED, reason, met))
+            case overlap.Queue(behind, ask):
+                reason = f"asked to make way for {tick.run_key}"
+                self.verdicts += [Stop(one, reason, at_once=False) for one in ask]
+                self._wait(tick, f"waits behind {behind}")
+            case overlap.Displace(others):
+                self._displace(tick, others)
+            case _ as never:
+                assert_never(never)
+
+    def _displace(self, tick: DueTick, others: Sequence[RunKey]) -> None:
+        """What this very judgement starts is not stopped by it: the tick is judged again in a moment."""
+        if self.room <= 0:
+            self.full = True
+            return
+        if any(Start(one) in self.verdicts for one in others):
+            return
+        reason = f"terminated by {tick.run_key}"
+        self.verdicts += [Stop(one, reason, at_once=True) for one in others]
+        self.unfinished = [one for one in self.unfinished if one.run_key not in others]
+        self._start(tick)
+
+    def _wait(self, tick: DueTick, reason: str) -> None:
+        self.waiting += 1
+        if not tick.parked:
+            self.verdicts.append(Wait(tick.run_key, reason))
+
+    def _start(self, tick: DueTick) -> None:
+        if self.room <= 0:
+            self.full = True
+            return
+        self.room -= 1
+        self.unfinished.append(
+            StartedRun(tick.run_key, tick.fire_time, origin=tick.origin, begun_at=self.now)
+        )
+        self.verdicts.append(Start(tick.run_key))

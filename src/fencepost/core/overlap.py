@@ -1,33 +1,167 @@
-"""Overlap: whether a tick may start beside what its schedule is doing already."""
+"""Overlap: what a tick does beside what its schedule is doing already.
+
+The answer depends on the unfinished runs of the schedule, and for a tick that is on time also on what was
+unfinished when it became due: whether it is judged a moment earlier or later must not change it.
+
+Live ticks go before what is caught up, filled in or replayed. So under `skip` a live tick that meets
+nothing but such runs is not skipped for them: it waits for their end and goes next.
+
+A tick that waits for its turn is not late meanwhile. How late it is counts from when its way became free
+(`free_since`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias, assert_never
 
 from fencepost.model.claiming import DueTick, StartedRun
 from fencepost.model.identifiers import RunKey
-from fencepost.model.schedule import Overlap
+from fencepost.model.policies import OverlapKind
+from fencepost.model.run import LIVE_ORIGINS
+
+DISPLACING_KINDS = frozenset({OverlapKind.CANCEL_OTHER, OverlapKind.TERMINATE_OTHER})
+SKIPPING_KINDS = frozenset({OverlapKind.SKIP, OverlapKind.ALLOW})
+WAITING_KINDS = frozenset({OverlapKind.BUFFER_ONE, OverlapKind.BUFFER_ALL, OverlapKind.CANCEL_OTHER})
 
 
-def obstacle(
+@dataclass(frozen=True, slots=True)
+class Go:
+    """It may start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """It does not run; `met` is the run that it met."""
+
+    met: RunKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """It waits; `ask` are runs that are asked to stop for it."""
+
+    behind: RunKey
+    ask: tuple[RunKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Displace:
+    """It starts, and these runs are fenced off."""
+
+    others: tuple[RunKey, ...]
+
+
+Answer: TypeAlias = Go | Skip | Queue | Displace
+
+
+def answer(
     tick: DueTick,
     on_time: bool,
     unfinished: tuple[StartedRun, ...],
-    last_finished: StartedRun | None,
-) -> RunKey | None:
-    """The run that keeps this tick from starting, or None.
+    finished: tuple[StartedRun, ...],
+    waiting: int,
+) -> Answer:
+    """What the tick does; `waiting` is how many ticks of its schedule wait before it."""
+    policy = tick.overlap
+    most = policy.at_once_max
+    if most is None:
+        return Go()
+    if len(unfinished) < most:
+        return _beside_none(tick, on_time, unfinished, finished, most)
+    first = unfinished[0].run_key
+    match policy.kind:
+        case OverlapKind.SKIP:
+            return _skip_or_wait(tick, unfinished, waiting)
+        case OverlapKind.ALLOW:
+            return Skip(first, f"overlap with {first}: {len(unfinished)} runs are unfinished, {most} may be")
+        case OverlapKind.BUFFER_ONE | OverlapKind.BUFFER_ALL:
+            if waiting >= policy.waiting_max:
+                return Skip(first, f"overlap with {first}: the buffer is full, {waiting} wait already")
+            return Queue(first)
+        case OverlapKind.CANCEL_OTHER:
+            return Queue(first, tuple(one.run_key for one in unfinished if not one.cancel_requested))
+        case OverlapKind.TERMINATE_OTHER:
+            return Displace(tuple(one.run_key for one in unfinished))
+        case _ as never:
+            assert_never(never)
 
-    A tick that is on time also overlaps with a run that was unfinished when it became due and has ended
-    since: whether it is judged a moment earlier or later must not change the answer.
-    """
-    if tick.overlap is Overlap.ALLOW:
+
+def _skip_or_wait(tick: DueTick, unfinished: tuple[StartedRun, ...], waiting: int) -> Answer:
+    first = unfinished[0].run_key
+    if _goes_before(tick, unfinished) and not waiting:
+        return Queue(first)
+    return Skip(first, f"overlap with {first}")
+
+
+def _beside_none(
+    tick: DueTick,
+    on_time: bool,
+    unfinished: tuple[StartedRun, ...],
+    finished: tuple[StartedRun, ...],
+    most: int,
+) -> Answer:
+    """Nothing is in its way now; those who skip also ask what was, if they are on time."""
+    if tick.overlap.kind not in SKIPPING_KINDS or not on_time:
+        return Go()
+    then = [one for one in finished if _was_in_the_way(tick, one)]
+    if len(unfinished) + len(then) < most:
+        return Go()
+    return Skip(then[0].run_key, f"overlap with {then[0].run_key}")
+
+
+def _was_in_the_way(tick: DueTick, run: StartedRun) -> bool:
+    """Whether a run that has ended had not when the tick became due. One that is no live tick counts only
+    if it had begun by then, and not for a live tick that goes before it."""
+    if run.finished_at is None or run.finished_at <= tick.run_at:
+        return False
+    if run.origin in LIVE_ORIGINS:
+        return run.fire_time < tick.fire_time or _had_begun(run, tick.run_at)
+    return not _goes_before(tick, (run,)) and _had_begun(run, tick.run_at)
+
+
+def _goes_before(tick: DueTick, runs: tuple[StartedRun, ...]) -> bool:
+    """Whether the tick is live and none of the runs is."""
+    return tick.origin in LIVE_ORIGINS and all(one.origin not in LIVE_ORIGINS for one in runs)
+
+
+def _had_begun(run: StartedRun, moment: datetime) -> bool:
+    return run.begun_at is not None and run.begun_at <= moment
+
+
+def displaces(tick: DueTick) -> bool:
+    """Whether the tick makes others stop, so that of several ticks only the newest is worth starting."""
+    return tick.overlap.kind in DISPLACING_KINDS
+
+
+def free_since(
+    tick: DueTick, unfinished: tuple[StartedRun, ...], finished: tuple[StartedRun, ...]
+) -> datetime | None:
+    """From when the tick's lateness counts: since when nothing has been in its way that it waits for. None
+    while something is."""
+    kind = tick.overlap.kind
+    if kind in WAITING_KINDS:
+        if unfinished:
+            return None
+        return max([tick.run_at, *(one.finished_at for one in finished if one.finished_at is not None)])
+    if kind is OverlapKind.SKIP:
+        return _free_of_others_since(tick, unfinished, finished)
+    return tick.run_at
+
+
+def _free_of_others_since(
+    tick: DueTick, unfinished: tuple[StartedRun, ...], finished: tuple[StartedRun, ...]
+) -> datetime | None:
+    """Under `skip` a live tick waits only for runs that are none, and only for one that was there before
+    it."""
+    before = [one for one in unfinished if _had_begun(one, tick.run_at)]
+    if before and _goes_before(tick, unfinished):
         return None
-    if unfinished:
-        return unfinished[0].run_key
-    if on_time and last_finished is not None and _ended_after(last_finished, tick.run_at):
-        return last_finished.run_key
-    return None
-
-
-def _ended_after(run: StartedRun, moment: datetime) -> bool:
-    return run.finished_at is not None and run.finished_at > moment
+    ends = [
+        one.finished_at
+        for one in finished
+        if one.finished_at is not None and _goes_before(tick, (one,)) and _had_begun(one, tick.run_at)
+    ]
+    return max([tick.run_at, *ends])

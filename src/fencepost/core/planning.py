@@ -7,6 +7,12 @@ cursor only ever moves to where everything behind it has been written.
 Each version of a schedule has a cursor of its own and is planned over its own time in force. A version that
 was edited away while no planner was there is planned to its end when one is back: its ticks were expected.
 
+A tick that is found late is judged as far as it can be: what is too late already, or gives way to a newer
+tick of the same plan, is counted as a range of missed ticks where there are many of them; what is late and
+still runs is a catch-up run from the start. So a month without planners costs a few rows and not a million.
+Under a policy by which ticks wait for others they may not be late at all: there the claim judges, who knows
+what was in their way.
+
 A combination of triggers may cut a long search. What it has looked through by then counts as planned, and the
 next pass goes on from there.
 """
@@ -15,14 +21,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice, pairwise
+from functools import partial
+from itertools import islice, pairwise, takewhile
 
+from fencepost.core.catchup import is_on_time, why_coalesced, why_too_late
+from fencepost.core.overlap import WAITING_KINDS
 from fencepost.core.spreading import due_at
 from fencepost.errors import SearchExhausted
+from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch
+from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Plan, Tick
+from fencepost.model.policies import CatchUp
 from fencepost.model.stretch import Stretch
 from fencepost.model.trigger import Trigger
+
+RANGE_MIN = 20
+"""From so many ticks on they are counted as a range; fewer are rows that people can look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +68,12 @@ def plan(
     through = through if cursor.until is None else min(through, cursor.until)
     found, reached = _walk(trigger, cursor.planned_through, through, ticks_max)
     upcoming = next_look(trigger, reached)
+    missed, ticks = _sort_out(cursor, _ticks(cursor, trigger, found, upcoming), StoreTime(rules.now))
     return Plan(
         cursor=cursor,
         epoch=epoch,
-        ticks=_ticks(cursor, trigger, found, upcoming),
+        ticks=ticks,
+        missed=missed,
         planned_through=reached,
         next_fire_at=None if upcoming is None or _is_over(cursor, upcoming) else upcoming,
         tzdata=rules.of(cursor),
@@ -98,6 +115,40 @@ def _ticks(
         for moment, following in pairwise([*found, upcoming])
         if moment is not None
     )
+
+
+def _sort_out(
+    cursor: Cursor, ticks: tuple[Tick, ...], now: StoreTime
+) -> tuple[tuple[MissedTicks, ...], tuple[Tick, ...]]:
+    """What is missed already, as ranges where it is much, and the ticks to be written."""
+    assert cursor.spec is not None
+    catch_up = cursor.spec.catch_up
+    missed: list[MissedTicks] = []
+    newest_due = max((tick.fire_time for tick in ticks if tick.run_at <= now), default=None)
+    if newest_due is None or cursor.spec.overlap.kind in WAITING_KINDS:
+        return (), ticks
+    for why in (partial(_why_too_late, catch_up, now), partial(_why_coalesced, catch_up, now, newest_due)):
+        gone = tuple(takewhile(lambda tick: why(tick) is not None, ticks))  # noqa: B023
+        if len(gone) >= RANGE_MIN:
+            missed.append(MissedTicks(tuple(tick.fire_time for tick in gone), str(why(gone[0]))))
+            ticks = ticks[len(gone) :]
+    return tuple(missed), tuple(_marked(catch_up, tick, now) for tick in ticks)
+
+
+def _why_too_late(catch_up: CatchUp, now: StoreTime, tick: Tick) -> str | None:
+    return why_too_late(catch_up, tick.run_at, now)
+
+
+def _why_coalesced(catch_up: CatchUp, now: StoreTime, newest_due: datetime, tick: Tick) -> str | None:
+    if is_on_time(catch_up, tick.run_at, now):
+        return None
+    return why_coalesced(catch_up, tick.fire_time, newest_due)
+
+
+def _marked(catch_up: CatchUp, tick: Tick, now: StoreTime) -> Tick:
+    """Late, and not too late: a catch-up run."""
+    late = not is_on_time(catch_up, tick.run_at, now) and why_too_late(catch_up, tick.run_at, now) is None
+    return tick._replace(catches_up=True) if late else tick
 
 
 def _is_over(cursor: Cursor, upcoming: datetime) -> bool:

@@ -1,11 +1,34 @@
-"""Retry: what becomes of a run whose attempt failed."""
+"""Retry: what becomes of a run whose attempt failed.
+
+Three things end it: a failure that is permanent, by its own word or by the policy's; the last attempt; and a
+next attempt that would begin past the deadline, whatever it waits for. Otherwise it waits, with full jitter
+below an exponential bound; where the budget is spent, between half the cap and the cap; and never for less
+than it was asked to.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from fencepost.core.retry_budget import RetryBudget
+from fencepost.model.durations import format_duration
 from fencepost.model.job import Retry
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that failed, as the policy sees it.
+
+    `attempt` counts from the first of this round, and `elapsed_s` from when that one began to the end of this
+    one. `kinds` are the names of the error's class and its bases. `wait_s` is how long it asks to be left.
+    """
+
+    attempt: int
+    elapsed_s: float = 0.0
+    kinds: tuple[str, ...] = ()
+    permanent: bool = False
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +36,7 @@ class TryAgain:
     """Back to `ready`, due so much later."""
 
     delay_s: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +49,72 @@ class GiveUp:
 Decision: TypeAlias = TryAgain | GiveUp
 
 
-def after_failure(policy: Retry, attempt: int, permanent: bool, dice: float) -> Decision:
-    """Decide from the attempt that failed; `dice` is a number in [0, 1) drawn by the caller."""
-    if permanent:
-        return GiveUp("permanent failure")
-    if attempt >= policy.max_attempts:
-        return GiveUp(f"failed {attempt} of {policy.max_attempts} attempts")
-    return TryAgain(delay_s(policy, attempt, dice))
+def after_failure(
+    policy: Retry, failure: Failure, dice: float, budget: RetryBudget | None = None
+) -> Decision:
+    """Decide what comes after a failure; `dice` is a number in [0, 1) drawn by the caller.
+
+    The budget pays only for a retry that comes."""
+    ended = _ended(policy, failure)
+    if ended is not None:
+        return GiveUp(ended)
+    delay_min_s = max(delay_s(policy, failure.attempt, dice), failure.wait_s)
+    if misses_deadline(policy, failure.elapsed_s + delay_min_s):
+        return GiveUp(_too_late(policy, failure.elapsed_s + delay_min_s))
+    if budget is None or budget.take():
+        return TryAgain(delay_min_s, _waits(failure, delay_min_s))
+    return _at_the_pace_of_the_cap(policy, failure, dice)
 
 
 def delay_s(policy: Retry, attempt: int, dice: float) -> float:
     """Full jitter: anything from nothing to the exponential bound, so that a herd spreads out."""
     assert 0 <= dice < 1
+    return dice * delay_max_s(policy, attempt)
+
+
+def delay_max_s(policy: Retry, attempt: int) -> float:
+    """The bound of the delay after this attempt: it doubles until the cap."""
     doublings = min(attempt - 1, 62)
-    bound = min(policy.base.total_seconds() * (1 << doublings), policy.cap.total_seconds())
-    return dice * bound
+    return min(policy.base.total_seconds() * (1 << doublings), policy.cap.total_seconds())
+
+
+def misses_deadline(policy: Retry, elapsed_s: float) -> bool:
+    """Whether an attempt that begins so long after the first one is past the deadline."""
+    return policy.deadline is not None and elapsed_s > policy.deadline.total_seconds()
+
+
+def _ended(policy: Retry, failure: Failure) -> str | None:
+    if failure.permanent:
+        return "permanent failure"
+    if policy.only and not set(policy.only) & set(failure.kinds):
+        return f"permanent failure: {_kind(failure)} is not among those to retry"
+    if set(policy.never) & set(failure.kinds):
+        return f"permanent failure: {_kind(failure)} is among those never to retry"
+    if failure.attempt >= policy.max_attempts:
+        return f"failed {failure.attempt} of {policy.max_attempts} attempts"
+    return None
+
+
+def _at_the_pace_of_the_cap(policy: Retry, failure: Failure, dice: float) -> Decision:
+    delay_slow_s = max(policy.cap.total_seconds() * (1 + dice) / 2, failure.wait_s)
+    if misses_deadline(policy, failure.elapsed_s + delay_slow_s):
+        return GiveUp(f"the retry budget is spent, and {_too_late(policy, failure.elapsed_s + delay_slow_s)}")
+    waits = _waits(failure, delay_slow_s)
+    return TryAgain(delay_slow_s, f"{waits}; at the pace of the cap, as the retry budget is spent")
+
+
+def _waits(failure: Failure, delay_s: float) -> str:
+    asked = 0 < failure.wait_s == delay_s
+    return "waits for a retry, as long as it asked to" if asked else "waits for a retry"
+
+
+def _kind(failure: Failure) -> str:
+    return failure.kinds[0] if failure.kinds else "an unknown error"
+
+
+def _too_late(policy: Retry, elapsed_s: float) -> str:
+    assert policy.deadline is not None
+    return (
+        f"the next attempt would begin {elapsed_s:.0f}s after the first, "
+        f"past the retry deadline of {format_duration(policy.deadline)}"
+    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from fencepost.core.retry import GiveUp, TryAgain, after_failure
+from fencepost.core.retry import Failure, GiveUp, TryAgain, after_failure, misses_deadline
+from fencepost.core.retry_budget import RetryBudget
+from fencepost.model.durations import format_duration
 from fencepost.model.job import JobSpec
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, RunState, Ticket
 
@@ -19,12 +21,17 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The work failed; `detail` is a traceback or the like."""
+    """The work failed; `detail` is a traceback or the like.
+
+    `kinds` are the names of the error's class and its bases. `wait_s` is how long it asks to be left alone.
+    """
 
     error: str
     detail: str | None = None
     output: str | None = None
     permanent: bool = False
+    kinds: tuple[str, ...] = ()
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +44,88 @@ class Interrupted:
     """The worker had to stop before the work was done."""
 
 
-Ending: TypeAlias = Succeeded | Failed | Stopped | Interrupted
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """The attempt was granted past the retry deadline, and the work was not begun."""
 
 
-def settle(ticket: Ticket, job: JobSpec, ending: Ending, dice: float) -> Outcome:
+Ending: TypeAlias = Succeeded | Failed | Stopped | Interrupted | Overdue
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The attempts of a run since it was enqueued or last replayed, up to this one's end.
+
+    `spent` attempts came before the round. It began `elapsed_s` ago, with its first attempt.
+    """
+
+    spent: int = 0
+    elapsed_s: float = 0.0
+
+    def count(self, ticket: Ticket) -> int:
+        """Which attempt of the round this is: 1 for the first."""
+        return ticket.attempt - self.spent
+
+
+FIRST_ROUND = Round()
+
+
+def settle(
+    ticket: Ticket,
+    job: JobSpec,
+    ending: Ending,
+    dice: float,
+    so_far: Round = FIRST_ROUND,
+    budget: RetryBudget | None = None,
+) -> Outcome:
     """The outcome of an attempt, with the retry policy applied."""
     match ending:
         case Succeeded(output):
             return Outcome(ticket, RunState.SUCCEEDED, output=output)
         case Failed():
-            return _after_failure(ticket, job, ending, dice)
+            return _after_failure(ticket, job, ending, dice, so_far, budget)
         case Stopped():
             return Outcome(ticket, RunState.CANCELLED, reason=STOPPED_ON_REQUEST, error="cancelled")
         case Interrupted():
-            return _after_interruption(ticket, job)
+            return _after_interruption(ticket, job, so_far)
+        case Overdue():
+            return Outcome(ticket, RunState.DEAD, _overdue(job, so_far), "not begun: past the retry deadline")
         case _ as never:
             assert_never(never)
 
 
-def _after_failure(ticket: Ticket, job: JobSpec, failed: Failed, dice: float) -> Outcome:
-    permanent = failed.permanent or job.at_most_once
-    decision = after_failure(job.retry, ticket.attempt, permanent, dice)
+def _after_failure(
+    ticket: Ticket, job: JobSpec, failed: Failed, dice: float, so_far: Round, budget: RetryBudget | None
+) -> Outcome:
+    failure = Failure(
+        so_far.count(ticket),
+        so_far.elapsed_s,
+        failed.kinds,
+        failed.permanent or job.at_most_once,
+        failed.wait_s,
+    )
     told = (failed.error, failed.detail, failed.output)
-    match decision:
-        case TryAgain(delay_s):
-            return Outcome(ticket, RunState.READY, "waits for a retry", *told, retry_in_s=delay_s)
+    match after_failure(job.retry, failure, dice, budget):
+        case TryAgain(delay_s, reason):
+            return Outcome(ticket, RunState.READY, reason, *told, retry_in_s=delay_s)
         case GiveUp(reason):
             return Outcome(ticket, RunState.DEAD, reason, *told)
         case _ as never:
             assert_never(never)
 
 
-def _after_interruption(ticket: Ticket, job: JobSpec) -> Outcome:
+def _after_interruption(ticket: Ticket, job: JobSpec, so_far: Round) -> Outcome:
     error = "interrupted: the worker stopped"
     if job.at_most_once:
         return Outcome(ticket, RunState.DEAD, "lost: interrupted, and the job is at_most_once", error)
-    if ticket.attempt >= job.retry.max_attempts:
+    if so_far.count(ticket) >= job.retry.max_attempts:
         return Outcome(ticket, RunState.DEAD, "interrupted on its last attempt", error)
+    if misses_deadline(job.retry, so_far.elapsed_s):
+        return Outcome(ticket, RunState.DEAD, f"interrupted {_overdue(job, so_far)}", error)
     return Outcome(ticket, RunState.READY, "handed back by a stopping worker", error, retry_in_s=0.0)
+
+
+def _overdue(job: JobSpec, so_far: Round) -> str:
+    assert job.retry.deadline is not None
+    limit = format_duration(job.retry.deadline)
+    return f"{so_far.elapsed_s:.0f}s after the first attempt began, past the retry deadline of {limit}"

@@ -11,9 +11,12 @@ from fencepost.manifest.table import Table
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
 from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
+from fencepost.model.quoting import quoted
 
 KEYS = ("command", "timeout", "queue", "priority", "retry", "at_most_once", "environment")
-RETRY_KEYS = ("max_attempts", "base", "cap")
+RETRY_KEYS = ("max_attempts", "base", "cap", "deadline", "budget")
+NO_BUDGET = "none"
+"""How a file, which cannot say None, switches the budget off."""
 
 
 def read_job(name: str, table: Table) -> tuple[JobSpec, CommandExecutor]:
@@ -70,6 +73,19 @@ def _retry(table: Table) -> Retry:
         "max_attempts": inner.whole("max_attempts"),
         "base": inner.length("base"),
         "cap": inner.length("cap"),
+        "deadline": inner.length("deadline"),
     }
+    said = {key: value for key, value in given.items() if value is not None}
+    if "budget" in inner:
+        said["budget"] = _budget(inner)
     with table.blaming("retry"):
-        return Retry(**{key: value for key, value in given.items() if value is not None})
+        return Retry(**said)
+
+
+def _budget(inner: Table) -> float | None:
+    value = inner.raw("budget")
+    if value == NO_BUDGET:
+        return None
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        inner.refuse("budget", f'= {quoted(value)}: expected a share from 0 to 1, or "{NO_BUDGET}"')
+    return float(value)

@@ -9,14 +9,14 @@ from fencepost.app import Fencepost
 from fencepost.manifest.table import Table, suggestion
 from fencepost.manifest.triggers import KEYS as TRIGGER_KEYS
 from fencepost.manifest.triggers import read_trigger
+from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
 from fencepost.model.quoting import quoted
-from fencepost.model.schedule import CatchUp, parse_overlap
 from fencepost.model.stretch import Stretch, parse_stretch
 from fencepost.triggers import Calendar, Combinable
 from fencepost.triggers.series import Binding
 
 KEYS = (
-    *("job", *TRIGGER_KEYS, "spread", "jitter"),
+    *("job", *TRIGGER_KEYS, "max_runs", "spread", "jitter"),
     *("overlap", "catch_up", "payload", "queue", "priority", "labels"),
 )
 
@@ -24,7 +24,7 @@ KEYS = (
 def add_schedule(app: Fencepost, schedule_id: str, table: Table, calendars: Mapping[str, Calendar]) -> None:
     """Give the application one schedule; `calendars` are those of the same file."""
     table.only(*KEYS)
-    trigger = read_trigger(table)
+    trigger = _limited(table, read_trigger(table))
     options: dict[str, Any] = {
         "job": _job(table, app.jobs),
         "trigger": trigger,
@@ -51,6 +51,17 @@ def _job(table: Table, jobs: Mapping[Any, Any]) -> str:
     return job
 
 
+def _limited(table: Table, trigger: Combinable) -> Combinable:
+    """A file is read at every start; what it counts must be counted from the same time each time."""
+    count = table.whole("max_runs")
+    if count is None:
+        return trigger
+    if trigger.starts is None:
+        table.refuse("max_runs", f'= {count}: needs a start to count from, such as start = "2026-01-01"')
+    with table.blaming("max_runs"):
+        return trigger.limit(count)
+
+
 def _check_fires(trigger: Combinable, schedule_id: str, calendars: Mapping[str, Calendar]) -> None:
     """A trigger that can never fire on the days of its calendars is refused as it is bound to them. Those of
     the store alone are looked at when the application starts."""
@@ -72,6 +83,23 @@ def _catch_up(table: Table) -> CatchUp:
         with table.blaming("catch_up"):
             return CatchUp(value or "none")
     inner = table.table("catch_up")
-    inner.only("mode", "max_lateness")
+    inner.only("mode", "max_lateness", "gate")
+    gate = _gate(inner)
     with table.blaming("catch_up"):
-        return CatchUp(inner.text("mode") or "none", inner.length("max_lateness"))
+        return CatchUp(inner.text("mode") or "none", inner.length("max_lateness"), gate)
+
+
+def _gate(table: Table) -> GateTerms:
+    inner = table.table("gate")
+    inner.only("waiting_max", "failed_share", "of_last")
+    usual = GateTerms()
+    waiting_max, of_last = inner.whole("waiting_max"), inner.whole("of_last")
+    share = inner.raw("failed_share")
+    if share is not None and type(share) not in (int, float):
+        inner.refuse("failed_share", f"= {quoted(share)}: expected a number from 0 to 1")
+    with table.blaming("gate"):
+        return GateTerms(
+            usual.waiting_max if waiting_max is None else waiting_max,
+            usual.failed_share if share is None else float(share),
+            usual.of_last if of_last is None else of_last,
+        )

@@ -17,8 +17,8 @@ from fencepost.model.identifiers import (
     RunKey,
     ScheduleId,
 )
-from fencepost.model.run import RunState
-from fencepost.model.schedule import CatchUp, Overlap
+from fencepost.model.policies import CatchUp, Overlap
+from fencepost.model.run import Origin, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,21 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class DueTick:
-    """A due tick with the policy of the version that planned it. It is late by how long it has been due."""
+    """A due tick with the policy of the version that planned it. It is late by how long it has been due.
+
+    `origin` says how it came to be judged: a *live* tick is judged for lateness, one that was admitted to
+    catch-up, is filled in or replayed is not judged for it again. `at_once_max` is how many of its origin its
+    schedule may have unfinished at a time. One that is `parked` waits for its turn already.
+    """
 
     run_key: RunKey
     fire_time: datetime
     run_at: datetime
     overlap: Overlap
     catch_up: CatchUp
+    origin: Origin = Origin.LIVE
+    at_once_max: int = 1
+    parked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +75,33 @@ class StartedRun:
     """A run of the schedule that some worker has begun; `finished_at` is None while it is unfinished."""
 
     run_key: RunKey
-    finished_at: StoreTime | None
+    fire_time: datetime
+    finished_at: StoreTime | None = None
+    origin: Origin = Origin.LIVE
+    cancel_requested: bool = False
+    begun_at: StoreTime | None = None
+    """When its first attempt began; None where that was not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateFacts:
+    """What is known of catch-up: `waiting` are its ticks that nobody started and that came after the gate was
+    last opened; `failed` says of its runs that ended since then whether they failed, the last one first."""
+
+    closed: bool = False
+    waiting: int = 0
+    failed: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFacts:
     """All that a verdict may depend on, read under a lock on the schedule.
 
-    `due` is ascending by fire time and may be cut at a limit; `newest_due` never is. `unfinished` are
-    runs that were started and have not ended (running, or waiting for a retry); `last_finished` is the
-    started run that ended last.
+    `due` holds the live ticks first, each group ascending by fire time, and may be cut at a limit;
+    `newest_due` never is. Ticks that an operator, a freeze or the gate holds are not among them. `unfinished`
+    are runs that were started and have not ended (running, or waiting for a retry), by fire time; `finished`
+    are the started runs that ended after the first of the due ticks became due, the latest end first,
+    `FINISHED_KEPT` of them at most.
     """
 
     namespace: Namespace
@@ -84,8 +109,12 @@ class ScheduleFacts:
     due: tuple[DueTick, ...]
     newest_due: datetime
     unfinished: tuple[StartedRun, ...]
-    last_finished: StartedRun | None
+    finished: tuple[StartedRun, ...]
     previous: datetime | None
+    gate: GateFacts = GateFacts()
+
+
+FINISHED_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +126,47 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The tick is accounted for without having run."""
+    """The tick is accounted for without having run; `met` is the run that kept it from starting."""
 
     run_key: RunKey
     state: RunState
     reason: str
+    met: RunKey | None = None
 
 
-Verdict: TypeAlias = Start | End
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """The tick is late and still runs: it becomes a catch-up run, below live work, held where the gate is
+    closed."""
+
+    run_key: RunKey
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The tick waits for its turn: it is parked until a run of its schedule ends."""
+
+    run_key: RunKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """An unfinished run has to make way: it is asked to stop, or fenced off at once."""
+
+    run_key: RunKey
+    reason: str
+    at_once: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CloseGate:
+    """Catch-up of this schedule is held back until an operator decides."""
+
+    reason: str
+
+
+Verdict: TypeAlias = Start | End | Admit | Wait | Stop | CloseGate
 Judge: TypeAlias = Callable[[ScheduleFacts, StoreTime, int], Sequence[Verdict]]
-"""(facts, the store's time, how many may start) → verdicts; a tick without one stays due."""
+"""(facts, the store's time, how many may start) → verdicts; a tick without one stays as it is."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import JobSpec, Parameter, Retry
+from fencepost.model.job import BUDGET_DEFAULT, JobSpec, Parameter, Retry
 from fencepost.model.json import JsonObject, canonical
-from fencepost.model.schedule import CatchUp, ScheduleSpec, parse_overlap
+from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import Stretch, parse_stretch
 
 FORMAT = 1
@@ -27,10 +29,7 @@ def schedule_to_json(spec: ScheduleSpec) -> JsonObject:
         "trigger": spec.trigger,
         "payload": spec.payload,
         "overlap": str(spec.overlap),
-        "catch_up": {
-            "mode": str(spec.catch_up.mode),
-            "max_lateness_s": spec.catch_up.max_lateness.total_seconds(),
-        },
+        "catch_up": _catch_up_to_json(spec.catch_up),
         "queue": spec.queue,
         "priority": spec.priority,
         "labels": dict(spec.labels),
@@ -46,13 +45,12 @@ def schedule_to_json(spec: ScheduleSpec) -> JsonObject:
 def schedule_from_json(data: dict[str, Any]) -> ScheduleSpec:
     """The spec that `schedule_to_json` wrote, in this release or an earlier one."""
     _check_format("schedule", data)
-    catch_up = data["catch_up"]
     return ScheduleSpec(
         job=JobName(data["job"]),
         trigger=data["trigger"],
         payload=data["payload"],
         overlap=parse_overlap(data["overlap"]),
-        catch_up=CatchUp(catch_up["mode"], catch_up["max_lateness_s"]),
+        catch_up=_catch_up_from_json(data["catch_up"]),
         queue=Queue(data["queue"]) if data["queue"] is not None else None,
         priority=data["priority"],
         labels=data["labels"],
@@ -69,11 +67,7 @@ def job_to_json(spec: JobSpec) -> JsonObject:
         "name": spec.name,
         "queue": spec.queue,
         "priority": spec.priority,
-        "retry": {
-            "max_attempts": spec.retry.max_attempts,
-            "base_s": spec.retry.base.total_seconds(),
-            "cap_s": spec.retry.cap.total_seconds(),
-        },
+        "retry": _retry_to_json(spec.retry),
         "timeout_s": None if spec.timeout is None else spec.timeout.total_seconds(),
         "at_most_once": spec.at_most_once,
         "parameters": [
@@ -86,12 +80,12 @@ def job_to_json(spec: JobSpec) -> JsonObject:
 def job_from_json(data: dict[str, Any]) -> JobSpec:
     """The spec that `job_to_json` wrote, in this release or an earlier one."""
     _check_format("job", data)
-    retry, timeout_s = data["retry"], data["timeout_s"]
+    timeout_s = data["timeout_s"]
     return JobSpec(
         name=JobName(data["name"]),
         queue=Queue(data["queue"]),
         priority=data["priority"],
-        retry=Retry(retry["max_attempts"], retry["base_s"], retry["cap_s"]),
+        retry=_retry_from_json(data["retry"]),
         timeout=None if timeout_s is None else timedelta(seconds=timeout_s),
         at_most_once=data["at_most_once"],
         parameters=tuple(Parameter(**one) for one in data["parameters"]),
@@ -117,6 +111,44 @@ def job_to_text(spec: JobSpec) -> str:
 def job_from_text(text: str) -> JobSpec:
     """The job's spec behind a stored text; InvalidSpec where this release cannot read it."""
     return _read("job", text, job_from_json)
+
+
+def _catch_up_to_json(catch_up: CatchUp) -> JsonObject:
+    form: JsonObject = {"mode": catch_up.words, "max_lateness_s": catch_up.max_lateness.total_seconds()}
+    return form if catch_up.gate == GateTerms() else form | {"gate": asdict(catch_up.gate)}
+
+
+def _catch_up_from_json(data: dict[str, Any]) -> CatchUp:
+    gate = GateTerms(**data["gate"]) if "gate" in data else None
+    return CatchUp(data["mode"], data["max_lateness_s"], gate)
+
+
+def _retry_to_json(retry: Retry) -> JsonObject:
+    form: JsonObject = {
+        "max_attempts": retry.max_attempts,
+        "base_s": retry.base.total_seconds(),
+        "cap_s": retry.cap.total_seconds(),
+    }
+    later: JsonObject = {
+        "deadline_s": None if retry.deadline is None else retry.deadline.total_seconds(),
+        "only": list(retry.only),
+        "never": list(retry.never),
+    }
+    form |= {name: value for name, value in later.items() if value}
+    return form if retry.budget == BUDGET_DEFAULT else form | {"budget": retry.budget}
+
+
+def _retry_from_json(data: dict[str, Any]) -> Retry:
+    """The names of errors stay names: nothing in a spec is ever resolved to a type."""
+    return Retry(
+        data["max_attempts"],
+        data["base_s"],
+        data["cap_s"],
+        deadline=data.get("deadline_s"),
+        only=data.get("only", ()),
+        never=data.get("never", ()),
+        budget=data.get("budget", BUDGET_DEFAULT),
+    )
 
 
 def _stretch(text: str | None) -> Stretch | None:

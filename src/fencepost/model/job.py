@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeAlias
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
+from fencepost.model.quoting import quoted
 
 PRIORITY_FIRST, PRIORITY_DEFAULT, PRIORITY_LAST = 1, 2, 4
 PRIORITIES = tuple(range(PRIORITY_FIRST, PRIORITY_LAST + 1))
+PRIORITY_BEHIND = PRIORITY_LAST + 1
+"""Of what comes after all live work: catch-up, backfill, replay. Nobody chooses it."""
+LANES = (*PRIORITIES, PRIORITY_BEHIND)
 ATTEMPTS_MAX = 1_000
+BUDGET_DEFAULT = 0.2
+ERROR_NAMES_MAX = 100
+ERROR_NAME_LENGTH_MAX = 200
+
+ErrorKind: TypeAlias = type[BaseException] | str
+ErrorKinds: TypeAlias = ErrorKind | Iterable[ErrorKind]
 
 
 @dataclass(frozen=True, init=False)
 class Retry:
-    """Exponential with full jitter: a delay drawn from 0 to `base` doubled per attempt, at most `cap`."""
+    """Exponential with full jitter: a delay drawn from 0 to `base` doubled per attempt, at most `cap`.
+
+    No attempt begins later than `deadline` after the first one began. A failure that `only` does not list,
+    where it lists anything, or that `never` lists, is permanent; both match a class by its name or that of
+    any of its bases. At most `budget` retries come for each first attempt, over a small reserve; beyond that
+    a retry waits for the whole cap. None is no budget.
+    """
 
     max_attempts: int
     base: timedelta
     cap: timedelta
+    deadline: timedelta | None
+    only: tuple[str, ...]
+    never: tuple[str, ...]
+    budget: float | None
 
-    def __init__(self, max_attempts: int = 5, base: Duration = "5s", cap: Duration = "5m") -> None:
+    def __init__(
+        self,
+        max_attempts: int = 5,
+        base: Duration = "5s",
+        cap: Duration = "5m",
+        *,
+        deadline: Duration | None = None,
+        only: ErrorKinds = (),
+        never: ErrorKinds = (),
+        budget: float | None = BUDGET_DEFAULT,
+    ) -> None:
         if not 1 <= max_attempts <= ATTEMPTS_MAX:
             raise InvalidSpec(f"retry: max_attempts {max_attempts} is not within 1-{ATTEMPTS_MAX}")
         object.__setattr__(self, "max_attempts", max_attempts)
@@ -30,6 +62,71 @@ class Retry:
         object.__setattr__(self, "cap", parse_duration(cap))
         if self.cap < self.base:
             raise InvalidSpec(f"retry: cap {cap} is shorter than base {base}")
+        object.__setattr__(self, "deadline", _deadline(deadline))
+        object.__setattr__(self, "only", _names("only", only))
+        object.__setattr__(self, "never", _names("never", never))
+        both = ", ".join(name for name in self.only if name in self.never)
+        if both:
+            raise InvalidSpec(f"retry: {both} stands in only and in never; leave it out of one")
+        object.__setattr__(self, "budget", _budget(budget))
+
+
+def error_name(kind: type[BaseException]) -> str:
+    """The name under which a policy keeps a class: bare where a module would say nothing or differ by how
+    the program was started."""
+    home = kind.__module__
+    return kind.__qualname__ if home in ("builtins", "__main__") else f"{home}.{kind.__qualname__}"
+
+
+def error_names(kind: type[BaseException]) -> tuple[str, ...]:
+    """Every name that a policy may use for an error of this class, or of one of its bases."""
+    names = (
+        name
+        for one in kind.__mro__
+        if one is not object
+        for name in (one.__name__, one.__qualname__, f"{one.__module__}.{one.__qualname__}")
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def _deadline(value: Duration | None) -> timedelta | None:
+    deadline = None if value is None else parse_duration(value)
+    if deadline == timedelta():
+        raise InvalidSpec("retry: a deadline must be longer than nothing; for no retry say max_attempts 1")
+    return deadline
+
+
+def _names(word: str, kinds: ErrorKinds) -> tuple[str, ...]:
+    """Each name once, in one order: the order says nothing, and specs are compared by their text."""
+    given = (kinds,) if isinstance(kinds, str | type) else tuple(kinds)
+    if len(given) > ERROR_NAMES_MAX:
+        raise InvalidSpec(f"retry: {word} lists {len(given)} errors; at most {ERROR_NAMES_MAX}")
+    return tuple(sorted({_name(word, kind) for kind in given}))
+
+
+def _name(word: str, kind: object) -> str:
+    if isinstance(kind, type) and issubclass(kind, BaseException):
+        return error_name(kind)
+    if isinstance(kind, str) and len(kind) <= ERROR_NAME_LENGTH_MAX and _is_dotted(kind):
+        return kind
+    raise InvalidSpec(
+        f"retry: {word} {quoted(kind)}: expected an exception class, or its name such as "
+        "ConnectionError or shop.errors.Busy"
+    )
+
+
+def _is_dotted(name: str) -> bool:
+    return all(part.isidentifier() or part == "<locals>" for part in name.split("."))
+
+
+def _budget(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidSpec(
+            f"retry: budget {quoted(value)}: expected a share of the first attempts, 0 to 1, or None"
+        )
+    return float(value)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
 from typing import NamedTuple
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, ScheduleId, Shard
+from fencepost.model.missed import MissedTicks
 from fencepost.model.schedule import ScheduleSpec
 
 
@@ -31,6 +33,8 @@ class Cursor:
     priority: int
     until: datetime | None = None
     tzdata: str = field(default="", compare=False)
+    touched: int = field(default=0, compare=False)
+    """How often somebody else than a planner has written ticks of the version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,22 @@ class PlanningWindow:
 
 
 class Tick(NamedTuple):
-    """A fire time, and when its run is due: at once, or later where the schedule spreads its load."""
+    """A fire time, and when its run is due: at once, or later where the schedule spreads its load.
+
+    One that is late already when it is planned, and still runs, is a catch-up run from the start.
+    """
 
     fire_time: datetime
     run_at: datetime
+    catches_up: bool = False
+
+
+class Fate(Enum):
+    """What becomes of a tick that is written by name."""
+
+    PLANNED = auto()
+    HELD = auto()
+    SKIPPED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +79,8 @@ class Plan:
     planned_through: datetime
     next_fire_at: datetime | None
     tzdata: str
+    missed: tuple[MissedTicks, ...] = ()
+    """Ticks before all of `ticks` that are too late already and are counted as ranges."""
 
     @property
     def job(self) -> JobName:

@@ -18,6 +18,8 @@ class Expired:
     silent_for_s: float
     cancel_requested: bool
     job: JobSpec | None
+    spent: int = 0
+    """How many attempts it had had before it was last replayed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import IntFlag, StrEnum
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import (
@@ -36,6 +36,44 @@ class RunState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class Origin(StrEnum):
+    """Where a run comes from."""
+
+    LIVE = "live"
+    """A tick that was planned ahead, or a run enqueued by hand."""
+    MANUAL = "manual"
+    """An extra tick that somebody asked for."""
+    CATCH_UP = "catch_up"
+    """A tick that came late and still runs."""
+    BACKFILL = "backfill"
+    REPLAY = "replay"
+    """A run that had ended and was sent on its way again."""
+
+
+LIVE_ORIGINS = frozenset({Origin.LIVE, Origin.MANUAL})
+"""What comes as it is due; everything else comes after it."""
+
+
+class Hold(IntFlag):
+    """Why nobody may start a waiting run. Each reason comes and goes by itself."""
+
+    NONE = 0
+    OPERATOR = 1
+    """Somebody holds this one by name."""
+    FROZEN = 2
+    """Its schedule is frozen."""
+    GATE = 4
+    """The catch-up gate of its schedule is closed."""
+    PARKED = 8
+    """It waits for its turn among the runs of its schedule."""
+
+
+REPLAYABLE = frozenset(
+    {RunState.SUCCEEDED, RunState.DEAD, RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED}
+)
+"""What an operator can send on its way again."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """A row of the ledger, in the order in which people read it."""
@@ -61,6 +99,16 @@ class RunRecord:
     payload: JsonObject
     progress: str | None = None
     cancel_requested: bool = False
+    origin: Origin = Origin.LIVE
+    held: Hold = Hold.NONE
+    met: RunKey | None = None
+    """The run that kept this one from starting."""
+    begun_at: StoreTime | None = None
+    """When its first attempt began, since it was last replayed."""
+    spent: int = 0
+    """How many attempts it had had before it was last replayed."""
+    backfill_id: int | None = None
+    alive_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +140,10 @@ class Claim:
     run_at: datetime
     started_at: StoreTime
     previous: datetime | None = None
+    begun_at: StoreTime | None = None
+    """When the first attempt began, since the run was last replayed."""
+    spent: int = 0
+    """How many attempts it had had before it was last replayed."""
 
     @property
     def ticket(self) -> Ticket:
@@ -165,3 +217,8 @@ class RunFilter:
     since: datetime | None = None
     until: datetime | None = None
     limit: int = 50
+    origin: Origin | None = None
+    error: str | None = None
+    """Only runs whose error contains this."""
+    backfill_id: int | None = None
+    held: bool | None = None

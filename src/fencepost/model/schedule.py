@@ -4,63 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
-from typing import TypeVar
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.clocks import StoreTime
-from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import JobName, Namespace, Queue, ScheduleId, Shard, checked_name
 from fencepost.model.job import PRIORITIES
 from fencepost.model.json import JsonObject
+from fencepost.model.policies import CatchUp, Overlap
 from fencepost.model.stretch import Stretch
-
-E = TypeVar("E", bound=StrEnum)
-
-
-class Overlap(StrEnum):
-    """What a tick does when an earlier run of its schedule is unfinished."""
-
-    SKIP = "skip"
-    ALLOW = "allow"
-
-
-class CatchUpMode(StrEnum):
-    """What becomes of ticks that nobody ran in time."""
-
-    NONE = "none"
-    LATEST = "latest"
-
-
-LATENESS_DEFAULT = {CatchUpMode.NONE: timedelta(minutes=1), CatchUpMode.LATEST: timedelta(hours=1)}
-
-
-@dataclass(frozen=True, init=False)
-class CatchUp:
-    """How late a tick may start, and which of several late ticks still do."""
-
-    mode: CatchUpMode
-    max_lateness: timedelta
-
-    def __init__(self, mode: str = CatchUpMode.NONE, max_lateness: Duration | None = None) -> None:
-        chosen = _member(CatchUpMode, "catch_up", mode)
-        lateness = LATENESS_DEFAULT[chosen] if max_lateness is None else max_lateness
-        object.__setattr__(self, "mode", chosen)
-        object.__setattr__(self, "max_lateness", parse_duration(lateness))
-
-
-def parse_overlap(text: str) -> Overlap:
-    """The overlap policy of that name, or a refusal that lists them."""
-    return _member(Overlap, "overlap", text)
-
-
-def _member(kind: type[E], what: str, text: str) -> E:
-    try:
-        return kind(text)
-    except ValueError:
-        names = ", ".join(kind)
-        raise InvalidSpec(f"{what} {text!r}: expected one of {names}") from None
 
 
 @dataclass(frozen=True)
@@ -113,6 +66,7 @@ class Schedule:
     updated_at: StoreTime
     code_spec: ScheduleSpec | None = None
     code_digest: str | None = None
+    frozen: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ _TEXT = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)?)?", re.ASCII
 )
 
+YEAR_FIRST, YEAR_LAST = 1970, 9000
+"""What people may name: some stores have no place for the first and the last days of the calendar."""
+
 
 def to_utc_text(moment: datetime) -> str:
     """`2026-03-29T01:30:00Z`, with six digits of fraction only where there is a fraction."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from fencepost.model.audit import Author
 from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
 from fencepost.model.json import JsonObject
@@ -28,8 +29,11 @@ USERS_NAMED_MAX = 10
 class CalendarShelf(Protocol):
     """The calendars of a store."""
 
-    async def put(self, namespace: Namespace, name: str, definition: JsonObject) -> CalendarRecord:
-        """Write a calendar: its first revision, or the next one. An equal definition changes nothing."""
+    async def put(
+        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
+    ) -> CalendarRecord:
+        """Write a calendar: its first revision, or the next one. An equal definition changes nothing. A
+        change by an author leaves an entry in the audit log, with the definition before and after."""
         ...
 
     async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None: ...
@@ -38,7 +42,9 @@ class CalendarShelf(Protocol):
         """Every calendar of the namespace, by name."""
         ...
 
-    async def remove(self, namespace: Namespace, name: str) -> Sequence[ScheduleId] | None:
+    async def remove(
+        self, namespace: Namespace, name: str, *, author: Author | None = None
+    ) -> Sequence[ScheduleId] | None:
         """Remove a calendar that nobody uses. None where there is none of that name.
 
         Otherwise the first `USERS_NAMED_MAX` of the schedules that use it, by id: where there are any, it

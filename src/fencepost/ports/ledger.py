@@ -7,6 +7,24 @@ the ticket (run key, attempt, fence) and changes a row only where all three stil
 Whoever takes a run away from its attempt (rescue, or an operator) also raises the fence, so that the old
 ticket is dead from that instant.
 
+A waiting run that is *held* (`Hold`, several reasons at a time) is started by nobody and appears in no
+`outlook` and no claim, but for *parked* ticks: those wait for their turn, and are among the facts whenever
+their schedule is judged. When a run of a schedule ends, by whatever call, the tick with the smallest fire
+time of those of the schedule that are parked and nothing else is unparked in the same transaction, after any
+that this call parks: a bell that has the schedule judged again. The bell can be missed where a tick is parked
+while the run before it ends, or where a claimer has room for fewer than may start; `unpark` is the net.
+
+A verdict is carried out under the schedule's lock. `Admit` makes a tick a catch-up run: origin `catch_up`,
+the lowest priority (`PRIORITY_BEHIND`), not parked, and `Hold.GATE` where it says so. A run that ends has no
+holds any more. `Wait` parks a tick and keeps the
+reason. `Stop` with `at_once` sets an unfinished run `cancelled` with its reason, raises its fence and keeps
+its attempt, if it was running, as `terminated`; without, it does what `cancel` does. `CloseGate`: see
+`ports.gates`.
+
+A run that an operator *replays* goes back to `ready` under its own key: its attempts stay and count on,
+`spent` says how many there were before, its fence is 0 until it is claimed, so that a tick is judged once
+more.
+
 A run is *due* when its state is `planned` or `ready` and its `run_at` is not after the store's time.
 Becoming due is a matter of time and no write: readers show a due `planned` run as `ready`. A tick is due at
 its fire time or later, where its schedule spreads its load; its key, and its place among the ticks of its
@@ -16,13 +34,18 @@ schedule, are those of the fire time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
+from fencepost.model.audit import Author
 from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, ScheduleId
+from fencepost.model.missed import MissedRange
+from fencepost.model.plan import Fate, Tick
 from fencepost.model.rescue import Expired, Rescue
 from fencepost.model.run import (
+    REPLAYABLE,
     Attempt,
     Claim,
     NewRun,
@@ -40,22 +63,30 @@ from fencepost.model.status import QueueDepth
 class Ledger(Protocol):
     """The workers' and the people's side of the ledger."""
 
-    async def enqueue(self, namespace: Namespace, runs: Sequence[NewRun]) -> Sequence[bool]:
+    async def enqueue(
+        self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
+    ) -> Sequence[bool]:
         """Write runs by hand (`ready`, or `planned` where `run_at` is in the future); fire time = run_at.
 
         For each run: True if it is new, False if its key was there already (the old row stands).
-        Listeners for `runs` are told once a call.
+        Listeners for `runs` are told once a call. With an author, each new run leaves an entry.
         """
         ...
 
     async def trigger(
-        self, namespace: Namespace, schedule_id: ScheduleId, fire_time: StoreTime
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        fire_time: StoreTime,
+        *,
+        author: Author | None = None,
     ) -> RunKey | None:
         """Write one extra tick of a schedule, due at once, under its version in force; None where there
         is no such schedule or it is removed.
 
         The caller read `fire_time` from the store's clock, so that repeating the call after an unknown
-        outcome writes nothing twice. It is judged at the claim like any tick. Listeners are told.
+        outcome writes nothing twice. Its origin is `manual`; it is judged at the claim like any tick.
+        Listeners are told.
         """
         ...
 
@@ -72,12 +103,13 @@ class Ledger(Protocol):
         """Lock up to `limit` schedules that have due ticks and that nobody else has locked, gather the
         facts of each in a fresh reading, ask the judge, and carry out its verdicts.
 
-        The facts' `due` holds only ticks that this worker can take, their `newest_due` is that of all."""
+        The facts' `due` holds only ticks that this worker can take, their `newest_due` is that of all but
+        those that an operator holds."""
         ...
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
         """As `claim_ticks`, in all namespaces and queues, for ticks due longer than that; nothing is
-        started (the judge is asked with room for none). Returns how many ticks were ended."""
+        started (the judge is asked with room for none). Returns how many ticks were ended or admitted."""
         ...
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
@@ -108,13 +140,73 @@ class Ledger(Protocol):
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
         """Take runs away from attempts that show no life: only where the ticket still matches and
-        `alive_until` has still passed. Raises the fence and keeps the attempt as lost."""
+        `alive_until` has still passed. Raises the fence and keeps the attempt as lost. A run that had been
+        asked to stop is not tried again but `cancelled`, as in `finish`."""
         ...
 
-    async def cancel(self, namespace: Namespace, run_key: RunKey, reason: str) -> RunRecord | None:
+    async def unpark(self, limit: int) -> int:
+        """Ring the bell for every schedule with ticks that are parked and nothing else: of each, the one with
+        the smallest fire time is unparked; up to `limit` schedules of all namespaces, returns how many.
+        Listeners are told."""
+        ...
+
+    async def cancel(
+        self, namespace: Namespace, run_key: RunKey, reason: str, *, author: Author | None = None
+    ) -> RunRecord | None:
         """End a run that has not started as `cancelled`; ask a running one to stop. None if unknown.
 
         The record returned is the one after the call; a run that had ended already stays as it was."""
+        ...
+
+    async def skip(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
+        """End a run that nobody has started (fence 0) as `skipped`, for the author's reason. None if
+        unknown; any other stays as it was."""
+        ...
+
+    async def hold(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
+        """Set `Hold.OPERATOR` on a run that waits. None if unknown; any other stays as it was."""
+        ...
+
+    async def release(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
+        """Take `Hold.OPERATOR` from a run that waits; listeners are told. One whose time has come meanwhile
+        is due from now on: nobody holds a tick in order to have it missed."""
+        ...
+
+    async def replay(
+        self,
+        namespace: Namespace,
+        run_keys: Sequence[RunKey],
+        every_s: float,
+        author: Author,
+        *,
+        first_in_s: float = 0.0,
+        only: frozenset[RunState] = REPLAYABLE,
+    ) -> Sequence[RunKey]:
+        """Send runs that have ended in one of the states `only` on their way again, the first due
+        `first_in_s` from now and each of the others `every_s` later than the one before it; returns the keys
+        of those that were. Origin `replay`, the lowest priority, no holds, no backfill, nothing left of
+        reason and error. All others stay as they were; so does a run by hand that retention has stripped. A
+        tick of a frozen schedule is held. One entry for each run. Listeners are told."""
+        ...
+
+    async def plan_by_name(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        version: int,
+        ticks: Sequence[Tick],
+        author: Author | None,
+        *,
+        fate: Fate = Fate.PLANNED,
+    ) -> Sequence[RunKey]:
+        """Write ticks that the planner has not written, or that are gone, as it would have: `planned`, origin
+        `live`, epoch 0; with the fate `HELD` they are held by the operator from the start, with `SKIPPED`
+        they have ended as `skipped`, for the author's reason.
+
+        A fire time outside of the version's time in force gets none, nor does one that has a run which was
+        not withdrawn, or that lies in a missed range. Returns the keys written, with one entry for each of
+        them, by its fate `run.restore`, `run.hold` or `run.skip`. Nothing where there is no such version. A
+        planner that computed its plan before this call writes nothing of it."""
         ...
 
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None: ...
@@ -127,6 +219,38 @@ class Ledger(Protocol):
         """Runs, newest fire time first. `ready` and `planned` are told apart by the store's time."""
         ...
 
+    async def ticks(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        since: datetime,
+        until: datetime,
+        after: tuple[datetime, RunKey] | None,
+        limit: int,
+    ) -> Sequence[RunRecord]:
+        """The runs of a schedule with a fire time in (since, until], ascending by fire time and key, those
+        after `after`, as shown."""
+        ...
+
+    async def missed_ranges(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
+    ) -> Sequence[MissedRange]:
+        """The missed ranges of a schedule that reach into (since, until], ascending."""
+        ...
+
+    async def running(self, namespace: Namespace, limit: int) -> Sequence[RunRecord]:
+        """Runs that are `running`, the longest since its last heartbeat first."""
+        ...
+
+    async def typical_run_s(self, namespace: Namespace, schedule_id: ScheduleId) -> float | None:
+        """How long the last successful runs of a schedule took on average, 20 of them at most; None where
+        there are none."""
+        ...
+
+    async def forgotten_before(self) -> datetime | None:
+        """Retention may have removed ticks with fire times before this; None where it never removed any."""
+        ...
+
     async def depth(self, namespace: Namespace) -> QueueDepth: ...
 
     async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
@@ -137,6 +261,8 @@ class Ledger(Protocol):
     async def forget(self, older_than_s: float, limit: int) -> int:
         """Remove ended ticks that finished longer ago, with their attempts; up to `limit`, return how many.
 
-        Runs enqueued by hand keep their row, because the row is what remembers their key; their
-        payload, error and attempts are dropped instead. A schedule's cursor is never touched."""
+        Runs enqueued by hand keep their row, because the row is what remembers their key; their payload,
+        error and attempts are dropped instead. A schedule's cursor is never touched. A tick stays also
+        while its fire time is not that long ago: one that was called off ahead of time must not be planned
+        again."""
         ...

@@ -47,8 +47,11 @@ class PlanBook(Protocol):
 
         A fire time for which the schedule has a run already, of whatever version, is not planned again
         unless that run was withdrawn: a tick that was cancelled by name, or that ran before the store's
-        clock stepped back, does not return under a later version. Listeners for `runs` are told once a
-        call when something was written.
+        clock stepped back, does not return under a later version. A tick that `catches_up` is written as a
+        catch-up run. `missed` ticks get no rows: those of them that have no run are counted in a
+        `MissedRange`, which grows where it is of the same version and reason and ends where the cursor
+        stood. Runs of a frozen schedule are held. Listeners for `runs` are told once a call when something
+        was written.
         """
         ...
 

@@ -6,8 +6,9 @@ and including the boundary belong to the old version, later ones to the new. In 
 - takes the boundary: the store's time, but never earlier than the last version's `in_force_from` and
   `in_force_until`;
 - sets every run of the schedule that is still `planned` with a fire time after the boundary to
-  `withdrawn`, with the reason; one whose fire time has passed belongs to the old version and still runs, also
-  where it is due only later;
+  `withdrawn`, with the reason, except those that an operator holds by name: they stay, as ticks by hand
+  (origin `manual`), and keep their fire time from being planned anew; one whose fire time has passed
+  belongs to the old version and still runs, also where it is due only later;
 - closes the old version: `in_force_until` = boundary, and the same as `until` of its cursor, whose
   `planned_through` stays; the cursor needs another look only where it has not come to the boundary;
 - writes the new version (`in_force_from` = boundary) with a cursor of its own that begins at the boundary,
@@ -17,14 +18,15 @@ A planner that computed its plan before the edit is refused by the cursor's `unt
 acknowledged is never followed by a later tick of the old spec. Where no planner was there for a while, what
 the old version still owed up to the boundary is planned when one is back.
 
-Pause and remove withdraw and close the version in the same way. Resume writes a new version with the same
-spec, in force from the boundary: nothing of the pause fires, and the keys that the pause withdrew stay
-withdrawn, because the ticks after it have a version of their own. A paused schedule that is edited gets a
-version that is closed at once (`in_force_until` = `in_force_from`). A removed schedule uses no calendars, but
-keeps its row, its versions and its `planned_through`: when the id is used again, versions count on and no
-fire time can be planned a second time. A renewal is an edit also where the spec stays the same: after a
-change of zone rules it means other times.
-Listeners for `schedules` are told of every change.
+Pause and remove withdraw and close the version in the same way, and spare nothing. Resume writes a new
+version with the same spec, in force from the boundary: nothing of the pause fires, and the keys that the
+pause withdrew stay withdrawn, because the ticks after it have a version of their own. A paused schedule
+that is edited gets a version that is closed at once (`in_force_until` = `in_force_from`). A removed
+schedule uses no calendars, but keeps its row, its versions and its `planned_through`: when the id is used
+again, versions count on and no fire time can be planned a second time. A renewal is an edit also where the
+spec stays the same: after a change of zone rules it means other times. Listeners for `schedules` are told
+of every change. Every change by an author leaves an entry in the audit log, with version, state and spec
+before and after.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
 
@@ -49,6 +52,7 @@ class ScheduleShelf(Protocol):
         expected_version: int | None,
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
+        author: Author | None = None,
     ) -> Schedule | None:
         """Create a schedule (`expected_version` 0), or edit it where its version is still the expected one.
 
@@ -62,14 +66,25 @@ class ScheduleShelf(Protocol):
         """
         ...
 
-    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+    async def pause(
+        self, namespace: Namespace, schedule_id: ScheduleId, reason: str, *, author: Author | None = None
+    ) -> bool:
         """Stop planning and withdraw what is planned; False where it is not active."""
         ...
 
     async def resume(
-        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        tzdata: str | None = None,
+        back_s: float = 0.0,
+        author: Author | None = None,
     ) -> bool:
-        """Plan again from now on; False where it is not paused. Without `tzdata`, by the last version's."""
+        """Plan again from now on; False where it is not paused. Without `tzdata`, by the last version's.
+
+        With `back_s` the new version is in force from that much earlier on, but never from before the last
+        version's end: so much of the pause is planned after all, under the new version's keys."""
         ...
 
     async def renew(
@@ -89,7 +104,9 @@ class ScheduleShelf(Protocol):
         """
         ...
 
-    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+    async def remove(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, author: Author | None = None
+    ) -> bool:
         """Stop for good and withdraw what is planned; False where it is not there."""
         ...
 

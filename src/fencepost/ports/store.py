@@ -18,7 +18,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from fencepost.model.clocks import StoreTime
+from fencepost.ports.audit_log import AuditLog
+from fencepost.ports.backfills import Backfills
 from fencepost.ports.calendars import CalendarShelf
+from fencepost.ports.freezes import Freezes
+from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
@@ -56,6 +60,18 @@ class Store(Protocol):
 
     @property
     def roster(self) -> Roster: ...
+
+    @property
+    def gates(self) -> Gates: ...
+
+    @property
+    def freezes(self) -> Freezes: ...
+
+    @property
+    def backfills(self) -> Backfills: ...
+
+    @property
+    def audit_log(self) -> AuditLog: ...
 
     @property
     def signals(self) -> Signals: ...

@@ -7,22 +7,19 @@ from difflib import get_close_matches
 
 from fencepost.errors import UnknownCalendar, UsageError
 from fencepost.model.calendar import CalendarRecord
-from fencepost.model.identifiers import Namespace
 from fencepost.model.json import JsonObject
-from fencepost.ports.store import Store
+from fencepost.services.desks.desk import Desk
 from fencepost.triggers import Calendar
 
 
-class CalendarDesk:
+class CalendarDesk(Desk):
     """The calendars of one namespace."""
-
-    def __init__(self, store: Store, namespace: Namespace) -> None:
-        self._store = store
-        self._namespace = namespace
 
     async def set(self, calendar: Calendar) -> CalendarRecord:
         """Write a calendar. The schedules that use it are planned anew, as far as they have not fired."""
-        return await self._store.calendars.put(self._namespace, calendar.name, defined(calendar))
+        return await self._store.calendars.put(
+            self._namespace, calendar.name, defined(calendar), author=self._author
+        )
 
     async def get(self, name: str) -> CalendarRecord:
         """One calendar, or a refusal that names near ones."""
@@ -37,7 +34,7 @@ class CalendarDesk:
 
     async def remove(self, name: str) -> None:
         """Take a calendar away that no schedule uses."""
-        users = await self._store.calendars.remove(self._namespace, name)
+        users = await self._store.calendars.remove(self._namespace, name, author=self._author)
         if users is None:
             raise await self._unknown(name)
         if users:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from fencepost.core.deployment import same_words, should_apply
 from fencepost.errors import InvalidSpec, InvalidTrigger, StoreUnavailable
+from fencepost.model.audit import Author
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.job import JobSpec
@@ -119,6 +120,7 @@ class Deployer(Service):
             expected_version=0 if current is None or gone else current.version,
             code_digest=self._digest,
             code_spec=spec,
+            author=Author("deploy", f"code {self._digest}"),
         )
         if put is not None and (current is None or put.version != current.version):
             self.log.info("schedule applied", schedule=schedule_id, version=put.version)

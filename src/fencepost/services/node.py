@@ -23,6 +23,7 @@ from fencepost.ports.executor import Job
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
+from fencepost.services.backfiller import Backfiller
 from fencepost.services.clerk import Clerk
 from fencepost.services.elector import Elector
 from fencepost.services.janitor import Janitor
@@ -104,7 +105,7 @@ class NodeRunner:
         services: list[Runnable] = [Reaper(self._around.store, self._settings), *self._further]
         if self.planning is not None:
             services += [self.planning.elector, self.planning.planner, self.planning.refresher]
-            services.append(Janitor(self._around.store, self._settings))
+            services += [self.planning.backfiller, Janitor(self._around.store, self._settings)]
         else:
             services.append(self.membership)
         if self.working is not None:
@@ -118,6 +119,7 @@ class NodeRunner:
         if self.planning is not None:
             wakes.append((Topic.SCHEDULES, self.planning.planner.wakeup.wake))
             wakes.append((Topic.SCHEDULES, self.planning.refresher.wakeup.wake))
+            wakes.append((Topic.SCHEDULES, self.planning.backfiller.wakeup.wake))
             wakes.append((Topic.CALENDARS, self.planning.refresher.reconsider))
             wakes.append((Topic.LEASES, self.planning.elector.wakeup.wake))
         if self.working is not None:
@@ -169,6 +171,7 @@ class _Planning:
         self.elector = Elector(around.store, membership, self.leadership, settings, around.clock, around.dice)
         self.planner = Planner(around.store, self.leadership, settings, around.clock)
         self.refresher = Refresher(around.store, self.leadership, around.clock)
+        self.backfiller = Backfiller(around.store)
         self.leadership.on_change = self._wake
 
     def _wake(self) -> None:

@@ -1,4 +1,5 @@
-"""The reaper: takes runs away from workers that show no life, and ends ticks that nobody came for."""
+"""The reaper: takes runs away from workers that show no life, ends ticks that nobody came for, and calls
+those that wait for their turn where the bell was missed."""
 
 from __future__ import annotations
 
@@ -34,6 +35,7 @@ class Reaper(Service):
         late = await self._store.ledger.sweep_late(ON_TIME_MAX.total_seconds(), limit, judge)
         if late:
             self.log.info("late ticks ended", ticks=late)
+        await self._store.ledger.unpark(limit)
         more = len(silent) == limit or late >= limit
         return 0.0 if more else self._settings.reap_every_s
 

@@ -16,11 +16,30 @@ from contextlib import suppress
 
 from fencepost.config import Settings
 from fencepost.core.judgement import judge
-from fencepost.core.settling import Ending, Failed, Interrupted, Stopped, Succeeded, settle
-from fencepost.errors import PermanentFailure, RunFailure, StoreUnavailable, TimedOut
+from fencepost.core.retry import misses_deadline
+from fencepost.core.retry_after import asked_wait_s
+from fencepost.core.retry_budget import RetryBudget
+from fencepost.core.settling import (
+    Ending,
+    Failed,
+    Interrupted,
+    Overdue,
+    Round,
+    Stopped,
+    Succeeded,
+    settle,
+)
+from fencepost.errors import (
+    PermanentFailure,
+    RetryableFailure,
+    RunFailure,
+    StoreUnavailable,
+    TimedOut,
+)
 from fencepost.model.claiming import Appetite, Outlook
-from fencepost.model.clocks import since
+from fencepost.model.clocks import Monotonic, elapsed_s, since
 from fencepost.model.identifiers import JobName, NodeId
+from fencepost.model.job import error_names
 from fencepost.model.run import Claim
 from fencepost.model.text import storable
 from fencepost.ports.executor import Job
@@ -68,6 +87,11 @@ class Worker(Service):
             alive_for_s=settings.heartbeat_timeout_s,
             namespace=settings.namespace,
         )
+        self._budgets = {
+            name: RetryBudget(job.spec.retry.budget)
+            for name, job in jobs.items()
+            if job.spec.retry.budget is not None
+        }
         self._tasks: set[asyncio.Task[None]] = set()
         self._claiming = asyncio.Lock()
         self._answer_lost = False
@@ -163,6 +187,8 @@ class Worker(Service):
 
     def _begin(self, claims: list[Claim]) -> None:
         for claim in claims:
+            if claim.attempt - claim.spent == 1 and claim.job in self._budgets:
+                self._budgets[claim.job].earn()
             active = ActiveRun(claim, self._beats_of(claim))
             task = asyncio.create_task(self._attempt(active))
             active.attach(task)
@@ -187,15 +213,19 @@ class Worker(Service):
             self.wakeup.wake()
 
     async def _attempt(self, active: ActiveRun) -> None:
-        job = self._jobs[active.claim.job]
+        job, begun = self._jobs[active.claim.job], _now()
         ending = await self._ending_of(active, job)
         if active.cause is StopCause.LOST:
             self._active.remove(active.ticket)
             return
-        self._clerk.file(settle(active.ticket, job.spec, ending, self._dice()))
+        so_far = Round(active.claim.spent, _waited_s(active.claim) + elapsed_s(begun, _now()))
+        budget = self._budgets.get(active.claim.job)
+        self._clerk.file(settle(active.ticket, job.spec, ending, self._dice(), so_far, budget))
 
     async def _ending_of(self, active: ActiveRun, job: Job) -> Ending:
         """Whatever user code does ends up here, as a value."""
+        if misses_deadline(job.spec.retry, _waited_s(active.claim)):
+            return Overdue()
         try:
             if job.spec.timeout is None:
                 return Succeeded(_kept(await job.executor.execute(active.run)))
@@ -206,6 +236,18 @@ class Worker(Service):
             return Interrupted() if _is_cancelled() else _failed(error)
         except BaseException as error:
             return _failed(error)
+
+
+def _now() -> Monotonic:
+    """The loop's own time, by which the timeout of an attempt is measured too."""
+    return Monotonic(asyncio.get_running_loop().time())
+
+
+def _waited_s(claim: Claim) -> float:
+    """How long before this attempt the run's first one began, by the store's clock."""
+    if claim.begun_at is None:
+        return 0.0
+    return max(since(claim.begun_at, claim.started_at).total_seconds(), 0.0)
 
 
 async def _within(limit_s: float, job: Job, active: ActiveRun) -> str | None:
@@ -252,6 +294,8 @@ def _failed(error: BaseException) -> Failed:
         detail=storable(_traceback(error), DETAIL_LENGTH_MAX),
         output=_kept(error.output) if isinstance(error, RunFailure) else None,
         permanent=isinstance(error, PermanentFailure),
+        kinds=error_names(type(error)),
+        wait_s=asked_wait_s(error.retry_after) if isinstance(error, RetryableFailure) else 0.0,
     )
 
 

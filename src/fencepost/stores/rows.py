@@ -16,23 +16,18 @@ from typing import Any, Protocol
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.calendar import CalendarRecord
-from fencepost.model.claiming import DueTick, Head, Outlook, ScheduleFacts, StartedRun
+from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, schedule_from_text
-from fencepost.model.identifiers import Epoch, Fence, NodeId, Queue, RunKey
+from fencepost.model.identifiers import Epoch, Fence, NodeId, Queue
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord
+from fencepost.model.missed import MissedRange
 from fencepost.model.node import Node, NodeRecord
 from fencepost.model.plan import Cursor, Outlived
+from fencepost.model.policies import AT_ONCE_MAX, CatchUp, Overlap
 from fencepost.model.rescue import Expired
-from fencepost.model.run import Attempt, Claim, RunRecord, RunState, Ticket
-from fencepost.model.schedule import (
-    CatchUp,
-    Overlap,
-    Schedule,
-    ScheduleSpec,
-    ScheduleState,
-    ScheduleVersion,
-)
+from fencepost.model.run import Attempt, Claim, Hold, Origin, RunRecord, RunState, Ticket
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.model.status import QueueDepth
 
 POLICIES_MAX = 1_024
@@ -68,6 +63,13 @@ def to_run_record(row: Row) -> RunRecord:
         payload=to_payload(row),
         progress=row["progress"],
         cancel_requested=bool(row["cancel_requested"]),
+        origin=Origin(row["origin"]),
+        held=Hold(row["held"]),
+        met=row["met"],
+        begun_at=row["begun_at"],
+        spent=row["spent"],
+        backfill_id=row["backfill_id"],
+        alive_until=row["alive_until"],
     )
 
 
@@ -87,6 +89,8 @@ def to_claim(row: Row, previous: Any = None) -> Claim:
         run_at=row["run_at"],
         started_at=row["started_at"],
         previous=previous,
+        begun_at=row["begun_at"],
+        spent=row["spent"],
     )
 
 
@@ -143,6 +147,7 @@ def _to_expired(row: Row) -> Expired:
         worker=row["worker"],
         silent_for_s=float(row["silent_for_s"]),
         cancel_requested=bool(row["cancel_requested"]),
+        spent=row["spent"],
         job=None if spec is None else job_from_text(spec),
     )
 
@@ -163,23 +168,38 @@ def to_depth(row: Row) -> QueueDepth:
     return QueueDepth(row["ready"], row["running"], None if oldest_s is None else float(oldest_s))
 
 
-def to_facts(row: Row, due: Sequence[Row], unfinished: Sequence[RunKey]) -> ScheduleFacts:
+def to_facts(
+    row: Row, due: Sequence[Row], unfinished: Sequence[Row], finished: Sequence[Row], gate: GateFacts
+) -> ScheduleFacts:
     """What is known of one schedule.
 
-    The row has `namespace`, `schedule_id`, `newest_due`, `previous`, `last_key` and
-    `last_finished_at`; each due row has `run_key`, `fire_time`, `run_at` and the `spec` of its version,
-    ascending by fire time. A due tick whose spec this release cannot read is left out: it waits for a
-    worker that can.
+    The row has `namespace`, `schedule_id`, `newest_due` and `previous`. Each due row has `run_key`,
+    `fire_time`, `run_at`, `origin`, `held`, `at_once_max` (of its backfill, if it has one) and the `spec`
+    of its version; live ticks first, each group ascending by fire time. Started rows have `run_key`,
+    `fire_time`, `finished_at`, `origin`, `cancel_requested` and `begun_at`. A due tick whose spec this
+    release cannot read is left out: it waits for a worker that can.
     """
-    last_key = row["last_key"]
     return ScheduleFacts(
         namespace=row["namespace"],
         schedule_id=row["schedule_id"],
         due=tuple(tick for tick in map(_to_due_tick, due) if tick is not None),
         newest_due=row["newest_due"],
-        unfinished=tuple(StartedRun(key, None) for key in unfinished),
-        last_finished=None if last_key is None else StartedRun(last_key, row["last_finished_at"]),
+        unfinished=tuple(map(to_started_run, unfinished)),
+        finished=tuple(map(to_started_run, finished)),
         previous=row["previous"],
+        gate=gate,
+    )
+
+
+def to_started_run(row: Row) -> StartedRun:
+    """A run that some worker has begun."""
+    return StartedRun(
+        run_key=row["run_key"],
+        fire_time=row["fire_time"],
+        finished_at=row["finished_at"],
+        origin=Origin(row["origin"]),
+        cancel_requested=bool(row["cancel_requested"]),
+        begun_at=row["begun_at"],
     )
 
 
@@ -197,6 +217,7 @@ def to_schedule(row: Row) -> Schedule:
         updated_at=row["updated_at"],
         code_spec=None if code_spec is None else _spec_of(row["schedule_id"], code_spec),
         code_digest=row["code_digest"],
+        frozen=bool(row["frozen"]),
     )
 
 
@@ -228,6 +249,7 @@ def to_cursor(row: Row) -> Cursor:
         priority=(spec and spec.priority) or row["priority"],
         until=row["until"],
         tzdata=row["tzdata"],
+        touched=row["touched"],
     )
 
 
@@ -244,6 +266,19 @@ def to_calendar_record(row: Row) -> CalendarRecord:
         revision=row["revision"],
         definition=json.loads(row["definition"]),
         updated_at=row["updated_at"],
+    )
+
+
+def to_missed_range(row: Row) -> MissedRange:
+    """A range of missed ticks."""
+    return MissedRange(
+        namespace=row["namespace"],
+        schedule_id=row["schedule_id"],
+        version=row["version"],
+        first=row["first_at"],
+        last=row["last_at"],
+        count=row["ticks"],
+        reason=row["reason"],
     )
 
 
@@ -288,7 +323,29 @@ def _to_due_tick(row: Row) -> DueTick | None:
     policies = _policies(row["spec"])
     if policies is None:
         return None
-    return DueTick(row["run_key"], row["fire_time"], row["run_at"], *policies)
+    overlap, catch_up = policies
+    origin = Origin(row["origin"])
+    return DueTick(
+        run_key=row["run_key"],
+        fire_time=row["fire_time"],
+        run_at=row["run_at"],
+        overlap=overlap,
+        catch_up=catch_up,
+        origin=origin,
+        at_once_max=at_once_max(origin, catch_up, row["at_once_max"]),
+        parked=bool(row["held"] & Hold.PARKED),
+    )
+
+
+def at_once_max(origin: Origin, catch_up: CatchUp, of_backfill: int | None) -> int:
+    """How many runs of that origin a schedule may have unfinished, whatever its overlap says."""
+    match origin:
+        case Origin.CATCH_UP:
+            return catch_up.at_once
+        case Origin.BACKFILL:
+            return of_backfill or 1
+        case _:
+            return AT_ONCE_MAX
 
 
 @lru_cache(POLICIES_MAX)

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Generic, TypeVar, assert_never
 
-from fencepost.model.claiming import End, Judge, ScheduleFacts, Start
+from fencepost.model.claiming import (
+    Admit,
+    CloseGate,
+    End,
+    Judge,
+    ScheduleFacts,
+    Start,
+    Stop,
+    Verdict,
+    Wait,
+)
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Namespace, RunKey
+from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +34,43 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A tick that ends without having run."""
+class Ruled(Generic[V]):
+    """A verdict, and the schedule that it is about."""
 
     namespace: Namespace
-    end: End
+    schedule_id: ScheduleId
+    verdict: V
 
 
 @dataclass(slots=True)
 class Rulings:
-    """What a pass over several schedules amounts to."""
+    """What a pass over several schedules amounts to. Stops are carried out before starts."""
 
     starts: list[Started] = field(default_factory=list)
-    ends: list[Ended] = field(default_factory=list)
+    ends: list[Ruled[End]] = field(default_factory=list)
+    admits: list[Ruled[Admit]] = field(default_factory=list)
+    waits: list[Ruled[Wait]] = field(default_factory=list)
+    stops: list[Ruled[Stop]] = field(default_factory=list)
+    closings: list[Ruled[CloseGate]] = field(default_factory=list)
+
+    def add(self, facts: ScheduleFacts, verdict: Verdict) -> None:
+        """Take in one verdict."""
+        owner = facts.namespace, facts.schedule_id
+        match verdict:
+            case Start(run_key):
+                self.starts.append(Started(facts.namespace, run_key, facts.previous))
+            case End():
+                self.ends.append(Ruled(*owner, verdict))
+            case Admit():
+                self.admits.append(Ruled(*owner, verdict))
+            case Wait():
+                self.waits.append(Ruled(*owner, verdict))
+            case Stop():
+                self.stops.append(Ruled(*owner, verdict))
+            case CloseGate():
+                self.closings.append(Ruled(*owner, verdict))
+            case _ as never:
+                assert_never(never)
 
 
 def rule(every: Sequence[ScheduleFacts], now: StoreTime, room: int, judge: Judge) -> Rulings:
@@ -41,10 +78,6 @@ def rule(every: Sequence[ScheduleFacts], now: StoreTime, room: int, judge: Judge
     rulings = Rulings()
     for facts in (one for one in every if one.due):
         for verdict in judge(facts, now, room - len(rulings.starts)):
-            match verdict:
-                case Start(run_key):
-                    rulings.starts.append(Started(facts.namespace, run_key, facts.previous))
-                case End():
-                    rulings.ends.append(Ended(facts.namespace, verdict))
+            rulings.add(facts, verdict)
     assert len(rulings.starts) <= max(room, 0), "the judge started more runs than there is room for"
     return rulings

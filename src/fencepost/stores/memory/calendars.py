@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.schedule import ScheduleState
 from fencepost.ports.calendars import USERS_NAMED_MAX
 from fencepost.ports.signals import Topic
-from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import ScheduleRow, Tables
+from fencepost.stores.memory.part import MemoryPart
+from fencepost.stores.memory.tables import ScheduleRow
 
 
-class MemoryCalendars:
+class MemoryCalendars(MemoryPart):
     """See `ports.calendars`."""
 
-    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
-        self._tables = tables
-        self._signals = signals
-
-    async def put(self, namespace: Namespace, name: str, definition: JsonObject) -> CalendarRecord:
+    async def put(
+        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
+    ) -> CalendarRecord:
         known = self._tables.calendars.get((namespace, name))
         if known is not None and canonical(known.definition) == canonical(definition):
             return known
@@ -29,6 +28,8 @@ class MemoryCalendars:
         record = CalendarRecord(namespace, name, revision, definition, self._tables.now())
         self._tables.revisions[namespace, name] = revision
         self._tables.calendars[namespace, name] = record
+        before = {} if known is None else known.definition
+        self._tables.log(author, namespace, Action.CALENDAR_PUT, name, before, definition)
         self._signals.hint(Topic.CALENDARS)
         return record
 
@@ -38,12 +39,16 @@ class MemoryCalendars:
     async def all(self, namespace: Namespace) -> Sequence[CalendarRecord]:
         return [record for (owner, _), record in sorted(self._tables.calendars.items()) if owner == namespace]
 
-    async def remove(self, namespace: Namespace, name: str) -> Sequence[ScheduleId] | None:
-        if (namespace, name) not in self._tables.calendars:
+    async def remove(
+        self, namespace: Namespace, name: str, *, author: Author | None = None
+    ) -> Sequence[ScheduleId] | None:
+        known = self._tables.calendars.get((namespace, name))
+        if known is None:
             return None
         users = await self.users(namespace, name, USERS_NAMED_MAX)
         if not users:
             del self._tables.calendars[namespace, name]
+            self._tables.log(author, namespace, Action.CALENDAR_REMOVE, name, known.definition, {})
             self._signals.hint(Topic.CALENDARS)
         return users
 

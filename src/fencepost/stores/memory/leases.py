@@ -8,16 +8,13 @@ from fencepost.model.clocks import later
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Renewal
 from fencepost.ports.signals import Topic
-from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import START_OF_TIME, LeaseRow, Tables
+from fencepost.stores.memory.lanes import START_OF_TIME
+from fencepost.stores.memory.part import MemoryPart
+from fencepost.stores.memory.tables import LeaseRow
 
 
-class MemoryLeases:
+class MemoryLeases(MemoryPart):
     """See `ports.leases`."""
-
-    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
-        self._tables = tables
-        self._signals = signals
 
     async def acquire(
         self, shards: Sequence[Shard], holder: NodeId, ttl_s: float

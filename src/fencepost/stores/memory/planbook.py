@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Fence, Shard, tick_key
-from fencepost.model.job import PRIORITY_DEFAULT
+from fencepost.model.identifiers import Epoch, Shard, tick_key
+from fencepost.model.job import PRIORITY_BEHIND
+from fencepost.model.missed import MissedRange, MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt, Tick
-from fencepost.model.run import RunRecord, RunState
+from fencepost.model.run import Origin, RunState
 from fencepost.model.schedule import ScheduleVersion
 from fencepost.ports.planbook import PLANNED_MAX
 from fencepost.ports.signals import Topic
-from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import CursorRow, RunRow, ScheduleRow, Tables, withdrawable
+from fencepost.stores.memory.lanes import withdrawable
+from fencepost.stores.memory.part import MemoryPart
+from fencepost.stores.memory.tables import CursorRow, RangeRow, ScheduleRow
+from fencepost.stores.memory.writing import NewRow, insert
 
 
-class MemoryPlanBook:
+class MemoryPlanBook(MemoryPart):
     """See `ports.planbook`."""
-
-    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
-        self._tables = tables
-        self._signals = signals
 
     async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
         accepted = self._tables.epochs.get(shard, Epoch(0))
@@ -46,7 +46,7 @@ class MemoryPlanBook:
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
         stale = {plan.cursor.shard for plan in plans if not self._accepted(plan)}
         fenced = [plan for plan in plans if plan.cursor.shard not in stale]
-        fitting = [plan for plan in fenced if self._fits(plan.cursor)]
+        fitting = [plan for plan in fenced if self._fits(plan.cursor) and self._is_untouched(plan.cursor)]
         written = sum(self._write(plan) for plan in fitting)
         if written:
             self._signals.hint(Topic.RUNS)
@@ -88,6 +88,10 @@ class MemoryPlanBook:
             and known.until == cursor.until
         )
 
+    def _is_untouched(self, cursor: Cursor) -> bool:
+        known = self._known(cursor)
+        return known is not None and known.touched == cursor.touched
+
     def _known(self, cursor: Cursor) -> CursorRow | None:
         row = self._tables.schedules.get((cursor.namespace, cursor.schedule_id))
         if row is None or cursor.version > len(row.cursors):
@@ -98,9 +102,29 @@ class MemoryPlanBook:
         known = self._known(plan.cursor)
         assert known is not None
         assert plan.planned_through >= known.planned_through
+        for number, missed in enumerate(plan.missed, start=1):
+            last = number == len(plan.missed) and not plan.ticks
+            self._count_missed(plan, missed, plan.planned_through if last else missed.fire_times[-1])
         known.planned_through, known.next_fire_at = plan.planned_through, plan.next_fire_at
         known.tzdata = plan.tzdata
         return sum(self._insert(plan, tick) for tick in plan.ticks)
+
+    def _count_missed(self, plan: Plan, missed: MissedTicks, through: datetime) -> None:
+        """In the range that ended where the cursor stood, or else in a new one."""
+        cursor = plan.cursor
+        owner = cursor.namespace, cursor.schedule_id
+        gone = [one for one in missed.fire_times if one not in self._tables.lane(*owner).taken]
+        if not gone:
+            return
+        ranges = self._tables.missed.setdefault(owner, [])
+        for row in ranges:
+            same = (row.shown.version, row.shown.reason) == (cursor.version, missed.reason)
+            if same and row.through == cursor.planned_through:
+                row.shown = replace(row.shown, last=gone[-1], count=row.shown.count + len(gone))
+                row.through = through
+                return
+        counted = MissedRange(*owner, cursor.version, gone[0], gone[-1], len(gone), missed.reason)
+        ranges.append(RangeRow(counted, through))
 
     def _insert(self, plan: Plan, tick: Tick) -> bool:
         cursor = plan.cursor
@@ -108,28 +132,22 @@ class MemoryPlanBook:
         lane = self._tables.lane(cursor.namespace, cursor.schedule_id)
         if run_key in lane.runs or tick.fire_time in lane.taken:
             return False
-        record = RunRecord(
+        new = NewRow(
             namespace=cursor.namespace,
             run_key=run_key,
             schedule_id=cursor.schedule_id,
             job=plan.job,
-            fire_time=tick.fire_time,
             version=cursor.version,
-            state=RunState.PLANNED,
-            reason=None,
-            attempt=0,
-            fence=Fence(0),
-            epoch=plan.epoch,
+            fire_time=tick.fire_time,
             run_at=tick.run_at,
-            started_at=None,
-            finished_at=None,
-            worker=None,
-            error=None,
+            state=RunState.PLANNED,
             queue=cursor.queue,
-            priority=cursor.priority,
+            priority=PRIORITY_BEHIND if tick.catches_up else cursor.priority,
             payload={},
+            epoch=plan.epoch,
+            origin=Origin.CATCH_UP if tick.catches_up else Origin.LIVE,
         )
-        self._tables.insert(RunRow(record))
+        insert(self._tables, new)
         return True
 
     def _outlived(
@@ -150,7 +168,7 @@ class MemoryPlanBook:
 
     def _cursor(self, row: ScheduleRow, version: ScheduleVersion, cursor: CursorRow) -> Cursor:
         schedule, spec = row.schedule, version.spec
-        job = self._tables.jobs.get((schedule.namespace, spec.job))
+        queue, priority = self._tables.place_of(schedule.namespace, spec)
         return Cursor(
             namespace=schedule.namespace,
             schedule_id=schedule.schedule_id,
@@ -158,8 +176,9 @@ class MemoryPlanBook:
             version=version.version,
             planned_through=cursor.planned_through,
             spec=spec,
-            queue=spec.queue or (job.queue if job else DEFAULT_QUEUE),
-            priority=spec.priority or (job.priority if job else PRIORITY_DEFAULT),
+            queue=queue,
+            priority=priority,
             until=cursor.until,
             tzdata=cursor.tzdata,
+            touched=cursor.touched,
         )

@@ -1,21 +1,101 @@
-"""How runs in memory are shown and filtered."""
+"""How runs in memory are read."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from datetime import datetime
 
-from fencepost.model.clocks import StoreTime
-from fencepost.model.json import JsonObject
-from fencepost.model.run import RunFilter, RunRecord, RunState
+from fencepost.model.clocks import later, since
+from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.missed import MissedRange
+from fencepost.model.run import Attempt, RunFilter, RunRecord, RunState
+from fencepost.model.status import QueueDepth
+from fencepost.stores.memory.lanes import WAITING, Lane
+from fencepost.stores.memory.part import MemoryPart
+
+TYPICAL_OF = 20
 
 
-def shown(record: RunRecord, payload: JsonObject, now: StoreTime) -> RunRecord:
-    """A due `planned` run is shown as `ready`."""
-    due = record.state is RunState.PLANNED and record.run_at <= now
-    return replace(record, payload=payload, state=RunState.READY if due else record.state)
+class MemoryReading(MemoryPart):
+    """The readers' part of `ports.ledger`."""
+
+    async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
+        row = self._tables.runs.get((namespace, run_key))
+        return None if row is None else self._shown(row)
+
+    async def attempts(self, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
+        row = self._tables.runs.get((namespace, run_key))
+        return [] if row is None else list(row.attempts)
+
+    async def list(self, namespace: Namespace, filter: RunFilter) -> Sequence[RunRecord]:
+        records = [self._shown(row) for (owner, _), row in self._tables.runs.items() if owner == namespace]
+        found = [record for record in records if _matches(record, filter)]
+        found.sort(key=lambda record: (record.fire_time, record.run_key), reverse=True)
+        return found[: filter.limit]
+
+    async def ticks(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        since: datetime,
+        until: datetime,
+        after: tuple[datetime, RunKey] | None,
+        limit: int,
+    ) -> Sequence[RunRecord]:
+        found = [
+            self._shown(row)
+            for row in self._tables.runs_of(namespace, schedule_id)
+            if since < row.record.fire_time <= until
+            and (after is None or (row.record.fire_time, row.record.run_key) > after)
+        ]
+        return found[:limit]
+
+    async def missed_ranges(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
+    ) -> Sequence[MissedRange]:
+        ranges = [one.shown for one in self._tables.missed.get((namespace, schedule_id), [])]
+        ranges.sort(key=lambda one: (one.first, one.version))
+        return [one for one in ranges if one.last > since and one.first <= until]
+
+    async def running(self, namespace: Namespace, limit: int) -> Sequence[RunRecord]:
+        rows = [row for (owner, _), row in self._tables.running.items() if owner == namespace]
+        rows.sort(key=lambda row: (row.alive_until, row.record.run_key))
+        return [self._shown(row) for row in rows[:limit]]
+
+    async def typical_run_s(self, namespace: Namespace, schedule_id: ScheduleId) -> float | None:
+        return typical_run_s(self._tables.lane(namespace, schedule_id))
+
+    async def forgotten_before(self) -> datetime | None:
+        return self._tables.forgotten_before
+
+    async def depth(self, namespace: Namespace) -> QueueDepth:
+        now = self._tables.now()
+        mine = [row.record for (owner, _), row in self._tables.runs.items() if owner == namespace]
+        due = [one.run_at for one in mine if one.state in WAITING and one.run_at <= now and not one.held]
+        running = sum(one.state is RunState.RUNNING for one in mine)
+        oldest_s = since(min(due), now).total_seconds() if due else None
+        return QueueDepth(len(due), running, oldest_s)
+
+    async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
+        now = self._tables.now()
+        counts: dict[RunState, int] = {}
+        for (owner, _), row in self._tables.runs.items():
+            if owner == namespace and later(now, -since_s) <= row.record.fire_time <= now:
+                state = self._shown(row).state
+                counts[state] = counts.get(state, 0) + 1
+        return counts
 
 
-def matches(record: RunRecord, wanted: RunFilter) -> bool:
+def typical_run_s(lane: Lane) -> float | None:
+    """How long the last successes of a schedule took on average."""
+    ended = [row.record for row in lane.runs.values() if row.record.state is RunState.SUCCEEDED]
+    ended.sort(key=lambda one: (one.finished_at, one.run_key), reverse=True)
+    spans = [one.finished_at - one.started_at for one in ended if one.finished_at and one.started_at]
+    lengths_s = [span.total_seconds() for span in spans[:TYPICAL_OF]]
+    return sum(lengths_s) / len(lengths_s) if lengths_s else None
+
+
+def _matches(record: RunRecord, wanted: RunFilter) -> bool:
     """Whether a run, as shown, is asked for; `since` is inclusive, `until` is not."""
     return (
         (wanted.schedule_id is None or record.schedule_id == wanted.schedule_id)
@@ -23,4 +103,8 @@ def matches(record: RunRecord, wanted: RunFilter) -> bool:
         and (wanted.state is None or record.state is wanted.state)
         and (wanted.since is None or record.fire_time >= wanted.since)
         and (wanted.until is None or record.fire_time < wanted.until)
+        and (wanted.origin is None or record.origin is wanted.origin)
+        and (wanted.error is None or (record.error is not None and wanted.error in record.error))
+        and (wanted.backfill_id is None or record.backfill_id == wanted.backfill_id)
+        and (wanted.held is None or bool(record.held) is wanted.held)
     )

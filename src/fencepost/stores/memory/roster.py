@@ -9,16 +9,12 @@ from fencepost.model.clocks import later
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import Node, NodeRecord
 from fencepost.ports.signals import Topic
-from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import NodeRow, Tables
+from fencepost.stores.memory.part import MemoryPart
+from fencepost.stores.memory.tables import NodeRow
 
 
-class MemoryRoster:
+class MemoryRoster(MemoryPart):
     """See `ports.roster`."""
-
-    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
-        self._tables = tables
-        self._signals = signals
 
     async def beat(self, node: Node, skew_s: float, alive_for_s: float) -> Sequence[NodeRecord]:
         now = self._tables.now()

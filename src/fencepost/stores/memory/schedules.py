@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import calendar_revisions
-from fencepost.model.clocks import StoreTime
+from fencepost.model.clocks import StoreTime, later
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
-from fencepost.model.run import RunState
+from fencepost.model.run import Hold, Origin, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.ports.signals import Topic
-from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.tables import CursorRow, ScheduleRow, Tables, withdrawable
+from fencepost.stores.desk_rows import logged_schedule
+from fencepost.stores.memory.freezes import mark_frozen
+from fencepost.stores.memory.lanes import withdrawable
+from fencepost.stores.memory.part import MemoryPart
+from fencepost.stores.memory.tables import CursorRow, ScheduleRow
 from fencepost.stores.specs import applied_by_code
 
 
-class MemorySchedules:
+class MemorySchedules(MemoryPart):
     """See `ports.schedules`."""
-
-    def __init__(self, tables: Tables, signals: MemorySignals) -> None:
-        self._tables = tables
-        self._signals = signals
 
     async def put(
         self,
@@ -34,10 +34,12 @@ class MemorySchedules:
         expected_version: int | None,
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
+        author: Author | None = None,
     ) -> Schedule | None:
         row = self._tables.schedules.get((namespace, schedule_id))
         if expected_version is not None and expected_version != _visible_version(row):
             return None
+        before = None if row is None else row.shown()
         if row is None:
             row = self._create(namespace, schedule_id, spec, tzdata)
         elif row.schedule.state is ScheduleState.REMOVED or not _same(row.schedule.spec, spec):
@@ -45,24 +47,38 @@ class MemorySchedules:
         applied = applied_by_code(spec, code_spec, code_digest)
         if applied is not None:
             row.schedule = replace(row.schedule, code_spec=applied, code_digest=code_digest)
+        self._log(author, Action.SCHEDULE_PUT, before, row)
         self._signals.hint(Topic.SCHEDULES)
         return row.shown()
 
-    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+    async def pause(
+        self, namespace: Namespace, schedule_id: ScheduleId, reason: str, *, author: Author | None = None
+    ) -> bool:
         row = self._tables.schedules.get((namespace, schedule_id))
         if row is None or row.schedule.state is not ScheduleState.ACTIVE:
             return False
+        before = row.shown()
         self._stop(row, ScheduleState.PAUSED, reason)
+        self._log(author, Action.SCHEDULE_PAUSE, before, row)
         return True
 
     async def resume(
-        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        tzdata: str | None = None,
+        back_s: float = 0.0,
+        author: Author | None = None,
     ) -> bool:
         row = self._tables.schedules.get((namespace, schedule_id))
         if row is None or row.schedule.state is not ScheduleState.PAUSED:
             return False
+        before = row.shown()
         row.schedule = replace(row.schedule, state=ScheduleState.ACTIVE)
-        self._edit(row, row.schedule.spec, row.versions[-1].tzdata if tzdata is None else tzdata)
+        rules = row.versions[-1].tzdata if tzdata is None else tzdata
+        self._edit(row, row.schedule.spec, rules, back_s=back_s)
+        self._log(author, Action.SCHEDULE_RESUME, before, row)
         self._signals.hint(Topic.SCHEDULES)
         return True
 
@@ -85,12 +101,16 @@ class MemorySchedules:
         self._signals.hint(Topic.SCHEDULES)
         return row.shown()
 
-    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+    async def remove(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, author: Author | None = None
+    ) -> bool:
         row = self._tables.schedules.get((namespace, schedule_id))
         if row is None or row.schedule.state is ScheduleState.REMOVED:
             return False
+        before = row.shown()
         self._stop(row, ScheduleState.REMOVED, "the schedule was removed")
         row.uses = {}
+        self._log(author, Action.SCHEDULE_REMOVE, before, row)
         return True
 
     async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
@@ -126,12 +146,20 @@ class MemorySchedules:
         version, cursor = ScheduleVersion(1, spec, now, tzdata), CursorRow(now, now, tzdata)
         row = ScheduleRow(schedule, [version], [cursor], calendar_revisions(spec))
         self._tables.schedules[namespace, schedule_id] = row
+        mark_frozen(self._tables, row)
         return row
 
-    def _edit(self, row: ScheduleRow, spec: ScheduleSpec, tzdata: str, reason: str | None = None) -> None:
-        boundary = self._boundary(row)
+    def _edit(
+        self,
+        row: ScheduleRow,
+        spec: ScheduleSpec,
+        tzdata: str,
+        reason: str | None = None,
+        back_s: float = 0.0,
+    ) -> None:
+        boundary = self._boundary(row, back_s)
         version = row.schedule.version + 1
-        self._close(row, boundary, reason or f"replaced by version {version}")
+        self._close(row, boundary, reason or f"replaced by version {version}", spared=Hold.OPERATOR)
         state = row.schedule.state
         revived = ScheduleState.ACTIVE if state is ScheduleState.REMOVED else state
         until = boundary if revived is ScheduleState.PAUSED else None
@@ -141,6 +169,7 @@ class MemorySchedules:
         row.schedule = replace(
             row.schedule, version=version, spec=spec, state=revived, updated_at=self._tables.now()
         )
+        mark_frozen(self._tables, row)
 
     def _stop(self, row: ScheduleRow, state: ScheduleState, reason: str) -> None:
         boundary = self._boundary(row)
@@ -148,14 +177,18 @@ class MemorySchedules:
         row.schedule = replace(row.schedule, state=state, updated_at=self._tables.now())
         self._signals.hint(Topic.SCHEDULES)
 
-    def _boundary(self, row: ScheduleRow) -> StoreTime:
+    def _boundary(self, row: ScheduleRow, back_s: float = 0.0) -> StoreTime:
         last = row.versions[-1]
-        return max(self._tables.now(), last.in_force_until or last.in_force_from)
+        return max(later(self._tables.now(), -back_s), last.in_force_until or last.in_force_from)
 
-    def _close(self, row: ScheduleRow, boundary: StoreTime, reason: str) -> None:
+    def _close(self, row: ScheduleRow, boundary: StoreTime, reason: str, spared: Hold = Hold.NONE) -> None:
         schedule = row.schedule
         for run in self._tables.runs_of(schedule.namespace, schedule.schedule_id):
-            if withdrawable(run, boundary):
+            if not withdrawable(run, boundary):
+                continue
+            if run.record.held & spared:
+                self._tables.change(run, origin=Origin.MANUAL)
+            else:
                 self._tables.end(run, RunState.WITHDRAWN, reason)
         if row.versions[-1].in_force_until is None:
             row.versions[-1] = replace(row.versions[-1], in_force_until=boundary)
@@ -163,6 +196,12 @@ class MemorySchedules:
             cursor.until = boundary
             if cursor.planned_through >= boundary:
                 cursor.next_fire_at = None
+
+    def _log(self, author: Author | None, action: Action, before: Schedule | None, row: ScheduleRow) -> None:
+        schedule = row.schedule
+        was, now = logged_schedule(before), logged_schedule(schedule)
+        if was != now:
+            self._tables.log(author, schedule.namespace, action, schedule.schedule_id, was, now)
 
 
 def _visible_version(row: ScheduleRow | None) -> int:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from fencepost.clock import Clock
 from fencepost.model.clocks import StoreTime
+from fencepost.stores.memory.audit_log import MemoryAuditLog
+from fencepost.stores.memory.backfills import MemoryBackfills
 from fencepost.stores.memory.calendars import MemoryCalendars
+from fencepost.stores.memory.freezes import MemoryFreezes
+from fencepost.stores.memory.gates import MemoryGates
 from fencepost.stores.memory.jobs import MemoryJobs
 from fencepost.stores.memory.leases import MemoryLeases
 from fencepost.stores.memory.ledger import MemoryLedger
@@ -29,6 +33,10 @@ class MemoryStore:
         self.ledger = MemoryLedger(self.tables, self.signals)
         self.leases = MemoryLeases(self.tables, self.signals)
         self.roster = MemoryRoster(self.tables, self.signals)
+        self.gates = MemoryGates(self.tables, self.signals)
+        self.freezes = MemoryFreezes(self.tables, self.signals)
+        self.backfills = MemoryBackfills(self.tables, self.signals)
+        self.audit_log = MemoryAuditLog(self.tables, self.signals)
 
     async def now(self) -> StoreTime:
         return self.tables.now()

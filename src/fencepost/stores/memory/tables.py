@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from fencepost.clock import Clock
+from fencepost.model.audit import Action, Author, Entry
+from fencepost.model.backfill import BackfillState, NewBackfill
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.clocks import StoreTime
+from fencepost.model.freeze import Freeze, Scope
 from fencepost.model.identifiers import (
+    DEFAULT_QUEUE,
     Epoch,
     Fence,
     JobName,
     Namespace,
     NodeId,
+    Queue,
     RunKey,
     ScheduleId,
     Shard,
 )
-from fencepost.model.job import JobSpec
-from fencepost.model.json import JsonObject
+from fencepost.model.job import PRIORITY_DEFAULT, JobSpec
+from fencepost.model.json import JsonObject, JsonValue
+from fencepost.model.missed import MissedRange
 from fencepost.model.node import Node
-from fencepost.model.run import Attempt, RunRecord, RunState
-from fencepost.model.schedule import Schedule, ScheduleVersion
+from fencepost.model.run import Hold, RunRecord, RunState
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
+from fencepost.stores.memory.lanes import START_OF_TIME, WAITING, Lane, RunRow, by_fire_time
 
-START_OF_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-WAITING = frozenset({RunState.PLANNED, RunState.READY})
-
-
-@dataclass(slots=True)
-class RunRow:
-    """A run: its record, and what only the store needs."""
-
-    record: RunRecord
-    alive_until: datetime = START_OF_TIME
-    stripped: bool = False
-    attempts: list[Attempt] = field(default_factory=list)
+Owner = tuple[Namespace, ScheduleId]
 
 
 @dataclass(slots=True)
@@ -46,6 +43,7 @@ class CursorRow:
     next_fire_at: datetime | None
     tzdata: str
     until: datetime | None = None
+    touched: int = 0
 
 
 @dataclass(slots=True)
@@ -64,43 +62,44 @@ class ScheduleRow:
         """The schedule with the mark of its latest version."""
         return replace(self.schedule, planned_through=self.cursors[-1].planned_through)
 
+    def touch(self) -> None:
+        """Ticks were written beside the planner, whose plans in flight are to be dropped."""
+        for cursor in self.cursors:
+            cursor.touched += cursor.next_fire_at is not None
+
 
 @dataclass(slots=True)
-class Lane:
-    """The runs of one schedule, with what a verdict asks about kept at hand."""
+class RangeRow:
+    """A range of missed ticks; `through` is how far the cursor had come when it was last added to."""
 
-    runs: dict[RunKey, RunRow] = field(default_factory=dict)
-    open: dict[RunKey, RunRow] = field(default_factory=dict)
-    taken: dict[datetime, RunKey] = field(default_factory=dict)
-    """The fire times that have a run which was not withdrawn."""
-    last_finished: RunRecord | None = None
-    last_success: datetime | None = None
+    shown: MissedRange
+    through: datetime
 
-    def note(self, row: RunRow) -> None:
-        """Take in a run as it is now."""
-        record = row.record
-        self.runs[record.run_key] = self.open[record.run_key] = row
-        if record.state is not RunState.WITHDRAWN:
-            self.taken[record.fire_time] = record.run_key
-        elif self.taken.get(record.fire_time) == record.run_key:
-            del self.taken[record.fire_time]
-        if record.finished_at is None:
-            return
-        del self.open[record.run_key]
-        if record.fence > 0:
-            last = self.last_finished
-            if last is None or _finish_order(last) < _finish_order(record):
-                self.last_finished = record
-        if record.state is RunState.SUCCEEDED:
-            self.last_success = max(record.fire_time, self.last_success or record.fire_time)
+    def covers(self, fire_time: datetime) -> bool:
+        return self.shown.first <= fire_time <= self.shown.last
 
-    def without(self, run_key: RunKey) -> Lane:
-        """The lane after one of its runs was forgotten."""
-        lane = Lane()
-        for key, row in self.runs.items():
-            if key != run_key:
-                lane.note(row)
-        return lane
+
+@dataclass(slots=True)
+class GateRow:
+    """The gate of a schedule, closed while `closed_at` says since when."""
+
+    closed_at: StoreTime | None = None
+    reason: str = ""
+    opened_at: datetime = START_OF_TIME
+    let_through: datetime = START_OF_TIME
+    """The newest fire time that an operator let through."""
+
+
+@dataclass(slots=True)
+class BackfillRow:
+    """A backfill; `next_run_at` is when its next run may be due."""
+
+    namespace: Namespace
+    asked: NewBackfill
+    filled_through: datetime
+    created_at: StoreTime
+    next_run_at: datetime
+    state: BackfillState = BackfillState.ACTIVE
 
 
 @dataclass(slots=True)
@@ -129,18 +128,24 @@ class Tables:
     clock: Clock
     shards: int
     jobs: dict[tuple[Namespace, JobName], JobSpec] = field(default_factory=dict)
-    schedules: dict[tuple[Namespace, ScheduleId], ScheduleRow] = field(default_factory=dict)
+    schedules: dict[Owner, ScheduleRow] = field(default_factory=dict)
     calendars: dict[tuple[Namespace, str], CalendarRecord] = field(default_factory=dict)
     revisions: dict[tuple[Namespace, str], int] = field(default_factory=dict)
     """The last revision of each calendar that ever was, also of those that are gone."""
     runs: dict[tuple[Namespace, RunKey], RunRow] = field(default_factory=dict)
-    lanes: dict[tuple[Namespace, ScheduleId], Lane] = field(default_factory=dict)
+    lanes: dict[Owner, Lane] = field(default_factory=dict)
     waiting: dict[tuple[Namespace, RunKey], RunRow] = field(default_factory=dict)
     running: dict[tuple[Namespace, RunKey], RunRow] = field(default_factory=dict)
+    missed: dict[Owner, list[RangeRow]] = field(default_factory=dict)
+    gates: dict[Owner, GateRow] = field(default_factory=dict)
+    freezes: dict[tuple[Namespace, Scope], Freeze] = field(default_factory=dict)
+    backfills: dict[int, BackfillRow] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
     leases: dict[Shard, LeaseRow] = field(default_factory=dict)
     epochs: dict[Shard, Epoch] = field(default_factory=dict)
     nodes: dict[NodeId, NodeRow] = field(default_factory=dict)
     fence: int = 0
+    forgotten_before: datetime | None = None
 
     def now(self) -> StoreTime:
         return StoreTime(self.clock.wall())
@@ -169,10 +174,28 @@ class Tables:
             lane = self.lane(record.namespace, record.schedule_id)
             self.lanes[record.namespace, record.schedule_id] = lane.without(record.run_key)
 
-    def end(self, row: RunRow, state: RunState, reason: str | None, error: str | None = None) -> None:
-        """Account for a run for good."""
+    def end(
+        self, row: RunRow, state: RunState, reason: str | None, error: str | None = None, **more: object
+    ) -> None:
+        """Account for a run for good; nothing holds it any more."""
         assert state not in (*WAITING, RunState.RUNNING)
-        self.change(row, state=state, reason=reason, error=error, finished_at=self.now())
+        ended = {"state": state, "reason": reason, "error": error, "finished_at": self.now()}
+        self.change(row, **ended, held=Hold.NONE, **more)
+
+    def log(
+        self,
+        author: Author | None,
+        namespace: Namespace,
+        action: Action,
+        subject: str,
+        before: Mapping[str, JsonValue],
+        after: Mapping[str, JsonValue],
+    ) -> None:
+        """Leave an entry, where there is an author."""
+        if author is not None:
+            number = len(self.entries) + 1
+            entry = Entry(number, namespace, self.now(), author, action, subject, {**before}, {**after})
+            self.entries.append(entry)
 
     def runs_of(self, namespace: Namespace, schedule_id: ScheduleId) -> list[RunRow]:
         """The runs of one schedule, oldest fire time first."""
@@ -193,6 +216,21 @@ class Tables:
             return None
         return self.schedules[record.namespace, record.schedule_id].versions[record.version - 1]
 
+    def place_of(self, namespace: Namespace, spec: ScheduleSpec) -> tuple[Queue, int]:
+        """The queue and the priority of a spec's runs: its own, or else those of its job."""
+        job = self.jobs.get((namespace, spec.job))
+        queue = spec.queue or (job.queue if job else DEFAULT_QUEUE)
+        return queue, spec.priority or (job.priority if job else PRIORITY_DEFAULT)
+
+    def hold_of(self, namespace: Namespace, schedule_id: ScheduleId) -> Hold:
+        """What a run of the schedule is written with."""
+        row = self.schedules.get((namespace, schedule_id))
+        return Hold.FROZEN if row is not None and row.schedule.frozen else Hold.NONE
+
+    def range_at(self, owner: Owner, fire_time: datetime) -> RangeRow | None:
+        """The missed range in which a fire time lies."""
+        return next((one for one in self.missed.get(owner, []) if one.covers(fire_time)), None)
+
     def _index(self, row: RunRow) -> None:
         key = row.record.namespace, row.record.run_key
         self.waiting.pop(key, None)
@@ -203,18 +241,3 @@ class Tables:
             self.running[key] = row
         if row.record.schedule_id is not None:
             self.lane(row.record.namespace, row.record.schedule_id).note(row)
-
-
-def by_fire_time(rows: dict[RunKey, RunRow]) -> list[RunRow]:
-    """Oldest fire time first."""
-    return sorted(rows.values(), key=lambda row: (row.record.fire_time, row.record.run_key))
-
-
-def _finish_order(record: RunRecord) -> tuple[datetime, str]:
-    assert record.finished_at is not None
-    return record.finished_at, record.run_key
-
-
-def withdrawable(row: RunRow, boundary: datetime) -> bool:
-    """Whether an edit at the boundary takes this run back."""
-    return row.record.state is RunState.PLANNED and row.record.fire_time > boundary

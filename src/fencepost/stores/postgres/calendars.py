@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
 from fencepost.model.json import JsonObject, canonical
 from fencepost.ports.calendars import USERS_NAMED_MAX
+from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_calendar_record
@@ -21,12 +24,20 @@ class PostgresCalendars:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(self, namespace: Namespace, name: str, definition: JsonObject) -> CalendarRecord:
+    async def put(
+        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
+    ) -> CalendarRecord:
+        key = namespace, name
         async with self._database.transaction() as session:
-            row = await session.fetchrow(QUERIES["put"], namespace, name, canonical(definition))
+            if await session.fetchrow(QUERIES["take"], *key) is None:
+                await session.fetch(QUERIES["create"], *key)
+            known = await session.fetchval(QUERIES["take"], *key)
+            row = await session.fetchrow(QUERIES["put"], *key, canonical(definition))
             if row is None:
-                row = await session.fetchrow(QUERIES["get"], namespace, name)
+                row = await session.fetchrow(QUERIES["get"], *key)
             else:
+                before = {} if known is None else json.loads(known)
+                await log(session, namespace, author, Action.CALENDAR_PUT, Change(name, before, definition))
                 await session.fetch(QUERIES["tell"])
             assert row is not None, "a calendar that was left as it is stays locked until it has been read"
             return to_calendar_record(row)
@@ -39,13 +50,18 @@ class PostgresCalendars:
         rows = await self._database.fetch(QUERIES["all"], namespace)
         return [to_calendar_record(row) for row in rows]
 
-    async def remove(self, namespace: Namespace, name: str) -> Sequence[ScheduleId] | None:
+    async def remove(
+        self, namespace: Namespace, name: str, *, author: Author | None = None
+    ) -> Sequence[ScheduleId] | None:
         async with self._database.transaction() as session:
-            if await session.fetchrow(QUERIES["lock"], namespace, name) is None:
+            known = await session.fetchrow(QUERIES["lock"], namespace, name)
+            if known is None:
                 return None
             rows = await session.fetch(QUERIES["users"], namespace, name, USERS_NAMED_MAX)
             if not rows:
                 await session.fetch(QUERIES["remove"], namespace, name)
+                change = Change(name, json.loads(known["definition"]), {})
+                await log(session, namespace, author, Action.CALENDAR_REMOVE, change)
                 await session.fetch(QUERIES["tell"])
             return [row["schedule_id"] for row in rows]
 

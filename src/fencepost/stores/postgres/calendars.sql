@@ -1,9 +1,17 @@
+-- The row of a name is there before the calendar is, as one that was removed, so that whoever writes holds
+-- it and knows what was there.
+-- name: create
+INSERT INTO fencepost.calendars (namespace, name, revision, updated_at)
+VALUES ($1, $2, 0, fencepost.now())
+ON CONFLICT (namespace, name) DO NOTHING;
+
+-- name: take
+SELECT definition FROM fencepost.calendars WHERE namespace = $1 AND name = $2 FOR NO KEY UPDATE;
+
 -- name: put
-INSERT INTO fencepost.calendars AS known (namespace, name, revision, definition, updated_at)
-VALUES ($1, $2, 1, $3, fencepost.now())
-ON CONFLICT (namespace, name) DO UPDATE
-SET revision = known.revision + 1, definition = excluded.definition, updated_at = excluded.updated_at
-WHERE known.definition IS DISTINCT FROM excluded.definition
+UPDATE fencepost.calendars
+SET revision = revision + 1, definition = $3, updated_at = fencepost.now()
+WHERE namespace = $1 AND name = $2 AND definition IS DISTINCT FROM $3
 RETURNING namespace, name, revision, definition, updated_at;
 
 -- name: get
@@ -19,7 +27,7 @@ ORDER BY name;
 
 -- Stronger than what the removal itself would take: it waits for versions that are about to use it.
 -- name: lock
-SELECT name
+SELECT definition
 FROM fencepost.calendars
 WHERE namespace = $1 AND name = $2 AND definition IS NOT NULL
 FOR UPDATE;

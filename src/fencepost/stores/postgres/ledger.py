@@ -6,69 +6,22 @@ statement returns say which of them were still owned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
-from fencepost.model.json import canonical
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import (
-    STOPPED_ON_REQUEST,
-    NewRun,
-    Outcome,
-    Pulse,
-    Receipt,
-    RunRecord,
-    Ticket,
-)
+from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, Ticket
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.connection import clean
-from fencepost.stores.postgres.runs import QUERIES as READING
-from fencepost.stores.postgres.runs import PostgresRuns
+from fencepost.stores.postgres.desk import PostgresDesk
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_expired, to_run_record
+from fencepost.stores.rows import to_expired
 
 QUERIES = load_queries(__package__, "ledger.sql")
 
 
-class PostgresLedger(PostgresClaims, PostgresRuns):
+class PostgresLedger(PostgresClaims, PostgresDesk):
     """See `ports.ledger`."""
-
-    async def enqueue(self, namespace: Namespace, runs: Sequence[NewRun]) -> Sequence[bool]:
-        if len(runs) == 1:
-            return [await self._enqueue_one(namespace, runs[0])]
-        row = await self._database.fetch_one(
-            QUERIES["enqueue"],
-            namespace,
-            [run.run_key for run in runs],
-            [run.job for run in runs],
-            [run.queue for run in runs],
-            [run.priority for run in runs],
-            [run.run_at for run in runs],
-            [canonical(run.payload) for run in runs],
-        )
-        assert row is not None
-        if row["count"] == len(runs):
-            return [True] * len(runs)
-        return _mark_new(runs, row["keys"] or ())
-
-    async def _enqueue_one(self, namespace: Namespace, run: NewRun) -> bool:
-        """The most common call by far, so its statement is as plain as can be."""
-        terms = (run.run_key, run.job, run.queue, run.priority, run.run_at, canonical(run.payload))
-        return await self._database.fetch_one(QUERIES["enqueue_one"], namespace, *terms) is not None
-
-    async def trigger(
-        self, namespace: Namespace, schedule_id: ScheduleId, fire_time: StoreTime
-    ) -> RunKey | None:
-        async with self._database.transaction() as session:
-            version = await session.fetchval(QUERIES["in_force"], namespace, schedule_id)
-            if version is None:
-                return None
-            run_key = tick_key(schedule_id, fire_time, version)
-            await session.fetch(QUERIES["trigger"], namespace, schedule_id, fire_time, run_key)
-            await session.fetch(QUERIES["tell"])
-            return run_key
 
     async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
         columns = _ticket_columns(tickets)
@@ -107,16 +60,14 @@ class PostgresLedger(PostgresClaims, PostgresRuns):
             [rescue.state for rescue in rescues],
             [clean(rescue.reason) for rescue in rescues],
             [rescue.retry_in_s for rescue in rescues],
+            STOPPED_ON_REQUEST,
         )
         assert row is not None
         accepted = frozenset(row["numbers"] or ())
         return [Receipt.ACCEPTED if number in accepted else Receipt.REFUSED for number in range(len(rescues))]
 
-    async def cancel(self, namespace: Namespace, run_key: RunKey, reason: str) -> RunRecord | None:
-        async with self._database.transaction() as session:
-            await session.fetch(QUERIES["cancel"], namespace, run_key, clean(reason))
-            row = await session.fetchrow(READING["get"], namespace, run_key)
-            return None if row is None else to_run_record(row)
+    async def unpark(self, limit: int) -> int:
+        return int(await self._database.fetch_value(QUERIES["unpark"], limit))
 
     async def forget(self, older_than_s: float, limit: int) -> int:
         return int(await self._database.fetch_value(QUERIES["forget"], older_than_s, limit))
@@ -134,16 +85,6 @@ def _receipt(number: int, accepted: frozenset[int], reported: set[int]) -> Recei
     if number in accepted:
         return Receipt.ACCEPTED
     return Receipt.REPEATED if number in reported else Receipt.REFUSED
-
-
-def _mark_new(runs: Sequence[NewRun], keys: Iterable[RunKey]) -> list[bool]:
-    """True at the first mention of each new key."""
-    unseen = set(keys)
-    marks = []
-    for run in runs:
-        marks.append(run.run_key in unseen)
-        unseen.discard(run.run_key)
-    return marks
 
 
 def _ticket_columns(tickets: Sequence[Ticket]) -> list[list[Any]]:

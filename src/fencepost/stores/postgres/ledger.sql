@@ -1,56 +1,3 @@
--- name: enqueue
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), written AS (
-    INSERT INTO fencepost.runs (
-        namespace, run_key, job, fire_time, state, queue, priority, run_at, payload
-    )
-    SELECT $1, given.run_key, given.job, coalesce(given.run_at, moment.now),
-        CASE WHEN given.run_at > moment.now THEN 'planned' ELSE 'ready' END,
-        given.queue, given.priority, coalesce(given.run_at, moment.now), given.payload
-    FROM unnest($2::text[], $3::text[], $4::text[], $5::smallint[], $6::timestamptz[], $7::text[])
-        AS given (run_key, job, queue, priority, run_at, payload)
-    CROSS JOIN moment
-    ON CONFLICT (namespace, run_key) DO NOTHING
-    RETURNING run_key
-)
-SELECT total.count,
-    CASE WHEN total.count < cardinality($2::text[]) THEN total.keys END AS keys,
-    CASE WHEN total.count > 0 THEN pg_notify('fencepost_runs', '') END AS told
-FROM (SELECT count(*), array_agg(run_key) AS keys FROM written) AS total;
-
--- name: enqueue_one
-INSERT INTO fencepost.runs (
-    namespace, run_key, job, fire_time, state, queue, priority, run_at, payload
-)
-SELECT $1, $2, $3, coalesce($6::timestamptz, moment.now),
-    CASE WHEN $6::timestamptz > moment.now THEN 'planned' ELSE 'ready' END,
-    $4, $5::smallint, coalesce($6::timestamptz, moment.now), $7
-FROM (SELECT fencepost.now() AS now) AS moment
-ON CONFLICT (namespace, run_key) DO NOTHING
-RETURNING pg_notify('fencepost_runs', '');
-
--- name: in_force
-SELECT version FROM fencepost.schedules
-WHERE namespace = $1 AND schedule_id = $2 AND state <> 'removed'
-FOR NO KEY UPDATE;
-
--- name: trigger
-INSERT INTO fencepost.runs (
-    namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at
-)
-SELECT schedule.namespace, $4, schedule.schedule_id, schedule.job, $3::timestamptz,
-    schedule.version, 'ready', coalesce(schedule.queue, job.queue, 'default'),
-    coalesce(schedule.priority, job.priority, 2), $3::timestamptz
-FROM fencepost.schedules AS schedule
-LEFT JOIN fencepost.jobs AS job
-    ON job.namespace = schedule.namespace AND job.name = schedule.job
-WHERE schedule.namespace = $1 AND schedule.schedule_id = $2
-ON CONFLICT (namespace, run_key) DO NOTHING;
-
--- name: tell
-SELECT pg_notify('fencepost_runs', '');
-
 -- Batches are walked in the order of their keys, so that two of them do not lock each other out.
 -- name: pulse
 UPDATE fencepost.runs AS run
@@ -80,6 +27,11 @@ RETURNING run_key;
 
 -- What the attempt leaves behind reads the run as it was before this statement: there the worker
 -- still is.
+--
+-- Where a run of a schedule has ended, the first of the schedule's ticks that wait for their turn, and for
+-- nothing else, is unparked. One that somebody else has locked is being judged, or unparked, already; so
+-- nothing is waited for here. A run by hand asks nothing, and a schedule where no tick waits costs a look into
+-- an index that is empty most of the time.
 -- name: finish
 WITH given AS MATERIALIZED (
     SELECT *
@@ -109,6 +61,10 @@ WITH given AS MATERIALIZED (
         run_at = CASE
             WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN run.run_at
             ELSE fencepost.now() + make_interval(secs => given.retry_in_s)
+        END,
+        held = CASE
+            WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN 0
+            ELSE run.held
         END
     FROM given
     WHERE run.namespace = given.namespace
@@ -116,7 +72,28 @@ WITH given AS MATERIALIZED (
         AND run.attempt = given.attempt
         AND run.fence = given.fence
         AND run.alive_until IS NOT NULL
-    RETURNING given.*
+    RETURNING given.*, run.schedule_id, run.finished_at IS NOT NULL AS ended
+), rung AS (
+    UPDATE fencepost.runs AS run
+    SET held = 0
+    FROM (
+        SELECT first.namespace, first.run_key
+        FROM (
+            SELECT DISTINCT namespace, schedule_id FROM done WHERE ended AND schedule_id IS NOT NULL
+        ) AS freed
+        CROSS JOIN LATERAL (
+            SELECT parked.namespace, parked.run_key
+            FROM fencepost.runs AS parked
+            WHERE parked.namespace = freed.namespace
+                AND parked.schedule_id = freed.schedule_id
+                AND parked.held = 8
+            ORDER BY parked.fire_time, parked.run_key
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ) AS first
+    ) AS next
+    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
+    RETURNING run.run_key
 ), kept AS (
     INSERT INTO fencepost.attempts (
         namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error, detail,
@@ -130,9 +107,10 @@ WITH given AS MATERIALIZED (
     WHERE done.state IN ('ready', 'dead') OR done.error IS NOT NULL OR done.output IS NOT NULL
     ON CONFLICT (namespace, run_key, attempt) DO NOTHING
 )
-SELECT total.numbers, CASE WHEN total.at_once THEN pg_notify('fencepost_runs', '') END AS told
+SELECT total.numbers,
+    CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM rung) THEN pg_notify('fencepost_runs', '') END AS told
 FROM (
-    SELECT array_agg(number - 1) AS numbers, bool_or(retry_in_s <= 0) AS at_once FROM done
+    SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once FROM done
 ) AS total;
 
 -- name: reported
@@ -151,7 +129,7 @@ WITH moment AS MATERIALIZED (
 )
 SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,
     extract(epoch FROM moment.now - run.alive_until)::double precision AS silent_for_s,
-    job.spec AS job_spec
+    run.spent, job.spec AS job_spec
 FROM moment
 JOIN fencepost.runs AS run ON run.state = 'running' AND run.alive_until < moment.now
 LEFT JOIN fencepost.jobs AS job ON job.namespace = run.namespace AND job.name = run.job
@@ -168,24 +146,49 @@ WITH given AS MATERIALIZED (
     ORDER BY namespace, run_key
 ), rescued AS (
     UPDATE fencepost.runs AS run
-    SET state = given.state,
+    SET state = CASE
+            WHEN given.state = 'ready' AND run.cancel_requested THEN 'cancelled'
+            ELSE given.state
+        END,
         fence = nextval('fencepost.fences'),
-        reason = given.reason,
-        error = CASE WHEN given.state <> 'ready' THEN given.reason END,
+        reason = CASE WHEN given.state = 'ready' AND run.cancel_requested THEN $8 ELSE given.reason END,
+        error = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN given.reason END,
         alive_until = NULL,
-        finished_at = CASE WHEN given.state <> 'ready' THEN fencepost.now() END,
-        worker = CASE WHEN given.state <> 'ready' THEN run.worker END,
+        finished_at = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN fencepost.now() END,
+        worker = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN run.worker END,
         run_at = CASE
-            WHEN given.state <> 'ready' THEN run.run_at
+            WHEN given.state <> 'ready' OR run.cancel_requested THEN run.run_at
             ELSE fencepost.now() + make_interval(secs => given.retry_in_s)
-        END
+        END,
+        held = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN 0 ELSE run.held END
     FROM given
     WHERE run.namespace = given.namespace
         AND run.run_key = given.run_key
         AND run.attempt = given.attempt
         AND run.fence = given.fence
         AND run.alive_until < fencepost.now()
-    RETURNING given.*
+    RETURNING given.*, run.schedule_id, run.finished_at IS NOT NULL AS ended
+), rung AS (
+    UPDATE fencepost.runs AS run
+    SET held = 0
+    FROM (
+        SELECT first.namespace, first.run_key
+        FROM (
+            SELECT DISTINCT namespace, schedule_id FROM rescued WHERE ended AND schedule_id IS NOT NULL
+        ) AS freed
+        CROSS JOIN LATERAL (
+            SELECT parked.namespace, parked.run_key
+            FROM fencepost.runs AS parked
+            WHERE parked.namespace = freed.namespace
+                AND parked.schedule_id = freed.schedule_id
+                AND parked.held = 8
+            ORDER BY parked.fire_time, parked.run_key
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ) AS first
+    ) AS next
+    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
+    RETURNING run.run_key
 ), kept AS (
     INSERT INTO fencepost.attempts (
         namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error
@@ -196,27 +199,22 @@ WITH given AS MATERIALIZED (
     JOIN fencepost.runs AS run ON run.namespace = rescued.namespace AND run.run_key = rescued.run_key
     ON CONFLICT (namespace, run_key, attempt) DO NOTHING
 )
-SELECT total.numbers, CASE WHEN total.at_once THEN pg_notify('fencepost_runs', '') END AS told
+SELECT total.numbers,
+    CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM rung) THEN pg_notify('fencepost_runs', '') END AS told
 FROM (
-    SELECT array_agg(number - 1) AS numbers, bool_or(state = 'ready' AND retry_in_s <= 0) AS at_once
+    SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once
     FROM rescued
 ) AS total;
 
--- name: cancel
-UPDATE fencepost.runs
-SET state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
-    fence = CASE WHEN state = 'ready' AND fence > 0 THEN nextval('fencepost.fences') ELSE fence END,
-    finished_at = CASE WHEN state = 'running' THEN finished_at ELSE fencepost.now() END,
-    cancel_requested = cancel_requested OR state = 'running',
-    reason = CASE WHEN state = 'running' THEN reason ELSE $3 END,
-    error = CASE WHEN state = 'running' THEN error END
-WHERE namespace = $1 AND run_key = $2 AND state IN ('planned', 'ready', 'running');
-
 -- name: forget
-WITH old AS MATERIALIZED (
+WITH cutoff AS MATERIALIZED (
+    SELECT fencepost.now() - make_interval(secs => $1) AS at
+), old AS MATERIALIZED (
     SELECT namespace, run_key, schedule_id
     FROM fencepost.runs
-    WHERE finished_at < (SELECT fencepost.now()) - make_interval(secs => $1) AND NOT stripped
+    WHERE finished_at < (SELECT at FROM cutoff)
+        AND NOT stripped
+        AND (schedule_id IS NULL OR fire_time < (SELECT at FROM cutoff))
     ORDER BY finished_at
     LIMIT $2
     FOR UPDATE SKIP LOCKED
@@ -237,5 +235,58 @@ WITH old AS MATERIALIZED (
     WHERE run.namespace = old.namespace
         AND run.run_key = old.run_key
         AND old.schedule_id IS NULL
+), noted AS (
+    INSERT INTO fencepost.meta AS known (name, value)
+    SELECT 'forgotten_before', cutoff.at::text
+    FROM cutoff
+    WHERE EXISTS (SELECT 1 FROM old WHERE schedule_id IS NOT NULL)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+    WHERE known.value::timestamptz < excluded.value::timestamptz
 )
 SELECT count(*) FROM old;
+
+-- Whether something is in the way of a parked tick is for the judge to say. The schedules with such ticks are
+-- found by leaping through the index from one to the next.
+-- name: unpark
+WITH RECURSIVE waiting AS (
+    (
+        SELECT run.namespace, run.schedule_id
+        FROM fencepost.runs AS run
+        WHERE run.held = 8
+        ORDER BY run.namespace, run.schedule_id
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT next.namespace, next.schedule_id
+    FROM waiting
+    CROSS JOIN LATERAL (
+        SELECT run.namespace, run.schedule_id
+        FROM fencepost.runs AS run
+        WHERE run.held = 8
+            AND (run.namespace, run.schedule_id) > (waiting.namespace, waiting.schedule_id)
+        ORDER BY run.namespace, run.schedule_id
+        LIMIT 1
+    ) AS next
+), rung AS (
+    UPDATE fencepost.runs AS run
+    SET held = 0
+    FROM (
+        SELECT first.namespace, first.run_key
+        FROM waiting
+        CROSS JOIN LATERAL (
+            SELECT parked.namespace, parked.run_key
+            FROM fencepost.runs AS parked
+            WHERE parked.namespace = waiting.namespace
+                AND parked.schedule_id = waiting.schedule_id
+                AND parked.held = 8
+            ORDER BY parked.fire_time, parked.run_key
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ) AS first
+        LIMIT $1
+    ) AS next
+    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
+    RETURNING run.run_key
+)
+SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_runs', '') END AS told
+FROM (SELECT count(*) AS unparked FROM rung) AS total;

@@ -15,9 +15,10 @@ from datetime import datetime
 from typing import Any
 
 from fencepost.model.identifiers import Epoch, Shard, tick_key
+from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
 from fencepost.ports.planbook import PLANNED_MAX
-from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_cursor, to_outlived
 
@@ -42,7 +43,7 @@ class PostgresPlanBook:
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
         # In one order for all writers, so that two of them do not lock each other out.
         plans = sorted(plans, key=lambda plan: _place(plan.cursor))
-        arguments = _plan_columns(plans) + _tick_columns(plans)
+        arguments = _plan_columns(plans) + _tick_columns(plans) + _missed_columns(plans)
         row = await self._database.fetch_one(QUERIES["write"], *arguments)
         assert row is not None
         fenced, advanced = set(row["fenced"]), set(row["advanced"])
@@ -99,6 +100,7 @@ def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:
         [plan.cursor.priority for plan in plans],
         [plan.cursor.until for plan in plans],
         [plan.tzdata for plan in plans],
+        [plan.cursor.touched for plan in plans],
     ]
 
 
@@ -112,4 +114,21 @@ def _tick_columns(plans: Sequence[Plan]) -> list[list[Any]]:
         ],
         [tick.fire_time for _, tick in ticks],
         [tick.run_at for _, tick in ticks],
+        [tick.catches_up for _, tick in ticks],
     ]
+
+
+def _missed_columns(plans: Sequence[Plan]) -> list[list[Any]]:
+    missed = [
+        (number, clean(each.reason), moment, _through(plan, each))
+        for number, plan in enumerate(plans)
+        for each in plan.missed
+        for moment in each.fire_times
+    ]
+    return [list(column) for column in zip(*missed, strict=True)] or [[], [], [], []]
+
+
+def _through(plan: Plan, missed: MissedTicks) -> datetime:
+    """How far its range reaches: to the cursor's new place, unless other ticks come in between."""
+    last = missed is plan.missed[-1] and not plan.ticks
+    return plan.planned_through if last else missed.fire_times[-1]

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from fencepost.model.identifiers import Namespace, RunKey
+from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.missed import MissedRange
 from fencepost.model.run import Attempt, RunFilter, RunRecord, RunState
 from fencepost.model.status import QueueDepth
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_attempt, to_depth, to_run_record
+from fencepost.stores.rows import to_attempt, to_depth, to_missed_range, to_run_record
 
 QUERIES = load_queries(__package__, "runs.sql")
+READINGS = {
+    name: "\n".join((QUERIES["shown"], QUERIES[name])) for name in ("get", "get_many", "ticks", "running")
+}
+LISTS = {
+    name: "\n".join((QUERIES["shown"], QUERIES[name], QUERIES["wanted"]))
+    for name in ("all", "of_schedule", "of_backfill", "dead", "held")
+}
+TYPICAL_OF = 20
 
 
 class PostgresRuns:
@@ -21,12 +31,61 @@ class PostgresRuns:
         self._database = database
 
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
-        row = await self._database.fetch_one(QUERIES["get"], namespace, run_key)
+        row = await self._database.fetch_one(READINGS["get"], namespace, run_key)
         return None if row is None else to_run_record(row)
 
     async def attempts(self, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
         rows = await self._database.fetch(QUERIES["attempts"], namespace, run_key)
         return [to_attempt(row) for row in rows]
+
+    async def list(self, namespace: Namespace, filter: RunFilter) -> Sequence[RunRecord]:
+        rows = await self._database.fetch(
+            LISTS[_narrowest(filter)],
+            namespace,
+            filter.job,
+            filter.since,
+            filter.until,
+            filter.state,
+            filter.origin,
+            filter.error,
+            filter.backfill_id,
+            filter.held,
+            filter.schedule_id,
+            filter.limit,
+        )
+        return [to_run_record(row) for row in rows]
+
+    async def ticks(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        since: datetime,
+        until: datetime,
+        after: tuple[datetime, RunKey] | None,
+        limit: int,
+    ) -> Sequence[RunRecord]:
+        place = (None, None) if after is None else after
+        terms = namespace, schedule_id, since, until, *place, limit
+        return [to_run_record(row) for row in await self._database.fetch(READINGS["ticks"], *terms)]
+
+    async def missed_ranges(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
+    ) -> Sequence[MissedRange]:
+        terms = namespace, schedule_id, since, until
+        return [to_missed_range(row) for row in await self._database.fetch(QUERIES["missed_ranges"], *terms)]
+
+    async def running(self, namespace: Namespace, limit: int) -> Sequence[RunRecord]:
+        rows = await self._database.fetch(READINGS["running"], namespace, limit)
+        return [to_run_record(row) for row in rows]
+
+    async def typical_run_s(self, namespace: Namespace, schedule_id: ScheduleId) -> float | None:
+        terms = namespace, schedule_id, TYPICAL_OF
+        seconds: float | None = await self._database.fetch_value(QUERIES["typical_run_s"], *terms)
+        return seconds
+
+    async def forgotten_before(self) -> datetime | None:
+        before: datetime | None = await self._database.fetch_value(QUERIES["forgotten_before"])
+        return before
 
     async def depth(self, namespace: Namespace) -> QueueDepth:
         row = await self._database.fetch_one(QUERIES["depth"], namespace)
@@ -37,12 +96,13 @@ class PostgresRuns:
         rows = await self._database.fetch(QUERIES["tally"], namespace, since_s)
         return {RunState(row["state"]): row["runs"] for row in rows}
 
-    async def list(self, namespace: Namespace, filter: RunFilter) -> Sequence[RunRecord]:
-        wanted = filter.job, filter.since, filter.until, filter.state, filter.limit
-        if filter.schedule_id is None:
-            rows = await self._database.fetch(QUERIES["list"], namespace, *wanted)
-        else:
-            rows = await self._database.fetch(
-                QUERIES["list_of_schedule"], namespace, *wanted, filter.schedule_id
-            )
-        return [to_run_record(row) for row in rows]
+
+def _narrowest(filter: RunFilter) -> str:
+    """Which of the indexes has the fewest rows beside those that are asked for."""
+    if filter.backfill_id is not None:
+        return "of_backfill"
+    if filter.schedule_id is not None:
+        return "of_schedule"
+    if filter.state is RunState.DEAD:
+        return "dead"
+    return "held" if filter.held else "all"

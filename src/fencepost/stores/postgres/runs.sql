@@ -1,6 +1,7 @@
 -- What people read. A planned run whose time has come is shown as ready.
 
--- name: get
+-- Every reading of runs begins with this; what follows says which, and in what order.
+-- name: shown
 SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
     CASE
         WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
@@ -8,68 +9,73 @@ SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.
     END AS state,
     run.reason, run.attempt, run.fence, run.epoch, run.run_at, run.started_at, run.finished_at,
     run.worker, run.error, run.queue, run.priority, run.payload, run.progress, run.cancel_requested,
+    run.origin, run.held, run.met, run.begun_at, run.spent, run.backfill_id, run.alive_until,
     version.spec
 FROM fencepost.runs AS run
 LEFT JOIN fencepost.schedule_versions AS version
     ON version.namespace = run.namespace
     AND version.schedule_id = run.schedule_id
     AND version.version = run.version
+
+-- name: get
 WHERE run.namespace = $1 AND run.run_key = $2;
+
+-- name: get_many
+WHERE run.namespace = $1 AND run.run_key = ANY ($2::text[]);
+
+-- name: ticks
+WHERE run.namespace = $1
+    AND run.schedule_id = $2
+    AND run.fire_time > $3
+    AND run.fire_time <= $4
+    AND run.fire_time >= coalesce($5::timestamptz, '-infinity')
+    AND (run.fire_time, run.run_key) > (coalesce($5::timestamptz, '-infinity'), coalesce($6::text, ''))
+ORDER BY run.fire_time, run.run_key
+LIMIT $7;
+
+-- name: running
+WHERE run.namespace = $1 AND run.state = 'running'
+ORDER BY run.alive_until, run.run_key
+LIMIT $2;
+
+-- A list is narrowed by an index where there is one for what is asked, and then by all that is asked.
+-- name: all
+WHERE run.version >= 0
+
+-- name: of_schedule
+WHERE run.schedule_id = $10
+
+-- name: of_backfill
+WHERE run.backfill_id = $8
+
+-- name: dead
+WHERE run.state = 'dead'
+
+-- name: held
+WHERE run.held <> 0
+
+-- name: wanted
+    AND run.namespace = $1
+    AND ($2::text IS NULL OR run.job = $2)
+    AND ($3::timestamptz IS NULL OR run.fire_time >= $3)
+    AND ($4::timestamptz IS NULL OR run.fire_time < $4)
+    AND ($5::text IS NULL OR $5 = CASE
+        WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
+        ELSE run.state
+    END)
+    AND ($6::text IS NULL OR run.origin = $6)
+    AND ($7::text IS NULL OR strpos(run.error, $7) > 0)
+    AND ($8::bigint IS NULL OR run.backfill_id = $8)
+    AND ($9::boolean IS NULL OR (run.held <> 0) = $9)
+    AND ($10::text IS NULL OR run.schedule_id = $10)
+ORDER BY run.fire_time DESC, run.run_key DESC
+LIMIT $11;
 
 -- name: attempts
 SELECT attempt, fence, worker, started_at, finished_at, outcome, error, detail, output
 FROM fencepost.attempts
 WHERE namespace = $1 AND run_key = $2
 ORDER BY attempt;
-
--- name: list
-SELECT run.*, version.spec
-FROM (
-    SELECT namespace, run_key, schedule_id, job, fire_time, version,
-        CASE
-            WHEN state = 'planned' AND run_at <= (SELECT fencepost.now()) THEN 'ready'
-            ELSE state
-        END AS state,
-        reason, attempt, fence, epoch, run_at, started_at, finished_at, worker, error, queue, priority,
-        payload, progress, cancel_requested
-    FROM fencepost.runs
-    WHERE namespace = $1
-        AND ($2::text IS NULL OR job = $2)
-        AND ($3::timestamptz IS NULL OR fire_time >= $3)
-        AND ($4::timestamptz IS NULL OR fire_time < $4)
-) AS run
-LEFT JOIN fencepost.schedule_versions AS version
-    ON version.namespace = run.namespace
-    AND version.schedule_id = run.schedule_id
-    AND version.version = run.version
-WHERE $5::text IS NULL OR run.state = $5
-ORDER BY run.fire_time DESC, run.run_key DESC
-LIMIT $6;
-
--- name: list_of_schedule
-SELECT run.*, version.spec
-FROM (
-    SELECT namespace, run_key, schedule_id, job, fire_time, version,
-        CASE
-            WHEN state = 'planned' AND run_at <= (SELECT fencepost.now()) THEN 'ready'
-            ELSE state
-        END AS state,
-        reason, attempt, fence, epoch, run_at, started_at, finished_at, worker, error, queue, priority,
-        payload, progress, cancel_requested
-    FROM fencepost.runs
-    WHERE namespace = $1
-        AND schedule_id = $7
-        AND ($2::text IS NULL OR job = $2)
-        AND ($3::timestamptz IS NULL OR fire_time >= $3)
-        AND ($4::timestamptz IS NULL OR fire_time < $4)
-) AS run
-JOIN fencepost.schedule_versions AS version
-    ON version.namespace = run.namespace
-    AND version.schedule_id = run.schedule_id
-    AND version.version = run.version
-WHERE $5::text IS NULL OR run.state = $5
-ORDER BY run.fire_time DESC, run.run_key DESC
-LIMIT $6;
 
 -- name: depth
 WITH moment AS MATERIALIZED (
@@ -80,6 +86,7 @@ WITH moment AS MATERIALIZED (
     WHERE namespace = $1
         AND state IN ('planned', 'ready')
         AND (schedule_id IS NULL OR fence > 0)
+        AND held = 0
         AND run_at <= (SELECT now FROM moment)
     UNION ALL
     SELECT run_at
@@ -88,6 +95,7 @@ WITH moment AS MATERIALIZED (
         AND state IN ('planned', 'ready')
         AND schedule_id IS NOT NULL
         AND fence = 0
+        AND held = 0
         AND run_at <= (SELECT now FROM moment)
 )
 SELECT
@@ -107,6 +115,30 @@ WITH moment AS MATERIALIZED (
     FROM moment
     JOIN fencepost.runs AS run
         ON run.namespace = $1
+        AND run.version >= 0
         AND run.fire_time BETWEEN moment.now - make_interval(secs => $2) AND moment.now
 )
 SELECT state, count(*) AS runs FROM shown GROUP BY state;
+
+-- name: missed_ranges
+SELECT namespace, schedule_id, version, first_at, last_at, ticks, reason
+FROM fencepost.missed_ranges
+WHERE namespace = $1 AND schedule_id = $2 AND last_at > $3 AND first_at <= $4
+ORDER BY first_at, version;
+
+-- name: typical_run_s
+SELECT extract(epoch FROM avg(last.finished_at - last.started_at))::double precision
+FROM (
+    SELECT run.finished_at, run.started_at
+    FROM fencepost.runs AS run
+    WHERE run.namespace = $1
+        AND run.schedule_id = $2
+        AND run.fence > 0
+        AND run.finished_at IS NOT NULL
+        AND run.state = 'succeeded'
+    ORDER BY run.finished_at DESC
+    LIMIT $3
+) AS last;
+
+-- name: forgotten_before
+SELECT value::timestamptz FROM fencepost.meta WHERE name = 'forgotten_before';

@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import calendar_revisions
 from fencepost.model.codec import schedule_from_text, schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
+from fencepost.model.run import Hold
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.stores.desk_rows import logged_schedule
+from fencepost.stores.postgres.audit_log import Change as Entered
+from fencepost.stores.postgres.audit_log import log
 from fencepost.stores.postgres.connection import Database, clean
+from fencepost.stores.postgres.freezes import settle, share_turn
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_schedule, to_schedule_version
 from fencepost.stores.specs import applied_by_code
@@ -44,6 +50,7 @@ class PostgresSchedules:
         expected_version: int | None,
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
+        author: Author | None = None,
     ) -> Schedule | None:
         applied = applied_by_code(spec, code_spec, code_digest)
         async with self._database.transaction() as session:
@@ -54,35 +61,50 @@ class PostgresSchedules:
             row = row or await change.create(self._shards)
             if expected_version not in (None, _visible_version(row)):
                 return None
+            before = await change.get()
             await change.edit(row, spec, tzdata)
             if applied is not None:
                 await change.run("record_code", schedule_to_text(applied), code_digest)
             await session.fetch(QUERIES["tell"])
-            return await change.get()
+            after = await change.log(author, Action.SCHEDULE_PUT, before)
+            assert after is not None
+            return after
 
-    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+    async def pause(
+        self, namespace: Namespace, schedule_id: ScheduleId, reason: str, *, author: Author | None = None
+    ) -> bool:
         async with self._database.transaction() as session:
             change = _Change(session, namespace, schedule_id)
             row = await change.lock()
             if row is None or row["state"] != ScheduleState.ACTIVE:
                 return False
+            before = await change.get()
             await change.stop(ScheduleState.PAUSED, reason)
+            await change.log(author, Action.SCHEDULE_PAUSE, before)
             return True
 
     async def resume(
-        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        tzdata: str | None = None,
+        back_s: float = 0.0,
+        author: Author | None = None,
     ) -> bool:
         async with self._database.transaction() as session:
             change = _Change(session, namespace, schedule_id)
             row = await change.lock()
             if row is None or row["state"] != ScheduleState.PAUSED:
                 return False
+            before = await change.get()
             spec = schedule_from_text(row["spec"])
             if tzdata is None:
                 tzdata = await session.fetchval(QUERIES["tzdata"], namespace, schedule_id)
             assert tzdata is not None
-            await change.replace(row, ScheduleState.ACTIVE, spec, tzdata)
+            await change.replace(row, ScheduleState.ACTIVE, spec, tzdata, back_s=back_s)
             await session.fetch(QUERIES["tell"])
+            await change.log(author, Action.SCHEDULE_RESUME, before)
             return True
 
     async def renew(
@@ -104,14 +126,18 @@ class PostgresSchedules:
             await session.fetch(QUERIES["tell"])
             return await change.get()
 
-    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+    async def remove(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, author: Author | None = None
+    ) -> bool:
         async with self._database.transaction() as session:
             change = _Change(session, namespace, schedule_id)
             row = await change.lock()
             if row is None or row["state"] == ScheduleState.REMOVED:
                 return False
+            before = await change.get()
             await change.stop(ScheduleState.REMOVED, "the schedule was removed")
             await change.run("forget_uses")
+            await change.log(author, Action.SCHEDULE_REMOVE, before)
             return True
 
     async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
@@ -139,7 +165,10 @@ class _Change:
         await self.session.fetch(QUERIES[query], self.namespace, self.schedule_id, *arguments)
 
     async def lock(self) -> Row | None:
-        """The schedule first, then its cursors: whoever holds a cursor without its schedule can deadlock."""
+        """The schedule first, then its cursors: whoever holds a cursor without its schedule can deadlock.
+
+        Before all that, the freezes, so that what they say of its labels stays so."""
+        await share_turn(self.session, self.namespace)
         row = await self.session.fetchrow(QUERIES["lock"], self.namespace, self.schedule_id)
         if row is not None:
             await self.run("lock_cursors")
@@ -166,14 +195,16 @@ class _Change:
         spec: ScheduleSpec,
         tzdata: str,
         reason: str | None = None,
+        back_s: float = 0.0,
     ) -> None:
         """Write the next version of the schedule in that row."""
         version = row["version"] + 1
-        boundary = await self.close(reason or f"replaced by version {version}")
+        boundary = await self.close(reason or f"replaced by version {version}", back_s, Hold.OPERATOR)
         text, labels = schedule_to_text(spec), json.dumps(dict(spec.labels))
         where = spec.job, spec.queue, spec.priority, labels, row["shard"]
         await self.run("edit", version, state, text, boundary, tzdata, *where)
         await self.use(calendar_revisions(spec))
+        await settle(self.session, self.namespace, [self.schedule_id])
 
     async def use(self, revisions: dict[str, int]) -> None:
         """Keep which calendars the new version was written with, in place of those of the one before."""
@@ -188,17 +219,25 @@ class _Change:
         await self.run("stop", state)
         await self.session.fetch(QUERIES["tell"])
 
-    async def close(self, reason: str) -> datetime:
-        """End the version in force and withdraw its future; returns the boundary."""
+    async def close(self, reason: str, back_s: float = 0.0, spared: Hold = Hold.NONE) -> datetime:
+        """End the version in force and withdraw its future but for what is held so; returns the boundary."""
         key = self.namespace, self.schedule_id
-        boundary: datetime = await self.session.fetchval(QUERIES["boundary"], *key)
-        await self.run("close", boundary, clean(reason))
+        boundary: datetime = await self.session.fetchval(QUERIES["boundary"], *key, back_s)
+        await self.run("close", boundary, clean(reason), int(spared))
         return boundary
 
-    async def get(self) -> Schedule:
+    async def get(self) -> Schedule | None:
+        """The schedule as it is now; None while it has no version."""
         row = await self.session.fetchrow(QUERIES["get"], self.namespace, self.schedule_id)
-        assert row is not None
-        return to_schedule(row)
+        return None if row is None else to_schedule(row)
+
+    async def log(self, author: Author | None, action: Action, before: Schedule | None) -> Schedule | None:
+        """Leave an entry where the schedule is not what it was; returns what it is."""
+        after = await self.get()
+        was, now = logged_schedule(before), logged_schedule(after)
+        if was != now:
+            await log(self.session, self.namespace, author, action, Entered(self.schedule_id, was, now))
+        return after
 
 
 def _visible_version(row: Row | None) -> int:

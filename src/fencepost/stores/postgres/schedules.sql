@@ -29,7 +29,7 @@ LIMIT 1;
 
 -- name: boundary
 SELECT greatest(
-    fencepost.now(),
+    fencepost.now() - make_interval(secs => $3),
     (
         SELECT max(coalesce(in_force_until, in_force_from))
         FROM fencepost.schedule_versions
@@ -37,10 +37,16 @@ SELECT greatest(
     )
 );
 
+-- What is held as $5 says is spared and becomes a tick by hand; one that is held or released at this very
+-- moment is one or the other, by what it is after the wait for it.
 -- name: close
-WITH withdrawn AS (
+WITH ahead AS (
     UPDATE fencepost.runs
-    SET state = 'withdrawn', reason = $4, finished_at = fencepost.now()
+    SET state = CASE WHEN held & $5::smallint = 0 THEN 'withdrawn' ELSE state END,
+        reason = CASE WHEN held & $5::smallint = 0 THEN $4 ELSE reason END,
+        finished_at = CASE WHEN held & $5::smallint = 0 THEN fencepost.now() END,
+        origin = CASE WHEN held & $5::smallint = 0 THEN origin ELSE 'manual' END,
+        held = CASE WHEN held & $5::smallint = 0 THEN 0 ELSE held END
     WHERE namespace = $1
         AND schedule_id = $2
         AND fire_time > $3
@@ -55,7 +61,8 @@ UPDATE fencepost.schedule_versions
 SET in_force_until = $3
 WHERE namespace = $1 AND schedule_id = $2 AND in_force_until IS NULL;
 
--- A version that is written while the schedule is paused is closed at once.
+-- A version that is written while the schedule is paused is closed at once. Its cursor is as frozen as the
+-- schedule is; what the new labels say is settled after that.
 -- name: edit
 WITH span AS (
     SELECT $6::timestamptz AS start, CASE WHEN $4::text <> 'active' THEN $6::timestamptz END AS until
@@ -66,11 +73,12 @@ WITH span AS (
     SELECT $1, $2, $3, $5, $8, span.start, span.until, $7 FROM span
 ), cursor AS (
     INSERT INTO fencepost.cursors (
-        namespace, schedule_id, shard, version, planned_through, until, next_fire_at, tzdata
+        namespace, schedule_id, shard, version, planned_through, until, next_fire_at, tzdata, frozen
     )
     SELECT $1, $2, $12, $3, span.start, span.until,
-        CASE WHEN span.until IS NULL THEN span.start END, $7
+        CASE WHEN span.until IS NULL THEN span.start END, $7, schedule.frozen
     FROM span
+    JOIN fencepost.schedules AS schedule ON schedule.namespace = $1 AND schedule.schedule_id = $2
 )
 UPDATE fencepost.schedules
 SET version = $3,

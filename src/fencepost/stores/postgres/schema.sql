@@ -39,6 +39,7 @@ CREATE TABLE fencepost.schedules (
     code_spec   text,
     code_digest text,
     updated_at  timestamptz NOT NULL,
+    frozen      boolean NOT NULL DEFAULT false,
     PRIMARY KEY (namespace, schedule_id)
 );
 
@@ -56,7 +57,8 @@ CREATE TABLE fencepost.schedule_versions (
 
 -- One for each version, apart from the schedule's own row, so that planning and claiming do not wait for
 -- each other. `until` is the end of the version's time in force, `tzdata` the release of the zone rules
--- by which it was last planned.
+-- by which it was last planned. `frozen` is the schedule's own, kept here too for the planner's write, which
+-- locks nothing else. `touched` counts how often ticks were written by somebody else than a planner.
 CREATE TABLE fencepost.cursors (
     namespace       text COLLATE "C" NOT NULL,
     schedule_id     text COLLATE "C" NOT NULL,
@@ -66,6 +68,8 @@ CREATE TABLE fencepost.cursors (
     until           timestamptz,
     next_fire_at    timestamptz,
     tzdata          text COLLATE "C" NOT NULL DEFAULT '',
+    frozen          boolean NOT NULL DEFAULT false,
+    touched         integer NOT NULL DEFAULT 0,
     PRIMARY KEY (namespace, schedule_id, version)
 ) WITH (fillfactor = 80);
 
@@ -96,7 +100,8 @@ CREATE INDEX calendar_uses_by_revision
     ON fencepost.calendar_uses (namespace, calendar, revision, schedule_id);
 
 -- The constraints let a statement that names its rows by key say "still running" or "not begun" without
--- the state, so that the planner has no reason to walk a partial index instead.
+-- the state, so that the planner has no reason to walk a partial index instead. A run that was replayed has
+-- attempts and no fence. `held` is a set of bits: an operator 1, a freeze 2, the gate 4, parked 8.
 CREATE TABLE fencepost.runs (
     namespace        text COLLATE "C" NOT NULL,
     run_key          text COLLATE "C" NOT NULL,
@@ -122,11 +127,17 @@ CREATE TABLE fencepost.runs (
     cancel_requested boolean NOT NULL DEFAULT false,
     payload          text,
     stripped         boolean NOT NULL DEFAULT false,
+    origin           text NOT NULL DEFAULT 'live',
+    held             smallint NOT NULL DEFAULT 0,
+    met              text COLLATE "C",
+    begun_at         timestamptz,
+    spent            integer NOT NULL DEFAULT 0,
+    backfill_id      bigint,
     PRIMARY KEY (namespace, run_key),
     CONSTRAINT runs_running_are_alive CHECK ((state = 'running') = (alive_until IS NOT NULL)),
     CONSTRAINT runs_ended_are_finished
         CHECK ((state IN ('planned', 'ready', 'running')) = (finished_at IS NULL)),
-    CONSTRAINT runs_started_have_a_fence CHECK ((attempt = 0) = (fence = 0))
+    CONSTRAINT runs_fenced_were_started CHECK (fence = 0 OR attempt > 0)
 ) WITH (
     fillfactor = 85,
     autovacuum_vacuum_scale_factor = 0.02,
@@ -134,31 +145,45 @@ CREATE TABLE fencepost.runs (
 );
 
 -- What is or will be due. A tick that nobody started is judged under its schedule's lock; all else is
--- direct.
+-- direct. What is held is not here.
 CREATE INDEX runs_due_direct ON fencepost.runs (namespace, queue, priority, run_at)
-    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0);
+    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0;
 CREATE INDEX runs_due_ticks ON fencepost.runs (namespace, queue, priority, run_at)
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0;
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0;
 
--- The runs of one schedule: all, those that nobody started, those begun and unfinished, the last to
--- finish, and the last success.
+-- The runs of one schedule: all, the live ones that nobody started, those behind live work that nobody
+-- started, those that wait for their turn, those begun and unfinished, the last to finish, the last success,
+-- and how catch-up went. A backlog may be long and mostly held or not due yet: the index tells both.
 CREATE INDEX runs_by_schedule ON fencepost.runs (namespace, schedule_id, fire_time)
     WHERE schedule_id IS NOT NULL;
 CREATE INDEX runs_open ON fencepost.runs (namespace, schedule_id, fire_time)
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0;
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0
+        AND origin IN ('live', 'manual');
+CREATE INDEX runs_behind ON fencepost.runs (namespace, schedule_id, fire_time, run_at, held)
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0
+        AND origin IN ('catch_up', 'backfill', 'replay');
+CREATE INDEX runs_parked ON fencepost.runs (namespace, schedule_id, fire_time) WHERE held = 8;
 CREATE INDEX runs_unfinished ON fencepost.runs (namespace, schedule_id)
     WHERE schedule_id IS NOT NULL AND fence > 0 AND state IN ('ready', 'running');
 CREATE INDEX runs_finished ON fencepost.runs (namespace, schedule_id, finished_at)
     WHERE schedule_id IS NOT NULL AND fence > 0 AND finished_at IS NOT NULL;
 CREATE INDEX runs_succeeded ON fencepost.runs (namespace, schedule_id, fire_time)
     WHERE schedule_id IS NOT NULL AND state = 'succeeded';
+CREATE INDEX runs_caught_up ON fencepost.runs (namespace, schedule_id, finished_at)
+    WHERE origin = 'catch_up' AND fence > 0 AND finished_at IS NOT NULL;
 
 -- The reaper's view: few rows, whatever the size of the ledger. Not by `alive_until`, so that a
 -- heartbeat touches no index.
 CREATE INDEX runs_running ON fencepost.runs (worker) WHERE state = 'running';
 
--- For people, and for the janitor.
-CREATE INDEX runs_by_time ON fencepost.runs (namespace, fire_time);
+-- For people, and for the janitor. Every run has a version: only a query that says so can use the first one. A
+-- server that knows nothing of the table yet finds all indexes equally cheap, and must not walk it for the runs of
+-- one schedule.
+CREATE INDEX runs_by_time ON fencepost.runs (namespace, fire_time) WHERE version >= 0;
+CREATE INDEX runs_held ON fencepost.runs (namespace, fire_time) WHERE held <> 0;
+CREATE INDEX runs_dead ON fencepost.runs (namespace, fire_time) WHERE state = 'dead';
+CREATE INDEX runs_of_backfill ON fencepost.runs (backfill_id, state, run_at)
+    WHERE backfill_id IS NOT NULL;
 CREATE INDEX runs_ended ON fencepost.runs (finished_at) WHERE finished_at IS NOT NULL AND NOT stripped;
 
 CREATE TABLE fencepost.attempts (
@@ -196,3 +221,73 @@ CREATE TABLE fencepost.nodes (
     alive_until timestamptz NOT NULL,
     skew_s      double precision NOT NULL
 ) WITH (fillfactor = 50);
+
+-- A gate that was never closed has no row. `let_through` is the newest fire time that was released when it
+-- was last opened.
+CREATE TABLE fencepost.gates (
+    namespace   text COLLATE "C" NOT NULL,
+    schedule_id text COLLATE "C" NOT NULL,
+    closed_at   timestamptz,
+    reason      text,
+    opened_at   timestamptz,
+    let_through timestamptz,
+    PRIMARY KEY (namespace, schedule_id)
+);
+
+CREATE TABLE fencepost.freezes (
+    namespace text COLLATE "C" NOT NULL,
+    kind      text COLLATE "C" NOT NULL CHECK (kind IN ('all', 'label', 'schedule')),
+    value     text COLLATE "C" NOT NULL,
+    since     timestamptz NOT NULL,
+    author    text NOT NULL,
+    source    text NOT NULL,
+    reason    text,
+    PRIMARY KEY (namespace, kind, value)
+);
+
+CREATE TABLE fencepost.backfills (
+    backfill_id    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    schedule_id    text COLLATE "C" NOT NULL,
+    since          timestamptz NOT NULL,
+    until          timestamptz NOT NULL,
+    mode           text NOT NULL CHECK (mode IN ('missing', 'missed', 'all')),
+    at_once_max    integer NOT NULL,
+    every_s        double precision NOT NULL,
+    state          text NOT NULL CHECK (state IN ('active', 'filled', 'cancelled')),
+    filled_through timestamptz NOT NULL,
+    next_run_at    timestamptz NOT NULL,
+    created_at     timestamptz NOT NULL
+);
+
+CREATE INDEX backfills_by_namespace ON fencepost.backfills (namespace, backfill_id);
+CREATE INDEX backfills_active ON fencepost.backfills (backfill_id) WHERE state = 'active';
+
+-- `through` is where the cursor stood after the last of its ticks: a range that ends there is gone on with.
+CREATE TABLE fencepost.missed_ranges (
+    namespace   text COLLATE "C" NOT NULL,
+    schedule_id text COLLATE "C" NOT NULL,
+    version     integer NOT NULL,
+    first_at    timestamptz NOT NULL,
+    last_at     timestamptz NOT NULL,
+    through     timestamptz NOT NULL,
+    ticks       bigint NOT NULL,
+    reason      text NOT NULL,
+    PRIMARY KEY (namespace, schedule_id, version, first_at)
+);
+
+CREATE TABLE fencepost.audit_log (
+    number    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace text COLLATE "C" NOT NULL,
+    at        timestamptz NOT NULL,
+    author    text NOT NULL,
+    source    text NOT NULL,
+    reason    text,
+    action    text COLLATE "C" NOT NULL,
+    subject   text COLLATE "C" NOT NULL,
+    before    text NOT NULL,
+    after     text NOT NULL
+);
+
+CREATE INDEX audit_log_by_number ON fencepost.audit_log (namespace, number);
+CREATE INDEX audit_log_by_subject ON fencepost.audit_log (namespace, subject, number);

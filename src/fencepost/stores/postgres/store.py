@@ -5,9 +5,13 @@ from __future__ import annotations
 from fencepost.clock import Clock
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.postgres.address import Address, parse_address
+from fencepost.stores.postgres.audit_log import PostgresAuditLog
+from fencepost.stores.postgres.backfills import PostgresBackfills
 from fencepost.stores.postgres.calendars import PostgresCalendars
 from fencepost.stores.postgres.connection import Database, open_database
 from fencepost.stores.postgres.faults import translated_at_open
+from fencepost.stores.postgres.freezes import PostgresFreezes
+from fencepost.stores.postgres.gates import PostgresGates
 from fencepost.stores.postgres.jobs import PostgresJobs
 from fencepost.stores.postgres.leases import PostgresLeases
 from fencepost.stores.postgres.ledger import PostgresLedger
@@ -35,6 +39,10 @@ class PostgresStore:
         self._ledger = PostgresLedger(database)
         self._leases = PostgresLeases(database)
         self._roster = PostgresRoster(database)
+        self._gates = PostgresGates(database)
+        self._freezes = PostgresFreezes(database)
+        self._backfills = PostgresBackfills(database)
+        self._audit_log = PostgresAuditLog(database)
         self._signals = PostgresSignals(address, clock)
 
     @property
@@ -68,6 +76,22 @@ class PostgresStore:
     @property
     def roster(self) -> PostgresRoster:
         return self._roster
+
+    @property
+    def gates(self) -> PostgresGates:
+        return self._gates
+
+    @property
+    def freezes(self) -> PostgresFreezes:
+        return self._freezes
+
+    @property
+    def backfills(self) -> PostgresBackfills:
+        return self._backfills
+
+    @property
+    def audit_log(self) -> PostgresAuditLog:
+        return self._audit_log
 
     @property
     def signals(self) -> PostgresSignals:

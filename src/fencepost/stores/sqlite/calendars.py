@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import apsw
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
@@ -15,6 +16,7 @@ from fencepost.ports.calendars import USERS_NAMED_MAX
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_calendar_record
+from fencepost.stores.sqlite.audit_log import note
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.moments import fetch, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
@@ -29,13 +31,19 @@ class SqliteCalendars:
         self._database = database
         self._signals = signals
 
-    async def put(self, namespace: Namespace, name: str, definition: JsonObject) -> CalendarRecord:
+    async def put(
+        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
+    ) -> CalendarRecord:
         def work(connection: apsw.Connection, now: StoreTime) -> tuple[CalendarRecord, bool]:
-            key = {"namespace": namespace, "name": name}
-            terms = {**key, "definition": canonical(definition), "now": to_us(now)}
-            written = fetch(connection.execute(QUERIES["put"], terms))
-            (row,) = written or fetch(connection.execute(QUERIES["get"], key))
-            return to_calendar_record(row), bool(written)
+            before = _get(connection, namespace, name)
+            terms = {"definition": canonical(definition), "now": to_us(now)}
+            connection.execute(QUERIES["put"], {**terms, "namespace": namespace, "name": name})
+            after = _get(connection, namespace, name)
+            assert after is not None
+            if before != after:
+                said = _logged(before), after.definition
+                note(connection, now, namespace, author, Action.CALENDAR_PUT, name, *said)
+            return after, before != after
 
         record, changed = await self._database.transact(work)
         if changed:
@@ -43,11 +51,7 @@ class SqliteCalendars:
         return record
 
     async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None:
-        def work(connection: apsw.Connection, _: StoreTime) -> CalendarRecord | None:
-            rows = fetch(connection.execute(QUERIES["get"], {"namespace": namespace, "name": name}))
-            return to_calendar_record(rows[0]) if rows else None
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection, _: _get(connection, namespace, name))
 
     async def all(self, namespace: Namespace) -> Sequence[CalendarRecord]:
         def work(connection: apsw.Connection, _: StoreTime) -> list[CalendarRecord]:
@@ -56,14 +60,18 @@ class SqliteCalendars:
 
         return await self._database.read(work)
 
-    async def remove(self, namespace: Namespace, name: str) -> Sequence[ScheduleId] | None:
+    async def remove(
+        self, namespace: Namespace, name: str, *, author: Author | None = None
+    ) -> Sequence[ScheduleId] | None:
         def work(connection: apsw.Connection, now: StoreTime) -> Sequence[ScheduleId] | None:
-            key = {"namespace": namespace, "name": name}
-            if not fetch(connection.execute(QUERIES["get"], key)):
+            known = _get(connection, namespace, name)
+            if known is None:
                 return None
             users = _users(connection, namespace, name, USERS_NAMED_MAX)
             if not users:
-                connection.execute(QUERIES["remove"], {**key, "now": to_us(now)})
+                terms = {"namespace": namespace, "name": name, "now": to_us(now)}
+                connection.execute(QUERIES["remove"], terms)
+                note(connection, now, namespace, author, Action.CALENDAR_REMOVE, name, _logged(known), {})
             return users
 
         users = await self._database.transact(work)
@@ -80,6 +88,15 @@ class SqliteCalendars:
             return [Behind(*row) for row in connection.execute(QUERIES["behind"], terms)]
 
         return await self._database.read(work)
+
+
+def _get(connection: apsw.Connection, namespace: Namespace, name: str) -> CalendarRecord | None:
+    rows = fetch(connection.execute(QUERIES["get"], {"namespace": namespace, "name": name}))
+    return to_calendar_record(rows[0]) if rows else None
+
+
+def _logged(record: CalendarRecord | None) -> JsonObject:
+    return {} if record is None else record.definition
 
 
 def _users(connection: apsw.Connection, namespace: Namespace, name: str, limit: int) -> list[ScheduleId]:

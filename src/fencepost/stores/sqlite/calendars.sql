@@ -6,7 +6,6 @@ VALUES (:namespace, :name, 1, :definition, :now)
 ON CONFLICT (namespace, name) DO UPDATE
 SET revision = revision + 1, definition = excluded.definition, updated_at = excluded.updated_at
 WHERE definition IS NOT excluded.definition
-RETURNING namespace, name, revision, definition, updated_at
 
 -- name: get
 SELECT namespace, name, revision, definition, updated_at

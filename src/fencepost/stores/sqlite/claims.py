@@ -20,14 +20,18 @@ import apsw
 from fencepost.model.claiming import Appetite, Head, Judge, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
-from fencepost.model.job import PRIORITIES
+from fencepost.model.job import LANES
 from fencepost.model.run import Claim
+from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_claim, to_payload
 from fencepost.stores.sqlite.connection import Database, take_fences
-from fencepost.stores.sqlite.facts import Facts, choose, gather
+from fencepost.stores.sqlite.facts import choose, gather
+from fencepost.stores.sqlite.freezes import is_all_frozen
 from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
-from fencepost.stores.verdicts import Rulings, rule
+from fencepost.stores.sqlite.rulings import carry_out
+from fencepost.stores.sqlite.signals import SqliteSignals
+from fencepost.stores.verdicts import rule
 
 QUERIES = load_queries("fencepost.stores.sqlite", "claims.sql")
 
@@ -37,8 +41,9 @@ Lane: TypeAlias = tuple[Namespace, Queue]
 class SqliteClaims:
     """The claiming part of `ports.ledger`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
         self._database = database
+        self._signals = signals
 
     async def outlook(self, appetite: Appetite) -> Outlook:
         return await self._database.read(partial(_outlook, appetite))
@@ -47,22 +52,32 @@ class SqliteClaims:
         return await self._database.transact(partial(_claim_direct, appetite, limit))
 
     async def claim_ticks(self, appetite: Appetite, limit: int, judge: Judge) -> Sequence[Claim]:
-        return await self._database.transact(partial(_claim_ticks, appetite, limit, judge))
+        claims, rung = await self._database.transact(partial(_claim_ticks, appetite, limit, judge))
+        self._hint_if(rung)
+        return claims
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
-        return await self._database.transact(partial(_sweep_late, older_than_s, limit, judge))
+        settled, rung = await self._database.transact(partial(_sweep_late, older_than_s, limit, judge))
+        self._hint_if(rung)
+        return settled
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
         return await self._database.read(partial(_adopt, worker, known))
 
+    def _hint_if(self, something_waits: bool) -> None:
+        if something_waits:
+            self._signals.hint(Topic.RUNS)
+
 
 def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) -> Outlook:
+    if is_all_frozen(connection, appetite.namespace):
+        return Outlook(now, None, None, None)
     terms = {
         "now": to_us(now),
         "namespace": appetite.namespace,
         "queues": json.dumps(appetite.queues),
         "jobs": json.dumps(appetite.jobs),
-        "priorities": json.dumps(PRIORITIES),
+        "priorities": json.dumps(LANES),
     }
     rows = list(connection.execute(QUERIES["outlook"], terms))
     return Outlook(
@@ -74,6 +89,8 @@ def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) ->
 
 
 def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, now: StoreTime) -> list[Claim]:
+    if is_all_frozen(connection, appetite.namespace):
+        return []
     terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs)}
     due = probe(connection, QUERIES["due_direct"], _lanes_of(appetite), terms)
     picked = [row_id for _, _, row_id in islice(due, limit)]
@@ -82,14 +99,16 @@ def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, n
 
 def _claim_ticks(
     appetite: Appetite, limit: int, judge: Judge, connection: apsw.Connection, now: StoreTime
-) -> list[Claim]:
+) -> tuple[list[Claim], bool]:
+    if is_all_frozen(connection, appetite.namespace):
+        return [], False
     terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs)}
     due = probe(connection, QUERIES["due_ticks"], _lanes_of(appetite), terms)
     facts = gather(connection, choose(due, limit), now, appetite)
     rulings = rule(facts.every, now, limit, judge)
-    _end(rulings, facts, connection, now)
+    rung = carry_out(rulings, facts, connection, now)
     picked = [facts.row_ids[one.namespace, one.run_key] for one in rulings.starts]
-    return _start(picked, appetite, connection, now)
+    return _start(picked, appetite, connection, now), rung
 
 
 def _sweep_late(
@@ -98,13 +117,13 @@ def _sweep_late(
     judge: Judge,
     connection: apsw.Connection,
     now: StoreTime,
-) -> int:
+) -> tuple[int, bool]:
     terms = {"by": to_us(now) - span_us(older_than_s), "jobs": None}
     late = probe(connection, QUERIES["due_ticks"], list(_lanes_with_ticks(connection)), terms)
     facts = gather(connection, choose(late, limit), now, None)
     rulings = rule(facts.every, now, 0, judge)
-    _end(rulings, facts, connection, now)
-    return len(rulings.ends)
+    rung = carry_out(rulings, facts, connection, now)
+    return len(rulings.ends) + len(rulings.admits), rung
 
 
 def _adopt(worker: NodeId, known: Sequence[Fence], connection: apsw.Connection, _: StoreTime) -> list[Claim]:
@@ -117,7 +136,7 @@ def probe(
     connection: apsw.Connection, query: str, lanes: Sequence[Lane], terms: dict[str, Any]
 ) -> Iterator[Any]:
     """Due rows by priority, then by `run_at` over all lanes, read as they are taken."""
-    for priority in PRIORITIES:
+    for priority in LANES:
         narrowed = [
             {**terms, "namespace": namespace, "queue": queue, "priority": priority}
             for namespace, queue in lanes
@@ -167,6 +186,8 @@ def _to_claim(
     run_at: int,
     payload: str | None,
     spec: str | None,
+    begun_at: int | None,
+    spent: int,
     previous: int | None,
 ) -> Claim:
     """One row of `picked`, by its columns: a worker's appetite is fed through here."""
@@ -184,21 +205,8 @@ def _to_claim(
         from_us(run_at),
         now,
         None if previous is None else from_us(previous),
-    )
-
-
-def _end(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: StoreTime) -> None:
-    connection.executemany(
-        QUERIES["end"],
-        (
-            {
-                "row_id": facts.row_ids[ended.namespace, ended.end.run_key],
-                "state": ended.end.state,
-                "reason": ended.end.reason,
-                "now": to_us(now),
-            }
-            for ended in rulings.ends
-        ),
+        None if begun_at is None else StoreTime(from_us(begun_at)),
+        spent,
     )
 
 

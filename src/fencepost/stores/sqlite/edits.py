@@ -7,15 +7,20 @@ from dataclasses import dataclass
 
 import apsw
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import calendar_revisions
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
 from fencepost.model.json import canonical
+from fencepost.model.run import Hold
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
+from fencepost.stores.desk_rows import logged_schedule
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_schedule
-from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite import freezes
+from fencepost.stores.sqlite.audit_log import note
+from fencepost.stores.sqlite.moments import fetch, span_us, to_us
 
 QUERIES = load_queries("fencepost.stores.sqlite", "schedules.sql")
 
@@ -35,6 +40,14 @@ class Subject:
         rows = fetch(self.execute("get"))
         return to_schedule(rows[0]) if rows else None
 
+    def note(self, author: Author | None, action: Action, before: Schedule | None) -> Schedule | None:
+        """Leave an entry where the schedule has changed; the schedule as it is now."""
+        after = self.read()
+        said = logged_schedule(before), logged_schedule(after)
+        if said[0] != said[1]:
+            note(self.connection, self.now, self.namespace, author, action, self.schedule_id, *said)
+        return after
+
     def execute(self, query: str, **terms: str | int | None) -> apsw.Cursor:
         """Run a query about this schedule."""
         name = {"namespace": self.namespace, "schedule_id": self.schedule_id}
@@ -51,11 +64,11 @@ def put(subject: Subject, known: Schedule | None, spec: ScheduleSpec, tzdata: st
     _replace(subject, known, spec, state, tzdata)
 
 
-def resume(subject: Subject, known: Schedule, tzdata: str | None) -> None:
-    """Put the same spec in force again, as a version of its own."""
+def resume(subject: Subject, known: Schedule, tzdata: str | None, back_s: float) -> None:
+    """Put the same spec in force again, as a version of its own, from so much earlier on."""
     (last_tzdata, _) = subject.execute("last_version").get
     tzdata = last_tzdata if tzdata is None else tzdata
-    _replace(subject, known, known.spec, ScheduleState.ACTIVE, tzdata)
+    _replace(subject, known, known.spec, ScheduleState.ACTIVE, tzdata, back_s=back_s)
 
 
 def renew(subject: Subject, known: Schedule, spec: ScheduleSpec, tzdata: str, reason: str) -> None:
@@ -84,20 +97,25 @@ def _replace(
     state: ScheduleState,
     tzdata: str,
     reason: str | None = None,
+    back_s: float = 0.0,
 ) -> None:
-    boundary, version = _boundary(subject), known.version + 1
-    _close(subject, known.version, boundary, reason or f"replaced by version {version}")
-    _write(subject, spec, version, state, boundary, tzdata)
+    boundary, version = _boundary(subject, back_s), known.version + 1
+    _close(subject, known.version, boundary, reason or f"replaced by version {version}", Hold.OPERATOR)
+    frozen = _write(subject, spec, version, state, boundary, tzdata)
+    if frozen != known.frozen:
+        freezes.mark(subject.connection, subject.namespace, [subject.schedule_id], frozen)
 
 
-def _boundary(subject: Subject) -> int:
-    """The instant of the change: never before the last one."""
+def _boundary(subject: Subject, back_s: float = 0.0) -> int:
+    """The instant of the change, or so much earlier: never before the last one."""
     (_, not_before) = subject.execute("last_version").get
-    return max(to_us(subject.now), int(not_before))
+    return max(to_us(subject.now) - span_us(back_s), int(not_before))
 
 
-def _close(subject: Subject, version: int, boundary: int, reason: str) -> None:
-    subject.execute("withdraw", boundary=boundary, reason=reason, now=to_us(subject.now))
+def _close(subject: Subject, version: int, boundary: int, reason: str, spared: Hold = Hold.NONE) -> None:
+    now = to_us(subject.now)
+    subject.execute("spare", boundary=boundary, spared=int(spared))
+    subject.execute("withdraw", boundary=boundary, reason=reason, now=now, spared=int(spared))
     subject.execute("close_version", version=version, boundary=boundary)
     subject.execute("close_cursor", version=version, boundary=boundary)
 
@@ -109,8 +127,10 @@ def _write(
     state: ScheduleState,
     boundary: int,
     tzdata: str,
-) -> None:
+) -> bool:
+    """Write a version, the schedule and a cursor; whether a freeze covers it."""
     text = schedule_to_text(spec)
+    frozen = freezes.is_frozen(subject.connection, subject.namespace, subject.schedule_id, spec.labels)
     subject.execute(
         "put_version",
         version=version,
@@ -131,6 +151,7 @@ def _write(
         priority=spec.priority,
         labels=canonical(dict(spec.labels)),
         now=to_us(subject.now),
+        frozen=int(frozen),
     )
     subject.execute(
         "put_cursor",
@@ -139,9 +160,11 @@ def _write(
         state=state,
         boundary=boundary,
         tzdata=tzdata,
+        frozen=int(frozen),
     )
     subject.execute("forget_uses")
     subject.execute("record_uses", uses=json.dumps(calendar_revisions(spec)))
+    return frozen
 
 
 def _shard(subject: Subject) -> int:

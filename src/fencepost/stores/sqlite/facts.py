@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeAlias
 
 import apsw
 
-from fencepost.model.claiming import Appetite, ScheduleFacts
+from fencepost.model.claiming import FINISHED_KEPT, Appetite, GateFacts, ScheduleFacts, StartedRun
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.policies import OF_LAST_MAX, WAITING_MAX
+from fencepost.model.run import Origin
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_facts
-from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, to_us
 
-DUE_MAX = 1_000
+DUE_MAX = 100
+SCHEDULES_MAX = 200
 WALK_MAX = 2_000
-QUERIES = load_queries("fencepost.stores.sqlite", "claims.sql")
+ENDED_MAX = 8_192
+QUERIES = load_queries("fencepost.stores.sqlite", "facts.sql")
 
 Chosen: TypeAlias = Sequence[tuple[Namespace, ScheduleId]]
+Rows: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +42,77 @@ class Facts:
 def choose(due: Iterable[Any], limit: int) -> Chosen:
     """The first schedules that have a due tick; a long queue of one of them is not walked to its end."""
     walked = islice(due, WALK_MAX)
-    return list(dict.fromkeys((namespace, schedule_id) for _, namespace, schedule_id in walked))[:limit]
+    owners = dict.fromkeys((namespace, schedule_id) for _, namespace, schedule_id in walked)
+    return list(owners)[: min(limit, SCHEDULES_MAX)]
 
 
 def gather(connection: apsw.Connection, chosen: Chosen, now: StoreTime, appetite: Appetite | None) -> Facts:
     """Everything a verdict on these schedules may depend on; only ticks that the appetite wants are due."""
     if not chosen:
         return Facts([], {})
-    terms = {"schedules": json.dumps(chosen), "now": to_us(now)}
-    heads = fetch(connection.execute(QUERIES["facts"], terms))
-    wanted = {
-        "queues": None if appetite is None else json.dumps(appetite.queues),
-        "jobs": None if appetite is None else json.dumps(appetite.jobs),
-    }
-    due = fetch(connection.execute(QUERIES["facts_due"], {**terms, **wanted, "due_max": DUE_MAX}))
-    unfinished = fetch(connection.execute(QUERIES["facts_unfinished"], {"schedules": terms["schedules"]}))
-    ticks, begun = _by_place(due), _by_place(unfinished)
+    terms = {"schedules": json.dumps(chosen), "now": to_us(now), "kept": FINISHED_KEPT}
+    due = _due(connection, terms, appetite)
+    ticks = _by_place(due)
+    begun = _by_place(fetch(connection.execute(QUERIES["facts_unfinished"], terms)))
+    judged = [(*chosen[place], to_us(_first_due(rows))) for place, rows in ticks.items()]
+    heads = fetch(connection.execute(QUERIES["facts"], {**terms, "schedules": json.dumps(judged)}))
     every = [
-        to_facts(head, ticks[place], [row["run_key"] for row in begun.get(place, ())])
-        for place, head in enumerate(heads)
-        if place in ticks
+        _facts(head, ticks[place], begun.get(place, []), _gate(connection, head, ticks[place]))
+        for place, head in zip(ticks, heads, strict=True)
     ]
     return Facts(every, {(chosen[row["place"]][0], row["run_key"]): row["row_id"] for row in due})
 
 
-def _by_place(rows: Iterable[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
-    places: dict[int, list[dict[str, Any]]] = {}
+def _facts(head: dict[str, Any], ticks: Rows, begun: Rows, gate: GateFacts) -> ScheduleFacts:
+    """The facts of one schedule; its finished runs come as one text and not as rows."""
+    finished = tuple(_ended(*one) for one in json.loads(head["finished"]))
+    return replace(to_facts(head, ticks, begun, (), gate), finished=finished)
+
+
+@lru_cache(ENDED_MAX)
+def _ended(
+    run_key: RunKey, fire_time: int, finished_at: int, origin: str, cancelled: int, begun_at: int | None
+) -> StartedRun:
+    """A run that has ended; most of those of one judgement are there again in the next."""
+    begun = None if begun_at is None else StoreTime(from_us(begun_at))
+    ended = StoreTime(from_us(finished_at))
+    return StartedRun(run_key, from_us(fire_time), ended, Origin(origin), bool(cancelled), begun)
+
+
+def _due(connection: apsw.Connection, terms: dict[str, Any], appetite: Appetite | None) -> Rows:
+    wanted = {
+        "queues": None if appetite is None else json.dumps(appetite.queues),
+        "jobs": None if appetite is None else json.dumps(appetite.jobs),
+        "due_max": DUE_MAX,
+    }
+    return fetch(connection.execute(QUERIES["facts_due"], {**terms, **wanted}))
+
+
+def _gate(connection: apsw.Connection, head: dict[str, Any], ticks: Rows) -> GateFacts:
+    """How catch-up fares is only asked where some of it is due."""
+    closed = bool(head["closed"])
+    if not any(tick["origin"] == Origin.CATCH_UP for tick in ticks):
+        return GateFacts(closed)
+    terms = {
+        "namespace": head["namespace"],
+        "schedule_id": head["schedule_id"],
+        "let_through": -ALWAYS_US if head["let_through"] is None else head["let_through"],
+        "opened_at": -ALWAYS_US if head["opened_at"] is None else head["opened_at"],
+        "waiting_max": WAITING_MAX + 1,
+        "of_last": OF_LAST_MAX,
+    }
+    waiting = connection.execute(QUERIES["gate_waiting"], terms).get
+    failed = tuple(bool(dead) for (dead,) in connection.execute(QUERIES["gate_failed"], terms))
+    return GateFacts(closed, waiting, failed)
+
+
+def _first_due(ticks: Rows) -> datetime:
+    first: datetime = min(tick["run_at"] for tick in ticks)
+    return first
+
+
+def _by_place(rows: Rows) -> dict[int, Rows]:
+    places: dict[int, Rows] = {}
     for row in rows:
         places.setdefault(row["place"], []).append(row)
     return places

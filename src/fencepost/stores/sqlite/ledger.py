@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
+from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.missed import MissedRange
+from fencepost.model.plan import Fate, Tick
 from fencepost.model.rescue import Expired, Rescue
 from fencepost.model.run import (
+    REPLAYABLE,
     Attempt,
     NewRun,
     Outcome,
@@ -20,32 +25,31 @@ from fencepost.model.run import (
     Ticket,
 )
 from fencepost.model.status import QueueDepth
-from fencepost.ports.signals import Topic
-from fencepost.stores.sqlite import entries, reports, runs
+from fencepost.stores.sqlite import entries, orders, parking, reports, runs
 from fencepost.stores.sqlite.claims import SqliteClaims
-from fencepost.stores.sqlite.connection import Database
-from fencepost.stores.sqlite.signals import SqliteSignals
 
 
 class SqliteLedger(SqliteClaims):
     """See `ports.ledger`."""
 
-    def __init__(self, database: Database, signals: SqliteSignals) -> None:
-        super().__init__(database)
-        self._signals = signals
-
-    async def enqueue(self, namespace: Namespace, runs: Sequence[NewRun]) -> Sequence[bool]:
-        fresh = await self._database.transact(partial(entries.enqueue, namespace, runs))
-        if any(fresh):
-            self._signals.hint(Topic.RUNS)
+    async def enqueue(
+        self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
+    ) -> Sequence[bool]:
+        fresh = await self._database.transact(partial(entries.enqueue, namespace, runs, author))
+        self._hint_if(any(fresh))
         return fresh
 
     async def trigger(
-        self, namespace: Namespace, schedule_id: ScheduleId, fire_time: StoreTime
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        fire_time: StoreTime,
+        *,
+        author: Author | None = None,
     ) -> RunKey | None:
-        run_key = await self._database.transact(partial(entries.trigger, namespace, schedule_id, fire_time))
-        if run_key is not None:
-            self._signals.hint(Topic.RUNS)
+        work = partial(entries.trigger, namespace, schedule_id, fire_time, author)
+        run_key = await self._database.transact(work)
+        self._hint_if(run_key is not None)
         return run_key
 
     async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
@@ -55,22 +59,75 @@ class SqliteLedger(SqliteClaims):
         return await self._database.transact(partial(reports.report_progress, ticket, progress))
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-        receipts = await self._database.transact(partial(reports.finish, outcomes))
-        if any(outcome.retry_in_s is not None for outcome in outcomes):
-            self._signals.hint(Topic.RUNS)
+        receipts, rung = await self._database.transact(partial(reports.finish, outcomes))
+        self._hint_if(rung or any(outcome.retry_in_s is not None for outcome in outcomes))
         return receipts
 
     async def expired(self, limit: int) -> Sequence[Expired]:
         return await self._database.read(partial(reports.expired, limit))
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
-        receipts = await self._database.transact(partial(reports.rescue, rescues))
-        if any(one.state is RunState.READY for one in rescues):
-            self._signals.hint(Topic.RUNS)
+        receipts, rung = await self._database.transact(partial(reports.rescue, rescues))
+        self._hint_if(rung or any(one.state is RunState.READY for one in rescues))
         return receipts
 
-    async def cancel(self, namespace: Namespace, run_key: RunKey, reason: str) -> RunRecord | None:
-        return await self._database.transact(partial(entries.cancel, namespace, run_key, reason))
+    async def unpark(self, limit: int) -> int:
+        unparked = await self._database.transact(partial(parking.unpark, limit))
+        self._hint_if(unparked > 0)
+        return unparked
+
+    async def cancel(
+        self, namespace: Namespace, run_key: RunKey, reason: str, *, author: Author | None = None
+    ) -> RunRecord | None:
+        work = partial(entries.cancel, namespace, run_key, reason, author)
+        record, rung = await self._database.transact(work)
+        self._hint_if(rung)
+        return record
+
+    async def skip(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
+        record, rung = await self._database.transact(partial(orders.skip, namespace, run_key, author))
+        self._hint_if(rung)
+        return record
+
+    async def hold(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
+        record, _ = await self._database.transact(partial(orders.hold, namespace, run_key, author))
+        return record
+
+    async def release(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
+        record, released = await self._database.transact(partial(orders.release, namespace, run_key, author))
+        self._hint_if(released)
+        return record
+
+    async def replay(
+        self,
+        namespace: Namespace,
+        run_keys: Sequence[RunKey],
+        every_s: float,
+        author: Author,
+        *,
+        first_in_s: float = 0.0,
+        only: frozenset[RunState] = REPLAYABLE,
+    ) -> Sequence[RunKey]:
+        pace = orders.Pace(first_in_s, every_s)
+        work = partial(orders.replay, namespace, run_keys, pace, author, only)
+        sent = await self._database.transact(work)
+        self._hint_if(bool(sent))
+        return sent
+
+    async def plan_by_name(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        version: int,
+        ticks: Sequence[Tick],
+        author: Author | None,
+        *,
+        fate: Fate = Fate.PLANNED,
+    ) -> Sequence[RunKey]:
+        work = partial(orders.plan_by_name, namespace, schedule_id, version, ticks, author, fate)
+        written = await self._database.transact(work)
+        self._hint_if(bool(written))
+        return written
 
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
         return await self._database.read(partial(runs.get, namespace, run_key))
@@ -80,6 +137,32 @@ class SqliteLedger(SqliteClaims):
 
     async def list(self, namespace: Namespace, filter: RunFilter) -> Sequence[RunRecord]:
         return await self._database.read(partial(runs.list_runs, namespace, filter))
+
+    async def ticks(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        since: datetime,
+        until: datetime,
+        after: tuple[datetime, RunKey] | None,
+        limit: int,
+    ) -> Sequence[RunRecord]:
+        work = partial(runs.ticks, namespace, schedule_id, since, until, after, limit)
+        return await self._database.read(work)
+
+    async def missed_ranges(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
+    ) -> Sequence[MissedRange]:
+        return await self._database.read(partial(runs.missed_ranges, namespace, schedule_id, since, until))
+
+    async def running(self, namespace: Namespace, limit: int) -> Sequence[RunRecord]:
+        return await self._database.read(partial(runs.running, namespace, limit))
+
+    async def typical_run_s(self, namespace: Namespace, schedule_id: ScheduleId) -> float | None:
+        return await self._database.read(partial(runs.typical_run_s, namespace, schedule_id))
+
+    async def forgotten_before(self) -> datetime | None:
+        return await self._database.read(entries.forgotten_before)
 
     async def depth(self, namespace: Namespace) -> QueueDepth:
         return await self._database.read(partial(runs.depth, namespace))

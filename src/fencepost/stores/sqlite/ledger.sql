@@ -9,15 +9,17 @@ RETURNING :place
 
 -- name: in_force
 SELECT s.version, s.job, coalesce(s.queue, j.queue, :queue) AS queue,
-       coalesce(s.priority, j.priority, :priority) AS priority
+       coalesce(s.priority, j.priority, :priority) AS priority, s.frozen
 FROM schedules s
 LEFT JOIN jobs j ON j.namespace = s.namespace AND j.name = s.job
 WHERE s.namespace = :namespace AND s.schedule_id = :schedule_id AND s.state <> 'removed'
 
 -- name: trigger
-INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at)
-VALUES (:namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'ready', :queue, :priority, :fire_time)
+INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at, origin, held)
+VALUES (:namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'ready', :queue, :priority, :fire_time,
+        'manual', iif(:frozen, 2, 0))
 ON CONFLICT (namespace, run_key) DO NOTHING
+RETURNING 1
 
 -- The one place where tickets are compared: what it does not find, nothing after it changes.
 -- name: shown
@@ -41,17 +43,18 @@ WHERE rowid = :row_id
 -- name: finish_plain
 UPDATE runs
 SET state = given.value ->> 4, reason = given.value ->> 5, error = NULL, finished_at = :now,
-    alive_until = NULL
+    alive_until = NULL, held = 0
 FROM json_each(:given) AS given
 WHERE runs.namespace = given.value ->> 0 AND runs.run_key = given.value ->> 1
   AND runs.attempt = given.value ->> 2 AND runs.fence = given.value ->> 3
   AND runs.state = 'running'
-RETURNING namespace, run_key
+RETURNING namespace, run_key, schedule_id
 
 -- name: finish
 UPDATE runs
-SET state = :state, reason = :reason, error = :error, finished_at = :now, alive_until = NULL
+SET state = :state, reason = :reason, error = :error, finished_at = :now, alive_until = NULL, held = 0
 WHERE rowid = :row_id
+RETURNING namespace, schedule_id
 
 -- name: requeue
 UPDATE runs
@@ -59,11 +62,11 @@ SET state = 'ready', reason = :reason, error = :error, run_at = :run_at, worker 
 WHERE rowid = :row_id
 
 -- name: expired
-SELECT r.namespace, r.run_key, r.attempt, r.fence, r.worker, r.cancel_requested,
-       (:now - r.alive_until) / 1e6 AS silent_for_s, j.spec AS job_spec
+SELECT r.namespace, r.run_key, r.attempt, r.fence, r.worker, r.cancel_requested, r.spent,
+       (:now - coalesce(r.alive_until, 0)) / 1e6 AS silent_for_s, j.spec AS job_spec
 FROM runs r INDEXED BY runs_running
 LEFT JOIN jobs j ON j.namespace = r.namespace AND j.name = r.job
-WHERE r.state = 'running' AND r.alive_until < :now
+WHERE r.state = 'running' AND coalesce(r.alive_until, 0) < :now
 ORDER BY r.alive_until, r.run_key
 LIMIT :limit
 
@@ -71,24 +74,29 @@ LIMIT :limit
 UPDATE runs
 SET state = :state, reason = :reason, fence = :new_fence, alive_until = NULL,
     run_at = iif(:state = 'ready', :run_at, run_at), worker = iif(:state = 'ready', NULL, worker),
-    error = iif(:state = 'ready', NULL, :reason), finished_at = iif(:state = 'ready', NULL, :now)
+    error = :error, finished_at = iif(:state = 'ready', NULL, :now),
+    held = iif(:state = 'ready', held, 0)
 WHERE rowid = :row_id
+RETURNING namespace, schedule_id
 
 -- name: cancel
 UPDATE runs
 SET state = 'cancelled', reason = :reason, error = NULL, finished_at = :now,
-    fence = iif(fence > 0, :new_fence, 0)
+    fence = iif(fence > 0, :new_fence, 0), held = 0
 WHERE namespace = :namespace AND run_key = :run_key AND state IN ('planned', 'ready')
+RETURNING namespace, schedule_id
 
 -- name: request_cancel
 UPDATE runs
 SET cancel_requested = 1
 WHERE namespace = :namespace AND run_key = :run_key AND state = 'running'
 
+-- A tick that ended ahead of its time stays until its fire time is as old: it must not be planned again.
 -- name: forgettable
 SELECT rowid
 FROM runs INDEXED BY runs_ended
 WHERE finished_at IS NOT NULL AND NOT stripped AND finished_at < :cutoff
+  AND (schedule_id IS NULL OR fire_time < :cutoff)
 ORDER BY finished_at
 LIMIT :limit
 
@@ -105,3 +113,11 @@ WHERE rowid IN (SELECT value FROM json_each(:old)) AND schedule_id IS NULL
 
 -- name: forget
 DELETE FROM runs WHERE rowid IN (SELECT value FROM json_each(:old)) AND schedule_id IS NOT NULL
+RETURNING 1
+
+-- name: forgotten_before
+SELECT value FROM meta WHERE name = 'forgotten_before'
+
+-- name: note_forgotten
+INSERT INTO meta (name, value) VALUES ('forgotten_before', :cutoff)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE CAST(value AS INTEGER) < CAST(excluded.value AS INTEGER)

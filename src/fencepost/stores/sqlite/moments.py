@@ -13,20 +13,32 @@ from fencepost.model.times import EPOCH
 
 RECENT_MAX = 1_024
 MICROSECOND = timedelta(microseconds=1)
+ALWAYS_US = 2**62
+"""Later than any moment, and as a negative number earlier."""
 MOMENTS = frozenset(
     {
         "alive_until",
-        "fire_time",
+        "at",
+        "begun_at",
+        "closed_at",
+        "created_at",
+        "filled_through",
         "finished_at",
+        "fire_time",
+        "first_at",
         "in_force_from",
         "in_force_until",
-        "last_finished_at",
+        "last_at",
+        "newest",
         "newest_due",
         "next_due_at",
         "next_fire_at",
+        "next_run_at",
+        "oldest",
         "planned_through",
         "previous",
         "run_at",
+        "since",
         "started_at",
         "until",
         "updated_at",

@@ -11,8 +11,10 @@ import apsw
 
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Shard, tick_key
-from fencepost.model.job import PRIORITY_DEFAULT
+from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
+from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.run import Hold, Origin
 from fencepost.ports.planbook import PLANNED_MAX
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
@@ -112,9 +114,11 @@ def _write(plans: Sequence[Plan], connection: apsw.Connection, _: StoreTime) -> 
     stale = _stale_shards(connection, plans)
     fenced = [plan for plan in plans if plan.cursor.shard not in stale]
     advanced = connection.executemany(QUERIES["advance"], _advances(fenced))
-    fitting = [fenced[place] for (place,) in advanced]
+    fitting = [(fenced[place], Hold.FROZEN if frozen else Hold.NONE) for place, frozen in advanced]
+    for plan, _held in fitting:
+        _count_missed(plan, connection)
     before = connection.total_changes()
-    connection.executemany(QUERIES["plan"], (run for plan in fitting for run in _runs(plan)))
+    connection.executemany(QUERIES["plan"], (run for plan, held in fitting for run in _runs(plan, held)))
     written = connection.total_changes() - before
     return PlanReceipt(written, tuple(sorted(stale)), len(fenced) - len(fitting))
 
@@ -134,6 +138,7 @@ def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
             "planned_through": to_us(plan.planned_through),
             "next_fire_at": _to_us_if_any(plan.next_fire_at),
             "tzdata": plan.tzdata,
+            "touched": plan.cursor.touched,
         }
 
 
@@ -151,9 +156,28 @@ def _to_us_if_any(moment: datetime | None) -> int | None:
     return None if moment is None else to_us(moment)
 
 
-def _runs(plan: Plan) -> Iterator[dict[str, str | int]]:
+def _count_missed(plan: Plan, connection: apsw.Connection) -> None:
+    """Ranges instead of rows; one that ends where the cursor stood goes on."""
+    for missed in plan.missed:
+        terms = {**_mark(plan.cursor), "reason": missed.reason, "through": to_us(_through(plan, missed))}
+        given = {**terms, "fire_times": json.dumps([to_us(moment) for moment in missed.fire_times])}
+        ((ticks, first_at, last_at),) = connection.execute(QUERIES["unaccounted"], given)
+        if not ticks:
+            continue
+        terms |= {"ticks": ticks, "first_at": first_at, "last_at": last_at}
+        if connection.execute(QUERIES["extend_range"], terms).get is None:
+            connection.execute(QUERIES["open_range"], terms)
+
+
+def _through(plan: Plan, missed: MissedTicks) -> datetime:
+    """How far the range says all that there is to say: where ticks follow it, to its own end."""
+    last = missed is plan.missed[-1] and not plan.ticks
+    return plan.planned_through if last else missed.fire_times[-1]
+
+
+def _runs(plan: Plan, held: Hold) -> Iterator[dict[str, str | int]]:
     cursor = plan.cursor
-    for fire_time, run_at in plan.ticks:
+    for fire_time, run_at, catches_up in plan.ticks:
         yield {
             "namespace": cursor.namespace,
             "run_key": tick_key(cursor.schedule_id, fire_time, cursor.version),
@@ -163,6 +187,8 @@ def _runs(plan: Plan) -> Iterator[dict[str, str | int]]:
             "version": cursor.version,
             "epoch": plan.epoch,
             "queue": cursor.queue,
-            "priority": cursor.priority,
+            "priority": PRIORITY_BEHIND if catches_up else cursor.priority,
             "run_at": to_us(run_at),
+            "origin": Origin.CATCH_UP if catches_up else Origin.LIVE,
+            "held": int(held),
         }

@@ -6,7 +6,7 @@ ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch WHERE epochs.epoch <= e
 RETURNING epoch
 
 -- name: window
-SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.tzdata, v.spec,
+SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.tzdata, c.touched, v.spec,
        coalesce(j.queue, :queue) AS queue, coalesce(j.priority, :priority) AS priority
 FROM (
     SELECT due.rowid AS place
@@ -29,8 +29,8 @@ SELECT shard, epoch FROM epochs WHERE shard IN (SELECT value FROM json_each(:sha
 UPDATE cursors
 SET planned_through = :planned_through, next_fire_at = :next_fire_at, tzdata = :tzdata
 WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
-  AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
-RETURNING :place
+  AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL AND touched = :touched
+RETURNING :place, frozen
 
 -- name: postpone
 UPDATE cursors
@@ -40,13 +40,19 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :versi
 
 -- name: outlived
 SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.next_fire_at, c.tzdata,
-       v.spec,
+       c.touched, v.spec,
        coalesce(j.queue, :queue) AS queue, coalesce(j.priority, :priority) AS priority,
        (SELECT json_group_array(fire_time ORDER BY fire_time)
         FROM (
             SELECT fire_time FROM runs INDEXED BY runs_open
             WHERE namespace = c.namespace AND schedule_id = c.schedule_id AND fire_time > :now
-              AND state IN ('planned', 'ready') AND fence = 0 AND state = 'planned' AND version = c.version
+              AND state IN ('planned', 'ready') AND fence = 0 AND origin IN ('live', 'manual')
+              AND state = 'planned' AND version = c.version
+            UNION ALL
+            SELECT fire_time FROM runs INDEXED BY runs_behind
+            WHERE namespace = c.namespace AND schedule_id = c.schedule_id AND fire_time > :now
+              AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
+              AND state = 'planned' AND version = c.version
             ORDER BY fire_time
             LIMIT :planned_max
         )) AS planned
@@ -69,11 +75,33 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :versi
   AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL AND tzdata <= :tzdata
 
 -- name: plan
-INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at)
-SELECT :namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'planned', :epoch, :queue, :priority, :run_at
+INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at, origin,
+                  held)
+SELECT :namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'planned', :epoch, :queue, :priority, :run_at,
+       :origin, :held
 WHERE NOT EXISTS (
     SELECT 1 FROM runs INDEXED BY runs_by_schedule
     WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time = :fire_time
       AND state <> 'withdrawn'
 )
 ON CONFLICT (namespace, run_key) DO NOTHING
+
+-- name: unaccounted
+SELECT count(*) AS ticks, min(given.value) AS first_at, max(given.value) AS last_at
+FROM json_each(:fire_times) AS given
+WHERE NOT EXISTS (
+    SELECT 1 FROM runs INDEXED BY runs_by_schedule
+    WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time = given.value
+      AND state <> 'withdrawn'
+)
+
+-- name: extend_range
+UPDATE missed_ranges
+SET last_at = :last_at, ticks = ticks + :ticks, through = :through
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version AND reason = :reason
+  AND through = :from
+RETURNING 1
+
+-- name: open_range
+INSERT INTO missed_ranges (namespace, schedule_id, version, first_at, last_at, through, ticks, reason)
+VALUES (:namespace, :schedule_id, :version, :first_at, :last_at, :through, :ticks, :reason)

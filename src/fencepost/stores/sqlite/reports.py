@@ -20,6 +20,7 @@ from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_expired
 from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.moments import fetch, span_us, to_us
+from fencepost.stores.sqlite.parking import Owner, ring
 
 QUERIES = load_queries("fencepost.stores.sqlite", "ledger.sql")
 
@@ -64,24 +65,31 @@ def report_progress(ticket: Ticket, progress: str, connection: apsw.Connection, 
     return True
 
 
-def finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now: StoreTime) -> Sequence[Receipt]:
-    """End attempts, the plain ones without asking about them first."""
+def finish(
+    outcomes: Sequence[Outcome], connection: apsw.Connection, now: StoreTime
+) -> tuple[Sequence[Receipt], bool]:
+    """End attempts, the plain ones without asking about them first; also whether a tick was unparked."""
     now_us = to_us(now)
-    done = _finish_plain(outcomes, connection, now_us)
+    done, ended = _finish_plain(outcomes, connection, now_us)
     rest = [place for place in range(len(outcomes)) if place not in done]
-    receipts = dict(zip(rest, _finish([outcomes[place] for place in rest], connection, now_us), strict=True))
-    return [receipts.get(place, Receipt.ACCEPTED) for place in range(len(outcomes))]
+    settled, also_ended = _finish([outcomes[place] for place in rest], connection, now_us)
+    receipts = dict(zip(rest, settled, strict=True))
+    rung = ring(connection, [*ended, *also_ended])
+    return [receipts.get(place, Receipt.ACCEPTED) for place in range(len(outcomes))], rung
 
 
-def _finish_plain(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int) -> set[int]:
+def _finish_plain(
+    outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int
+) -> tuple[set[int], list[Owner]]:
     """The places of those that ended by one write: no error, no output and no retry to be kept."""
     places: dict[tuple[str, str], int] = {}
     for place, one in enumerate(outcomes):
         if one.error is None and one.output is None and one.retry_in_s is None:
             places.setdefault((one.ticket.namespace, one.ticket.run_key), place)
     given = json.dumps([_plain(outcomes[place]) for place in places.values()])
-    ended = connection.execute(QUERIES["finish_plain"], {"given": given, "now": now_us})
-    return {places[namespace, run_key] for namespace, run_key in ended}
+    ended = list(connection.execute(QUERIES["finish_plain"], {"given": given, "now": now_us}))
+    done = {places[namespace, run_key] for namespace, run_key, _ in ended}
+    return done, [(namespace, schedule_id) for namespace, _, schedule_id in ended]
 
 
 def _plain(outcome: Outcome) -> list[str | int | None]:
@@ -96,7 +104,9 @@ def _plain(outcome: Outcome) -> list[str | int | None]:
     ]
 
 
-def _finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int) -> Sequence[Receipt]:
+def _finish(
+    outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int
+) -> tuple[Sequence[Receipt], list[Owner]]:
     """Attempts that are kept by themselves first, while the run still says whose it was."""
     shown = _shown(connection, [one.ticket for one in outcomes])
     first = {match.row_id: place for place, match in reversed(shown.items()) if match.owned}
@@ -104,9 +114,9 @@ def _finish(outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: in
     ends = [(row_id, outcomes[place]) for place, row_id in sorted(accepted.items())]
     connection.executemany(QUERIES["keep_attempt"], _kept(ends, now_us))
     heeded = [(row_id, _heed(shown[place], outcomes[place])) for place, row_id in sorted(accepted.items())]
-    connection.executemany(QUERIES["finish"], _endings(heeded, now_us))
+    ended: list[Owner] = list(connection.executemany(QUERIES["finish"], _endings(heeded, now_us)))
     connection.executemany(QUERIES["requeue"], _retries(heeded, now_us))
-    return [_receipt(place, accepted, shown) for place in range(len(outcomes))]
+    return [_receipt(place, accepted, shown) for place in range(len(outcomes))], ended
 
 
 def expired(limit: int, connection: apsw.Connection, now: StoreTime) -> Sequence[Expired]:
@@ -115,27 +125,42 @@ def expired(limit: int, connection: apsw.Connection, now: StoreTime) -> Sequence
     return to_expired(fetch(connection.execute(QUERIES["expired"], terms)))
 
 
-def rescue(rescues: Sequence[Rescue], connection: apsw.Connection, now: StoreTime) -> Sequence[Receipt]:
-    """Take runs away from attempts that show no life."""
-    return [Receipt.ACCEPTED if _rescue(one, connection, to_us(now)) else Receipt.REFUSED for one in rescues]
+def rescue(
+    rescues: Sequence[Rescue], connection: apsw.Connection, now: StoreTime
+) -> tuple[Sequence[Receipt], bool]:
+    """Take runs away from attempts that show no life; also whether a tick was unparked."""
+    ended: list[Owner] = []
+    receipts = [_rescue(one, ended, connection, to_us(now)) for one in rescues]
+    return receipts, ring(connection, ended)
 
 
-def _rescue(one: Rescue, connection: apsw.Connection, now_us: int) -> bool:
+def _rescue(one: Rescue, ended: list[Owner], connection: apsw.Connection, now_us: int) -> Receipt:
+    """Take one run away; whose it is, is noted where it has ended."""
     match = _shown(connection, [one.ticket]).get(0)
-    if match is None or not match.owned or match.alive_until is None or match.alive_until >= now_us:
-        return False
-    lost = {"outcome": "lost", "error": one.reason, "detail": None, "output": None}
-    connection.execute(QUERIES["keep_attempt"], {"row_id": match.row_id, "now": now_us, **lost})
+    if match is None or not match.owned or (match.alive_until or 0) >= now_us:
+        return Receipt.REFUSED
+    keep_attempt(connection, match.row_id, now_us, "lost", one.reason)
+    heeded = _heed_rescue(match, one)
+    again = heeded.state is RunState.READY
     terms: Terms = {
         "row_id": match.row_id,
-        "state": one.state,
-        "reason": one.reason,
+        "state": heeded.state,
+        "reason": heeded.reason,
+        "error": None if again else one.reason,
         "new_fence": take_fences(connection, 1),
         "run_at": now_us + span_us(one.retry_in_s),
         "now": now_us,
     }
-    connection.execute(QUERIES["rescue"], terms)
-    return True
+    owners: list[Owner] = list(connection.execute(QUERIES["rescue"], terms))
+    if not again:
+        ended += owners
+    return Receipt.ACCEPTED
+
+
+def keep_attempt(connection: apsw.Connection, row_id: int, now_us: int, outcome: str, error: str) -> None:
+    """Keep the attempt of a run that is taken from it."""
+    kept = {"outcome": outcome, "error": error, "detail": None, "output": None}
+    connection.execute(QUERIES["keep_attempt"], {"row_id": row_id, "now": now_us, **kept})
 
 
 def _shown(connection: apsw.Connection, tickets: Sequence[Ticket]) -> dict[int, Match]:
@@ -167,6 +192,13 @@ def _heed(match: Match, outcome: Outcome) -> Outcome:
     if outcome.retry_in_s is None or not match.cancel_requested:
         return outcome
     return replace(outcome, state=RunState.CANCELLED, reason=STOPPED_ON_REQUEST, retry_in_s=None)
+
+
+def _heed_rescue(match: Match, rescue: Rescue) -> Rescue:
+    """The same where its worker is gone."""
+    if rescue.state is not RunState.READY or not match.cancel_requested:
+        return rescue
+    return replace(rescue, state=RunState.CANCELLED, reason=STOPPED_ON_REQUEST)
 
 
 def _kept(ends: Iterable[tuple[int, Outcome]], now_us: int) -> Iterator[Terms]:

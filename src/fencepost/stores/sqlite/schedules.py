@@ -7,6 +7,7 @@ from functools import partial
 
 import apsw
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
@@ -39,6 +40,7 @@ class SqliteSchedules:
         expected_version: int | None,
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
+        author: Author | None = None,
     ) -> Schedule | None:
         applied = applied_by_code(spec, code_spec, code_digest)
 
@@ -51,33 +53,43 @@ class SqliteSchedules:
                 edits.put(subject, known, spec, tzdata)
             if applied is not None and code_digest is not None:
                 edits.record_code(subject, applied, code_digest)
-            return subject.read()
+            return subject.note(author, Action.SCHEDULE_PUT, known)
 
         schedule = await self._database.transact(work)
         if schedule is not None:
             self._signals.hint(Topic.SCHEDULES)
         return schedule
 
-    async def pause(self, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> bool:
+    async def pause(
+        self, namespace: Namespace, schedule_id: ScheduleId, reason: str, *, author: Author | None = None
+    ) -> bool:
         def work(connection: apsw.Connection, now: StoreTime) -> bool:
             subject = self._subject(namespace, schedule_id, connection, now)
             known = subject.read()
             if known is None or known.state is not ScheduleState.ACTIVE:
                 return False
             edits.stop(subject, known, ScheduleState.PAUSED, reason)
+            subject.note(author, Action.SCHEDULE_PAUSE, known)
             return True
 
         return self._hinted(await self._database.transact(work))
 
     async def resume(
-        self, namespace: Namespace, schedule_id: ScheduleId, *, tzdata: str | None = None
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        tzdata: str | None = None,
+        back_s: float = 0.0,
+        author: Author | None = None,
     ) -> bool:
         def work(connection: apsw.Connection, now: StoreTime) -> bool:
             subject = self._subject(namespace, schedule_id, connection, now)
             known = subject.read()
             if known is None or known.state is not ScheduleState.PAUSED:
                 return False
-            edits.resume(subject, known, tzdata)
+            edits.resume(subject, known, tzdata, back_s)
+            subject.note(author, Action.SCHEDULE_RESUME, known)
             return True
 
         return self._hinted(await self._database.transact(work))
@@ -106,13 +118,16 @@ class SqliteSchedules:
         self._hinted(schedule is not None)
         return schedule
 
-    async def remove(self, namespace: Namespace, schedule_id: ScheduleId) -> bool:
+    async def remove(
+        self, namespace: Namespace, schedule_id: ScheduleId, *, author: Author | None = None
+    ) -> bool:
         def work(connection: apsw.Connection, now: StoreTime) -> bool:
             subject = self._subject(namespace, schedule_id, connection, now)
             known = subject.read()
             if known is None or known.state is ScheduleState.REMOVED:
                 return False
             edits.stop(subject, known, ScheduleState.REMOVED, "the schedule was removed")
+            subject.note(author, Action.SCHEDULE_REMOVE, known)
             return True
 
         return self._hinted(await self._database.transact(work))

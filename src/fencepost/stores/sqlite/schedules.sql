@@ -2,14 +2,14 @@
 
 -- name: get
 SELECT s.namespace, s.schedule_id, s.shard, s.version, s.state, s.spec, s.code_spec, s.code_digest,
-       s.updated_at, c.planned_through
+       s.updated_at, s.frozen, c.planned_through
 FROM schedules s
 JOIN cursors c USING (namespace, schedule_id, version)
 WHERE s.namespace = :namespace AND s.schedule_id = :schedule_id
 
 -- name: page
 SELECT s.namespace, s.schedule_id, s.shard, s.version, s.state, s.spec, s.code_spec, s.code_digest,
-       s.updated_at, c.planned_through
+       s.updated_at, s.frozen, c.planned_through
 FROM schedules s
 JOIN cursors c USING (namespace, schedule_id, version)
 WHERE s.namespace = :namespace AND s.schedule_id > :after AND s.state <> 'removed'
@@ -29,10 +29,18 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id
 ORDER BY version DESC
 LIMIT 1
 
+-- What an operator holds by name stays, as a tick by hand: the next version knows nothing of it.
+-- name: spare
+UPDATE runs INDEXED BY runs_by_schedule
+SET origin = 'manual'
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time > :boundary AND state = 'planned'
+  AND held & :spared <> 0
+
 -- name: withdraw
 UPDATE runs INDEXED BY runs_by_schedule
-SET state = 'withdrawn', reason = :reason, finished_at = :now
+SET state = 'withdrawn', reason = :reason, finished_at = :now, held = 0
 WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time > :boundary AND state = 'planned'
+  AND held & :spared = 0
 
 -- name: close_version
 UPDATE schedule_versions
@@ -51,16 +59,18 @@ VALUES (:namespace, :schedule_id, :version, :spec, :job, :boundary,
         iif(:state = 'active', NULL, :boundary), :tzdata)
 
 -- name: put_schedule
-INSERT INTO schedules (namespace, schedule_id, shard, version, state, spec, job, queue, priority, labels, updated_at)
-VALUES (:namespace, :schedule_id, :shard, :version, :state, :spec, :job, :queue, :priority, :labels, :now)
+INSERT INTO schedules (namespace, schedule_id, shard, version, state, spec, job, queue, priority, labels, updated_at,
+                       frozen)
+VALUES (:namespace, :schedule_id, :shard, :version, :state, :spec, :job, :queue, :priority, :labels, :now, :frozen)
 ON CONFLICT (namespace, schedule_id) DO UPDATE
 SET version = excluded.version, state = excluded.state, spec = excluded.spec, job = excluded.job,
-    queue = excluded.queue, priority = excluded.priority, labels = excluded.labels, updated_at = excluded.updated_at
+    queue = excluded.queue, priority = excluded.priority, labels = excluded.labels, updated_at = excluded.updated_at,
+    frozen = excluded.frozen
 
 -- name: put_cursor
-INSERT INTO cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at, until, tzdata)
+INSERT INTO cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at, until, tzdata, frozen)
 VALUES (:namespace, :schedule_id, :shard, :version, :boundary,
-        iif(:state = 'active', :boundary, NULL), iif(:state = 'active', NULL, :boundary), :tzdata)
+        iif(:state = 'active', :boundary, NULL), iif(:state = 'active', NULL, :boundary), :tzdata, :frozen)
 
 -- name: forget_uses
 DELETE FROM calendar_uses WHERE namespace = :namespace AND schedule_id = :schedule_id

@@ -5,8 +5,12 @@ from __future__ import annotations
 from fencepost.clock import Clock, SystemClock
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.sqlite import migrations
+from fencepost.stores.sqlite.audit_log import SqliteAuditLog
+from fencepost.stores.sqlite.backfills import SqliteBackfills
 from fencepost.stores.sqlite.calendars import SqliteCalendars
 from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.freezes import SqliteFreezes
+from fencepost.stores.sqlite.gates import SqliteGates
 from fencepost.stores.sqlite.jobs import SqliteJobs
 from fencepost.stores.sqlite.leases import SqliteLeases
 from fencepost.stores.sqlite.ledger import SqliteLedger
@@ -33,6 +37,10 @@ class SqliteStore:
         self.ledger = SqliteLedger(database, signals)
         self.leases = SqliteLeases(database, signals)
         self.roster = SqliteRoster(database, signals)
+        self.gates = SqliteGates(database, signals)
+        self.freezes = SqliteFreezes(database, signals)
+        self.backfills = SqliteBackfills(database, signals)
+        self.audit_log = SqliteAuditLog(database)
 
     async def now(self) -> StoreTime:
         return self._database.now()

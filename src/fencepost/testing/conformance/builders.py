@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from fencepost.model.claiming import Appetite, End, ScheduleFacts, Start, Verdict
+from fencepost.model.claiming import Appetite, End, Judge, ScheduleFacts, Start, Verdict
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,
@@ -26,6 +26,7 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.json import JsonObject
+from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Plan, PlanReceipt, Tick
 from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunRecord, RunState, Ticket
 from fencepost.model.schedule import Schedule, ScheduleSpec
@@ -97,11 +98,13 @@ def make_plan(
     epoch: Epoch = EPOCH,
     delay_s: float = 0.0,
     tzdata: str = TZDATA,
+    missed: tuple[MissedTicks, ...] = (),
 ) -> Plan:
     """The plan that writes these fire times, each due so much later, and looks again at the last of them."""
-    through = max([*fire_times, cursor.planned_through])
+    counted = [moment for one in missed for moment in one.fire_times]
+    through = max([*fire_times, *counted, cursor.planned_through])
     ticks = tuple(Tick(one, one + timedelta(seconds=delay_s)) for one in fire_times)
-    return Plan(cursor, epoch, ticks, planned_through=through, next_fire_at=through, tzdata=tzdata)
+    return Plan(cursor, epoch, ticks, through, next_fire_at=through, tzdata=tzdata, missed=missed)
 
 
 async def write(harness: StoreHarness, *plans: Plan) -> PlanReceipt:
@@ -109,6 +112,11 @@ async def write(harness: StoreHarness, *plans: Plan) -> PlanReceipt:
     for plan in plans:
         await harness.store.planbook.register_epoch(plan.cursor.shard, plan.epoch)
     return await harness.store.planbook.write(plans)
+
+
+async def write_missed(harness: StoreHarness, *missed: MissedTicks) -> PlanReceipt:
+    """Plan ticks of `SCHEDULE` that are missed already."""
+    return await write(harness, make_plan(await read_cursor(harness), missed=missed))
 
 
 async def plan_ticks(
@@ -175,6 +183,11 @@ def appetite(
 async def claim(harness: StoreHarness, worker: NodeId = ALICE, limit: int = MANY) -> list[Claim]:
     """Claim what needs no judgement."""
     return list(await harness.store.ledger.claim_direct(appetite(worker), limit))
+
+
+async def claim_with(harness: StoreHarness, judge: Judge) -> list[Claim]:
+    """Claim ticks under that judge."""
+    return list(await harness.store.ledger.claim_ticks(appetite(), MANY, judge))
 
 
 async def claim_one(harness: StoreHarness, key: str = "one", worker: NodeId = ALICE) -> Claim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.model.identifiers import RunKey
 from fencepost.model.job import JobSpec
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import Receipt, RunState, Ticket
+from fencepost.model.run import STOPPED_ON_REQUEST, Receipt, RunState, Ticket
 from fencepost.testing.conformance.builders import (
     ALICE,
     BOB,
@@ -69,6 +69,15 @@ class RescueContract:
         order = [tickets[1], tickets[2], tickets[0]]
         assert [one.ticket for one in await expired(harness)] == order
         assert [one.ticket for one in await expired(harness, 2)] == order[:2]
+
+    async def test_a_lost_run_that_was_asked_to_stop_is_not_tried_again(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await harness.store.ledger.cancel(NS, claimed.run_key, "enough")
+        await harness.advance(PAST_S)
+        silent = Rescue(claimed.ticket, RunState.READY, "no sign of life")
+        assert await harness.store.ledger.rescue([silent]) == [Receipt.ACCEPTED]
+        run = await read(harness, claimed.run_key)
+        assert (run.state, run.reason) == (RunState.CANCELLED, STOPPED_ON_REQUEST)
 
     async def test_rescue_kills_the_old_ticket(self, harness: StoreHarness) -> None:
         claimed = await lose_one(harness)

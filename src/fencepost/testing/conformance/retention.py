@@ -7,6 +7,7 @@ from fencepost.testing.conformance.builders import (
     MANY,
     NS,
     SCHEDULE,
+    at,
     by_hand,
     claim,
     claim_one,
@@ -26,6 +27,7 @@ from fencepost.testing.conformance.builders import (
     write,
 )
 from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.operators import ANNA
 
 DAY_S = 86_400.0
 
@@ -63,7 +65,7 @@ class RetentionContract:
         await put(harness)
         (key,) = await plan_ticks(harness, 60)
         await harness.store.schedules.remove(NS, SCHEDULE)
-        await harness.advance(DAY_S + 1)
+        await harness.advance(DAY_S + 61)
         assert await forget(harness) == 1
         assert await harness.store.ledger.get(NS, key) is None
 
@@ -113,6 +115,45 @@ class RetentionContract:
         await harness.advance(DAY_S + 1)
         await forget(harness)
         assert await forget(harness) == 0
+
+    async def test_forget_does_not_reopen_a_tick_that_was_called_off_ahead(
+        self, harness: StoreHarness
+    ) -> None:
+        await put(harness)
+        (key,) = await plan_ticks(harness, 2 * DAY_S)
+        await harness.store.ledger.skip(NS, key, ANNA)
+        await harness.advance(2 * DAY_S)
+        assert await forget(harness) == 0
+        assert await states(harness, key) == [RunState.SKIPPED]
+        await harness.advance(DAY_S + 1)
+        assert await forget(harness) == 1
+
+    async def test_what_may_be_forgotten_is_not_kept_secret(self, harness: StoreHarness) -> None:
+        ledger, claimed = harness.store.ledger, await start_tick(harness)
+        await finish(harness, success(claimed.ticket))
+        await harness.advance(DAY_S + 1)
+        assert await ledger.forgotten_before() is None
+        await forget(harness)
+        assert await ledger.forgotten_before() == at(harness, -DAY_S)
+
+    async def test_what_was_forgotten_once_is_not_remembered_again(self, harness: StoreHarness) -> None:
+        claimed, ledger = await start_tick(harness), harness.store.ledger
+        await finish(harness, success(claimed.ticket))
+        await due_ticks(harness, 60)
+        (other,) = await start_ticks(harness)
+        await finish(harness, success(other.ticket))
+        await harness.advance(2 * DAY_S)
+        await ledger.forget(DAY_S, 1)
+        mark = await ledger.forgotten_before()
+        await ledger.forget(1.5 * DAY_S, MANY)
+        assert await ledger.forgotten_before() == mark == at(harness, -DAY_S)
+
+    async def test_runs_by_hand_do_not_move_the_mark(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await finish(harness, success(claimed.ticket))
+        await harness.advance(DAY_S + 1)
+        assert await forget(harness) == 1
+        assert await harness.store.ledger.forgotten_before() is None
 
 
 async def forget(harness: StoreHarness, limit: int = MANY) -> int:

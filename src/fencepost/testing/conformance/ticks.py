@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from fencepost.model.claiming import Appetite, End, Judge, ScheduleFacts, Start, StartedRun, Verdict
+from fencepost.model.claiming import Appetite, End, ScheduleFacts, Start, StartedRun, Verdict
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.run import Claim, RunState
-from fencepost.model.schedule import CatchUp, Overlap
+from fencepost.model.policies import CatchUp, Overlap
+from fencepost.model.run import RunState
 from fencepost.testing.conformance.builders import (
     ALICE,
     BOB,
@@ -24,6 +24,7 @@ from fencepost.testing.conformance.builders import (
     appetite,
     at,
     claim,
+    claim_with,
     due_ticks,
     end_all,
     finish,
@@ -133,30 +134,44 @@ class TickContract:
         await plan_ticks(harness, 60)
         assert (await judged(harness)).facts == []
 
-    async def test_the_judge_sees_unfinished_and_last_finished(self, harness: StoreHarness) -> None:
+    async def test_the_judge_sees_unfinished_and_finished(self, harness: StoreHarness) -> None:
         await put(harness)
         await due_ticks(harness, 10, 20, 30, 40)
         one, two, three, four = await start_ticks(harness)
+        await plan_ticks(harness, 1)
+        await harness.advance(2)
         await finish(harness, success(two.ticket))
         await harness.advance(5)
         await finish(harness, success(one.ticket))
         last_finished_at = harness.now
         await finish(harness, retry(three.ticket, in_s=600))
+        (facts,) = (await judged(harness)).facts
+        begun_at = three.started_at
+        assert facts.unfinished == (
+            StartedRun(three.run_key, three.fire_time, begun_at=begun_at),
+            StartedRun(four.run_key, four.fire_time, begun_at=begun_at),
+        )
+        assert facts.finished == (
+            StartedRun(one.run_key, one.fire_time, last_finished_at, begun_at=begun_at),
+            StartedRun(two.run_key, two.fire_time, at(harness, -5), begun_at=begun_at),
+        )
+
+    async def test_what_ended_before_anything_was_due_is_not_shown(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await due_ticks(harness, 10)
+        (one,) = await start_ticks(harness)
+        await finish(harness, success(one.ticket))
         await due_ticks(harness, 60)
         (facts,) = (await judged(harness)).facts
-        assert set(facts.unfinished) == {
-            StartedRun(three.run_key, None),
-            StartedRun(four.run_key, None),
-        }
-        assert facts.last_finished == StartedRun(one.run_key, last_finished_at)
+        assert facts.finished == ()
 
-    async def test_a_run_that_never_started_is_not_the_last_finished(self, harness: StoreHarness) -> None:
+    async def test_a_run_that_never_started_is_not_finished(self, harness: StoreHarness) -> None:
         await put(harness)
         await due_ticks(harness, 60)
         await claim_with(harness, end_all)
         await due_ticks(harness, 60)
         (facts,) = (await judged(harness)).facts
-        assert (facts.unfinished, facts.last_finished, facts.previous) == ((), None, None)
+        assert (facts.unfinished, facts.finished, facts.previous) == ((), (), None)
 
     async def test_the_judge_does_not_mistake_one_schedules_runs_for_anothers(
         self, harness: StoreHarness
@@ -332,8 +347,3 @@ async def judged(harness: StoreHarness, wanted: Appetite | None = None) -> Witne
     witness = Witness()
     await harness.store.ledger.claim_ticks(wanted or appetite(), MANY, witness)
     return witness
-
-
-async def claim_with(harness: StoreHarness, judge: Judge) -> list[Claim]:
-    """Claim ticks under that judge."""
-    return list(await harness.store.ledger.claim_ticks(appetite(), MANY, judge))

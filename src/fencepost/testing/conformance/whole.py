@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from fencepost.testing.conformance.audit_log import AuditLogContract
+from fencepost.testing.conformance.backfills import BackfillContract, FillModeContract
+from fencepost.testing.conformance.by_name import ByNameContract
 from fencepost.testing.conformance.calendars import CalendarContract, CalendarUseContract
 from fencepost.testing.conformance.claims import AdoptionContract, ClaimContract, OutlookContract
 from fencepost.testing.conformance.due_times import DueTimeContract
+from fencepost.testing.conformance.freezes import FreezeContract, FreezeOfAllContract
+from fencepost.testing.conformance.gates import GateContract, GateFactContract
+from fencepost.testing.conformance.holds import HoldContract, SkipContract
 from fencepost.testing.conformance.jobs import JobContract
 from fencepost.testing.conformance.leases import LeaseContract
 from fencepost.testing.conformance.ledger import LedgerContract
+from fencepost.testing.conformance.missed_ranges import MissedRangeContract
+from fencepost.testing.conformance.parking import ParkingContract
 from fencepost.testing.conformance.planbook import PlanBookContract
+from fencepost.testing.conformance.policies import CatchUpContract, OverlapContract
+from fencepost.testing.conformance.readings import ReadingContract
 from fencepost.testing.conformance.renewals import RenewalContract
+from fencepost.testing.conformance.replays import ReplayContract
 from fencepost.testing.conformance.reports import ReportContract
 from fencepost.testing.conformance.rescues import RescueContract
+from fencepost.testing.conformance.resuming import ResumingContract
 from fencepost.testing.conformance.retention import RetentionContract
 from fencepost.testing.conformance.roster import RosterContract
 from fencepost.testing.conformance.schedules import ScheduleContract
@@ -19,32 +31,53 @@ from fencepost.testing.conformance.signals import SignalContract
 from fencepost.testing.conformance.store import StoreContract
 from fencepost.testing.conformance.ticks import SweepContract, TickContract
 from fencepost.testing.conformance.triggering import TriggerContract
+from fencepost.testing.conformance.verdicts import FactContract, StopContract, VerdictContract
 from fencepost.testing.conformance.zone_rules import ConfirmationContract, OutlivedContract
 
 
 class StoreConformance(
     AdoptionContract,
+    AuditLogContract,
+    BackfillContract,
+    ByNameContract,
     CalendarContract,
     CalendarUseContract,
+    CatchUpContract,
     ClaimContract,
     ConfirmationContract,
     DueTimeContract,
-    OutlivedContract,
-    OutlookContract,
+    FactContract,
+    FillModeContract,
+    FreezeContract,
+    FreezeOfAllContract,
+    GateContract,
+    GateFactContract,
+    HoldContract,
     JobContract,
     LeaseContract,
     LedgerContract,
+    MissedRangeContract,
+    OutlivedContract,
+    OutlookContract,
+    OverlapContract,
+    ParkingContract,
     PlanBookContract,
+    ReadingContract,
     RenewalContract,
+    ReplayContract,
     ReportContract,
     RescueContract,
+    ResumingContract,
     RetentionContract,
     RosterContract,
     ScheduleContract,
     SignalContract,
+    SkipContract,
+    StopContract,
     StoreContract,
     SweepContract,
     TickContract,
     TriggerContract,
+    VerdictContract,
 ):
     """What a store owes in whole; a subclass brings the harness."""

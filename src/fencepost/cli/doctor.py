@@ -1,0 +1,219 @@
+"""`fencepost doctor`: the ten-point check before production."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fencepost.cli.faults import FINE, NO
+from fencepost.cli.options import Place, in_store, json_option
+from fencepost.cli.output import cell, print_json
+
+if TYPE_CHECKING:
+    from fencepost.app import Fencepost
+    from fencepost.core.checkup import Finding, Point
+    from fencepost.core.checkup.facts import Facts, JobSheet, Watch
+    from fencepost.ports.executor import Job
+    from fencepost.ports.store import Store
+    from fencepost.services.checkup import Target
+
+POINT_NAMES = (
+    *("run-key", "retention", "overlap", "catch-up", "retry"),
+    *("replay", "fencing", "dst", "herds", "alerts"),
+)
+LINES_MAX = 20
+"""How many findings of one point and one severity people are shown."""
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@click.option(
+    "--only", "only", type=click.Choice(POINT_NAMES), multiple=True, help="Only this point; may be repeated."
+)
+@click.option("--offline", is_flag=True, help="Look at the code and the settings alone, not at the store.")
+@click.option("--strict", is_flag=True, help="Exit 1 also where there are only warnings.")
+@in_store
+@json_option
+@click.pass_context
+def doctor(
+    context: click.Context,
+    target: str,
+    only: tuple[str, ...],
+    offline: bool,
+    strict: bool,
+    place: Place,
+    as_json: bool,
+) -> None:
+    """Check an application before production: ten points, each finding with its reason and the mend.
+
+    TARGET is as for `fencepost run`. The schedules of the store are looked at too, if it is there; nothing is
+    written. What cannot be seen is `unknown`. Exit 1 where something breaks the promise (`fail`).
+
+    \b
+    Example:
+      fencepost doctor shop:app --store postgresql://shop@db/fencepost
+      fencepost doctor fencepost.toml --offline --strict
+      fencepost doctor fencepost.toml --only dst --only herds
+    """
+    import asyncio
+
+    from fencepost.cli.target import load_target
+    from fencepost.core.checkup import POINTS, check_up
+
+    app = load_target(target)
+    app.configure(store=place.store, namespace=place.namespace)
+    points = [one for one in POINTS if not only or one in only]
+    facts = asyncio.run(_gathered(app, offline, points))
+    findings = check_up(facts, points)
+    if as_json:
+        print_json(_json(target, facts, findings, points))
+    else:
+        _print(facts, findings, points)
+    context.exit(_exit_code(findings, strict))
+
+
+async def _gathered(app: Fencepost, offline: bool, points: Collection[Point]) -> Facts:
+    from fencepost.clock import SystemClock
+    from fencepost.services.checkup import gather
+
+    store, unasked = (None, "the store was not asked (--offline)") if offline else await _opened(app)
+    try:
+        return await gather(_target(app), store, SystemClock().wall(), unasked, points)
+    finally:
+        if store is not None:
+            await store.close()
+
+
+async def _opened(app: Fencepost) -> tuple[Store | None, str]:
+    """The store, or why there is none to be asked yet. One that is there and cannot be read is a fault."""
+    from fencepost.errors import InvalidSettings
+    from fencepost.wiring import open_existing_store, shown_store
+
+    shown = shown_store(app.settings)
+    try:
+        return await open_existing_store(app.settings), ""
+    except InvalidSettings:
+        if not _is_file(app):
+            raise
+        return None, f"there is no store at {shown} yet"
+
+
+def _target(app: Fencepost) -> Target:
+    from fencepost.services.checkup import Target
+
+    return Target(
+        settings=app.settings,
+        jobs={name: _job(job) for name, job in app.jobs.items()},
+        schedules=app.code_schedules,
+        calendars=app.code_calendars,
+        has_pool=not _is_file(app),
+    )
+
+
+def _is_file(app: Fencepost) -> bool:
+    return app.settings.store.startswith("sqlite:")
+
+
+def _job(job: Job) -> JobSheet:
+    """What can be seen of a job from its executor; of an unknown kind of work, nothing."""
+    from fencepost.core.checkup.facts import JobSheet
+    from fencepost.executors.callable import CallableExecutor
+    from fencepost.executors.command import CommandExecutor
+
+    match job.executor:
+        case CallableExecutor() as function:
+            return JobSheet(job.spec, takes_run=function._takes_run)
+        case CommandExecutor() as command:
+            return JobSheet(job.spec, is_command=True, watches=_watches(command._argv))
+    return JobSheet(job.spec)
+
+
+def _watches(argv: Sequence[str]) -> frozenset[Watch]:
+    """What a command looks at: it runs `fencepost audit`, be it by a path, a module or a shell."""
+    from fencepost.core.checkup.facts import Watch
+
+    line = " ".join(argv)
+    return frozenset(watch for watch in Watch if re.search(rf"\bfencepost\s+{watch}\b", line))
+
+
+def _exit_code(findings: Sequence[Finding], strict: bool) -> int:
+    from fencepost.core.checkup import Severity, worst
+
+    grave = {Severity.FAIL, Severity.WARN} if strict else {Severity.FAIL}
+    return NO if worst(findings) in grave else FINE
+
+
+def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> dict[str, Any]:
+    from fencepost.cli.shapes import moment
+    from fencepost.core.checkup import worst
+
+    return {
+        "target": target,
+        "at": moment(facts.now),
+        "store_asked": facts.ledger is not None,
+        "schedules": len(facts.schedules),
+        "jobs": len(facts.jobs),
+        "points": {str(point): str(worst(_at(point, findings))) for point in points},
+        "findings": [
+            {
+                "severity": str(one.severity),
+                "point": str(one.point),
+                "schedules": list(one.schedules),
+                "reason": one.reason,
+                "mend": one.mend,
+                "example": one.example,
+            }
+            for one in findings
+        ],
+    }
+
+
+def _print(facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> None:
+    from fencepost.core.checkup import SEVERITIES
+
+    for point in points:
+        for severity in reversed(SEVERITIES):
+            _print_lines([one for one in _at(point, findings) if one.severity is severity])
+    click.echo()
+    if facts.ledger is None:
+        click.echo(f"{facts.unasked}: only the code was looked at")
+    click.echo(_summary(facts, findings, points))
+
+
+def _print_lines(findings: Sequence[Finding]) -> None:
+    for one in findings[:LINES_MAX]:
+        click.echo(_line(one))
+        for line in (one.example or "").splitlines():
+            click.echo(f"    {line}".rstrip())
+    if len(findings) > LINES_MAX:
+        last = findings[-1]
+        more = f"{len(findings) - LINES_MAX} more; --json shows all"
+        click.echo(f"{last.severity.ljust(7)}  {last.point.ljust(9)}  {more}")
+
+
+def _line(finding: Finding) -> str:
+    from fencepost.core.checkup import some_of
+
+    about = f"{some_of(finding.schedules, len(finding.schedules))}: " if finding.schedules else ""
+    mend = f"; mend: {finding.mend}" if finding.mend else ""
+    return f"{finding.severity.ljust(7)}  {finding.point.ljust(9)}  {cell(about + finding.reason + mend)}"
+
+
+def _summary(facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> str:
+    from fencepost.core.checkup import SEVERITIES, worst
+
+    state = [worst(_at(point, findings)) for point in points]
+    counts = ", ".join(f"{state.count(one)} {one}" for one in SEVERITIES if state.count(one))
+    looked_at = f"{_many(len(facts.schedules), 'schedule')}, {_many(len(facts.jobs), 'job')}"
+    return f"{looked_at}; {_many(len(points), 'point')}: {counts}"
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _at(point: Point, findings: Sequence[Finding]) -> list[Finding]:
+    return [one for one in findings if one.point is point]

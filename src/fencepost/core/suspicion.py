@@ -1,0 +1,94 @@
+"""Suspicion: what is wrong with one run, by itself.
+
+Each function returns the reason in words, or None. None of them depends on what else the schedule did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+
+from fencepost.core.catchup import is_on_time
+from fencepost.model.clocks import StoreTime, since
+from fencepost.model.durations import format_duration
+from fencepost.model.identifiers import NodeId
+from fencepost.model.run import LIVE_ORIGINS, Attempt, Origin, RunRecord, RunState
+from fencepost.model.schedule import ScheduleSpec
+from fencepost.model.times import to_utc_text
+
+SUCCEEDED = str(RunState.SUCCEEDED)
+
+
+def begun(run: RunRecord) -> bool:
+    """Whether any attempt of it was ever made."""
+    return run.attempt > 0
+
+
+def wants_attempts(run: RunRecord) -> bool:
+    """Whether only its attempts can say if it began again after it had succeeded."""
+    return run.attempt - run.spent > 1
+
+
+def why_repeated(run: RunRecord, attempts: Sequence[Attempt]) -> str | None:
+    """A later attempt began although an earlier one had succeeded, and nobody replayed the run between."""
+    for one in attempts:
+        if one.outcome == SUCCEEDED and run.spent < one.attempt < run.attempt:
+            return f"attempt {one.attempt} succeeded, and attempt {run.attempt} began without a replay"
+    return None
+
+
+def why_uncertain(run: RunRecord, workers: AbstractSet[NodeId], now: StoreTime) -> str | None:
+    """It was started, has not ended, and its worker shows no life.
+
+    A run that was started after `now` may have a worker that had not come when the workers were read.
+    """
+    if run.state is not RunState.RUNNING or run.started_at is None or run.started_at > now:
+        return None
+    if run.alive_until is not None and run.alive_until < now:
+        silent = shown_span(since(run.alive_until, now))
+        return f"worker {run.worker} has been silent past its deadline for {silent}"
+    if run.worker not in workers:
+        return f"worker {run.worker} is not alive"
+    return None
+
+
+def why_stuck(
+    run: RunRecord, workers: AbstractSet[NodeId], now: StoreTime, older_than: timedelta | None
+) -> str | None:
+    """It is uncertain, or has been running longer than that: a job that hangs may look alive for ever."""
+    silent = why_uncertain(run, workers, now)
+    if silent is not None or older_than is None or run.started_at is None:
+        return silent
+    age = since(run.started_at, now)
+    return f"has been running for {shown_span(age)}" if age > older_than else None
+
+
+def why_overdue(run: RunRecord, spec: ScheduleSpec | None, now: StoreTime, margin: timedelta) -> str | None:
+    """It has been due so long that it should be missed, and nobody has judged it."""
+    waits = run.state in (RunState.PLANNED, RunState.READY) and not run.fence and not run.held
+    if spec is None or not waits or run.origin not in LIVE_ORIGINS:
+        return None
+    if since(run.run_at, now) <= spec.catch_up.max_lateness + margin:
+        return None
+    most = format_duration(spec.catch_up.max_lateness)
+    return f"due since {to_utc_text(run.run_at)}, max_lateness is {most}, and nobody has judged it"
+
+
+def why_late(run: RunRecord, spec: ScheduleSpec | None, due: datetime | None) -> str | None:
+    """A live run began later than its schedule calls on time."""
+    if spec is None or due is None or run.begun_at is None or run.origin is not Origin.LIVE:
+        return None
+    if is_on_time(spec.catch_up, due, run.begun_at):
+        return None
+    return f"began {shown_span(since(due, run.begun_at))} after it was due"
+
+
+def was_moved(run: RunRecord) -> bool:
+    """Whether a retry has moved `run_at`, so that it does not say any more when the run was first due."""
+    return run.begun_at is not None and (wants_attempts(run) or run.run_at > run.begun_at)
+
+
+def shown_span(length: timedelta) -> str:
+    """A length of time in whole seconds."""
+    return format_duration(timedelta(seconds=round(max(length, timedelta()).total_seconds())))

@@ -1,0 +1,79 @@
+"""The audit log: who did what, when, from where, and what it was before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace
+from fencepost.model.json import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who acts, and from where: `anna`, `cli on web-3`. Fencepost itself is an author too."""
+
+    name: str
+    source: str
+    reason: str | None = None
+    """Why, in their own words."""
+
+
+HOUSE = Author("fencepost", "itself")
+"""Whatever nobody asked for: a gate that closed, zone rules that changed."""
+
+
+class Action(StrEnum):
+    """What can be done; the subject is a schedule, a run, a calendar, a backfill or everything."""
+
+    SCHEDULE_PUT = "schedule.put"
+    SCHEDULE_PAUSE = "schedule.pause"
+    SCHEDULE_RESUME = "schedule.resume"
+    SCHEDULE_REMOVE = "schedule.remove"
+    SCHEDULE_TRIGGER = "schedule.trigger"
+    RUN_ENQUEUE = "run.enqueue"
+    RUN_CANCEL = "run.cancel"
+    RUN_SKIP = "run.skip"
+    RUN_HOLD = "run.hold"
+    RUN_RELEASE = "run.release"
+    RUN_REPLAY = "run.replay"
+    RUN_RESTORE = "run.restore"
+    CALENDAR_PUT = "calendar.put"
+    CALENDAR_REMOVE = "calendar.remove"
+    FREEZE = "freeze"
+    THAW = "thaw"
+    GATE_CLOSE = "gate.close"
+    GATE_OPEN = "gate.open"
+    GATE_LATEST = "gate.latest"
+    GATE_DROP = "gate.drop"
+    BACKFILL_START = "backfill.start"
+    BACKFILL_CANCEL = "backfill.cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the log."""
+
+    number: int
+    namespace: Namespace
+    at: StoreTime
+    author: Author
+    action: Action
+    subject: str
+    before: JsonObject = field(default_factory=dict)
+    after: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Which entries to list, newest first; `before_number` goes on from an earlier page."""
+
+    subject: str | None = None
+    action: Action | None = None
+    author: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    before_number: int | None = None
+    limit: int = 50

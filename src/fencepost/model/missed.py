@@ -1,0 +1,32 @@
+"""Ranges of missed ticks: many ticks that nobody can run any more, counted in one row instead of one each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from fencepost.model.identifiers import Namespace, ScheduleId
+
+
+class MissedTicks(NamedTuple):
+    """Fire times that are missed already when they are planned, ascending, and why."""
+
+    fire_times: tuple[datetime, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissedRange:
+    """`count` ticks of one version from the first to the last fire time have no row of their own.
+
+    Ticks of the range that do have a run (one that was called off by name, say) are not counted here.
+    """
+
+    namespace: Namespace
+    schedule_id: ScheduleId
+    version: int
+    first: datetime
+    last: datetime
+    count: int
+    reason: str

@@ -1,0 +1,249 @@
+"""The audit desk: what was expected against what is recorded, and the story of one tick.
+
+All policy is in `core.accounting` and `core.story`; here the ledger is read for it. What an account rests on
+is read before the runs, so that whatever happens meanwhile makes a tick look younger than it is, never older.
+An edit, or retention, that comes between the two readings could still make a sound ledger look unsound:
+where there are faults, the ground is looked at again, and the account is made anew if it has moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from fencepost.core.accounting import Account, Accountant, Frame, Kind, Report
+from fencepost.core.expectation import TriggerOf, tick_of
+from fencepost.core.story import Story
+from fencepost.core.suspicion import wants_attempts, why_stuck
+from fencepost.model.audit import Author
+from fencepost.model.clocks import StoreTime
+from fencepost.model.clocks import since as time_since
+from fencepost.model.identifiers import Namespace, NodeId, RunKey, ScheduleId
+from fencepost.model.plan import Tick
+from fencepost.model.run import Attempt, RunRecord
+from fencepost.model.schedule import ScheduleVersion
+from fencepost.model.trigger import Trigger
+from fencepost.ports.store import Store
+from fencepost.services.control import ScheduleDesk
+from fencepost.services.storyteller import Storyteller
+from fencepost.triggers import stored_trigger, tzdata_version
+
+PAGE = 1_000
+READINGS_MAX = 3
+PLANNED_AT_ONCE_MAX = 500
+REPAIR_ROUNDS_MAX = 10_000
+FINDINGS_TOLD_MAX = 10_000
+RUNNING_MAX = 10_000
+MOVED = "the schedule was changed again and again while it was audited; look once more"
+
+Progress = Callable[[ScheduleId, int], None]
+"""(schedule, how many of its runs have been looked at)."""
+
+
+def _silent(schedule_id: ScheduleId, runs: int) -> None:
+    """Nobody wants to know how far it is."""
+
+
+@dataclass(frozen=True)
+class StuckRun:
+    """A run that does not get on, and why one thinks so."""
+
+    run: RunRecord
+    age: timedelta
+    why: str
+
+
+class AuditDesk:
+    """What an operator may ask about the past of one namespace."""
+
+    def __init__(self, store: Store, namespace: Namespace) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._schedules = ScheduleDesk(store, namespace)
+        self._storyteller = Storyteller(store, namespace)
+
+    async def audit(
+        self, schedule_id: str | None, since: datetime, until: datetime, progress: Progress = _silent
+    ) -> Report:
+        """The accounts of one schedule, also a removed one, or of all that are not removed."""
+        accounts: list[Account] = []
+        told = 0
+        async for one in self._ids(schedule_id):
+            account = await self._account(one, since, until, progress)
+            told += len(account.findings)
+            accounts.append(account if told <= FINDINGS_TOLD_MAX else replace(account, findings=()))
+        return Report(since, until, tuple(accounts))
+
+    async def completeness(self, since: datetime, until: datetime) -> AsyncIterator[Account]:
+        """The accounts of all schedules, one at a time, so that whoever asks may stop. Cheaper than an audit:
+        no attempts are read and nothing is read twice, so its findings are not to be relied on."""
+        async for schedule_id in self._ids(None):
+            frame = await self._frame(schedule_id, since, until)
+            yield await self._walk(frame, _silent, with_attempts=False)
+
+    async def repair(self, report: Report, author: Author) -> Sequence[RunKey]:
+        """Plan the ticks that are missing, each for its own due time; the judge says which still run.
+
+        Where there were more of them than a report tells, the rest is looked for again.
+        """
+        planned: list[RunKey] = []
+        for account in report.accounts:
+            for _ in range(REPAIR_ROUNDS_MAX):
+                if not account.counts.get(Kind.MISSING, 0):
+                    break
+                written = await self._plan_missing(account, author)
+                planned += written
+                left = account.counts[Kind.MISSING] - len(account.of(Kind.MISSING))
+                if not left or (not written and account.findings):
+                    break
+                account = await self._account(account.schedule_id, report.since, report.until, _silent)
+        return planned
+
+    async def why(self, schedule_id: str, fire_time: datetime) -> Story:
+        """The story of one fire time of a schedule, also of a removed one."""
+        return await self._storyteller.why(schedule_id, fire_time)
+
+    async def why_run(self, run_key: str) -> Story:
+        """The story behind a run key, also of a tick whose row is gone."""
+        return await self._storyteller.why_run(run_key)
+
+    async def stuck(self, older_than_s: float | None = None) -> Sequence[StuckRun]:
+        """Runs that were started and show no life, or have been running longer than that; by job, the oldest
+        first."""
+        now = await self._store.now()
+        workers = await self._workers()
+        running = await self._store.ledger.running(self._namespace, RUNNING_MAX)
+        older_than = None if older_than_s is None else timedelta(seconds=older_than_s)
+        found = [
+            StuckRun(run, time_since(run.started_at or now, now), why)
+            for run in running
+            if (why := why_stuck(run, workers, now, older_than)) is not None
+        ]
+        return sorted(found, key=lambda one: (one.run.job, -one.age, one.run.run_key))
+
+    async def _ids(self, schedule_id: str | None) -> AsyncIterator[ScheduleId]:
+        if schedule_id is not None:
+            yield ScheduleId(schedule_id)
+            return
+        async for schedule in self._schedules.all():
+            yield schedule.schedule_id
+
+    async def _account(
+        self, schedule_id: ScheduleId, since: datetime, until: datetime, progress: Progress
+    ) -> Account:
+        frame = await self._frame(schedule_id, since, until)
+        account: Account
+        for _ in range(READINGS_MAX):
+            account = _noted(await self._walk(frame, progress, with_attempts=True), frame)
+            if not account.faults:
+                return account
+            before, frame = frame, await self._frame(schedule_id, since, until)
+            if _ground(frame) == _ground(before):
+                return account
+        return replace(account, notes=(*account.notes, MOVED))
+
+    async def _frame(self, schedule_id: ScheduleId, since: datetime, until: datetime) -> Frame:
+        """The time first, then who is alive: who had started a run by then is among the living, or gone."""
+        store, namespace = self._store, self._namespace
+        now: StoreTime = await store.now()
+        workers = await self._workers()
+        schedule = await store.schedules.get(namespace, schedule_id)
+        versions = await self._schedules.history(schedule_id)
+        return Frame(
+            namespace=namespace,
+            schedule_id=schedule_id,
+            since=since,
+            until=until,
+            now=now,
+            versions=tuple(versions),
+            planned_version=0 if schedule is None else schedule.version,
+            planned_through=since if schedule is None else schedule.planned_through,
+            missed=tuple(await store.ledger.missed_ranges(namespace, schedule_id, since, until)),
+            forgotten_before=await store.ledger.forgotten_before(),
+            workers=workers,
+        )
+
+    async def _walk(self, frame: Frame, progress: Progress, *, with_attempts: bool) -> Account:
+        accountant = Accountant(frame, triggers_of(frame.schedule_id))
+        looked_at = 0
+        async for page in self._pages(frame):
+            attempts = await self._attempts(page) if with_attempts else {}
+            accountant.take(page, attempts)
+            looked_at += len(page)
+            progress(frame.schedule_id, looked_at)
+        return accountant.close()
+
+    async def _pages(self, frame: Frame) -> AsyncIterator[Sequence[RunRecord]]:
+        after: tuple[datetime, RunKey] | None = None
+        while page := await self._store.ledger.ticks(
+            frame.namespace, frame.schedule_id, frame.judged_since, frame.judged_until, after, PAGE
+        ):
+            yield page
+            if len(page) < PAGE:
+                return
+            after = page[-1].fire_time, page[-1].run_key
+
+    async def _attempts(self, runs: Sequence[RunRecord]) -> Mapping[RunKey, Sequence[Attempt]]:
+        return {
+            run.run_key: await self._store.ledger.attempts(self._namespace, run.run_key)
+            for run in runs
+            if wants_attempts(run)
+        }
+
+    async def _plan_missing(self, account: Account, author: Author) -> list[RunKey]:
+        versions = {one.version: one for one in await self._schedules.history(account.schedule_id)}
+        trigger_of = triggers_of(account.schedule_id)
+        planned: list[RunKey] = []
+        missing = sorted(account.of(Kind.MISSING), key=lambda one: (one.version, one.fire_time))
+        for number, findings in groupby(missing, key=lambda one: one.version):
+            version = versions[number]
+            moments = [one.fire_time for one in findings]
+            ticks = self._ticks(account.schedule_id, version, trigger_of(version), moments)
+            for start in range(0, len(ticks), PLANNED_AT_ONCE_MAX):
+                batch = ticks[start : start + PLANNED_AT_ONCE_MAX]
+                planned += await self._store.ledger.plan_by_name(
+                    self._namespace, account.schedule_id, number, batch, author
+                )
+        return planned
+
+    def _ticks(
+        self, schedule_id: ScheduleId, version: ScheduleVersion, trigger: Trigger, moments: Sequence[datetime]
+    ) -> list[Tick]:
+        ticks = (tick_of(self._namespace, schedule_id, version, trigger, one) for one in moments)
+        return [tick for tick in ticks if tick is not None]
+
+    async def _workers(self) -> frozenset[NodeId]:
+        return frozenset(one.node.node_id for one in await self._store.roster.live() if one.node.works)
+
+
+def triggers_of(schedule_id: ScheduleId) -> TriggerOf:
+    """The trigger of each version of a schedule, decoded once."""
+
+    known: dict[int, Trigger] = {}
+
+    def trigger_of(version: ScheduleVersion) -> Trigger:
+        if version.version not in known:
+            known[version.version] = stored_trigger(version.spec, schedule_id)
+        return known[version.version]
+
+    return trigger_of
+
+
+def _ground(frame: Frame) -> tuple[object, ...]:
+    """What must not have moved while the runs were read."""
+    return frame.versions, frame.missed, frame.judged_since
+
+
+def _noted(account: Account, frame: Frame) -> Account:
+    """Other zone rules than a version was planned by may expect other fire times."""
+    if not {Kind.MISSING, Kind.UNEXPECTED, Kind.MISCOUNTED} & account.counts.keys():
+        return account
+    ours = tzdata_version()
+    others = [
+        f"version {one.version} was written by the zone rules {one.tzdata}, this program has {ours}"
+        for one in frame.versions
+        if one.tzdata != ours and any(found.version == one.version for found in account.findings)
+    ]
+    return replace(account, notes=(*account.notes, *others))

@@ -1,0 +1,326 @@
+"""Gathering what the check-up looks at: the application, its settings, and what the store shows.
+
+Nothing is written. The schedules are those that would be in force if the application started now: what its
+code says, unless the store has had that already, because then the store's word counts, which an operator
+may have edited; and all others of the store that are not paused. Whatever is asked per schedule is bounded,
+and where a bound was met the facts say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import islice, pairwise
+
+from fencepost.config import Settings
+from fencepost.core.checkup import POINTS, Point
+from fencepost.core.checkup.alerts import JOB_NAMES
+from fencepost.core.checkup.facts import (
+    Edge,
+    Effect,
+    Facts,
+    FencedOff,
+    JobSheet,
+    LastWatch,
+    LedgerSheet,
+    Limits,
+    Replayed,
+    Rhythm,
+    ScheduleSheet,
+    Watch,
+)
+from fencepost.core.deployment import same_words
+from fencepost.core.lifecycle import ENDED
+from fencepost.errors import InvalidSpec, SearchExhausted, UsageError
+from fencepost.model.audit import Action, LogFilter
+from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
+from fencepost.model.json import JsonObject, canonical
+from fencepost.model.policies import OverlapKind
+from fencepost.model.run import RunFilter, RunRecord, RunState
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
+from fencepost.ports.store import Store
+from fencepost.triggers import Combinable, bind, decode
+from fencepost.triggers.preview import KEEPS_BEAT, UNTOUCHED, ChangePreview, preview
+from fencepost.triggers.series import TICK
+
+PAGE = 500
+YEAR = timedelta(days=366)
+TICKS_SEEN, TICKS_WITHIN = 8, timedelta(days=3 * 366)
+CHANGES_MAX = 12
+RHYTHMS_PREVIEWED_MAX = 2_000
+LENGTHS_ASKED_MAX = 2_000
+RUNS_READ_MAX, ATTEMPTS_READ_MAX = 1_000, 50
+WATCHED_WITHIN = timedelta(days=1)
+TAKEN_AWAY = frozenset({"lost", "terminated"})
+
+
+@dataclass(frozen=True)
+class Target:
+    """The application under examination; `has_pool` is whether its store takes `pool_max` connections."""
+
+    settings: Settings
+    jobs: Mapping[JobName, JobSheet]
+    schedules: Mapping[ScheduleId, ScheduleSpec]
+    calendars: Mapping[str, JsonObject]
+    has_pool: bool = False
+
+
+async def gather(
+    target: Target, store: Store | None, now: datetime, unasked: str, points: Collection[Point] = POINTS
+) -> Facts:
+    """All facts that these points need; without a store, those of the code."""
+    namespace = target.settings.namespace
+    jobs, specs, calendars = dict(target.jobs), dict(target.schedules), dict(target.calendars)
+    if store is not None:
+        now = await store.now()
+        known = await store.jobs.all(namespace)
+        jobs = {name: _foreign(name, JobSheet(spec)) for name, spec in known.items()} | jobs
+        specs = await _in_force(store, namespace, specs)
+        stored = await store.calendars.all(namespace)
+        calendars = {one.name: one.definition for one in stored} | calendars
+    rhythms = _Rhythms(now, calendars, edges=Point.DST in points)
+    sheets = [_sheet(name, spec, jobs, rhythms) for name, spec in sorted(specs.items())]
+    cuts = rhythms.cuts()
+    if store is not None and Point.OVERLAP in points:
+        sheets, cut = await _with_lengths(store, namespace, sheets)
+        cuts |= cut
+    ledger = None if store is None else await _ledger(store, namespace, jobs.values(), now)
+    limits = _limits(target)
+    return Facts(namespace, now, limits, jobs, tuple(sheets), ledger, unasked, cuts)
+
+
+def _limits(target: Target) -> Limits:
+    settings = target.settings
+    return Limits(
+        retention=timedelta(seconds=settings.retention_s),
+        poll=timedelta(seconds=settings.poll_s),
+        rescue=timedelta(seconds=settings.heartbeat_timeout_s + settings.reap_every_s),
+        concurrency=settings.concurrency,
+        pool_max=settings.pool_max if target.has_pool else None,
+    )
+
+
+def _foreign(name: JobName, sheet: JobSheet) -> JobSheet:
+    """A job whose code is elsewhere; what it watches only its name can tell."""
+    return replace(sheet, watches=frozenset(watch for watch in Watch if JOB_NAMES[watch] == name))
+
+
+async def _in_force(
+    store: Store, namespace: Namespace, code: Mapping[ScheduleId, ScheduleSpec]
+) -> dict[ScheduleId, ScheduleSpec]:
+    specs = dict(code)
+    after: ScheduleId | None = None
+    while page := await store.schedules.page(namespace, after, PAGE):
+        for one in page:
+            own = code.get(one.schedule_id)
+            if one.state is ScheduleState.ACTIVE and (own is None or _is_applied(one, own)):
+                specs[one.schedule_id] = one.spec
+        after = page[-1].schedule_id
+    return specs
+
+
+def _is_applied(schedule: Schedule, own: ScheduleSpec) -> bool:
+    return schedule.code_spec is not None and same_words(schedule.code_spec, own)
+
+
+def _sheet(
+    schedule_id: ScheduleId, spec: ScheduleSpec, jobs: Mapping[JobName, JobSheet], rhythms: _Rhythms
+) -> ScheduleSheet:
+    """One schedule that cannot be read keeps no other from being looked at."""
+    job = jobs.get(spec.job)
+    try:
+        return ScheduleSheet(schedule_id, spec, job, rhythms.of(schedule_id, spec))
+    except UsageError as error:
+        return ScheduleSheet(schedule_id, spec, job, None, trouble=str(error))
+
+
+@dataclass
+class _Rhythms:
+    """One rhythm for all schedules that say the same."""
+
+    now: datetime
+    calendars: Mapping[str, JsonObject]
+    edges: bool
+    _decoded: dict[str, Combinable] = field(default_factory=dict)
+    _known: dict[tuple[str, str, str], Rhythm] = field(default_factory=dict)
+    _previewed: int = 0
+
+    def of(self, schedule_id: ScheduleId, spec: ScheduleSpec) -> Rhythm:
+        """The rhythm of a schedule, or the refusal of its trigger."""
+        text = canonical(spec.trigger)
+        if text not in self._decoded:
+            self._decoded[text] = decode(spec.trigger)
+        trigger = self._decoded[text]
+        calendars = {name: self._calendar(name, spec) for name in sorted(trigger.calendar_names())}
+        key = (text, canonical(dict(calendars)), schedule_id if trigger.is_hashed() else "")
+        if key not in self._known:
+            self._known[key] = self._look(bind(trigger, calendars, schedule_id))
+        return self._known[key]
+
+    def cuts(self) -> dict[Point, str]:
+        """Where not everything was looked at."""
+        if self._previewed <= RHYTHMS_PREVIEWED_MAX:
+            return {}
+        left = self._previewed - RHYTHMS_PREVIEWED_MAX
+        return {Point.DST: f"{left} of {self._previewed} different triggers were not looked at"}
+
+    def _calendar(self, name: str, spec: ScheduleSpec) -> JsonObject:
+        """The days that a stored version keeps, or else those of the code or the store."""
+        found = spec.calendars.get(name) or self.calendars.get(name)
+        if found is None:
+            raise InvalidSpec(f"calendar {name}: is not in this target, nor was a store asked for it")
+        return found
+
+    def _look(self, trigger: Combinable) -> Rhythm:
+        times = _next_times(trigger, self.now)
+        periods = [later - earlier for earlier, later in pairwise(times)]
+        return Rhythm(
+            trigger,
+            period_min=min(periods, default=None),
+            period_max=max(periods, default=None),
+            fires=bool(times),
+            edges=self._edges(trigger),
+        )
+
+    def _edges(self, trigger: Combinable) -> tuple[Edge, ...]:
+        if not self.edges or trigger.zones() <= {"UTC"}:
+            return ()
+        self._previewed += 1
+        return tuple(edges(trigger, self.now)) if self._previewed <= RHYTHMS_PREVIEWED_MAX else ()
+
+
+def _next_times(trigger: Combinable, now: datetime) -> list[datetime]:
+    """The next few fire times; fewer where the search for them is cut."""
+    found: list[datetime] = []
+    with suppress(SearchExhausted):
+        found.extend(islice(trigger.fire_times(now, now + TICKS_WITHIN), TICKS_SEEN))
+    return found
+
+
+def edges(trigger: Combinable, now: datetime) -> list[Edge]:
+    """The changes of the clocks within a year that touch the trigger, in order, as far as they are found."""
+    found: list[Edge] = []
+    after = now
+    with suppress(SearchExhausted):
+        for _ in range(CHANGES_MAX):
+            changes = [one for one in preview(trigger, after) if one.at <= now + YEAR]
+            if not changes:
+                break
+            # The next change of each zone is told; those of the next instant are looked at.
+            after = changes[0].at
+            found += [edge for one in changes if one.at == after for edge in _edge(trigger, one)]
+    return found
+
+
+NO_EFFECT = (UNTOUCHED, KEEPS_BEAT)
+NEAR_NONE = "it fires neither"
+EFFECTS = {
+    "it does not fire for": Effect.SKIPPED,
+    "stands for": Effect.SKIPPED,
+    "it fires once for": Effect.SKIPPED,
+    "it fires once at": Effect.MOVED,
+    "it fires at both": Effect.DOUBLED,
+    "it fires at the": Effect.MOVED,
+}
+"""By the preview's own words. Several wall times of a gap for which it fires once are ticks left out, all but
+one; so is one that falls together with the tick after the gap."""
+
+
+def _edge(trigger: Combinable, change: ChangePreview) -> Iterator[Edge]:
+    """What the preview's sentence says, in one word; nothing where nothing is touched."""
+    told = change.sentence
+    if any(words in told for words in NO_EFFECT):
+        return
+    if NEAR_NONE in told and not _is_missed(trigger, change):
+        return
+    effect = next((effect for words, effect in EFFECTS.items() if words in told), Effect.UNTOLD)
+    yield Edge(effect, told)
+
+
+def _is_missed(trigger: Combinable, change: ChangePreview) -> bool:
+    """A combination that is silent around a gap may have lost a tick in it: if it fired at such a wall time
+    in the week before."""
+    if change.kind == "fold":
+        return False
+    days = (change.at - timedelta(days=days) for days in range(1, 8))
+    return any(next(trigger.fire_times(one - TICK, one + change.length - TICK), None) for one in days)
+
+
+async def _with_lengths(
+    store: Store, namespace: Namespace, sheets: Sequence[ScheduleSheet]
+) -> tuple[list[ScheduleSheet], dict[Point, str]]:
+    """How long the runs take of those schedules where it matters, the shortest periods first."""
+    asked = sorted((one for one in sheets if _may_outlast(one)), key=_period)
+    seen: dict[ScheduleId, timedelta] = {}
+    for one in asked[:LENGTHS_ASKED_MAX]:
+        length_s = await store.ledger.typical_run_s(namespace, one.schedule_id)
+        if length_s is not None:
+            seen[one.schedule_id] = timedelta(seconds=length_s)
+    known = [replace(one, typical_run=seen.get(one.schedule_id)) for one in sheets]
+    left = len(asked) - LENGTHS_ASKED_MAX
+    if left <= 0:
+        return known, {}
+    return known, {Point.OVERLAP: f"how long runs take was not asked for {left} schedules of long periods"}
+
+
+def _may_outlast(sheet: ScheduleSheet) -> bool:
+    """Not where a timeout ends every run in time, nor where the policy can do with long runs."""
+    period, policy = sheet.period_min, sheet.spec.overlap
+    if period is None or sheet.job is None or policy.kind in (OverlapKind.ALLOW, OverlapKind.BUFFER_ONE):
+        return False
+    timeout = sheet.job.spec.timeout
+    return timeout is None or timeout > period
+
+
+def _period(sheet: ScheduleSheet) -> timedelta:
+    assert sheet.period_min is not None
+    return sheet.period_min
+
+
+async def _ledger(
+    store: Store, namespace: Namespace, jobs: Collection[JobSheet], now: datetime
+) -> LedgerSheet:
+    dead = await store.ledger.list(namespace, RunFilter(state=RunState.DEAD, limit=1))
+    runs = await store.ledger.list(namespace, RunFilter(limit=RUNS_READ_MAX))
+    begun = [one for one in runs if one.attempt]
+    watched = {watch: await _last_watch(store, namespace, watch, jobs, now) for watch in Watch}
+    return LedgerSheet(
+        dead=dead[0].run_key if dead else None,
+        replayed=await _replayed(store, namespace),
+        fenced_off=await _fenced_off(store, namespace, begun),
+        runs_read=len(begun),
+        watched={watch: last for watch, last in watched.items() if last is not None},
+    )
+
+
+async def _replayed(store: Store, namespace: Namespace) -> Replayed | None:
+    entries = await store.audit_log.list(namespace, LogFilter(action=Action.RUN_REPLAY, limit=1))
+    return next((Replayed(RunKey(one.subject), one.author.name, one.at) for one in entries), None)
+
+
+async def _fenced_off(store: Store, namespace: Namespace, runs: Iterable[RunRecord]) -> FencedOff | None:
+    """The first run found of which an attempt was taken away; only runs that may have one are opened."""
+    opened = (one for one in runs if one.attempt > 1 or one.state in (RunState.DEAD, RunState.CANCELLED))
+    for run in islice(opened, ATTEMPTS_READ_MAX):
+        for attempt in await store.ledger.attempts(namespace, run.run_key):
+            if attempt.outcome in TAKEN_AWAY and attempt.fence < run.fence:
+                return FencedOff(run.run_key, attempt.fence, run.fence)
+    return None
+
+
+async def _last_watch(
+    store: Store, namespace: Namespace, watch: Watch, jobs: Collection[JobSheet], now: datetime
+) -> LastWatch | None:
+    """How the last run of a job that watches this ended, if it was within a day."""
+    names = [job.spec.name for job in jobs if watch in job.watches]
+    ended: list[LastWatch] = []
+    for name in names:
+        wanted = RunFilter(job=name, since=now - WATCHED_WITHIN, limit=RUNS_READ_MAX)
+        ended += [
+            LastWatch(run.run_key, run.state, run.finished_at)
+            for run in await store.ledger.list(namespace, wanted)
+            if run.state in ENDED and run.attempt and run.finished_at is not None
+        ]
+    return max(ended, key=lambda one: one.finished_at, default=None)

@@ -1,0 +1,23 @@
+"""What every desk has: a store, a namespace, and somebody who acts."""
+
+from __future__ import annotations
+
+from fencepost.model.audit import Author
+from fencepost.model.identifiers import Namespace
+from fencepost.ports.store import Store
+
+PROGRAM = Author("application", "python")
+"""Whoever calls from a program and does not say who asked for it."""
+
+
+class Desk:
+    """Verbs of one namespace. What they change is written down in the author's name."""
+
+    def __init__(self, store: Store, namespace: Namespace, author: Author = PROGRAM) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._author = author
+
+    def _because(self, what: str) -> str:
+        """What happened, with the author's own reason behind it."""
+        return f"{what}: {self._author.reason}" if self._author.reason else what

@@ -1,0 +1,179 @@
+"""What can be done with schedules."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+
+from fencepost.core.caveats import LOOKED_AT, caveats
+from fencepost.core.payload import check_payload
+from fencepost.errors import ScheduleExists, SearchExhausted, UnknownSchedule, UsageError
+from fencepost.model.identifiers import RunKey, ScheduleId, checked_name
+from fencepost.model.plan import Fate
+from fencepost.model.policies import CatchUp, CatchUpMode
+from fencepost.model.run import RunRecord
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.services.binding import bound_spec
+from fencepost.services.desks.desk import Desk
+from fencepost.services.desks.occurrences import Occurrence
+from fencepost.services.desks.runs import known_job, known_run
+from fencepost.triggers import stored_trigger, tzdata_version
+
+PAGE = 500
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A schedule that plans again, and from when on its pause is planned after all, if it is."""
+
+    schedule: Schedule
+    caught_up_from: datetime | None
+
+
+class ScheduleDesk(Desk):
+    """The schedules of one namespace."""
+
+    async def add(self, schedule_id: str, spec: ScheduleSpec) -> Schedule:
+        """A new schedule; it plans from now on."""
+        checked_name("schedule", schedule_id)
+        spec = await self._checked(schedule_id, spec)
+        added = await self._put(schedule_id, spec, expected_version=0)
+        if added is None:
+            raise ScheduleExists(f"schedule {schedule_id}: exists already; use: fencepost schedules edit")
+        return added
+
+    async def edit(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule:
+        """The next version of a schedule, unless somebody else was quicker."""
+        spec = await self._checked(schedule_id, spec)
+        edited = await self._put(schedule_id, spec, expected_version=expected_version)
+        if edited is None:
+            raise UsageError(f"schedule {schedule_id}: was changed meanwhile; look at it and edit again")
+        return edited
+
+    async def pause(self, schedule_id: str, reason: str | None = None) -> None:
+        """Withdraw what is planned and plan no more."""
+        schedule = await self.get(schedule_id)
+        why = reason or self._because("the schedule was paused")
+        shelf = self._store.schedules
+        if not await shelf.pause(self._namespace, schedule.schedule_id, why, author=self._author):
+            raise UsageError(f"schedule {schedule_id}: is not active")
+
+    async def resume(self, schedule_id: str, *, catch_up: bool = True) -> Resumed:
+        """Plan again. What of the pause is not older than `max_lateness` is planned too, where the schedule
+        catches up at all; otherwise, or without `catch_up`, nothing of the pause fires. An edit during the
+        pause ends a version there, and what lies before it is not caught up either."""
+        schedule = await self.get(schedule_id)
+        back = _reach(schedule.spec.catch_up) if catch_up else timedelta()
+        if not await self._store.schedules.resume(
+            self._namespace,
+            schedule.schedule_id,
+            tzdata=tzdata_version(),
+            back_s=back.total_seconds(),
+            author=self._author,
+        ):
+            raise UsageError(f"schedule {schedule_id}: is not paused")
+        resumed = await self.get(schedule_id)
+        begins = (await self.history(schedule_id))[-1].in_force_from
+        return Resumed(resumed, begins if back and begins < resumed.updated_at else None)
+
+    async def remove(self, schedule_id: str) -> None:
+        """Stop for good; its history stays."""
+        schedule = await self.get(schedule_id)
+        await self._store.schedules.remove(self._namespace, schedule.schedule_id, author=self._author)
+
+    async def trigger(self, schedule_id: str) -> RunKey:
+        """One extra tick, now."""
+        schedule = await self.get(schedule_id)
+        fire_time = await self._store.now()
+        run_key = await self._store.ledger.trigger(
+            self._namespace, schedule.schedule_id, fire_time, author=self._author
+        )
+        if run_key is None:
+            raise await self._unknown(schedule_id)
+        return run_key
+
+    async def skip(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Call off one tick, also one that is not planned yet."""
+        tick = await self._occurrence(schedule_id, fire_time)
+        sealed = await tick.seal(Fate.SKIPPED, self._author)
+        if sealed is not None:
+            return sealed
+        run_key = await tick.run_key()
+        return known_run(run_key, await self._store.ledger.skip(self._namespace, run_key, self._author))
+
+    async def hold(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Let nobody start one tick until it is released, also one that is not planned yet."""
+        tick = await self._occurrence(schedule_id, fire_time)
+        sealed = await tick.seal(Fate.HELD, self._author)
+        if sealed is not None:
+            return sealed
+        run_key = await tick.run_key()
+        return known_run(run_key, await self._store.ledger.hold(self._namespace, run_key, self._author))
+
+    async def release(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Take the hold of one tick away again."""
+        run_key = await (await self._occurrence(schedule_id, fire_time)).run_key()
+        return known_run(run_key, await self._store.ledger.release(self._namespace, run_key, self._author))
+
+    async def get(self, schedule_id: str) -> Schedule:
+        """The schedule, or a refusal that names near ones."""
+        found = await self._store.schedules.get(self._namespace, ScheduleId(schedule_id))
+        if found is None or found.state is ScheduleState.REMOVED:
+            raise await self._unknown(schedule_id)
+        return found
+
+    async def all(self) -> AsyncIterator[Schedule]:
+        """Every schedule that is not removed, a page at a time."""
+        after: ScheduleId | None = None
+        while page := await self._store.schedules.page(self._namespace, after, PAGE):
+            for schedule in page:
+                yield schedule
+            after = page[-1].schedule_id
+
+    async def history(self, schedule_id: str) -> Sequence[ScheduleVersion]:
+        """All versions, also of a removed schedule."""
+        versions = await self._store.schedules.history(self._namespace, ScheduleId(schedule_id))
+        if not versions:
+            raise await self._unknown(schedule_id)
+        return versions
+
+    async def caveats(self, schedule: Schedule) -> list[str]:
+        """What is allowed and yet may surprise, one line each."""
+        job = await known_job(self._store, self._namespace, schedule.spec.job)
+        trigger = stored_trigger(schedule.spec, schedule.schedule_id)
+        try:
+            upcoming = trigger.next(await self._store.now(), LOOKED_AT)
+        except SearchExhausted:
+            upcoming = []
+        return caveats(job, schedule.spec, upcoming)
+
+    async def _occurrence(self, schedule_id: str, fire_time: datetime) -> Occurrence:
+        schedule, versions = await self.get(schedule_id), await self.history(schedule_id)
+        return Occurrence(self._store, schedule, versions, fire_time)
+
+    async def _put(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule | None:
+        return await self._store.schedules.put(
+            self._namespace,
+            ScheduleId(schedule_id),
+            spec,
+            tzdata=tzdata_version(),
+            expected_version=expected_version,
+            author=self._author,
+        )
+
+    async def _checked(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
+        check_payload(await known_job(self._store, self._namespace, spec.job), spec.payload)
+        return await bound_spec(self._store, self._namespace, ScheduleId(schedule_id), spec)
+
+    async def _unknown(self, schedule_id: str) -> UnknownSchedule:
+        page = await self._store.schedules.page(self._namespace, None, PAGE)
+        near = get_close_matches(schedule_id, [one.schedule_id for one in page], n=1)
+        hint = f"; did you mean {near[0]}?" if near else "; see: fencepost schedules list"
+        return UnknownSchedule(f"schedule {schedule_id}: not found{hint}")
+
+
+def _reach(catch_up: CatchUp) -> timedelta:
+    """How much of a pause a schedule asks to have caught up."""
+    return timedelta() if catch_up.mode is CatchUpMode.NONE else catch_up.max_lateness

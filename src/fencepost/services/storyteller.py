@@ -1,0 +1,135 @@
+"""The storyteller: gathers what is known of one tick, and has `core.story` tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from fencepost.core.evidence import HORIZON_S, Evidence
+from fencepost.core.expectation import tick_of, version_at
+from fencepost.core.story import Story, tell
+from fencepost.errors import InvalidTrigger, SearchExhausted, UnknownRun
+from fencepost.model.audit import Entry, LogFilter
+from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.plan import Tick
+from fencepost.model.run import RunRecord
+from fencepost.model.schedule import ScheduleVersion
+from fencepost.model.times import from_utc_text
+from fencepost.ports.store import Store
+from fencepost.services.control import ScheduleDesk
+from fencepost.triggers import Combinable, stored_trigger
+
+RUNS_MAX = 100
+ENTRIES_MAX = 200
+
+
+class Storyteller:
+    """Why did this tick not run?"""
+
+    def __init__(self, store: Store, namespace: Namespace, horizon_s: float = HORIZON_S) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._horizon_s = horizon_s
+        self._schedules = ScheduleDesk(store, namespace)
+
+    async def why(self, schedule_id: str, fire_time: datetime) -> Story:
+        """The story of one fire time of a schedule, also of a removed one."""
+        return tell(await self._of_tick(ScheduleId(schedule_id), fire_time))
+
+    async def why_run(self, run_key: str) -> Story:
+        """The story behind a run key, also of a tick whose row is gone."""
+        run = await self._store.ledger.get(self._namespace, RunKey(run_key))
+        tick = _named_tick(run_key) if run is None else (run.schedule_id, run.fire_time)
+        if tick is not None and tick[0] is not None:
+            return await self.why(tick[0], tick[1])
+        if run is None:
+            raise UnknownRun(f"run {run_key}: not found; see: fencepost runs list")
+        return tell(await self._of_run(run))
+
+    async def _of_tick(self, schedule_id: ScheduleId, fire_time: datetime) -> Evidence:
+        ledger, namespace = self._store.ledger, self._namespace
+        versions = await self._schedules.history(schedule_id)
+        just_before = fire_time - datetime.resolution
+        runs = await ledger.ticks(namespace, schedule_id, just_before, fire_time, None, RUNS_MAX)
+        version = version_at(versions, fire_time)
+        tick, before, after = self._around(schedule_id, version, fire_time)
+        ranges = await ledger.missed_ranges(namespace, schedule_id, just_before, fire_time)
+        gates = await self._store.gates.closed(namespace)
+        return Evidence(
+            fire_time=fire_time,
+            now=await self._store.now(),
+            schedule_id=schedule_id,
+            schedule=await self._store.schedules.get(namespace, schedule_id),
+            versions=tuple(versions),
+            version=version,
+            tick=tick,
+            before=before,
+            after=after,
+            runs=tuple(runs),
+            attempts={run.run_key: await ledger.attempts(namespace, run.run_key) for run in runs},
+            missed=next((one for one in ranges if tick and one.first <= fire_time <= one.last), None),
+            forgotten_before=await ledger.forgotten_before(),
+            gate=next((one for one in gates if one.schedule_id == schedule_id), None),
+            freezes=tuple(await self._store.freezes.all(namespace)),
+            entries=await self._entries(schedule_id, *(run.run_key for run in runs)),
+            workers=frozenset(one.node.node_id for one in await self._store.roster.live()),
+            horizon_s=self._horizon_s,
+        )
+
+    async def _of_run(self, run: RunRecord) -> Evidence:
+        """A run that was enqueued by hand."""
+        return Evidence(
+            fire_time=run.fire_time,
+            now=await self._store.now(),
+            runs=(run,),
+            attempts={run.run_key: await self._store.ledger.attempts(self._namespace, run.run_key)},
+            freezes=tuple(await self._store.freezes.all(self._namespace)),
+            entries=await self._entries(run.run_key),
+            workers=frozenset(one.node.node_id for one in await self._store.roster.live()),
+        )
+
+    def _around(
+        self, schedule_id: ScheduleId, version: ScheduleVersion | None, fire_time: datetime
+    ) -> tuple[Tick | None, datetime | None, datetime | None]:
+        """What the version in force asks for then, and its nearest fire times."""
+        if version is None:
+            return None, None, None
+        trigger = stored_trigger(version.spec, schedule_id)
+        tick = tick_of(self._namespace, schedule_id, version, trigger, fire_time)
+        return tick, *_neighbours(trigger, version, fire_time)
+
+    async def _entries(self, *subjects: str) -> tuple[Entry, ...]:
+        found: list[Entry] = []
+        for subject in subjects:
+            wanted = LogFilter(subject=subject, limit=ENTRIES_MAX)
+            found += await self._store.audit_log.list(self._namespace, wanted)
+        return tuple(sorted(found, key=lambda one: -one.number))
+
+
+def _neighbours(
+    trigger: Combinable, version: ScheduleVersion, fire_time: datetime
+) -> tuple[datetime | None, datetime | None]:
+    """Within the version's time in force; a search that is cut finds nothing."""
+    before: datetime | None = None
+    after: datetime | None = None
+    with suppress(SearchExhausted):
+        before = trigger.previous(fire_time)
+    with suppress(SearchExhausted):
+        after = trigger.next_after(fire_time)
+    if before is not None and before <= version.in_force_from:
+        before = None
+    if after is not None and version.in_force_until is not None and after > version.in_force_until:
+        after = None
+    return before, after
+
+
+def _named_tick(run_key: str) -> tuple[ScheduleId, datetime] | None:
+    """The schedule and the fire time that the key of a tick names."""
+    parts: Sequence[str] = run_key.split("#")
+    if len(parts) != len(("schedule", "fire time", "version")):
+        return None
+    try:
+        return ScheduleId(parts[0]), from_utc_text(parts[1])
+    except InvalidTrigger:
+        return None

@@ -1,0 +1,29 @@
+"""The audit log in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fencepost.model.audit import Entry, LogFilter
+from fencepost.model.identifiers import Namespace
+from fencepost.stores.memory.part import MemoryPart
+
+
+class MemoryAuditLog(MemoryPart):
+    """See `ports.audit_log`."""
+
+    async def list(self, namespace: Namespace, wanted: LogFilter) -> Sequence[Entry]:
+        mine = [entry for entry in reversed(self._tables.entries) if entry.namespace == namespace]
+        return [entry for entry in mine if _matches(entry, wanted)][: wanted.limit]
+
+
+def _matches(entry: Entry, wanted: LogFilter) -> bool:
+    """Whether an entry is asked for; `since` is inclusive, `until` is not."""
+    return (
+        (wanted.subject is None or entry.subject == wanted.subject)
+        and (wanted.action is None or entry.action is wanted.action)
+        and (wanted.author is None or entry.author.name == wanted.author)
+        and (wanted.since is None or entry.at >= wanted.since)
+        and (wanted.until is None or entry.at < wanted.until)
+        and (wanted.before_number is None or entry.number < wanted.before_number)
+    )

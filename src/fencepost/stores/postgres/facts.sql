@@ -1,0 +1,173 @@
+-- Asked in a statement of its own, whose snapshot is younger than the locks. Without queues ($3 is
+-- null) every due tick counts. The schedules are judged in the order in which they were taken.
+--
+-- Of what is behind live work the first that are not parked are looked at apart from those that are: else a
+-- long queue, whose head is parked, would hide from the judge the very ticks that make its schedule due. The
+-- gate is only asked where catch-up is due.
+-- name: facts
+WITH moment AS MATERIALIZED (
+    SELECT fencepost.now() AS now
+)
+SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due,
+    (
+        SELECT max(newest.fire_time)
+        FROM (
+            (
+                SELECT run.fire_time
+                FROM fencepost.runs AS run
+                WHERE run.namespace = given.namespace
+                    AND run.schedule_id = given.schedule_id
+                    AND run.state IN ('planned', 'ready')
+                    AND run.fence = 0
+                    AND run.origin IN ('live', 'manual')
+                    AND run.run_at <= moment.now
+                    AND run.held & 1 = 0
+                ORDER BY run.fire_time DESC
+                LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT run.fire_time
+                FROM fencepost.runs AS run
+                WHERE run.namespace = given.namespace
+                    AND run.schedule_id = given.schedule_id
+                    AND run.state IN ('planned', 'ready')
+                    AND run.fence = 0
+                    AND run.origin IN ('catch_up', 'backfill', 'replay')
+                    AND run.run_at <= moment.now
+                    AND run.held & 1 = 0
+                ORDER BY run.fire_time DESC
+                LIMIT 1
+            )
+        ) AS newest
+    ) AS newest_due,
+    ARRAY(
+        SELECT ROW(
+            run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at
+        )
+        FROM fencepost.runs AS run
+        WHERE run.namespace = given.namespace
+            AND run.schedule_id = given.schedule_id
+            AND run.fence > 0
+            AND run.state IN ('ready', 'running')
+        ORDER BY run.fire_time, run.run_key
+    ) AS unfinished,
+    ARRAY(
+        SELECT ROW(
+            run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at
+        )
+        FROM fencepost.runs AS run
+        WHERE run.namespace = given.namespace
+            AND run.schedule_id = given.schedule_id
+            AND run.fence > 0
+            AND run.finished_at IS NOT NULL
+            AND run.finished_at > due.run_at
+        ORDER BY run.finished_at DESC, run.run_key DESC
+        LIMIT $6
+    ) AS finished,
+    (
+        SELECT max(past.fire_time)
+        FROM fencepost.runs AS past
+        WHERE past.namespace = given.namespace
+            AND past.schedule_id = given.schedule_id
+            AND past.state = 'succeeded'
+    ) AS previous,
+    gate.closed_at IS NOT NULL AS gate_closed,
+    CASE WHEN due.catches_up THEN (
+        SELECT count(*)
+        FROM (
+            SELECT 1
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.state IN ('planned', 'ready')
+                AND run.fence = 0
+                AND run.origin = 'catch_up'
+                AND run.held & 4 = 0
+                AND run.fire_time > coalesce(gate.let_through, '-infinity')
+            LIMIT $7
+        ) AS waiting
+    ) ELSE 0 END AS gate_waiting,
+    CASE WHEN due.catches_up THEN ARRAY(
+        SELECT run.state = 'dead'
+        FROM fencepost.runs AS run
+        WHERE run.namespace = given.namespace
+            AND run.schedule_id = given.schedule_id
+            AND run.origin = 'catch_up'
+            AND run.fence > 0
+            AND run.finished_at IS NOT NULL
+            AND run.finished_at > coalesce(gate.opened_at, '-infinity')
+        ORDER BY run.finished_at DESC, run.run_key DESC
+        LIMIT $8
+    ) ELSE '{}' END AS gate_failed
+FROM moment
+CROSS JOIN unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (namespace, schedule_id, number)
+CROSS JOIN LATERAL (
+    SELECT array_agg(
+            ROW(
+                tick.run_key, tick.fire_time, tick.run_at, tick.origin, tick.held, backfill.at_once_max,
+                version.spec
+            )
+            ORDER BY tick.origin NOT IN ('live', 'manual'), tick.fire_time, tick.run_key
+        ) AS ticks,
+        bool_or(tick.origin = 'catch_up') AS catches_up,
+        min(tick.run_at) AS run_at
+    FROM (
+        (
+            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
+                run.backfill_id
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.state IN ('planned', 'ready')
+                AND run.fence = 0
+                AND run.origin IN ('live', 'manual')
+                AND run.held IN (0, 8)
+                AND run.run_at <= moment.now
+                AND ($3::text[] IS NULL OR (run.queue = ANY ($3::text[]) AND run.job = ANY ($4::text[])))
+            ORDER BY run.fire_time
+            LIMIT $5
+        )
+        UNION ALL
+        (
+            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
+                run.backfill_id
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.state IN ('planned', 'ready')
+                AND run.fence = 0
+                AND run.origin IN ('catch_up', 'backfill', 'replay')
+                AND run.held = 0
+                AND run.run_at <= moment.now
+                AND ($3::text[] IS NULL OR (run.queue = ANY ($3::text[]) AND run.job = ANY ($4::text[])))
+            ORDER BY run.fire_time
+            LIMIT $5
+        )
+        UNION ALL
+        (
+            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
+                run.backfill_id
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.state IN ('planned', 'ready')
+                AND run.fence = 0
+                AND run.origin IN ('catch_up', 'backfill', 'replay')
+                AND run.held = 8
+                AND run.run_at <= moment.now
+                AND ($3::text[] IS NULL OR (run.queue = ANY ($3::text[]) AND run.job = ANY ($4::text[])))
+            ORDER BY run.fire_time
+            LIMIT $5
+        )
+    ) AS tick
+    JOIN fencepost.schedule_versions AS version
+        ON version.namespace = given.namespace
+        AND version.schedule_id = given.schedule_id
+        AND version.version = tick.version
+    LEFT JOIN fencepost.backfills AS backfill ON backfill.backfill_id = tick.backfill_id
+) AS due
+LEFT JOIN fencepost.gates AS gate
+    ON gate.namespace = given.namespace AND gate.schedule_id = given.schedule_id
+WHERE due.ticks IS NOT NULL
+ORDER BY given.number;

@@ -1,0 +1,112 @@
+-- What a claim does with the verdicts, under the locks of the schedules. A tick that somebody held, called
+-- off or started since the facts were read is not touched: it is named by its key, and compared again.
+
+-- name: end
+UPDATE fencepost.runs AS run
+SET state = given.state, reason = given.reason, met = given.met, finished_at = fencepost.now(), held = 0
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+    AS given (namespace, run_key, state, reason, met)
+WHERE run.namespace = given.namespace
+    AND run.run_key = given.run_key
+    AND run.fence = 0
+    AND run.finished_at IS NULL
+    AND run.held IN (0, 8)
+RETURNING run.run_key;
+
+-- name: admit
+UPDATE fencepost.runs AS run
+SET origin = 'catch_up', priority = 5, held = CASE WHEN given.held THEN 4 ELSE 0 END
+FROM unnest($1::text[], $2::text[], $3::boolean[]) AS given (namespace, run_key, held)
+WHERE run.namespace = given.namespace
+    AND run.run_key = given.run_key
+    AND run.fence = 0
+    AND run.finished_at IS NULL
+    AND run.held IN (0, 8)
+RETURNING run.run_key;
+
+-- name: wait
+UPDATE fencepost.runs AS run
+SET held = 8, reason = given.reason
+FROM unnest($1::text[], $2::text[], $3::text[]) AS given (namespace, run_key, reason)
+WHERE run.namespace = given.namespace
+    AND run.run_key = given.run_key
+    AND run.fence = 0
+    AND run.finished_at IS NULL
+    AND run.held IN (0, 8);
+
+-- In the order of their keys, as everybody who takes several runs does.
+-- name: lock_stops
+SELECT run.run_key
+FROM unnest($1::text[], $2::text[]) AS given (namespace, run_key)
+JOIN fencepost.runs AS run ON run.namespace = given.namespace AND run.run_key = given.run_key
+ORDER BY run.namespace, run.run_key
+FOR UPDATE OF run;
+
+-- The runs are locked already, so what this reads of them as they were is what they are.
+-- name: stop
+WITH given AS MATERIALIZED (
+    SELECT each.*, each.at_once OR run.state = 'ready' AS ends
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[])
+        AS each (namespace, run_key, reason, at_once)
+    JOIN fencepost.runs AS run ON run.namespace = each.namespace AND run.run_key = each.run_key
+    WHERE run.fence > 0 AND run.finished_at IS NULL
+), kept AS (
+    INSERT INTO fencepost.attempts (
+        namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error
+    )
+    SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.started_at,
+        fencepost.now(), 'terminated', given.reason
+    FROM given
+    JOIN fencepost.runs AS run ON run.namespace = given.namespace AND run.run_key = given.run_key
+    WHERE given.ends AND run.alive_until IS NOT NULL
+    ON CONFLICT (namespace, run_key, attempt) DO NOTHING
+)
+UPDATE fencepost.runs AS run
+SET state = CASE WHEN given.ends THEN 'cancelled' ELSE run.state END,
+    fence = CASE WHEN given.ends THEN nextval('fencepost.fences') ELSE run.fence END,
+    reason = CASE WHEN given.ends THEN given.reason ELSE run.reason END,
+    error = CASE WHEN NOT given.ends THEN run.error END,
+    finished_at = CASE WHEN given.ends THEN fencepost.now() END,
+    alive_until = CASE WHEN NOT given.ends THEN run.alive_until END,
+    cancel_requested = run.cancel_requested OR NOT given.ends,
+    held = CASE WHEN given.ends THEN 0 ELSE run.held END
+FROM given
+WHERE run.namespace = given.namespace AND run.run_key = given.run_key
+RETURNING run.namespace, run.schedule_id, given.ends;
+
+-- name: start
+WITH given AS MATERIALIZED (
+    SELECT namespace, run_key, nextval('fencepost.fences') AS fence
+    FROM (
+        SELECT namespace, run_key
+        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS each (namespace, run_key, number)
+        ORDER BY number
+    ) AS ordered
+), started AS (
+    UPDATE fencepost.runs AS run
+    SET state = 'running',
+        attempt = run.attempt + 1,
+        fence = given.fence,
+        reason = NULL,
+        worker = $3,
+        started_at = fencepost.now(),
+        begun_at = fencepost.now(),
+        alive_until = fencepost.now() + make_interval(secs => $4),
+        held = 0
+    FROM given
+    WHERE run.namespace = given.namespace
+        AND run.run_key = given.run_key
+        AND run.fence = 0
+        AND run.finished_at IS NULL
+        AND run.held IN (0, 8)
+    RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
+        run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,
+        run.spent
+)
+SELECT started.*, version.spec
+FROM started
+JOIN fencepost.schedule_versions AS version
+    ON version.namespace = started.namespace
+    AND version.schedule_id = started.schedule_id
+    AND version.version = started.version
+ORDER BY started.fence;

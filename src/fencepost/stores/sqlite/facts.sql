@@ -1,0 +1,107 @@
+-- What a judge is told, for many schedules at a time: each list is a short range of one index.
+
+-- Each schedule comes with when the first of its due ticks became due: what ended before that is in nobody's way.
+-- A tick that an operator holds (1) makes none of the others old.
+-- name: facts
+SELECT namespace, schedule_id, coalesce(max(live, behind), live, behind) AS newest_due, previous, finished,
+       closed, opened_at, let_through
+FROM (
+    SELECT s.key AS place, s.value ->> 0 AS namespace, s.value ->> 1 AS schedule_id,
+           (SELECT fire_time FROM runs INDEXED BY runs_open
+            WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+              AND state IN ('planned', 'ready') AND fence = 0 AND origin IN ('live', 'manual')
+              AND held & 1 = 0 AND run_at <= :now
+            ORDER BY fire_time DESC LIMIT 1) AS live,
+           (SELECT fire_time FROM runs INDEXED BY runs_behind
+            WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+              AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
+              AND held & 1 = 0 AND run_at <= :now
+            ORDER BY fire_time DESC LIMIT 1) AS behind,
+           (SELECT fire_time FROM runs INDEXED BY runs_succeeded
+            WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1 AND state = 'succeeded'
+            ORDER BY fire_time DESC LIMIT 1) AS previous,
+           (SELECT json_group_array(
+                json_array(run_key, fire_time, finished_at, origin, cancel_requested, begun_at)
+                ORDER BY finished_at DESC, run_key DESC
+            )
+            FROM (
+                SELECT run_key, fire_time, finished_at, origin, cancel_requested, begun_at
+                FROM runs INDEXED BY runs_finished
+                WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+                  AND fence > 0 AND finished_at IS NOT NULL AND finished_at > s.value ->> 2
+                ORDER BY finished_at DESC, run_key DESC
+                LIMIT :kept
+            )) AS finished,
+           g.closed_at IS NOT NULL AS closed, g.opened_at, g.let_through
+    FROM json_each(:schedules) s
+    LEFT JOIN gates g ON g.namespace = s.value ->> 0 AND g.schedule_id = s.value ->> 1
+)
+ORDER BY place
+
+-- Live ticks, then those behind them; parked ones (8) are cut by themselves, or a long line of them would hide
+-- the ticks that have not been parked yet. Without queues and jobs every due tick counts.
+-- name: facts_due
+SELECT s.key AS place, r.rowid AS row_id, r.run_key, r.fire_time, r.run_at, r.origin, r.held, b.at_once_max,
+       v.spec
+FROM json_each(:schedules) s
+CROSS JOIN runs r ON r.rowid IN (
+    SELECT row_id FROM (
+        SELECT rowid AS row_id FROM runs INDEXED BY runs_open
+        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+          AND state IN ('planned', 'ready') AND fence = 0 AND origin IN ('live', 'manual')
+          AND held IN (0, 8) AND run_at <= :now
+          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
+          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
+        ORDER BY fire_time, run_key LIMIT :due_max
+    )
+    UNION ALL
+    SELECT row_id FROM (
+        SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
+        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+          AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
+          AND held = 0 AND run_at <= :now
+          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
+          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
+        ORDER BY fire_time, run_key LIMIT :due_max
+    )
+    UNION ALL
+    SELECT row_id FROM (
+        SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
+        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+          AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
+          AND held = 8 AND run_at <= :now
+          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
+          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
+        ORDER BY fire_time, run_key LIMIT :due_max
+    )
+)
+CROSS JOIN schedule_versions v
+    ON v.namespace = r.namespace AND v.schedule_id = r.schedule_id AND v.version = r.version
+LEFT JOIN backfills b ON b.backfill_id = r.backfill_id
+ORDER BY s.key, r.origin NOT IN ('live', 'manual'), r.fire_time, r.run_key
+
+-- name: facts_unfinished
+SELECT s.key AS place, r.run_key, r.fire_time, r.finished_at, r.origin, r.cancel_requested, r.begun_at
+FROM json_each(:schedules) s
+CROSS JOIN runs r INDEXED BY runs_unfinished
+    ON r.namespace = s.value ->> 0 AND r.schedule_id = s.value ->> 1
+WHERE r.fence > 0 AND r.state IN ('ready', 'running')
+ORDER BY s.key, r.fire_time, r.run_key
+
+-- name: gate_waiting
+SELECT count(*)
+FROM (
+    SELECT 1 FROM runs INDEXED BY runs_behind
+    WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time > :let_through
+      AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
+      AND held & 4 = 0 AND origin = 'catch_up'
+    LIMIT :waiting_max
+)
+
+-- name: gate_failed
+SELECT state = 'dead'
+FROM runs INDEXED BY runs_caught_up
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND finished_at > :opened_at
+  AND origin = 'catch_up' AND fence > 0 AND finished_at IS NOT NULL
+ORDER BY finished_at DESC, run_key DESC
+LIMIT :of_last

@@ -1,0 +1,26 @@
+-- Carrying out verdicts.
+
+-- name: end
+UPDATE runs
+SET state = :state, reason = :reason, met = :met, finished_at = :now, held = 0
+WHERE rowid = :row_id
+
+-- It has to be judged anew, so it is not parked any more.
+-- name: admit
+UPDATE runs
+SET origin = 'catch_up', priority = :priority, held = (held & ~8) | :held
+WHERE rowid = :row_id
+
+-- name: park
+UPDATE runs SET held = held | 8, reason = :reason WHERE rowid = :row_id
+
+-- name: unfinished
+SELECT rowid, state
+FROM runs
+WHERE namespace = :namespace AND run_key = :run_key AND state IN ('planned', 'ready', 'running')
+
+-- name: terminate
+UPDATE runs
+SET state = 'cancelled', reason = :reason, error = NULL, finished_at = :now, alive_until = NULL,
+    fence = :new_fence, held = 0
+WHERE rowid = :row_id
