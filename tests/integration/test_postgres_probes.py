@@ -123,6 +123,15 @@ async def test_claiming_does_not_lock_more_rows_than_it_takes(connection: Any) -
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in locked) == 8
 
 
+async def test_no_claim_can_walk_all_runs_by_time(connection: Any) -> None:
+    """A server without statistics finds all indexes equally cheap and takes any that it can use: so this
+    one must be none of them, even where the narrow ones are gone. The database is this test's own."""
+    await connection.execute("DROP INDEX fencepost.runs_open, fencepost.runs_by_schedule")
+    query, arguments = RUNNABLE["facts"]
+    plan = await explained(connection, query, *arguments)
+    assert "runs_by_time" not in {node.get("Index Name") for node in nodes(plan)}
+
+
 async def rows_walked(connection: Any, query: str, arguments: tuple[Any, ...]) -> int:
     """The most rows that any one scan of a table has read, kept or not."""
     plan = await explained(connection, query, *arguments)
