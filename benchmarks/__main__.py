@@ -1,4 +1,6 @@
-"""`make bench`: every figure in one run on one machine, each beside its limit or its goal."""
+"""`make bench`: every figure in one run on one machine, each beside its limit or its goal.
+
+`python -m benchmarks failover` measures hand-overs instead."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import on_postgres, on_sqlite, on_triggers
+from benchmarks import failover, on_postgres, on_sqlite, on_triggers
 from benchmarks.report import Figure, heading, show
 from fencepost.stores.postgres import migrate
 from tests.servers.postgres import PostgresServer
@@ -39,6 +41,8 @@ def _start() -> PostgresServer:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["failover"]:
+        return failover.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--only", default="", choices=["", "triggers", "sqlite", "postgres"])

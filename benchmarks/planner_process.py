@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import noop
 from benchmarks.timing import until
+from fencepost.model.identifiers import Shard
 
 
 async def plan(url: str) -> None:
@@ -22,7 +23,8 @@ async def plan(url: str) -> None:
 
         async def count() -> None:
             nonlocal planned
-            planned = len((await store.planbook.window(range(store.shards), 60, 10_000)).cursors)  # type: ignore[arg-type]
+            shards = [Shard(number) for number in range(await store.epochs.shards())]
+            planned = len((await store.planbook.window(shards, 60, 10_000)).cursors)
 
         await asyncio.sleep(1)
         for _ in range(100):

@@ -28,13 +28,14 @@ from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.model.stretch import StretchLike, parse_stretch
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Executor, Job
+from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
 from fencepost.services.calendars import CalendarDesk, defined
 from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, ScheduleDesk, new_run
 from fencepost.services.deployer import Deployer, code_digest
 from fencepost.services.node import NodeRunner
 from fencepost.triggers import Calendar
-from fencepost.wiring import build_node, open_store
+from fencepost.wiring import build_node, open_leases, open_store
 
 F = TypeVar("F", bound=Callable[..., Any])
 JOB_MARK = "__fencepost_job__"
@@ -61,6 +62,7 @@ class Fencepost:
         self.code_calendars: dict[str, JsonObject] = {}
         self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix=JOB_THREAD)
         self._store: Store | None = None
+        self._leases: LeaseStore | None = None
         self._opening = asyncio.Lock()
 
     def configure(self, **overrides: Any) -> None:
@@ -213,7 +215,7 @@ class Fencepost:
 
     async def control(self, author: Author = PROGRAM) -> Control:
         """All the verbs, in the name of this program unless an author is given."""
-        return Control(await self.open(), self.settings.namespace, author)
+        return Control(await self.open(), self.settings.namespace, author, self._leases)
 
     async def open(self) -> Store:
         """The store, opened at the first call."""
@@ -223,10 +225,17 @@ class Fencepost:
             return self._store
 
     async def close(self) -> None:
-        """Give the store back."""
-        store, self._store = self._store, None
-        if store is not None:
-            await store.close()
+        """Give the store and the leases back."""
+        opened, self._leases, self._store = (self._leases, self._store), None, None
+        for one in opened:
+            if one is not None:
+                await one.close()
+
+    async def _open_leases(self, store: Store) -> LeaseStore:
+        async with self._opening:
+            if self._leases is None:
+                self._leases = await open_leases(self.settings, store)
+            return self._leases
 
     def retire(self) -> None:
         """Let the idle threads go, because the process is about to end; busy ones go on."""
@@ -235,8 +244,9 @@ class Fencepost:
     async def node(self, *, plans: bool = True, works: bool = True) -> NodeRunner:
         """Bring jobs and schedules into the store and build this process's node."""
         store = await self.open()
-        digest = code_digest(self.code_schedules)
-        node = build_node(store, self.settings, self.jobs, plans=plans, works=works, code_digest=digest)
+        leases = await self._open_leases(store) if plans else store.leases
+        digest, settings = code_digest(self.code_schedules), self.settings
+        node = build_node(store, leases, settings, self.jobs, plans=plans, works=works, code_digest=digest)
         deployer = Deployer(
             store,
             self.settings.namespace,

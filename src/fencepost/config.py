@@ -24,6 +24,8 @@ class Settings:
     """Everything a process can be told. Names end in their unit; seconds also take "5m" or "1h30m"."""
 
     store: str = DEFAULT_STORE
+    leases: str = ""
+    """Where leases live; empty: in the store itself."""
     namespace: Namespace = DEFAULT_NAMESPACE
     shards: int = 8
     """How many slices a new store is cut into."""

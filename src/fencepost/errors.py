@@ -13,6 +13,7 @@ FencepostError
 │   ├── SchemaMismatch       the store's schema is older or newer than this program
 │   └── MissingExtra         an optional driver is not installed
 ├── StoreUnavailable         the store did not answer: whether it did the work is unknown
+│   └── LeaseStoreUnavailable   the same of a lease store
 └── RunFailure               what an attempt can die of
     ├── PermanentFailure     raised by a job: do not retry
     ├── RetryableFailure     an attempt failed and may be tried again
@@ -95,6 +96,10 @@ class MissingExtra(UsageError):
 
 class StoreUnavailable(FencepostError):
     """The store could not be reached, or broke off: the outcome of the call is unknown."""
+
+
+class LeaseStoreUnavailable(StoreUnavailable):
+    """The lease store could not be reached, or broke off."""
 
 
 class RunFailure(FencepostError):

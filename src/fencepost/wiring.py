@@ -6,8 +6,11 @@ import os
 import random
 import socket
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from fencepost.clock import Clock, SystemClock
@@ -17,12 +20,27 @@ from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.node import Node
 from fencepost.model.quoting import quoted
 from fencepost.ports.executor import Job
+from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
 from fencepost.services.heartbeat import HeartbeatThread
 from fencepost.services.node import NodeRunner, Surroundings
 
 SCHEMES = "sqlite:///path.db or postgresql://user@host/database"
+LEASE_SCHEMES = {
+    "etcd": "etcd",
+    "etcds": "etcd",
+    "redis": "redis",
+    "rediss": "redis",
+    "redis+sentinel": "redis",
+    "rediss+sentinel": "redis",
+    "mongodb": "mongodb",
+    "mongodb+srv": "mongodb",
+    "kubernetes": "kubernetes",
+}
+LEASE_EXAMPLES = "etcd://host:2379, redis://host, mongodb://host/?replicaSet=rs0 or kubernetes://namespace"
+LEASE_ENTRY_POINTS = "fencepost.leases"
+LEASE_DRIVERS = {"etcd": "aiohttp", "redis": "redis", "mongodb": "pymongo", "kubernetes": "aiohttp"}
 
 
 async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
@@ -38,6 +56,30 @@ async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
             from fencepost.stores import postgres
 
             return await postgres.open_store(settings.store, clock=clock, pool_max=settings.pool_max)
+
+
+async def open_leases(settings: Settings, store: Store, clock: Clock | None = None) -> LeaseStore:
+    """Where the leases live: at the URL, or in the store itself."""
+    if not settings.leases:
+        return store.leases
+    opened: LeaseStore = await _lease_adapter(settings.leases)(settings.leases, clock=clock or SystemClock())
+    return opened
+
+
+def _lease_adapter(url: str) -> Any:
+    """The `open_leases` of the URL's scheme: one of ours, or one that is installed beside us."""
+    scheme, separator, _ = url.partition("://")
+    if scheme in LEASE_SCHEMES and separator:
+        kind = LEASE_SCHEMES[scheme]
+        if find_spec(LEASE_DRIVERS[kind]) is None:
+            raise MissingExtra(f'leases on {kind} need the extra: pip install "fencepost[{kind}]"')
+        return import_module(f"fencepost.leases.{kind}").open_leases
+    for found in entry_points(group=LEASE_ENTRY_POINTS, name=scheme):
+        return found.load()
+    # Behind a scheme there may be a password.
+    shown = f"{scheme}://…" if separator else url
+    expected = f"{LEASE_EXAMPLES}, or nothing for the store's own"
+    raise InvalidSettings(f"leases {quoted(shown)}: expected {expected}")
 
 
 async def open_existing_store(settings: Settings, clock: Clock | None = None) -> Store:
@@ -65,7 +107,7 @@ def shown_store(settings: Settings) -> str:
     if _scheme(settings.store) == "sqlite":
         return settings.store
     _require_asyncpg()
-    from fencepost.stores.postgres.address import mask
+    from fencepost.model.address import mask
 
     return mask(settings.store)
 
@@ -86,6 +128,7 @@ async def migrate(settings: Settings) -> list[str]:
 
 def build_node(
     store: Store,
+    leases: LeaseStore,
     settings: Settings,
     jobs: Mapping[JobName, Job],
     *,
@@ -110,6 +153,7 @@ def build_node(
         node,
         Surroundings(
             store=store,
+            leases=leases,
             clock=clock,
             dice=random.random,
             settings=settings,

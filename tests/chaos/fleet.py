@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -10,8 +11,11 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import asyncpg
+
+from tests.servers.guard import guard
 
 ROOT = Path(__file__).parents[2]
 TARGET = "tests.chaos.fleet_app:app"
@@ -19,7 +23,8 @@ STEP_S = 0.1
 
 
 class Member:
-    """One process: a scheduler or a worker, with its log."""
+    """One process: a scheduler or a worker, with its log, in a session of its own: a Ctrl-C that ends the
+    drill is not meant for it. Where the drill itself is killed, the guard of the servers ends it."""
 
     def __init__(
         self, role: str, number: int, store: str, folder: Path, target: str = TARGET, **environment: str
@@ -33,7 +38,10 @@ class Member:
                 stderr=log,
                 cwd=ROOT,
                 env={**os.environ, "FENCEPOST_STORE": store, **environment},
+                start_new_session=True,
             )
+        self._is_guarded = True
+        guard().hold(self.pid)
 
     @property
     def pid(self) -> int:
@@ -47,20 +55,43 @@ class Member:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """The lines of its log about this event."""
+        lines = [json.loads(line) for line in self.log.splitlines() if f'"{event}"' in line]
+        return [line for line in lines if line["event"] == event]
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        self.send(signal.SIGKILL)
+        self.ended()
 
     def freeze(self) -> None:
-        self._process.send_signal(signal.SIGSTOP)
+        self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        self._process.send_signal(signal.SIGCONT)
+        self.send(signal.SIGCONT)
+
+    def discard(self) -> None:
+        """Have it gone, in whatever state it is."""
+        if self.alive:
+            self.thaw()
+            self.send(signal.SIGKILL)
+        self.ended()
 
     def end(self, at_most_s: float) -> int:
         """Ask it to stop and see that it does."""
-        self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(at_most_s)
+        self.send(signal.SIGTERM)
+        return self.ended(at_most_s)
+
+    def ended(self, within_s: float | None = None) -> int:
+        """Wait for its end, whatever brings it about."""
+        code = self._process.wait(within_s)
+        if self._is_guarded:
+            self._is_guarded = False
+            guard().let_go(self.pid)
+        return code
 
 
 class Fleet:
@@ -78,9 +109,7 @@ class Fleet:
 
     def close(self) -> None:
         for member in self.members:
-            if member.alive:
-                member.thaw()
-                member.kill()
+            member.discard()
 
     def logs(self) -> str:
         return "".join(f"--- {one.name}\n{one.log[-6_000:]}\n" for one in self.members)

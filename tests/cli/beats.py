@@ -19,6 +19,7 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.ports.store import Store
 from fencepost.services.control import Control
 from fencepost.testing.clock import VirtualClock
+from fencepost.testing.conformance.builders import register
 from fencepost.triggers import Every, stored_trigger, tzdata_version
 from fencepost.wiring import open_store
 from tests.cli.calls import called_json
@@ -53,8 +54,8 @@ async def _beat(url: str) -> None:
         await store.jobs.register(DEFAULT_NAMESPACE, [JobSpec(JOB)])
         spec = ScheduleSpec(JOB, trigger=Every(EVERY_S).to_json())
         await Control(store, DEFAULT_NAMESPACE).schedules.add("beat", spec)
-        for shard in map(Shard, range(store.shards)):
-            await store.planbook.register_epoch(shard, LEADER)
+        for shard in map(Shard, range(await store.epochs.shards())):
+            await register(store, shard, LEADER)
         for _ in range(TICKS):
             await _plan(store)
             clock.advance(EVERY_S)
@@ -64,7 +65,7 @@ async def _beat(url: str) -> None:
 
 
 async def _plan(store: Store) -> None:
-    shards = [Shard(one) for one in range(store.shards)]
+    shards = [Shard(one) for one in range(await store.epochs.shards())]
     window = await store.planbook.window(shards, 60.0, 10)
     plans = []
     for cursor in window.cursors:

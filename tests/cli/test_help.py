@@ -12,11 +12,11 @@ from tests.cli.calls import called
 HELPS = dict(helps(cli, None))
 ASKED_FOR_JSON = (
     *("next", "explain", "enqueue", "status", "migrate", "schedules", "calendars", "runs"),
-    *("dead", "freeze", "thaw", "gate", "log", "backfill", "backfills"),
+    *("dead", "freeze", "thaw", "gate", "log", "backfill", "backfills", "drain", "reshard"),
 )
 CHANGING = (
     *("enqueue", "freeze", "thaw", "backfill", "backfills cancel", "dead replay", "calendars set"),
-    *("calendars remove", "gate open", "gate latest", "gate drop"),
+    *("calendars remove", "gate open", "gate latest", "gate drop", "drain", "reshard"),
     *(f"runs {verb}" for verb in ("cancel", "skip", "hold", "release", "replay")),
     *(f"schedules {verb}" for verb in ("add", "edit", "pause", "resume", "remove", "trigger")),
     *(f"schedules {verb}" for verb in ("skip", "hold", "release")),
@@ -45,6 +45,12 @@ def test_every_command_that_prints_data_takes_json(path: str) -> None:
 @pytest.mark.parametrize("path", CHANGING)
 def test_every_command_that_changes_something_takes_a_reason(path: str) -> None:
     assert "--reason TEXT" in HELPS[f"fencepost {path}"]
+
+
+@pytest.mark.parametrize("path", ["run", "scheduler", "status", "doctor"])
+def test_who_holds_or_shows_leases_can_be_told_where_they_live(path: str) -> None:
+    assert "--leases URL" in HELPS[f"fencepost {path}"]
+    assert "--leases URL" not in HELPS["fencepost worker"]
 
 
 def test_the_version_is_said() -> None:

@@ -89,6 +89,8 @@ def test_a_wrong_call_is_refused(
         ("gate", "open", "x"),
         ("log",),
         ("backfill", "x", "--from", "1d", "--to", "0s"),
+        ("drain", "x"),
+        ("reshard", "3"),
     ],
 )
 def test_a_store_is_not_made_by_asking_for_it(arguments: tuple[str, ...], url: str, tmp_path: Path) -> None:

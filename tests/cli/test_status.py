@@ -1,15 +1,65 @@
 """`fencepost status` and `migrate`."""
 
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from fencepost.config import settings_from
+from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
+from fencepost.model.lease import Granted
+from fencepost.model.node import Led, Node, NodeReport
 from fencepost.model.run import RunState
-from tests.cli.calls import called, called_json
+from fencepost.ports.store import Store
+from fencepost.wiring import open_store
+from tests.cli.calls import call, called, called_json
+
+SHARD = [
+    *("shard", "holder", "epoch", "expires_in_s"),
+    *("since", "transitions", "renewals_failed", "trusted_for_s", "lineage"),
+]
+AWAY = "redis://:secret@127.0.0.1:1"
+WIDTH_MAX = 100
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Store]:
+    store = await open_store(settings_from({}, overrides={"store": url}))
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def take_office(url: str, node_id: str, shards: Iterable[int], lineage: str | None = None) -> None:
+    """A planner that leads these shards, by leases of the store or, with a lineage, from elsewhere."""
+    name, wanted = NodeId(node_id), [Shard(one) for one in shards]
+    async with opened(url) as store:
+        if lineage is None:
+            answers = await store.leases.acquire(wanted, name, 60)
+            grants = {shard: one for shard, one in answers.items() if isinstance(one, Granted)}
+        else:
+            grants = {shard: Granted(Epoch(9), Lineage(lineage)) for shard in wanted}
+        for shard, grant in grants.items():
+            await store.epochs.register({shard: grant}, name)
+    await report(url, node_id, *(Led(shard, one.epoch, 50.0, 1) for shard, one in grants.items()))
+
+
+async def report(url: str, node_id: str, *leads: Led) -> None:
+    """A sign of life of a planner whose clock is ahead."""
+    node = Node(NodeId(node_id), "web", 1, plans=True, works=False)
+    async with opened(url) as store:
+        await store.roster.beat(node, NodeReport(skew_s=2.5, leads=leads), 60)
 
 
 def test_status_has_the_promised_shape(used: str) -> None:
     status = called_json("status", "--store", used)
     promised = ["shards", "nodes", "workers", "queue", "completeness"]
-    assert list(status) == [*promised, "freezes", "gates", "attention"]
+    assert list(status) == [*promised, "freezes", "gates", "attention", "alarms", "leases"]
     assert [shard["shard"] for shard in status["shards"]] == list(range(8))
-    assert all(list(one) == ["shard", "holder", "epoch", "expires_in_s"] for one in status["shards"])
+    assert all(list(one) == SHARD for one in status["shards"])
+    assert (status["alarms"], status["leases"]) == ([], {"url": None, "trouble": None})
     assert status["queue"] == {"ready": 0, "running": 0, "oldest_ready_s": None}
 
 
@@ -53,3 +103,81 @@ def test_migrate_sets_a_store_up_once(url: str) -> None:
     assert called_json("migrate", "--store", url) == {"applied": []}
     assert called("migrate", "--store", url) == "up to date\n"
     assert called_json("runs", "list", "--store", url) == []
+
+
+def test_who_leads_is_shown_with_all_that_is_known_of_it(used: str) -> None:
+    asyncio.run(take_office(used, "web-1", range(8)))
+    status = called_json("status", "--store", used)
+    (node,) = status["nodes"]
+    assert (node["node_id"], node["leads"], node["running"], node["draining"]) == ("web-1", 8, 0, False)
+    for one in status["shards"]:
+        assert (one["holder"], one["lineage"], one["renewals_failed"]) == ("web-1", "store", 1)
+        assert 0 < one["expires_in_s"] <= 60
+        assert 0 < one["trusted_for_s"] <= 50
+        assert one["since"].endswith("Z")
+        assert one["epoch"] > 0
+        assert one["transitions"] > 0
+    said = called("status", "--store", used)
+    assert "leases: in the store" in said
+    assert max(map(len, said.splitlines()[:14])) <= WIDTH_MAX
+
+
+def test_a_skew_beyond_the_threshold_is_marked_and_an_alarm(
+    used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(take_office(used, "web-1", range(8)))
+    (alarm,) = called_json("status", "--store", used)["alarms"]
+    assert (alarm["kind"], alarm["nodes"], alarm["shards"]) == ("skew", ["web-1"], [])
+    said = called("status", "--store", used)
+    assert "+2500ms !" in said
+    assert f"alarm: {alarm['text']}" in said
+    monkeypatch.setenv("FENCEPOST_SKEW_WARNING_S", "3")
+    assert called_json("status", "--store", used)["alarms"] == []
+    assert "+2500ms  up" in called("status", "--store", used)
+
+
+def test_shards_that_nobody_leads_are_an_alarm_while_somebody_plans(used: str) -> None:
+    asyncio.run(take_office(used, "web-1", [0, 5]))
+    alarm = called_json("status", "--store", used)["alarms"][0]
+    assert (alarm["kind"], alarm["shards"]) == ("leaderless", [1, 2, 3, 4, 6, 7])
+    assert "alarm: nobody leads shards 1-4, 6-7, although 1 node plans" in called("status", "--store", used)
+
+
+def test_two_who_believe_to_lead_one_shard_are_an_alarm(used: str) -> None:
+    asyncio.run(take_office(used, "web-1", range(8)))
+    asyncio.run(take_office(used, "web-2", [3], lineage="etcd:other"))
+    kinds = [one["kind"] for one in called_json("status", "--store", used)["alarms"]]
+    assert kinds == ["skew", "skew"]
+    asyncio.run(report(used, "web-1", Led(Shard(3), Epoch(1), 50.0)))
+    alarm = called_json("status", "--store", used)["alarms"][0]
+    assert (alarm["kind"], alarm["shards"], alarm["nodes"]) == ("rivals", [3], ["web-1", "web-2"])
+    said = called("status", "--store", used)
+    assert "alarm: web-1 believes to lead shard 3, which web-2 took over; give all nodes the same" in said
+
+
+def test_a_lease_store_that_is_away_is_one_warning_and_no_reason_to_fail(used: str) -> None:
+    asyncio.run(take_office(used, "web-1", range(8), lineage="redis:a"))
+    result = call("status", "--leases", AWAY, "--json", "--store", used)
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("warning: the lease store did not answer (")
+    status = called_json("status", "--leases", AWAY, "--store", used)
+    assert {(one["holder"], one["expires_in_s"], one["epoch"]) for one in status["shards"]} == {
+        ("web-1", None, 9)
+    }
+    assert status["leases"]["url"] == "redis://:***@127.0.0.1:1"
+    assert "did not answer" in status["leases"]["trouble"]
+    human = call("status", "--leases", AWAY, "--store", used)
+    assert "unknown" in human.stdout
+    assert "leases: redis:a" in human.stdout
+    assert "secret" not in result.output + human.output
+
+
+def test_who_forgets_where_the_leases_live_is_told(used: str) -> None:
+    asyncio.run(take_office(used, "web-1", range(8), lineage="redis:a"))
+    result = call("status", "--store", used)
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("warning: the leases of shards 0-7 are elsewhere (redis:a)")
+    assert "give --leases as the nodes have it" in line
+    assert "web-1" in result.stdout

@@ -17,6 +17,7 @@ class ClockHarness:
 
     store: Store
     clock: VirtualClock
+    shards: int = 8
 
     @property
     def now(self) -> StoreTime:
@@ -32,4 +33,4 @@ class ClockHarness:
 def open_memory(shards: int = 8) -> ClockHarness:
     """An empty store in memory."""
     clock = VirtualClock(START)
-    return ClockHarness(MemoryStore(clock, shards), clock)
+    return ClockHarness(MemoryStore(clock, shards), clock, shards)

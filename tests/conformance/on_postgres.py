@@ -12,7 +12,7 @@ from fencepost.ports.store import Store
 from fencepost.stores import postgres
 from fencepost.testing.clock import VirtualClock
 from tests.conformance.clocked import START
-from tests.servers.postgres import MOVE, freeze_time
+from tests.servers.postgres import MOVE, SHARDS, freeze_time
 
 TABLES = (
     *("jobs", "schedules", "schedule_versions", "cursors", "calendars", "calendar_uses", "runs", "attempts"),
@@ -20,8 +20,9 @@ TABLES = (
 )
 # Rows are few and indexes many: to delete is far quicker than to truncate.
 CLEAR = "".join(f"DELETE FROM fencepost.{table};" for table in TABLES)
-CLEAR += """
+CLEAR += f"""
 DELETE FROM fencepost.meta WHERE name = 'forgotten_before';
+UPDATE fencepost.meta SET value = '{SHARDS}' WHERE name = 'shards';
 SELECT setval('fencepost.backfills_backfill_id_seq', 1, false);
 SELECT setval('fencepost.audit_log_number_seq', 1, false);
 """
@@ -34,6 +35,7 @@ class PostgresHarness:
     store: Store
     connection: asyncpg.Connection[asyncpg.Record]
     now: StoreTime
+    shards: int = SHARDS
 
     async def advance(self, seconds: float) -> None:
         self.now = StoreTime(self.now + timedelta(seconds=seconds))

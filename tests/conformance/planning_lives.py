@@ -10,11 +10,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Epoch, NodeId, Queue, ScheduleId, Shard, shard_of
 from fencepost.model.lease import Granted
+from fencepost.model.node import NodeReport
 from fencepost.model.plan import Cursor, Plan
 from fencepost.model.policies import OVERLAPS, CatchUp, GateTerms, parse_overlap
 from fencepost.model.run import Ticket
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, make_plan, make_spec
+from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, make_plan, make_spec, register
 from fencepost.testing.conformance.roster import make_node
 from tests.conformance.twins import CALENDARS, RULES, Twins, read_outlived
 
@@ -210,7 +211,8 @@ class PlanningLives(RuleBasedStateMachine):
             return self.acquire(node, shards)
         holder, held = grant[0] if honest else node, {grant[1]: grant[2]}
         if move == "release":
-            return self.twins.play(lambda one: one.store.leases.release(held, holder))
+            self.twins.play(lambda one: one.store.leases.release(held, holder))
+            return None
         self.twins.play(lambda one: one.store.leases.renew(held, holder, TTL_S))
         return None
 
@@ -218,7 +220,7 @@ class PlanningLives(RuleBasedStateMachine):
     def come_and_go(self, node: NodeId, move: str) -> None:
         match move:
             case "beat":
-                self.twins.play(lambda one: one.store.roster.beat(make_node(node), 0.5, 15.0))
+                self.twins.play(lambda one: one.store.roster.beat(make_node(node), NodeReport(0.5), 15.0))
             case "leave":
                 self.twins.play(lambda one: one.store.roster.leave(node))
             case _:
@@ -234,7 +236,7 @@ class PlanningLives(RuleBasedStateMachine):
                 self.grants.append((node, shard, answer.epoch))
 
     def register(self, shard: Shard, epoch: Epoch) -> None:
-        if self.twins.play(lambda one: one.store.planbook.register_epoch(shard, epoch)):
+        if self.twins.play(lambda one: register(one.store, shard, epoch)):
             self.epochs[shard] = epoch
 
     def window(self, horizon_s: float) -> Sequence[Cursor]:

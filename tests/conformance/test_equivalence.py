@@ -52,7 +52,7 @@ def live(open_subject: Callable[[], Coroutine[Any, Any, Subject]]) -> None:
             super().__init__()
             self.runner = asyncio.Runner()
             self.subject = self.runner.run(open_subject())
-            reference = open_memory(self.subject.store.shards)
+            reference = open_memory(self.subject.shards)
             self.twins = Twins(self.runner, reference, self.subject)
 
         def teardown(self) -> None:

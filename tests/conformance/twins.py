@@ -95,8 +95,8 @@ class Twins:
     @property
     def shards(self) -> int:
         """The shards of both."""
-        assert self._elder.store.shards == self._younger.store.shards
-        return self._elder.store.shards
+        assert self._elder.harness.shards == self._younger.harness.shards
+        return self._elder.harness.shards
 
     def advance(self, seconds: float) -> None:
         """Let the time of both pass."""
@@ -226,4 +226,4 @@ async def _read_calendars(twin: Twin) -> object:
 
 
 def _all_shards(twin: Twin) -> list[Shard]:
-    return [Shard(number) for number in range(twin.store.shards)]
+    return [Shard(number) for number in range(twin.harness.shards)]

@@ -38,6 +38,7 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.ports.store import Store
 from fencepost.stores import sqlite
 from fencepost.testing.clock import VirtualClock
+from fencepost.testing.conformance.builders import register
 from fencepost.triggers import Every
 from tests.cli.calls import call
 
@@ -103,7 +104,7 @@ async def _set_up(store: Store) -> None:
     catching_up = ScheduleSpec(JobName("report"), hourly, catch_up=CatchUp("sequential", "1d", gate))
     for schedule_id, spec in ((INVOICES, billing), (REPORTS, catching_up)):
         await store.schedules.put(NS, schedule_id, spec, tzdata="2026a", expected_version=0)
-    await store.planbook.register_epoch(shard_of(NS, INVOICES, 1), Epoch(1))
+    await register(store, shard_of(NS, INVOICES, 1), 1)
 
 
 def _work_of_hour(hour: int) -> Callable[[Store], Awaitable[None]]:

@@ -14,6 +14,7 @@ from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, JobName, Sched
 from fencepost.model.plan import Plan, Tick
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.stores.postgres import PostgresStore, open_store
+from fencepost.testing.conformance.builders import register
 from tests.integration.waiting import until_blocked
 
 pytestmark = pytest.mark.postgres
@@ -42,7 +43,7 @@ async def rival(postgres_url: str) -> AsyncIterator[Any]:
 async def test_a_plan_is_refused_when_its_epoch_was_superseded_before(store: PostgresStore) -> None:
     schedule = await put(store)
     plan = await make_plan(store, schedule)
-    assert await store.planbook.register_epoch(schedule.shard, NEW)
+    assert await register(store, schedule.shard, NEW)
     receipt = await store.planbook.write([plan])
     assert (receipt.runs_written, receipt.stale) == (0, (schedule.shard,))
 
@@ -86,12 +87,12 @@ async def test_no_epoch_is_registered_before_a_plan_in_flight_is_durable(
         await rival.execute("SELECT 1 FROM fencepost.cursors FOR UPDATE")
         writing = asyncio.create_task(store.planbook.write([plan]))
         await until_blocked(rival)
-        registering = asyncio.create_task(store.planbook.register_epoch(schedule.shard, NEW))
+        registering = asyncio.create_task(register(store, schedule.shard, NEW))
         await until_blocked(rival, 2)
         assert not registering.done()
     assert (await writing).runs_written == 1
     assert await registering
-    late = await store.planbook.write([await make_plan(store, schedule, register=False)])
+    late = await store.planbook.write([await make_plan(store, schedule, registered=False)])
     assert (late.runs_written, late.stale) == (0, (schedule.shard,))
 
 
@@ -99,7 +100,7 @@ async def test_a_stale_shard_does_not_hold_back_the_plans_of_another(store: Post
     first, second = [await put(store, ScheduleId(f"schedule-{number}")) for number in (0, 1)]
     assert first.shard != second.shard
     plans = [await make_plan(store, one) for one in (first, second)]
-    await store.planbook.register_epoch(first.shard, NEW)
+    await register(store, first.shard, NEW)
     receipt = await store.planbook.write(plans)
     assert (receipt.runs_written, receipt.stale) == (1, (first.shard,))
 
@@ -153,10 +154,10 @@ async def put(store: PostgresStore, schedule_id: ScheduleId = SCHEDULE, every_s:
     return schedule
 
 
-async def make_plan(store: PostgresStore, schedule: Schedule, *, register: bool = True) -> Plan:
+async def make_plan(store: PostgresStore, schedule: Schedule, *, registered: bool = True) -> Plan:
     """A plan of the old leader, made while it was the leader."""
-    if register:
-        assert await store.planbook.register_epoch(schedule.shard, OLD)
+    if registered:
+        assert await register(store, schedule.shard, OLD)
     window = await store.planbook.window([schedule.shard], 3600.0, 10)
     cursor = next(one for one in window.cursors if one.schedule_id == schedule.schedule_id)
     fire_time = cursor.planned_through + timedelta(seconds=60)

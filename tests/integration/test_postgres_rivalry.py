@@ -25,6 +25,7 @@ from fencepost.model.plan import Plan, Tick
 from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunState, Ticket
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.stores.postgres import PostgresStore, open_store
+from fencepost.testing.conformance.builders import register
 from tests.servers.postgres import freeze_time
 
 pytestmark = pytest.mark.postgres
@@ -103,9 +104,9 @@ async def plan_ticks(store: PostgresStore, url: str, each: int) -> None:
         await store.schedules.put(
             NS, ScheduleId(f"schedule-{number}"), spec, tzdata="2026a", expected_version=0
         )
-    shards = [Shard(number) for number in range(store.shards)]
+    shards = [Shard(number) for number in range(await store.epochs.shards())]
     for shard in shards:
-        assert await store.planbook.register_epoch(shard, EPOCH)
+        assert await register(store, shard, EPOCH)
     window = await store.planbook.window(shards, 60, SCHEDULES)
     fire_times = [now + timedelta(seconds=1 + number) for number in range(each)]
     ticks = tuple(Tick(moment, moment) for moment in fire_times)

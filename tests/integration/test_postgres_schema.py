@@ -67,7 +67,7 @@ async def test_migrating_does_not_change_the_number_of_shards(empty_postgres_url
     await migrate(empty_postgres_url, shards=16)
     await migrate(empty_postgres_url, shards=3)
     store = await open_store(empty_postgres_url, clock=SystemClock())
-    assert store.shards == 16
+    assert await store.epochs.shards() == 16
     await store.close()
 
 

@@ -30,7 +30,12 @@ def open_at(path: Path, shards: int = SHARDS) -> Awaitable[SqliteStore]:
 
 def schema_of(connection: apsw.Connection) -> set[tuple[str, str, str]]:
     rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_schema")
-    return {(kind, name, " ".join(sql.split())) for kind, name, sql in rows}
+    return {(kind, name, _plain(sql)) for kind, name, sql in rows}
+
+
+def _plain(sql: str) -> str:
+    """Without the white space, which an added column leaves where a table's last line ended."""
+    return " ".join(sql.split()).replace(" ,", ",").replace("( ", "(").replace(" )", ")")
 
 
 async def test_the_schema_does_not_differ_from_all_migrations(path: Path) -> None:
@@ -44,14 +49,14 @@ async def test_the_schema_does_not_differ_from_all_migrations(path: Path) -> Non
 
 async def test_a_missing_database_needs_no_setting_up(path: Path) -> None:
     store = await open_at(path)
-    assert store.shards == SHARDS
+    assert await store.epochs.shards() == SHARDS
     await store.close()
 
 
 async def test_shards_do_not_change_with_the_next_opening(path: Path) -> None:
     await (await open_at(path)).close()
     store = await open_at(path, shards=SHARDS + 1)
-    assert store.shards == SHARDS
+    assert await store.epochs.shards() == SHARDS
     await store.close()
 
 

@@ -1,25 +1,51 @@
-"""Servers as fixtures: one a session, and a fresh database a test."""
+"""Servers as fixtures: one a session, and a fresh database a test.
+
+A server that somebody runs is named by a URL in the environment, and then used instead of one of our own.
+Clusters are always ours: their tests kill. A server's module, and the driver that it needs, is imported by
+who asks for the server: together they would cost every run of the tests more than a second.
+"""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pytest
 
 from tests.servers.binaries import ServerMissing
-from tests.servers.postgres import PostgresDatabases, PostgresServer
+from tests.servers.process import Address, Server
+
+if TYPE_CHECKING:
+    from tests.servers.etcd import EtcdCluster
+    from tests.servers.mongodb import MongoReplicaSet
+    from tests.servers.pgbouncer import Detour
+    from tests.servers.postgres import PostgresDatabases
+    from tests.servers.redis import RedisSentinel
+
+
+class Closeable(Protocol):
+    """What can be started here."""
+
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closeable)
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresDatabases]:
     """The server given by FENCEPOST_TEST_POSTGRES, else a private one."""
+    from tests.servers.postgres import PostgresDatabases, PostgresServer
+
     if url := os.environ.get("FENCEPOST_TEST_POSTGRES"):
         shared = PostgresDatabases(url)
         yield shared
         shared.drop_template()
         return
-    server = start_or_skip()
-    yield server
-    server.close()
+    with started(PostgresServer) as server:
+        yield server
 
 
 @pytest.fixture
@@ -38,10 +64,112 @@ def empty_postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
     postgres_server.drop_database(url)
 
 
-def start_or_skip() -> PostgresServer:
+@pytest.fixture(scope="session")
+def pgbouncer(postgres_server: PostgresDatabases) -> Iterator[Detour]:
+    """The pooler given by FENCEPOST_TEST_PGBOUNCER, else a private one; in front of `postgres_server`."""
+    from tests.servers.pgbouncer import Detour, PgBouncer
+
+    if url := os.environ.get("FENCEPOST_TEST_PGBOUNCER"):
+        yield Detour(url)
+        return
+    with started(lambda: PgBouncer(postgres_server.url)) as pooler:
+        yield pooler
+
+
+@pytest.fixture(scope="session")
+def etcd_server() -> Iterator[Address]:
+    """The server given by FENCEPOST_TEST_ETCD, else a private one."""
+    from tests.servers.etcd import EtcdServer
+
+    with given_or_started("FENCEPOST_TEST_ETCD", EtcdServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Address]:
+    """The server given by FENCEPOST_TEST_REDIS, else a private one."""
+    from tests.servers.redis import RedisServer
+
+    with given_or_started("FENCEPOST_TEST_REDIS", RedisServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mongo_server() -> Iterator[Address]:
+    """The server given by FENCEPOST_TEST_MONGODB, else a private one."""
+    from tests.servers.mongodb import MongoServer
+
+    with given_or_started("FENCEPOST_TEST_MONGODB", MongoServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def etcd_nodes() -> Iterator[EtcdCluster]:
+    """Three nodes, in whatever state the last test left them."""
+    from tests.servers.etcd import EtcdCluster
+
+    with started(EtcdCluster) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def redis_nodes() -> Iterator[RedisSentinel]:
+    """A master, its replicas and sentinels, in whatever state the last test left them."""
+    from tests.servers.redis import RedisSentinel
+
+    with started(RedisSentinel) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def mongo_nodes() -> Iterator[MongoReplicaSet]:
+    """Three nodes, in whatever state the last test left them."""
+    from tests.servers.mongodb import MongoReplicaSet
+
+    with started(MongoReplicaSet) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def etcd_cluster(etcd_nodes: EtcdCluster) -> EtcdCluster:
+    """Three nodes with a leader; the test may break what it likes."""
+    etcd_nodes.restore()
+    return etcd_nodes
+
+
+@pytest.fixture
+def redis_sentinel(redis_nodes: RedisSentinel) -> RedisSentinel:
+    """A master under guard; the test may break what it likes."""
+    redis_nodes.restore()
+    return redis_nodes
+
+
+@pytest.fixture
+def mongo_replica_set(mongo_nodes: MongoReplicaSet) -> MongoReplicaSet:
+    """Three nodes with a primary; the test may break what it likes."""
+    mongo_nodes.restore()
+    return mongo_nodes
+
+
+@contextmanager
+def given_or_started(variable: str, start: Callable[[], Server]) -> Iterator[Address]:
+    """The server whose URL is in the environment, else a private one."""
+    if url := os.environ.get(variable):
+        yield Address(url)
+        return
+    with started(start) as server:
+        yield server
+
+
+def started(start: Callable[[], C]) -> AbstractContextManager[C]:
+    """A private server, closed at the end."""
+    return closing(start_or_skip(start))
+
+
+def start_or_skip(start: Callable[[], C]) -> C:
     """A private server; where there is none to be had, CI fails and a person is told."""
     try:
-        return PostgresServer()
+        return start()
     except ServerMissing as missing:
         if os.environ.get("CI"):
             raise

@@ -1,20 +1,14 @@
 """A private PostgreSQL for the tests: its own folder, its own port, gone when they end."""
 
 import asyncio
-import atexit
 import os
-import shutil
 import signal
-import socket
 import subprocess
-import tempfile
-import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from random import SystemRandom
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,13 +16,11 @@ import asyncpg
 
 from fencepost.stores.postgres import migrate
 from tests.servers.binaries import binaries, identity
+from tests.servers.ports import free_port as free_port
+from tests.servers.process import Address, Server
 
 T = TypeVar("T")
 
-PORTS = range(20_000, 32_768)
-PORT_TRIES = 50
-START_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 20.0
 SHARDS = 4
 INITDB_OPTIONS = ["-A", "trust", "-U", "postgres", "--no-sync", "--no-locale", "-E", "UTF8"]
 CONFIGURATION = {
@@ -50,11 +42,11 @@ CREATE OR REPLACE FUNCTION fencepost.now() RETURNS timestamptz
 """
 
 
-class PostgresDatabases:
+class PostgresDatabases(Address):
     """Fresh databases on a server, cloned from a template that has been migrated."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        super().__init__(url)
         self._names = (f"fencepost_{os.getpid()}_{number}" for number in count())
         self._template = ""
 
@@ -93,91 +85,42 @@ class PostgresDatabases:
         return urlsplit(url).path[1:]
 
 
-class PostgresServer(PostgresDatabases):
+class PostgresServer(Server, PostgresDatabases):
     """A server process of our own. `durable` keeps fsync on, for tests that pull the plug."""
 
+    stop_signal = signal.SIGINT
+    """A clean stop that does not wait for clients."""
+    faults = (OSError, asyncpg.PostgresError)
+
     def __init__(self, *, durable: bool = False, **further: str) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="fencepost-pg-"))
+        Server.__init__(self, "pg", "postgresql://postgres@127.0.0.1:{port}/postgres", apart=True)
+        PostgresDatabases.__init__(self, self.url)
         self._settings = CONFIGURATION | ({} if durable else HASTE) | further
-        self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_port()
-        super().__init__(f"postgresql://postgres@127.0.0.1:{self.port}/postgres")
-        atexit.register(self.close)
         self._initialise()
         self.start()
 
-    def start(self) -> None:
-        """Start the server and wait until it answers."""
-        assert self._process is None
-        settings = self._settings | {"unix_socket_directories": str(self._folder)}
+    def command(self) -> Sequence[str | Path]:
+        settings = self._settings | {"unix_socket_directories": str(self.folder)}
         options = [f"--{name}={value}" for name, value in settings.items()]
-        command = [str(binaries() / "postgres"), "-D", str(self._data), "-p", str(self.port)]
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                command + options,
-                stdout=log,
-                stderr=log,
-                cwd=self._folder,
-                start_new_session=True,
-                text=False,
-                **identity(),
-            )
-        self._wait_until_up()
+        return [binaries() / "postgres", "-D", self._data, "-p", str(self.port), *options]
 
-    def stop(self) -> None:
-        """A clean stop that does not wait for clients."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
-            self._process.wait(STOP_TIMEOUT_S)
-            self._process = None
-
-    def kill(self) -> None:
-        """As if the machine had lost its power: every process of the server at once."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(STOP_TIMEOUT_S)
-            self._process = None
-
-    def restart(self) -> None:
-        """Stop, where it runs, and start on the same port."""
-        self.stop()
-        self.start()
+    def is_up(self) -> bool:
+        self.execute("SELECT 1")
+        return True
 
     def close(self) -> None:
         """Stop and leave nothing behind. Closing twice is fine."""
-        atexit.unregister(self.close)
-        try:
-            self.stop()
-        except subprocess.TimeoutExpired:
-            self.kill()
+        self.stop()
         forget_shared_memory(self._data / "postmaster.pid")
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    @property
-    def log(self) -> str:
-        """What the server has said so far."""
-        return (self._folder / "log").read_text(errors="replace")
+        super().close()
 
     @property
     def _data(self) -> Path:
-        return self._folder / "data"
+        return self.folder / "data"
 
     def _initialise(self) -> None:
-        if owner := identity():
-            os.chown(self._folder, owner["user"], owner["group"])
         command = [str(binaries() / "initdb"), "-D", str(self._data), *INITDB_OPTIONS]
-        subprocess.run(command, check=True, capture_output=True, cwd=self._folder, **identity())
-
-    def _wait_until_up(self) -> None:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while True:
-            assert self._process is not None
-            assert self._process.poll() is None, f"the server ended at its start: {self.log}"
-            try:
-                return self.execute("SELECT 1")
-            except (OSError, asyncpg.PostgresError):
-                assert time.monotonic() < deadline, f"the server does not answer: {self.log}"
-                time.sleep(0.05)
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **identity())
 
 
 async def freeze_time(url: str, at: datetime) -> None:
@@ -207,19 +150,6 @@ def run_apart(work: Coroutine[Any, Any, T]) -> T:
 def url_of(url: str, database: str) -> str:
     """The same server, another database."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
-
-
-def free_port() -> int:
-    """A port that nobody listens on, below the range that the system hands out to clients."""
-    for _ in range(PORT_TRIES):
-        port = SystemRandom().choice(PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError(f"no free port in {PORT_TRIES} tries")
 
 
 def forget_shared_memory(pid_file: Path) -> None:

@@ -13,6 +13,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.ports.audit_log import AuditLog
 from fencepost.ports.backfills import Backfills
 from fencepost.ports.calendars import CalendarShelf
+from fencepost.ports.epochs import EpochBook
 from fencepost.ports.freezes import Freezes
 from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
@@ -46,11 +47,11 @@ class FaultyStore:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.before: dict[str, list[Hook]] = defaultdict(list)
         self.after: dict[str, list[Hook]] = defaultdict(list)
-        self.shards = inner.shards
         self.signals = inner.signals
         self.jobs = cast(JobShelf, _Part("jobs", inner.jobs, self))
         self.calendars = cast(CalendarShelf, _Part("calendars", inner.calendars, self))
         self.schedules = cast(ScheduleShelf, _Part("schedules", inner.schedules, self))
+        self.epochs = cast(EpochBook, _Part("epochs", inner.epochs, self))
         self.planbook = cast(PlanBook, _Part("planbook", inner.planbook, self))
         self.ledger = cast(Ledger, _Part("ledger", inner.ledger, self))
         self.leases = cast(LeaseStore, _Part("leases", inner.leases, self))

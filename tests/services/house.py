@@ -89,7 +89,7 @@ class House:
         return list(reversed(await self.memory.ledger.list(NS, wanted)))
 
     def shard_of(self, schedule_id: str) -> Shard:
-        return shard_of(NS, ScheduleId(schedule_id), self.store.shards)
+        return shard_of(NS, ScheduleId(schedule_id), self.memory.tables.shards)
 
 
 class PlanningNode:
@@ -102,7 +102,9 @@ class PlanningNode:
         self.node_id = node.node_id
         self.membership = Membership(store, node, settings, clock)
         self.leadership = Leadership(settings.lease_terms)
-        self.elector = Elector(store, self.membership, self.leadership, settings, clock, lambda: 0.0)
+        self.elector = Elector(
+            store, store.leases, self.membership, self.leadership, settings, clock, lambda: 0.0
+        )
         self.planner = Planner(store, self.leadership, settings, clock)
         self.refresher = Refresher(house.store, self.leadership, house.clock)
 

@@ -11,7 +11,7 @@ from fencepost.core.accounting import Kind, Report
 from fencepost.errors import UnknownSchedule
 from fencepost.model.audit import Action, Author, LogFilter
 from fencepost.model.identifiers import NodeId, RunKey, ScheduleId, tick_key
-from fencepost.model.node import Node
+from fencepost.model.node import Node, NodeReport
 from fencepost.model.policies import CatchUp
 from fencepost.model.run import RunState
 from fencepost.model.stretch import parse_stretch
@@ -39,7 +39,7 @@ class Audited(House):
             await self.node.elector.run_once()
             await self.node.planner.run_once()
             await self.memory.roster.beat(
-                Node(NodeId("worker-1"), "web", 2, plans=False, works=True), 0.0, 30.0
+                Node(NodeId("worker-1"), "web", 2, plans=False, works=True), NodeReport(), 30.0
             )
             if works:
                 await self.worker.work()
@@ -243,6 +243,8 @@ async def test_a_run_that_shows_no_life_is_stuck_and_an_old_one_where_asked(hous
     (old,) = await house.desk.stuck(older_than_s=30)
     assert (old.run.run_key, "running for" in old.why) == (running.run_key, True)
     house.clock.advance(7_300)
-    await house.memory.roster.beat(Node(NodeId("worker-1"), "web", 2, plans=False, works=True), 0.0, 30.0)
+    await house.memory.roster.beat(
+        Node(NodeId("worker-1"), "web", 2, plans=False, works=True), NodeReport(), 30.0
+    )
     (stuck,) = await house.desk.stuck()
     assert "silent" in stuck.why

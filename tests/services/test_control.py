@@ -222,9 +222,9 @@ async def test_status_shows_leases_nodes_queue_and_tally() -> None:
     await plan(house)
     await control.runs.enqueue("report", {})
     status = await control.status()
-    assert [one.shard for one in status.shards] == [0, 1]
-    assert {one.holder for one in status.shards} == {"planner"}
-    assert [one.node.node_id for one in status.nodes] == ["planner"]
+    assert [one.shard for one in status.fleet.shards] == [0, 1]
+    assert {one.holder for one in status.fleet.shards} == {"planner"}
+    assert [one.node.node_id for one in status.fleet.nodes] == ["planner"]
     assert (status.queue.ready, status.queue.running) == (1, 0)
     assert status.tally == {RunState.READY: 1}
 

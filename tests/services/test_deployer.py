@@ -9,7 +9,7 @@ import pytest
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId
 from fencepost.model.job import JobSpec
-from fencepost.model.node import Node
+from fencepost.model.node import Node, NodeReport
 from fencepost.model.schedule import ScheduleSpec, ScheduleState
 from fencepost.services.deployer import IDLE_S, LOOK_AGAIN_S, Deployer, code_digest
 from fencepost.triggers import Every
@@ -38,7 +38,7 @@ async def alive(house: House, name: str, **schedules: ScheduleSpec) -> None:
     """A replica of the code that brings these schedules."""
     digest = code_digest(by_id(schedules))
     node = Node(NodeId(name), name, 1, plans=True, works=True, code_digest=digest)
-    await house.memory.roster.beat(node, 0.0, 1_000_000)
+    await house.memory.roster.beat(node, NodeReport(), 1_000_000)
 
 
 async def in_force(house: House) -> tuple[ScheduleSpec, int]:

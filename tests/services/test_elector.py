@@ -8,7 +8,7 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.errors import StoreUnavailable
-from fencepost.model.identifiers import Epoch, NodeId, Shard
+from fencepost.model.identifiers import NodeId, Shard
 from fencepost.model.lease import HeldBy
 from fencepost.services.elector import Elector
 from fencepost.services.leadership import Leadership
@@ -88,7 +88,7 @@ async def test_the_loss_is_told_at_the_deadline_and_not_after() -> None:
 async def test_trust_does_not_begin_with_the_answer() -> None:
     house = House()
     alice = PlanningNode(house, "alice")
-    slow = house.store.hold_answer("leases.acquire")
+    slow = house.store.hold_answer("leases.renew")
     electing = asyncio.create_task(alice.elector.run_once())
     await slow.reached.wait()
     house.clock.advance(8)
@@ -102,7 +102,7 @@ async def test_trust_does_not_begin_with_the_answer() -> None:
 async def test_an_answer_after_the_deadline_makes_no_leader() -> None:
     house = House()
     alice = PlanningNode(house, "alice")
-    slow = house.store.hold_answer("leases.acquire")
+    slow = house.store.hold_answer("leases.renew")
     electing = asyncio.create_task(alice.elector.run_once())
     await slow.reached.wait()
     house.clock.advance(TRUST_S)
@@ -166,7 +166,7 @@ async def test_an_unanswered_request_makes_no_leader_until_it_is_asked_again(los
     assert set(alice.epochs.values()) == {1}
 
 
-@pytest.mark.parametrize("lost", ["leases.acquire", "planbook.register_epoch"])
+@pytest.mark.parametrize("lost", ["leases.acquire", "epochs.register"])
 async def test_a_grant_whose_answer_was_lost_is_not_believed_beyond_its_lease(lost: str) -> None:
     house = House(shards=1)
     alice, bob = PlanningNode(house, "alice"), PlanningNode(house, "bob")
@@ -186,23 +186,13 @@ async def test_a_grant_whose_answer_was_lost_is_not_believed_beyond_its_lease(lo
 async def test_an_epoch_is_registered_before_it_is_believed() -> None:
     house = House(shards=1)
     alice = PlanningNode(house, "alice")
-    registering = house.store.hold("planbook.register_epoch")
+    registering = house.store.hold("epochs.register")
     electing = asyncio.create_task(alice.elector.run_once())
     await registering.reached.wait()
     assert alice.shards == set()
     registering.go.set()
     await electing
     assert alice.shards == {Shard(0)}
-
-
-async def test_an_epoch_that_the_ledger_refuses_makes_no_leader(lines: Lines) -> None:
-    house = House(shards=1)
-    alice = PlanningNode(house, "alice")
-    await house.memory.planbook.register_epoch(Shard(0), Epoch(99))
-    await alice.elector.run_once()
-    assert alice.shards == set()
-    (line,) = lines.about("the ledger knows a larger epoch; the lease store's has fallen")
-    assert line["shard"] == 0
 
 
 async def test_a_lease_is_not_released_while_a_write_is_in_flight() -> None:
@@ -255,7 +245,9 @@ def quick(house: House) -> tuple[Elector, Leadership]:
     membership = PlanningNode(house, "alice").membership
     leadership = Leadership(house.settings.lease_terms)
     clock = SystemClock()
-    return Elector(house.store, membership, leadership, house.settings, clock, lambda: 0.0), leadership
+    return Elector(
+        house.store, house.store.leases, membership, leadership, house.settings, clock, lambda: 0.0
+    ), leadership
 
 
 async def test_a_renewal_that_hangs_is_given_up_at_its_deadline() -> None:
@@ -321,3 +313,32 @@ async def test_a_lease_that_was_given_up_is_not_believed_beyond_its_end_when_it_
     answers = await house.memory.leases.acquire([Shard(0)], NodeId("b"), 10)
     assert isinstance(answers[Shard(0)], HeldBy)
     assert node.shards == {Shard(0)}
+
+
+async def test_a_grant_is_not_told_of_only_after_all_others(lines: Lines) -> None:
+    """The deadline of what is led is watched, also while the ledger hangs over something else."""
+    house = quick_house()
+    elector, leadership = quick(house)
+    running = asyncio.create_task(elector.run())
+    await until(lambda: leadership.next_deadline() is not None)
+    (grant,) = leadership.grants(SystemClock().monotonic()).values()
+    for _ in range(20):
+        house.store.hold("roster.beat")
+        house.store.hold("leases.renew")
+    async with asyncio.timeout(5):
+        await grant.lost.wait()
+    running.cancel()
+    await asyncio.wait({running})
+
+
+async def test_planning_does_not_wait_for_a_slow_release() -> None:
+    house = House()
+    alice = PlanningNode(house, "alice")
+    await alice.elector.run_once()
+    slow = house.store.hold("leases.release")
+    resigning = asyncio.create_task(alice.elector.resign())
+    await slow.reached.wait()
+    async with asyncio.timeout(5), alice.leadership.writing:
+        pass
+    slow.go.set()
+    await resigning

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.identifiers import Epoch, JobName, NodeId, ScheduleId
+from fencepost.model.identifiers import JobName, NodeId, ScheduleId
 from fencepost.model.plan import PlanningWindow
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.services.planner import UNREADABLE_REST_S
+from fencepost.testing.conformance.builders import register
 from fencepost.triggers import Every
 from tests.services.conftest import Lines
 from tests.services.house import NS, START, House, PlanningNode
@@ -85,7 +86,7 @@ async def test_a_stale_epoch_writes_nothing_and_ends_the_belief(lines: Lines) ->
     await house.put("beat")
     node = await leader(house)
     (grant,) = node.leadership.grants(house.clock.monotonic()).values()
-    await house.memory.planbook.register_epoch(grant.shard, Epoch(grant.epoch + 1))
+    await register(house.memory, grant.shard, grant.epoch + 1)
     await node.planner.run_once()
     assert await house.runs() == []
     assert node.shards == set()
@@ -101,7 +102,7 @@ async def test_a_stale_shard_does_not_cost_the_others_their_ticks() -> None:
         await house.put(schedule_id)
     node = await leader(house)
     stale = house.shard_of(ids[0])
-    await house.memory.planbook.register_epoch(stale, Epoch(50))
+    await register(house.memory, stale, 50)
     await node.planner.run_once()
     for schedule_id in ids:
         expected = 0 if house.shard_of(schedule_id) == stale else 6
@@ -133,7 +134,7 @@ async def test_a_refusal_of_an_old_epoch_does_not_upset_a_campaign() -> None:
     planning = asyncio.create_task(node.planner.run_once())
     await writing.reached.wait()
     house.clock.advance(20)
-    registering = house.store.hold_answer("planbook.register_epoch")
+    registering = house.store.hold_answer("epochs.register")
     electing = asyncio.create_task(node.elector.run_once())
     await registering.reached.wait()
     writing.go.set()
@@ -166,7 +167,7 @@ async def test_a_leader_superseded_between_reading_and_writing_writes_nothing() 
         house.clock.advance(20)
         bob = NodeId("bob")
         await house.memory.leases.acquire([house.shard_of("beat")], bob, 10)
-        await house.memory.planbook.register_epoch(house.shard_of("beat"), Epoch(2))
+        await register(house.memory, house.shard_of("beat"), 2)
 
     house.store.before["planbook.write"].append(supersede)
     await node.planner.run_once()

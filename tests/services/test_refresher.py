@@ -117,7 +117,7 @@ async def test_rules_that_say_the_same_make_no_version_and_are_not_looked_at_twi
     await node.refresher.run_once()
     assert len(await house.memory.schedules.history(NS, ScheduleId("beat"))) == 1
     assert len(await planned(house)) == 6
-    shards = [Shard(number) for number in range(house.memory.shards)]
+    shards = [Shard(number) for number in range(house.memory.tables.shards)]
     assert await house.memory.planbook.outlived(shards, NEWER, 10) == []
 
 
@@ -285,7 +285,7 @@ async def test_what_cannot_be_read_is_left_to_a_node_that_can(
 
     monkeypatch.setattr(refresher, "stored_trigger", unreadable)
     assert await node.refresher.run_once() == refresher.REST_S
-    shards = [Shard(number) for number in range(house.memory.shards)]
+    shards = [Shard(number) for number in range(house.memory.tables.shards)]
     assert len(await house.memory.planbook.outlived(shards, NEWER, 10)) == 1
 
 

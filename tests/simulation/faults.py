@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from fencepost.errors import StoreUnavailable
@@ -90,14 +90,23 @@ class FarSignals:
         return await self._store.signals.listen(topic, sometimes)
 
 
+class FarLeases(Far):
+    """The leases behind the weather; their hints come with the store's."""
+
+    caveats: Sequence[str] = ()
+
+    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
+
 class FarStore:
     """The whole store as one node sees it."""
 
     def __init__(self, store: MemoryStore, weather: Weather) -> None:
-        self.shards = store.shards
         self.jobs: Any = Far(store.jobs, weather)
         self.calendars: Any = Far(store.calendars, weather)
         self.schedules: Any = Far(store.schedules, weather)
+        self.epochs: Any = Far(store.epochs, weather)
         self.planbook: Any = Far(store.planbook, weather)
         self.ledger: Any = Far(store.ledger, weather)
         self.leases: Any = Far(store.leases, weather)

@@ -43,6 +43,9 @@ def test_the_troubles_are_real() -> None:
     assert sum(report.replays for report in reports) > 0
     assert sum(report.gates_seen for report in reports) > 0
     assert sum(report.missed_ranges for report in reports) > 0
+    assert sum(report.cuts for report in reports) > 0
+    assert sum(report.drains for report in reports) > 0
+    assert sum(report.falls for report in reports) > 0
     assert {"live", "catch_up", "manual", "replay"} <= set().union(*(report.origins for report in reports))
 
 

@@ -6,7 +6,6 @@ Everything in it is the real code, on a virtual loop over the store in memory. A
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import random
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -17,8 +16,6 @@ from typing import Any
 from fencepost.config import Settings
 from fencepost.errors import UsageError
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, NodeId, ScheduleId
-from fencepost.model.job import JobSpec, Retry
-from fencepost.model.json import JsonObject
 from fencepost.model.node import Node
 from fencepost.model.plan import Plan, PlanReceipt
 from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
@@ -26,14 +23,15 @@ from fencepost.model.run import Outcome, Receipt
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Job
-from fencepost.ports.run import Run
 from fencepost.services.control import ScheduleDesk
 from fencepost.services.heartbeat import Heartbeat
 from fencepost.services.node import NodeRunner, Surroundings
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.loop import LoopClock, run_virtually
 from fencepost.triggers import Cron, Every
-from tests.simulation.faults import FarStore, Weather
+from tests.simulation.faults import FarLeases, FarStore, Weather
+from tests.simulation.fleet import FleetTrouble, ForgetfulLeases
+from tests.simulation.jobs import JOBS, SimulatedJob
 from tests.simulation.operator import TEAMS, Operator
 from tests.simulation.witness import WatchedTables, Witness
 
@@ -76,36 +74,9 @@ class Report:
     missed_ranges: int
     origins: frozenset[str]
     states: dict[str, int]
-
-
-class SimulatedJob:
-    """Takes a while, fails now and then, both decided by the run and the seed alone."""
-
-    stoppable = True
-
-    def __init__(self, seed: int, weather: Weather, longest_s: float, failing: float) -> None:
-        self._seed = seed
-        self._weather = weather
-        self._longest_s = longest_s
-        self._failing = failing
-
-    def check(self, payload: JsonObject) -> None:
-        return None
-
-    async def execute(self, run: Run) -> str | None:
-        chance = random.Random(_stable(f"{self._seed}/{run.key}/{run.attempt}"))
-        await asyncio.sleep(chance.random() ** 4 * self._longest_s)
-        await self._weather.awake()
-        if chance.random() < self._failing:
-            raise RuntimeError("bad luck")
-        return None
-
-
-JOBS = {
-    JobName("quick"): (JobSpec(JobName("quick")), 2.0, 0.02),
-    JobName("slow"): (JobSpec(JobName("slow"), retry=Retry(3, "1s", "5s")), 40.0, 0.05),
-    JobName("once"): (JobSpec(JobName("once"), at_most_once=True), 5.0, 0.02),
-}
+    cuts: int
+    drains: int
+    falls: int
 
 
 class Process:
@@ -156,6 +127,7 @@ class Process:
         }
         around = Surroundings(
             store=store,
+            leases=FarLeases(self._world.fleet.leases, weather),
             clock=clock,
             dice=dice.random,
             settings=SETTINGS,
@@ -180,6 +152,7 @@ class World:
         self.processes = [Process(self, n, plans=n < PLANNERS) for n in range(PLANNERS + WORKERS)]
         self.crashes = self.stalls = self.blackouts = 0
         self._operator = Operator(self.store, self.dice, [f"schedule-{n}" for n in range(SCHEDULES)])
+        self.fleet = FleetTrouble(self.store, ForgetfulLeases(clock) if seed % 2 else None, self.dice)
         self._until = START
         self.failures: list[Exception] = []
 
@@ -228,6 +201,7 @@ class World:
             self._often(200, self._stall_one),
             self._often(60, self._edit),
             self._often(45, self._operator.act),
+            self._often(150, self.fleet.act),
             self._often(700, self._black_out),
         ]
 
@@ -315,6 +289,7 @@ class World:
             process.weather.resume()
             process.weather.lost_share = 0.0
         await self._operator.let_go()
+        await self.fleet.let_go()
         self._until = self.store.tables.now()
         for _ in range(SETTLES_MAX):
             await asyncio.sleep(SETTLE_S)
@@ -349,6 +324,7 @@ class World:
             sum(map(len, tables.missed.values())),
             frozenset(self.witness.origins),
             states,
+            *self.fleet.counted,
         )
 
     def _watch_plans(self) -> None:
@@ -386,7 +362,3 @@ def simulate(seed: int, seconds: float = 3600.0) -> Report:
 
 async def _simulate(seed: int, seconds: float) -> Report:
     return await World(seed).run(seconds)
-
-
-def _stable(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencepost.cli.faults import FINE, NO
-from fencepost.cli.options import Place, in_store, json_option
+from fencepost.cli.options import Place, in_stores, json_option
 from fencepost.cli.output import cell, print_json
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fencepost.ports.executor import Job
     from fencepost.ports.store import Store
     from fencepost.services.checkup import Target
+    from fencepost.services.fleet import FleetView
 
 POINT_NAMES = (
     *("run-key", "retention", "overlap", "catch-up", "retry"),
@@ -35,7 +36,7 @@ LINES_MAX = 20
 )
 @click.option("--offline", is_flag=True, help="Look at the code and the settings alone, not at the store.")
 @click.option("--strict", is_flag=True, help="Exit 1 also where there are only warnings.")
-@in_store
+@in_stores
 @json_option
 @click.pass_context
 def doctor(
@@ -50,7 +51,8 @@ def doctor(
     """Check an application before production: ten points, each finding with its reason and the mend.
 
     TARGET is as for `fencepost run`. The schedules of the store are looked at too, if it is there; nothing is
-    written. What cannot be seen is `unknown`. Exit 1 where something breaks the promise (`fail`).
+    written. What cannot be seen is `unknown`. What is wrong with the fleet of the moment is a warning too.
+    Exit 1 where something breaks the promise (`fail`).
 
     \b
     Example:
@@ -64,24 +66,27 @@ def doctor(
     from fencepost.core.checkup import POINTS, check_up
 
     app = load_target(target)
-    app.configure(store=place.store, namespace=place.namespace)
+    app.configure(store=place.store, leases=place.leases, namespace=place.namespace)
     points = [one for one in POINTS if not only or one in only]
-    facts = asyncio.run(_gathered(app, offline, points))
+    facts, fleet = asyncio.run(_gathered(app, offline, points))
     findings = check_up(facts, points)
     if as_json:
-        print_json(_json(target, facts, findings, points))
+        print_json(_json(target, facts, findings, points) | _fleet_json(fleet))
     else:
-        _print(facts, findings, points)
-    context.exit(_exit_code(findings, strict))
+        _print(facts, findings, fleet, points)
+    context.exit(_exit_code(findings, fleet, strict))
 
 
-async def _gathered(app: Fencepost, offline: bool, points: Collection[Point]) -> Facts:
+async def _gathered(
+    app: Fencepost, offline: bool, points: Collection[Point]
+) -> tuple[Facts, FleetView | None]:
     from fencepost.clock import SystemClock
     from fencepost.services.checkup import gather
 
     store, unasked = (None, "the store was not asked (--offline)") if offline else await _opened(app)
     try:
-        return await gather(_target(app), store, SystemClock().wall(), unasked, points)
+        facts = await gather(_target(app), store, SystemClock().wall(), unasked, points)
+        return facts, None if store is None else await _fleet(app, store)
     finally:
         if store is not None:
             await store.close()
@@ -99,6 +104,15 @@ async def _opened(app: Fencepost) -> tuple[Store | None, str]:
         if not _is_file(app):
             raise
         return None, f"there is no store at {shown} yet"
+
+
+async def _fleet(app: Fencepost, store: Store) -> FleetView:
+    """Where leases live elsewhere they are read there, so that a wrong URL is found out here."""
+    from fencepost.cli.leases import leases_elsewhere
+    from fencepost.services.fleet import look
+
+    leases = leases_elsewhere(app.settings, store) or store.leases
+    return await look(store, leases, app.settings.skew_warning_s)
 
 
 def _target(app: Fencepost) -> Target:
@@ -139,11 +153,29 @@ def _watches(argv: Sequence[str]) -> frozenset[Watch]:
     return frozenset(watch for watch in Watch if re.search(rf"\bfencepost\s+{watch}\b", line))
 
 
-def _exit_code(findings: Sequence[Finding], strict: bool) -> int:
+def _exit_code(findings: Sequence[Finding], fleet: FleetView | None, strict: bool) -> int:
     from fencepost.core.checkup import Severity, worst
 
+    if strict and _warnings(fleet):
+        return NO
     grave = {Severity.FAIL, Severity.WARN} if strict else {Severity.FAIL}
     return NO if worst(findings) in grave else FINE
+
+
+def _warnings(fleet: FleetView | None) -> list[str]:
+    """What is wrong with the fleet of the moment."""
+    if fleet is None:
+        return []
+    return [*([fleet.trouble] if fleet.trouble else []), *(one.text for one in fleet.alarms)]
+
+
+def _fleet_json(fleet: FleetView | None) -> dict[str, Any]:
+    from fencepost.cli.fleet_shapes import alarm_json
+
+    if fleet is None:
+        return {"fleet": None}
+    alarms = [alarm_json(one) for one in fleet.alarms]
+    return {"fleet": {"nodes": len(fleet.nodes), "alarms": alarms, "trouble": fleet.trouble}}
 
 
 def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> dict[str, Any]:
@@ -171,12 +203,16 @@ def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequen
     }
 
 
-def _print(facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> None:
-    from fencepost.core.checkup import SEVERITIES
+def _print(
+    facts: Facts, findings: Sequence[Finding], fleet: FleetView | None, points: Sequence[Point]
+) -> None:
+    from fencepost.core.checkup import SEVERITIES, Severity
 
     for point in points:
         for severity in reversed(SEVERITIES):
             _print_lines([one for one in _at(point, findings) if one.severity is severity])
+    for warning in _warnings(fleet):
+        click.echo(f"{Severity.WARN.ljust(7)}  {'fleet'.ljust(9)}  {cell(warning)}")
     click.echo()
     if facts.ledger is None:
         click.echo(f"{facts.unasked}: only the code was looked at")

@@ -14,6 +14,7 @@ from fencepost.cli.calendars import calendars
 from fencepost.cli.dead import dead
 from fencepost.cli.demo import demo
 from fencepost.cli.doctor import doctor
+from fencepost.cli.drain import drain
 from fencepost.cli.enqueue import enqueue
 from fencepost.cli.explain import explain
 from fencepost.cli.faults import guarded
@@ -23,6 +24,7 @@ from fencepost.cli.import_ import import_group
 from fencepost.cli.log import log
 from fencepost.cli.migrate import migrate
 from fencepost.cli.next import next_times
+from fencepost.cli.reshard import reshard
 from fencepost.cli.run import run, scheduler, worker
 from fencepost.cli.runs import runs
 from fencepost.cli.schedules import schedules
@@ -59,6 +61,7 @@ COMMANDS = (
     *(run, scheduler, worker, demo, next_times, explain, doctor),
     *(backfill, backfills, dead, freeze, thaw, gate, log),
     *(audit, why),
+    *(drain, reshard),
     *(schedules, calendars, runs, enqueue, status, migrate, import_group),
 )
 for command in COMMANDS:

@@ -24,6 +24,12 @@ store_option = click.option(
     help="Where the ledger is: sqlite:///file.db or postgresql://user@host/database. "
     "FENCEPOST_STORE says it for good; without either it is sqlite:///fencepost.db.",
 )
+leases_option = click.option(
+    "--leases",
+    metavar="URL",
+    help="Where leases live: etcd://host:2379, redis://host, mongodb://host/?replicaSet=rs0 or "
+    "kubernetes://namespace; FENCEPOST_LEASES says it for good. Without either, or as '', in the store.",
+)
 namespace_option = click.option("--namespace", metavar="NAME", help="The tenant; `default` unless given.")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 tz_option = click.option("--tz", metavar="ZONE", help="Show and read times in this zone, not in your own.")
@@ -31,18 +37,20 @@ tz_option = click.option("--tz", metavar="ZONE", help="Show and read times in th
 
 @dataclass(frozen=True)
 class Place:
-    """The store and the namespace that a command was pointed at."""
+    """The store, the lease store and the namespace that a command was pointed at."""
 
     store: str | None
     namespace: str | None
     reason: str | None = None
     """Why something is changed, in the caller's own words."""
+    leases: str | None = None
 
     def settings(self) -> Settings:
         """Settings with the environment behind what was given."""
         from fencepost.config import settings_from
 
-        return settings_from(overrides={"store": self.store, "namespace": self.namespace})
+        given = {"store": self.store, "leases": self.leases, "namespace": self.namespace}
+        return settings_from(overrides=given)
 
 
 def in_store(command: Command) -> Command:
@@ -55,6 +63,18 @@ def in_store(command: Command) -> Command:
         return command(*args, place=Place(store, namespace), **options)
 
     return with_place
+
+
+def in_stores(command: Command) -> Command:
+    """As `in_store`, for a command that looks at leases or holds some: `--leases` comes with the place."""
+
+    @in_store
+    @leases_option
+    @functools.wraps(command)
+    def with_leases(*args: Any, place: Place, leases: str | None, **options: Any) -> Any:
+        return command(*args, place=replace(place, leases=leases), **options)
+
+    return with_leases
 
 
 def changes_store(command: Command) -> Command:
@@ -100,12 +120,14 @@ def ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
 
 async def _ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
     from fencepost.cli.authors import this_author
+    from fencepost.cli.leases import leases_elsewhere
     from fencepost.services.control import Control
     from fencepost.wiring import open_existing_store
 
     settings = place.settings()
     store = await open_existing_store(settings)
     try:
-        return await question(Control(store, settings.namespace, this_author(place.reason)))
+        leases = leases_elsewhere(settings, store)
+        return await question(Control(store, settings.namespace, this_author(place.reason), leases))
     finally:
         await store.close()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fencepost.cli.options import Place, in_store, logged
+from fencepost.cli.options import Place, in_store, in_stores, logged
 
 if TYPE_CHECKING:
     from fencepost.app import Fencepost
@@ -25,7 +25,7 @@ queues_option = click.option(
 @target_argument
 @concurrency_option
 @queues_option
-@in_store
+@in_stores
 @logged
 @click.pass_context
 def run(
@@ -39,6 +39,7 @@ def run(
     \b
     Example:
       fencepost run shop:app --store postgresql://shop@db/fencepost
+      fencepost run shop:app --leases etcd://etcd-1:2379,etcd-2:2379,etcd-3:2379
       fencepost run fencepost.toml
     """
     context.exit(_serve(target, place, True, True, concurrency=concurrency, queues=queues))
@@ -46,15 +47,18 @@ def run(
 
 @click.command()
 @target_argument
-@in_store
+@in_stores
 @logged
 @click.pass_context
 def scheduler(context: click.Context, target: str, place: Place) -> None:
     """Plan only: write due runs ahead of time.
 
+    Leases say who plans what. All nodes that plan need the same --leases; workers need none.
+
     \b
     Example:
       fencepost scheduler shop:app --store postgresql://shop@db/fencepost
+      fencepost scheduler shop:app --leases kubernetes://jobs
     """
     context.exit(_serve(target, place, True, False))
 
@@ -83,7 +87,7 @@ def _serve(target: str, place: Place, plans: bool, works: bool, **overrides: Any
     from fencepost.cli.target import load_target
 
     app = load_target(target)
-    app.configure(store=place.store, namespace=place.namespace, **overrides)
+    app.configure(store=place.store, leases=place.leases, namespace=place.namespace, **overrides)
 
     async def work(stopper: Stopper) -> None:
         async with app:
@@ -95,12 +99,14 @@ def _serve(target: str, place: Place, plans: bool, works: bool, **overrides: Any
 
 
 def _announce(target: str, app: Fencepost, plans: bool, works: bool) -> None:
+    from fencepost.cli.leases import shown_leases
     from fencepost.telemetry.logs import Log
     from fencepost.wiring import shown_store
 
     log, settings = Log("serving"), app.settings
     log.info("store", url=shown_store(settings), namespace=settings.namespace)
     if plans:
+        log.info("leases", where=shown_leases(settings) or "store")
         log.info("plans", target=target, schedules=len(app.code_schedules))
     if works:
         queues, jobs = ",".join(settings.queues), ",".join(sorted(app.jobs)) or "none"

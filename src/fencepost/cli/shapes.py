@@ -7,15 +7,13 @@ from typing import Any
 
 from fencepost.cli.desk_shapes import freeze_json, gate_json
 from fencepost.cli.desk_shapes import moment as moment
+from fencepost.cli.fleet_shapes import alarm_json, fleet_json
 from fencepost.cli.run_views import held_words
 from fencepost.cli.schedule_views import Outlook
 from fencepost.cli.trigger_views import described
 from fencepost.core.lifecycle import ENDED
 from fencepost.core.masking import masked
 from fencepost.model.codec import schedule_to_json
-from fencepost.model.identifiers import Shard
-from fencepost.model.lease import LeaseRecord
-from fencepost.model.node import NodeRecord
 from fencepost.model.run import Attempt, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
 from fencepost.services.control import COMPLETENESS_WINDOW_S, COUNTED_MAX, Status
@@ -139,13 +137,10 @@ def version_json(version: ScheduleVersion, changes: Sequence[str]) -> dict[str, 
     }
 
 
-def status_json(status: Status, shards: int) -> dict[str, Any]:
-    """The state of the house; every shard has an entry, also one that nobody has held yet."""
-    held = {record.shard: record for record in status.shards}
+def status_json(status: Status, leases: str | None) -> dict[str, Any]:
+    """The state of the house; `leases` is where they live, if not in the store, without a password."""
     return {
-        "shards": [_shard_json(shard, held.get(shard)) for shard in map(Shard, range(shards))],
-        "nodes": [_node_json(one) for one in status.nodes if one.node.plans],
-        "workers": [_worker_json(one) for one in status.nodes if one.node.works],
+        **fleet_json(status.fleet),
         "queue": {
             "ready": status.queue.ready,
             "running": status.queue.running,
@@ -155,6 +150,8 @@ def status_json(status: Status, shards: int) -> dict[str, Any]:
         "freezes": [freeze_json(one) for one in status.freezes],
         "gates": [gate_json(one) for one in status.gates],
         "attention": {"dead": status.dead, "held": status.held, "counted_max": COUNTED_MAX},
+        "alarms": [alarm_json(one) for one in status.fleet.alarms],
+        "leases": {"url": leases, "trouble": status.fleet.trouble},
     }
 
 
@@ -169,29 +166,3 @@ def completeness_json(tally: Mapping[RunState, int]) -> dict[str, Any]:
         "ended": ended,
         "accounted": ended / due if due else 1.0,
     }
-
-
-def _shard_json(shard: Shard, record: LeaseRecord | None) -> dict[str, Any]:
-    live = record is not None and record.expires_in_s > 0
-    return {
-        "shard": shard,
-        "holder": record.holder if record is not None and live else None,
-        "epoch": record.epoch if record is not None else 0,
-        "expires_in_s": record.expires_in_s if record is not None and live else 0.0,
-    }
-
-
-def _node_json(record: NodeRecord) -> dict[str, Any]:
-    return {
-        "node_id": record.node.node_id,
-        "host": record.node.host,
-        "pid": record.node.pid,
-        "started_at": moment(record.started_at),
-        "alive_for_s": record.alive_for_s,
-        "skew_s": record.skew_s,
-    }
-
-
-def _worker_json(record: NodeRecord) -> dict[str, Any]:
-    node = record.node
-    return {**_node_json(record), "queues": list(node.queues), "concurrency": node.concurrency}

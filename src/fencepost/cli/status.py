@@ -6,74 +6,52 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fencepost.cli.options import Place, ask, in_store, json_option
-from fencepost.cli.output import cell, print_json, print_table, shown_span
+from fencepost.cli.options import Place, ask, in_stores, json_option
+from fencepost.cli.output import cell, print_json, shown_span
 
 if TYPE_CHECKING:
-    from fencepost.services.control import Control
+    from fencepost.services.control import Status
 
 
 @click.command()
-@in_store
+@in_stores
 @json_option
 def status(place: Place, as_json: bool) -> None:
     """Show the fleet, the queue, how the ticks of the last day stand, and what needs a person.
 
-    Shards come with holder and epoch, nodes and workers with their clocks' skew.
+    A shard comes with who leads it under which epoch, in how long its lease EXPIRES by the lease store and
+    stops being TRUSTED by its leader, how long that one has LED it, how many CHANGES of leader there were,
+    and how many of its renewals FAILED. Nodes come with what they lead and run, and their clocks' skew,
+    marked with ! where it is too large. Give --leases as the nodes have it; where the lease store does not
+    answer, the rest is shown all the same.
 
     \b
     Example:
       fencepost status --store sqlite:///fencepost.db
+      fencepost status --leases etcd://etcd-1:2379 --json
     """
-    found = ask(place, _status)
-    if as_json:
-        print_json(found)
-        return
-    _print_shards(found["shards"])
-    click.echo()
-    _print_processes(found["nodes"], found["workers"])
-    click.echo()
-    _print_queue(found["queue"], found["completeness"])
-    _print_attention(found)
-
-
-async def _status(control: Control) -> dict[str, Any]:
+    settings = place.settings()
+    found = ask(place, lambda control: control.status(settings.skew_warning_s))
+    from fencepost.cli.fleet_views import print_trouble
+    from fencepost.cli.leases import shown_leases
     from fencepost.cli.shapes import status_json
 
-    return status_json(await control.status(), control.store.shards)
+    print_trouble(found.fleet)
+    shape = status_json(found, shown_leases(settings))
+    if as_json:
+        print_json(shape)
+    else:
+        _print(found, shape)
 
 
-def _print_shards(shards: list[dict[str, Any]]) -> None:
-    print_table(
-        ("SHARD", "HOLDER", "EPOCH", "EXPIRES IN"),
-        [
-            (one["shard"], one["holder"], one["epoch"], one["holder"] and shown_span(one["expires_in_s"]))
-            for one in shards
-        ],
-    )
+def _print(found: Status, shape: dict[str, Any]) -> None:
+    from fencepost.cli.fleet_views import print_alarms, print_fleet
 
-
-def _print_processes(nodes: list[dict[str, Any]], workers: list[dict[str, Any]]) -> None:
-    if not nodes and not workers:
-        click.echo("no process is alive; start one with: fencepost run TARGET")
-        return
-    working = {one["node_id"]: one for one in workers}
-    planning = {one["node_id"] for one in nodes}
-    everyone = {one["node_id"]: one for one in (*nodes, *workers)}
-    print_table(
-        ("NODE", "PLANS", "WORKS", "QUEUES", "CONCURRENCY", "SKEW"),
-        [
-            (
-                node_id,
-                "yes" if node_id in planning else "no",
-                "yes" if node_id in working else "no",
-                ",".join(working[node_id]["queues"]) if node_id in working else None,
-                working[node_id]["concurrency"] if node_id in working else None,
-                f"{one['skew_s'] * 1000:+.0f}ms",
-            )
-            for node_id, one in everyone.items()
-        ],
-    )
+    print_fleet(found.fleet)
+    click.echo()
+    _print_queue(shape["queue"], shape["completeness"])
+    print_alarms(found.fleet)
+    _print_attention(shape)
 
 
 def _print_queue(queue: dict[str, Any], completeness: dict[str, Any]) -> None:

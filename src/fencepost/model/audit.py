@@ -26,7 +26,7 @@ HOUSE = Author("fencepost", "itself")
 
 
 class Action(StrEnum):
-    """What can be done; the subject is a schedule, a run, a calendar, a backfill or everything."""
+    """What can be done; the subject is a schedule, a run, a calendar, a backfill, a node or everything."""
 
     SCHEDULE_PUT = "schedule.put"
     SCHEDULE_PAUSE = "schedule.pause"
@@ -50,6 +50,9 @@ class Action(StrEnum):
     GATE_DROP = "gate.drop"
     BACKFILL_START = "backfill.start"
     BACKFILL_CANCEL = "backfill.cancel"
+    NODE_DRAIN = "node.drain"
+    NODE_UNDRAIN = "node.undrain"
+    RESHARD = "reshard"
 
 
 @dataclass(frozen=True, slots=True)

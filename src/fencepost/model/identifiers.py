@@ -18,6 +18,7 @@ NodeId = NewType("NodeId", str)
 Queue = NewType("Queue", str)
 Shard = NewType("Shard", int)
 Epoch = NewType("Epoch", int)
+Lineage = NewType("Lineage", str)
 Fence = NewType("Fence", int)
 
 DEFAULT_NAMESPACE = Namespace("default")

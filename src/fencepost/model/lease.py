@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fencepost.errors import InvalidSettings
-from fencepost.model.identifiers import Epoch, NodeId, Shard
+from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
+
+OWN_LINEAGE = Lineage("store")
+"""Leases that live in the ledger's own store, and share its fate."""
 
 MARGIN_MIN_S = 1.0
 MARGIN_SHARE_MIN = 0.05
@@ -52,9 +55,14 @@ class LeaseTerms:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The lease is the caller's, under this epoch."""
+    """The lease is the caller's, under this epoch.
+
+    Epochs of one lineage rise strictly. A lease store that was made anew, restored or failed over to a copy
+    that may have forgotten something has another lineage, where it can know that.
+    """
 
     epoch: Epoch
+    lineage: Lineage = OWN_LINEAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +76,29 @@ class HeldBy:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A renewal came too late, or the lease has another holder or epoch."""
+    """Too late, or the lease has another holder or epoch: nothing was changed."""
 
 
-Acquisition: TypeAlias = Granted | HeldBy
-Renewal: TypeAlias = Granted | Lost
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The lease was the caller's and is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """No answer that can be relied on: the lease store may have done it, may yet do it, or never will."""
+
+    why: str
+
+
+Acquisition: TypeAlias = Granted | HeldBy | Unknown
+Renewal: TypeAlias = Granted | Lost | Unknown
+Release: TypeAlias = Released | Lost | Unknown
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """A shard's lease for people to look at."""
+    """A shard's lease for people to look at; a free one has no holder."""
 
     shard: Shard
     holder: NodeId | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import NodeId, Queue
+from fencepost.model.identifiers import Epoch, NodeId, Queue, Shard
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,42 @@ class Node:
     code_digest: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A shard that a node believed to lead when it reported, for how long it might still believe so, and how
+    many renewals went without an answer since the grant."""
+
+    shard: Shard
+    epoch: Epoch
+    trusted_for_s: float
+    renewals_failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """How a node is, said with each sign of life. `skew_s` is its wall clock minus the store's;
+    `transitions` are the grants that it got or lost since its start."""
+
+    skew_s: float = 0.0
+    leads: tuple[Led, ...] = ()
+    transitions: int = 0
+    running: int = 0
+    cut_off: bool = False
+    """Whether the lease store did not answer it: then it is no candidate, and others ask for its shards."""
+
+
 @dataclass(frozen=True)
 class NodeRecord:
-    """A node as the store knows it. `skew_s` is the node's wall clock minus the store's."""
+    """A node as the store knows it. One that is `draining` plans nothing and starts nothing more."""
 
     node: Node
     started_at: StoreTime
     alive_for_s: float
-    skew_s: float
+    report: NodeReport = NodeReport()
+    reported_at: StoreTime | None = None
+    draining: bool = False
+
+    @property
+    def skew_s(self) -> float:
+        """The node's wall clock minus the store's."""
+        return self.report.skew_s

@@ -1,9 +1,8 @@
 """Where plans are written, under the epoch of the shard's leader.
 
-The ledger keeps its own record of the highest epoch it has seen for each shard. A new leader registers
-its epoch there before its first plan; a plan is written only while the shard's record equals the plan's
-epoch, and the record is locked against change until the plan is durable. So a leader that was stalled,
-partitioned or superseded changes nothing, whatever its lease store believed.
+The ledger keeps its own record of each shard's leader (`ports.epochs`). A plan is written only while the
+shard's record equals the plan's epoch, and the record is locked against change until the plan is durable. So
+a leader that was stalled, partitioned or superseded changes nothing, whatever its lease store believed.
 
 Every version of a schedule has a cursor of its own. A plan's runs and its cursor's advance are one write.
 The cursor is compared first: same `planned_through` and same `until` as the plan started from. A plan that
@@ -22,7 +21,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from fencepost.model.identifiers import Epoch, Shard
+from fencepost.model.identifiers import Shard
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
 
 PLANNED_MAX = 10_000
@@ -30,13 +29,6 @@ PLANNED_MAX = 10_000
 
 class PlanBook(Protocol):
     """The planner's side of the ledger."""
-
-    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
-        """Make `epoch` the shard's accepted one if it is larger than any before; True if it is now.
-
-        Repeating the registration of the accepted epoch is True: it is the same leader asking again.
-        """
-        ...
 
     async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
         """The versions of these shards' schedules that need a look within the horizon, soonest first."""

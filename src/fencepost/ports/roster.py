@@ -1,18 +1,24 @@
-"""Who is alive. Membership decides only who *should* hold a shard; leases and epochs decide who does."""
+"""Who is alive. Membership decides only who *should* hold a shard; leases and epochs decide who does.
+
+A node is alive until the end of what its last sign of life promised. Where the store can see that the node's
+own session with it has ended, the node is not alive from that moment on: a hint that it was killed, which
+costs nothing but a change of leaders where it is wrong.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from fencepost.model.identifiers import NodeId
-from fencepost.model.node import Node, NodeRecord
+from fencepost.model.audit import Author
+from fencepost.model.identifiers import Namespace, NodeId
+from fencepost.model.node import Node, NodeRecord, NodeReport
 
 
 class Roster(Protocol):
     """The fleet."""
 
-    async def beat(self, node: Node, skew_s: float, alive_for_s: float) -> Sequence[NodeRecord]:
+    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> Sequence[NodeRecord]:
         """Announce the node for so long, and return all live nodes, this one included, by id."""
         ...
 
@@ -22,6 +28,15 @@ class Roster(Protocol):
 
     async def live(self) -> Sequence[NodeRecord]:
         """All live nodes, by id."""
+        ...
+
+    async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:
+        """Ask a live node to plan and start nothing more, or to go on; False where there is no such live
+        node.
+
+        It is kept with the node through its signs of life. Listeners for `leases` are told, and the entry is
+        written in the namespace's log; asking for what is so already writes none.
+        """
         ...
 
     async def sweep(self, dead_for_s: float) -> int:

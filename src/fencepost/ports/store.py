@@ -21,6 +21,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.ports.audit_log import AuditLog
 from fencepost.ports.backfills import Backfills
 from fencepost.ports.calendars import CalendarShelf
+from fencepost.ports.epochs import EpochBook
 from fencepost.ports.freezes import Freezes
 from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
@@ -36,11 +37,6 @@ class Store(Protocol):
     """An open store."""
 
     @property
-    def shards(self) -> int:
-        """How many shards this store was set up with; it never changes while nodes run."""
-        ...
-
-    @property
     def jobs(self) -> JobShelf: ...
 
     @property
@@ -48,6 +44,9 @@ class Store(Protocol):
 
     @property
     def calendars(self) -> CalendarShelf: ...
+
+    @property
+    def epochs(self) -> EpochBook: ...
 
     @property
     def planbook(self) -> PlanBook: ...

@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fencepost.config import Settings
 from fencepost.model.audit import Author, Entry, LogFilter
 from fencepost.model.freeze import Freeze
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
-from fencepost.model.lease import LeaseRecord
-from fencepost.model.node import NodeRecord
 from fencepost.model.run import Hold, RunFilter, RunState
 from fencepost.model.status import QueueDepth
 from fencepost.ports.store import Store
 from fencepost.services.calendars import CalendarDesk
 from fencepost.services.desks.backfills import BackfillDesk
 from fencepost.services.desks.desk import PROGRAM
+from fencepost.services.desks.fleet import FleetDesk
 from fencepost.services.desks.freezes import FreezeDesk
 from fencepost.services.desks.gates import GateDesk, GateView
 from fencepost.services.desks.runs import RunDesk, known_job, new_run
 from fencepost.services.desks.schedules import ScheduleDesk
+from fencepost.services.fleet import FleetView, LeaseReader, look
 
 __all__ = [
     "PROGRAM",
@@ -47,8 +48,7 @@ class Status:
     """The state of the house at one moment; `dead` and `held` are runs that wait for a person, counted up
     to `COUNTED_MAX`."""
 
-    shards: Sequence[LeaseRecord]
-    nodes: Sequence[NodeRecord]
+    fleet: FleetView
     queue: QueueDepth
     tally: Mapping[RunState, int]
     freezes: Sequence[Freeze]
@@ -58,10 +58,18 @@ class Status:
 
 
 class Control:
-    """The verbs of one namespace, in one author's name."""
+    """The verbs of one namespace, in one author's name. `leases` is where leases live, where that is not the
+    store itself; they are only looked at."""
 
-    def __init__(self, store: Store, namespace: Namespace, author: Author = PROGRAM) -> None:
+    def __init__(
+        self,
+        store: Store,
+        namespace: Namespace,
+        author: Author = PROGRAM,
+        leases: LeaseReader | None = None,
+    ) -> None:
         self.store = store
+        self.leases: LeaseReader = store.leases if leases is None else leases
         self.namespace = namespace
         self.author = author
         self.schedules = ScheduleDesk(store, namespace, author)
@@ -70,6 +78,7 @@ class Control:
         self.gates = GateDesk(store, namespace, author)
         self.freezes = FreezeDesk(store, namespace, author)
         self.backfills = BackfillDesk(store, namespace, author)
+        self.fleet = FleetDesk(store, namespace, author)
 
     async def jobs(self) -> Mapping[JobName, JobSpec]:
         """All registered jobs."""
@@ -79,12 +88,10 @@ class Control:
         """What people did, newest first."""
         return await self.store.audit_log.list(self.namespace, wanted)
 
-    async def status(self) -> Status:
+    async def status(self, skew_warning_s: float = Settings.skew_warning_s) -> Status:
         """Shards, nodes, queue, how the ticks of the last day stand, and what waits for a person."""
-        leases = {record.shard: record for record in await self.store.leases.read()}
         return Status(
-            shards=[leases[shard] for shard in sorted(leases)],
-            nodes=await self.store.roster.live(),
+            fleet=await look(self.store, self.leases, skew_warning_s),
             queue=await self.store.ledger.depth(self.namespace),
             tally=await self.store.ledger.tally(self.namespace, COMPLETENESS_WINDOW_S),
             freezes=await self.freezes.all(),

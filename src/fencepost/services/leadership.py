@@ -8,7 +8,8 @@ holds `writing`, and a lease is released only without a write in flight.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fencepost.core import election
@@ -16,6 +17,7 @@ from fencepost.core.election import Election, Follower, Leader
 from fencepost.model.clocks import Monotonic
 from fencepost.model.identifiers import Epoch, Shard
 from fencepost.model.lease import LeaseTerms
+from fencepost.model.node import Led
 from fencepost.telemetry.logs import Log
 
 
@@ -25,18 +27,25 @@ class Grant:
 
     shard: Shard
     epoch: Epoch
+    """The ledger's, under which plans are written."""
+    lease_epoch: Epoch
+    """The lease store's, under which the lease is renewed."""
     lost: asyncio.Event = field(default_factory=asyncio.Event, compare=False)
 
 
 class Leadership:
     """What this node believes about every shard."""
 
-    def __init__(self, terms: LeaseTerms, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, terms: LeaseTerms) -> None:
         self.writing = asyncio.Lock()
-        self.on_change = on_change
+        self.on_granted: Callable[[], None] = lambda: None
+        self.on_refused: Callable[[], None] = lambda: None
         self._terms = terms
         self._elections: dict[Shard, Election] = {}
         self._grants: dict[Shard, Grant] = {}
+        self.transitions = 0
+        """Grants that came or went since the start."""
+        self._unrenewed: Counter[Shard] = Counter()
         self._log = Log("leadership")
 
     def grants(self, now: Monotonic) -> Mapping[Shard, Grant]:
@@ -47,18 +56,25 @@ class Leadership:
     def campaign(self, shard: Shard, sent_at: Monotonic) -> None:
         self._elections[shard] = election.campaign(self._state(shard), sent_at)
 
-    def granted(self, shard: Shard, epoch: Epoch) -> None:
+    def granted(self, shard: Shard, epoch: Epoch, lease_epoch: Epoch) -> None:
         self._elections[shard] = election.granted(self._state(shard), epoch, self._terms)
-        self._grants[shard] = Grant(shard, epoch)
+        del self._unrenewed[shard]
+        self._grants[shard] = Grant(shard, epoch, lease_epoch)
+        self.transitions += 1
         self._log.info("leads", shard=shard, epoch=epoch)
-        self.on_change()
+        self.on_granted()
 
     def held(self, shard: Shard, by: str) -> None:
         self._elections[shard] = election.held(self._state(shard), by)
 
-    def unanswered(self) -> None:
-        for shard, state in self._elections.items():
-            self._elections[shard] = election.unanswered(state)
+    def unanswered(self, shards: Iterable[Shard]) -> None:
+        """No answer to a campaign."""
+        for shard in shards:
+            self._elections[shard] = election.unanswered(self._state(shard))
+
+    def unrenewed(self, shard: Shard) -> None:
+        """A renewal without an answer changes nothing; it is counted."""
+        self._unrenewed[shard] += 1
 
     def renewed(self, shard: Shard, sent_at: Monotonic) -> None:
         self._elections[shard] = election.renewed(self._state(shard), sent_at, self._terms)
@@ -69,6 +85,7 @@ class Leadership:
         grant = self._grants.pop(shard, None)
         if grant is not None:
             grant.lost.set()
+            self.transitions += 1
             self._log.info("stepped down", shard=shard, epoch=grant.epoch, reason=reason)
 
     def refused(self, shard: Shard, epoch: Epoch) -> None:
@@ -76,12 +93,22 @@ class Leadership:
         grant = self._grants.get(shard)
         if grant is not None and grant.epoch == epoch:
             self.step_down(shard, "the ledger refused a stale epoch")
+            self.on_refused()
 
     def expire(self, now: Monotonic) -> None:
         """Give up what may no longer be believed."""
         for shard, state in list(self._elections.items()):
             if election.overdue(state, now):
                 self.step_down(shard, "the lease ran out before a renewal was confirmed")
+
+    def led(self, now: Monotonic) -> tuple[Led, ...]:
+        """What this node would say that it leads."""
+        self.expire(now)
+        return tuple(
+            Led(shard, state.epoch, max(state.trusted_until - now, 0.0), self._unrenewed[shard])
+            for shard, state in sorted(self._elections.items())
+            if isinstance(state, Leader)
+        )
 
     def next_deadline(self) -> Monotonic | None:
         """When the first grant stops being believable."""

@@ -1,13 +1,17 @@
-"""Membership: this node's sign of life, its clock's skew, and who else is alive."""
+"""Membership: this node's sign of life, its clock's skew, who else is alive, and whether it is being
+drained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
-from fencepost.model.node import Node, NodeRecord
+from fencepost.core.rivalry import pretenders
+from fencepost.model.identifiers import NodeId, Shard
+from fencepost.model.node import Node, NodeRecord, NodeReport
 from fencepost.ports.store import Store
 from fencepost.services.service import Service
 
@@ -15,7 +19,11 @@ BEATS_PER_SKEW_MEASURE = 10
 
 
 class Membership(Service):
-    """Beats at the pace of lease renewals, because a dead node's shards should move as fast as its leases."""
+    """Beats at the pace of lease renewals, because a dead node's shards should move as fast as its leases.
+
+    `report` says what the node leads, `running` how much work it has, `on_drain` hears when it is asked to
+    start nothing more, or to go on.
+    """
 
     name = "membership"
 
@@ -24,21 +32,71 @@ class Membership(Service):
         self.node = node
         self.live: Sequence[NodeRecord] = ()
         self.skew_s = 0.0
+        self.draining = False
+        self.report: Callable[[], NodeReport] = NodeReport
+        self.running: Callable[[], int] = int
+        self.on_drain: Callable[[bool], None] = lambda draining: None
         self._store = store
         self._settings = settings
         self._clock = clock
         self._beats = 0
+        self._alarmed = False
 
     async def run_once(self) -> float:
         if self._beats % BEATS_PER_SKEW_MEASURE == 0:
             await self._measure_skew()
         self._beats += 1
-        self.live = await self._store.roster.beat(self.node, self.skew_s, self._settings.lease_ttl_s)
+        if self._heed(await self._beat()):
+            # Whoever asked waits for a report that was made with it in mind.
+            await self._beat()
+        if self.node.plans:
+            await self._look_for_rivals()
         return self._settings.lease_retry_period_s
 
     async def leave(self) -> None:
         """Say goodbye, so that others need not wait."""
         await self._store.roster.leave(self.node.node_id)
+
+    async def _beat(self) -> bool:
+        """Tell how this node is, and hear who else lives; whether this one is being drained."""
+        report = replace(self.report(), skew_s=self.skew_s, running=self.running())
+        self.live = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)
+        return any(one.draining for one in self.live if one.node.node_id == self.node.node_id)
+
+    def _heed(self, draining: bool) -> bool:
+        """Do as one is asked; whether that is news."""
+        if draining == self.draining:
+            return False
+        self.draining = draining
+        self.log.info("draining: plans and starts nothing more" if draining else "no longer draining")
+        self.on_drain(draining)
+        return True
+
+    async def _look_for_rivals(self) -> None:
+        """More than one node that believes to lead a shard is an alarm, told when it begins."""
+        if all(len(claims) == 1 for claims in self._believers().values()):
+            self._alarmed = False
+            return
+        found = pretenders(await self._store.epochs.all(), self.live)
+        if found and not self._alarmed:
+            for one in found:
+                self.log.error(
+                    "more than one node believes to lead a shard",
+                    shard=one.shard,
+                    node=one.node_id,
+                    epoch=one.epoch,
+                    leader=one.leader,
+                    mend="give all nodes the same --leases; only the leader's plans are accepted meanwhile",
+                )
+        self._alarmed = bool(found)
+
+    def _believers(self) -> Mapping[Shard, Sequence[NodeId]]:
+        """Who reported to lead each shard."""
+        found: dict[Shard, list[NodeId]] = {}
+        for one in self.live:
+            for led in one.report.leads:
+                found.setdefault(led.shard, []).append(one.node.node_id)
+        return found
 
     async def _measure_skew(self) -> None:
         """The host's clock against the store's, taking the answer to be half a round trip old."""

@@ -20,6 +20,7 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import JobName
 from fencepost.model.node import Node
 from fencepost.ports.executor import Job
+from fencepost.ports.leases import LeaseStore
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
@@ -49,6 +50,7 @@ class Surroundings:
     """What a node is given: its world, its chance and its hands."""
 
     store: Store
+    leases: LeaseStore
     clock: Clock
     dice: Callable[[], float]
     settings: Settings
@@ -68,6 +70,10 @@ class NodeRunner:
         self.membership = Membership(around.store, node, around.settings, around.clock)
         self.planning = _Planning(self.membership, around) if node.plans else None
         self.working = _Working(node, self.active, around) if node.works else None
+        if self.working is not None:
+            worker = self.working.worker
+            self.membership.running = lambda: worker.busy
+            self.membership.on_drain = worker.drain
         self._hurry = asyncio.Event()
         self._further: list[Runnable] = []
 
@@ -78,6 +84,7 @@ class NodeRunner:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until asked to stop, then stop cleanly."""
         unlisten = [await self._listen(topic, wake) for topic, wake in self._wakes()]
+        unlisten += await self._watch_leases()
         services = [asyncio.create_task(one.run()) for one in self._services()]
         waiting = asyncio.create_task(stop.wait())
         self.log.info("started", node=self.node.node_id, plans=self.node.plans, works=self.node.works)
@@ -122,12 +129,23 @@ class NodeRunner:
             wakes.append((Topic.SCHEDULES, self.planning.backfiller.wakeup.wake))
             wakes.append((Topic.CALENDARS, self.planning.refresher.reconsider))
             wakes.append((Topic.LEASES, self.planning.elector.wakeup.wake))
+        else:
+            wakes.append((Topic.LEASES, self.membership.wakeup.wake))
         if self.working is not None:
             wakes.append((Topic.RUNS, self.working.worker.wakeup.wake))
         return wakes
 
     async def _listen(self, topic: Topic, wake: Callable[[], None]) -> Callable[[], None]:
         return await self._around.store.signals.listen(topic, wake)
+
+    async def _watch_leases(self) -> list[Callable[[], None]]:
+        """Where the leases live elsewhere, hints come from there too. What they cannot promise is said
+        aloud."""
+        if self.planning is None:
+            return []
+        for caveat in self._around.leases.caveats:
+            self.log.warning(caveat)
+        return [await self._around.leases.watch(self.planning.elector.wakeup.wake)]
 
     async def _stop_working(self) -> None:
         if self.working is None:
@@ -153,13 +171,16 @@ class NodeRunner:
 
     async def _say_goodbye(self) -> None:
         """Resign and leave; a store that is away will learn of it by the leases running out."""
-        with suppress(StoreUnavailable, TimeoutError):
-            async with asyncio.timeout(FAREWELL_S):
-                try:
-                    if self.planning is not None:
-                        await self.planning.elector.resign()
-                finally:
-                    await self.membership.leave()
+        if self.planning is not None:
+            await _briefly(self.planning.elector.resign())
+        await _briefly(self.membership.leave())
+
+
+async def _briefly(farewell: Awaitable[None]) -> None:
+    """What cannot be said in time is not said."""
+    with suppress(StoreUnavailable, TimeoutError):
+        async with asyncio.timeout(FAREWELL_S):
+            await farewell
 
 
 class _Planning:
@@ -168,11 +189,14 @@ class _Planning:
     def __init__(self, membership: Membership, around: Surroundings) -> None:
         settings = around.settings
         self.leadership = Leadership(settings.lease_terms)
-        self.elector = Elector(around.store, membership, self.leadership, settings, around.clock, around.dice)
+        self.elector = Elector(
+            around.store, around.leases, membership, self.leadership, settings, around.clock, around.dice
+        )
         self.planner = Planner(around.store, self.leadership, settings, around.clock)
         self.refresher = Refresher(around.store, self.leadership, around.clock)
         self.backfiller = Backfiller(around.store)
-        self.leadership.on_change = self._wake
+        self.leadership.on_granted = self._wake
+        self.leadership.on_refused = self.elector.hurry
 
     def _wake(self) -> None:
         self.planner.wakeup.wake()

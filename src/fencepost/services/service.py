@@ -36,6 +36,7 @@ class Service(ABC):
     """A loop over `run_once`. The store's absence is waited out; any other error ends the process loudly."""
 
     name: str
+    patience_max_s = PATIENCE_MAX_S
 
     def __init__(self) -> None:
         self.wakeup = Wakeup()
@@ -64,4 +65,4 @@ class Service(ABC):
     def _be_patient(self, error: StoreUnavailable) -> float:
         self._failures += 1
         self.log.warning("store unavailable", error=str(error), failures=self._failures)
-        return min(PATIENCE_FIRST_S * (1 << min(self._failures - 1, 10)), PATIENCE_MAX_S)
+        return min(PATIENCE_FIRST_S * (1 << min(self._failures - 1, 10)), self.patience_max_s)

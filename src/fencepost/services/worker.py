@@ -96,6 +96,7 @@ class Worker(Service):
         self._claiming = asyncio.Lock()
         self._answer_lost = False
         self._stopping = False
+        self._draining = False
         self._bug: BaseException | None = None
 
     @property
@@ -104,11 +105,16 @@ class Worker(Service):
         overdue = max(0, self._clerk.backlog - self._settings.finish_batch_max)
         return self._settings.concurrency - len(self._tasks) - overdue
 
+    @property
+    def busy(self) -> int:
+        """How many runs are this worker's, with those of a claim that is under way counted as one."""
+        return len(self._tasks) + self._claiming.locked()
+
     async def run_once(self) -> float:
         """Claim and start what there is room for."""
         if self._bug is not None:
             raise AssertionError("an attempt must not raise") from self._bug
-        if self._stopping or self.room <= 0:
+        if self._stopping or self._draining or self.room <= 0:
             return self._settings.poll_s
         try:
             async with self._claiming:
@@ -118,6 +124,11 @@ class Worker(Service):
         except StoreUnavailable:
             self._answer_lost = True
             raise
+
+    def drain(self, draining: bool) -> None:
+        """Claim no more, or go on; what runs is let finish."""
+        self._draining = draining
+        self.wakeup.wake()
 
     async def stop(self, grace_s: float) -> None:
         """Claim no more; let what runs finish within the grace, then interrupt it.

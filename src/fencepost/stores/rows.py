@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -18,11 +17,9 @@ from fencepost.errors import InvalidSpec
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, schedule_from_text
-from fencepost.model.identifiers import Epoch, Fence, NodeId, Queue
-from fencepost.model.json import JsonObject, canonical
-from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord
+from fencepost.model.identifiers import Fence
+from fencepost.model.json import JsonObject
 from fencepost.model.missed import MissedRange
-from fencepost.model.node import Node, NodeRecord
 from fencepost.model.plan import Cursor, Outlived
 from fencepost.model.policies import AT_ONCE_MAX, CatchUp, Overlap
 from fencepost.model.rescue import Expired
@@ -280,39 +277,6 @@ def to_missed_range(row: Row) -> MissedRange:
         count=row["ticks"],
         reason=row["reason"],
     )
-
-
-def to_acquisition(row: Row) -> Acquisition:
-    """A lease as it is after an attempt to acquire it: `granted`, else whose it is."""
-    if row["granted"]:
-        return Granted(Epoch(row["epoch"]))
-    return HeldBy(NodeId(row["holder"]), Epoch(row["epoch"]), float(row["expires_in_s"]))
-
-
-def to_lease_record(row: Row) -> LeaseRecord:
-    """A lease for people, with `expires_in_s` by the store's clock."""
-    return LeaseRecord(row["shard"], row["holder"], row["epoch"], float(row["expires_in_s"]))
-
-
-def to_node_record(row: Row) -> NodeRecord:
-    """A node, with `alive_for_s` by the store's clock and itself in `about`."""
-    return NodeRecord(
-        node=_to_node(row["about"]),
-        started_at=row["started_at"],
-        alive_for_s=float(row["alive_for_s"]),
-        skew_s=float(row["skew_s"]),
-    )
-
-
-def node_to_text(node: Node) -> str:
-    """What a node says of itself, as JSON for the column `about`."""
-    return canonical({**asdict(node), "queues": list(node.queues)})
-
-
-def _to_node(about: str) -> Node:
-    said = json.loads(about)
-    queues = tuple(Queue(queue) for queue in said.pop("queues"))
-    return Node(**said, queues=queues)
 
 
 def _to_head(priority: int | None, run_at: Any) -> Head | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fencepost.model.clocks import later
 from fencepost.model.identifiers import Epoch, NodeId, Shard
-from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Renewal
+from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.lanes import START_OF_TIME
 from fencepost.stores.memory.part import MemoryPart
@@ -15,6 +15,8 @@ from fencepost.stores.memory.tables import LeaseRow
 
 class MemoryLeases(MemoryPart):
     """See `ports.leases`."""
+
+    caveats: Sequence[str] = ()
 
     async def acquire(
         self, shards: Sequence[Shard], holder: NodeId, ttl_s: float
@@ -26,21 +28,25 @@ class MemoryLeases(MemoryPart):
     ) -> Mapping[Shard, Renewal]:
         return {shard: self._renew(shard, epoch, holder, ttl_s) for shard, epoch in held.items()}
 
-    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> None:
-        for shard, epoch in held.items():
-            row = self._tables.leases.get(shard)
-            if row is not None and row.holder == holder and row.epoch == epoch:
-                row.holder, row.expires_at = None, START_OF_TIME
+    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:
+        answers = {shard: self._release(shard, epoch, holder) for shard, epoch in held.items()}
         self._signals.hint(Topic.LEASES)
+        return answers
 
     async def read(self) -> Sequence[LeaseRecord]:
         now = self._tables.now()
         return [
-            LeaseRecord(shard, row.holder, row.epoch, (row.expires_at - now).total_seconds())
+            LeaseRecord(shard, row.holder, row.epoch, max((row.expires_at - now).total_seconds(), 0.0))
             if row.holder is not None
             else LeaseRecord(shard, None, row.epoch, 0.0)
             for shard, row in sorted(self._tables.leases.items())
         ]
+
+    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        return await self._signals.listen(Topic.LEASES, callback)
+
+    async def close(self) -> None:
+        return None
 
     def _acquire(self, shard: Shard, holder: NodeId, ttl_s: float) -> Acquisition:
         row, now = self._row(shard), self._tables.now()
@@ -57,6 +63,13 @@ class MemoryLeases(MemoryPart):
             return Lost()
         row.expires_at = later(now, ttl_s)
         return Granted(epoch)
+
+    def _release(self, shard: Shard, epoch: Epoch, holder: NodeId) -> Release:
+        row = self._tables.leases.get(shard)
+        if row is None or row.holder != holder or row.epoch != epoch:
+            return Lost()
+        row.holder, row.expires_at = None, START_OF_TIME
+        return Released()
 
     def _row(self, shard: Shard) -> LeaseRow:
         return self._tables.leases.setdefault(shard, LeaseRow(None, Epoch(0), START_OF_TIME))

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import Epoch, Shard, tick_key
+from fencepost.model.identifiers import Shard, tick_key
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.missed import MissedRange, MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt, Tick
@@ -24,11 +24,6 @@ from fencepost.stores.memory.writing import NewRow, insert
 
 class MemoryPlanBook(MemoryPart):
     """See `ports.planbook`."""
-
-    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
-        accepted = self._tables.epochs.get(shard, Epoch(0))
-        self._tables.epochs[shard] = max(accepted, epoch)
-        return epoch >= accepted
 
     async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
         now = self._tables.now()
@@ -77,12 +72,16 @@ class MemoryPlanBook(MemoryPart):
                 known.tzdata, known.next_fire_at = tzdata, next_fire_at
 
     def _accepted(self, plan: Plan) -> bool:
-        return self._tables.epochs.get(plan.cursor.shard) == plan.epoch
+        known = self._tables.leaders.get(plan.cursor.shard)
+        return known is not None and known.epoch == plan.epoch
 
     def _fits(self, cursor: Cursor) -> bool:
         known = self._known(cursor)
+        row = self._tables.schedules.get((cursor.namespace, cursor.schedule_id))
         return (
-            known is not None
+            row is not None
+            and row.schedule.shard == cursor.shard
+            and known is not None
             and known.next_fire_at is not None
             and known.planned_through == cursor.planned_through
             and known.until == cursor.until

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
-from fencepost.model.clocks import later
-from fencepost.model.identifiers import NodeId
-from fencepost.model.node import Node, NodeRecord
+from fencepost.model.audit import Action, Author
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.identifiers import Namespace, NodeId
+from fencepost.model.node import Node, NodeRecord, NodeReport
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.part import MemoryPart
 from fencepost.stores.memory.tables import NodeRow
@@ -16,11 +18,13 @@ from fencepost.stores.memory.tables import NodeRow
 class MemoryRoster(MemoryPart):
     """See `ports.roster`."""
 
-    async def beat(self, node: Node, skew_s: float, alive_for_s: float) -> Sequence[NodeRecord]:
+    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> Sequence[NodeRecord]:
         now = self._tables.now()
         known = self._tables.nodes.get(node.node_id)
-        started_at = now if known is None else known.started_at
-        self._tables.nodes[node.node_id] = NodeRow(node, started_at, later(now, alive_for_s), skew_s)
+        fresh = NodeRow(node, now, later(now, alive_for_s), report, now)
+        if known is not None:
+            fresh = replace(fresh, started_at=known.started_at, draining=known.draining)
+        self._tables.nodes[node.node_id] = fresh
         return await self.live()
 
     async def leave(self, node_id: NodeId) -> None:
@@ -29,11 +33,20 @@ class MemoryRoster(MemoryPart):
 
     async def live(self) -> Sequence[NodeRecord]:
         now = self._tables.now()
-        return [
-            NodeRecord(row.node, row.started_at, (row.alive_until - now).total_seconds(), row.skew_s)
-            for _, row in sorted(self._tables.nodes.items())
-            if row.alive_until > now
-        ]
+        rows = sorted(self._tables.nodes.items())
+        return [_shown(row, now) for _, row in rows if row.alive_until > now]
+
+    async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:
+        row = self._tables.nodes.get(node_id)
+        if row is None or row.alive_until <= self._tables.now():
+            return False
+        if row.draining != draining:
+            row.draining = draining
+            action = Action.NODE_DRAIN if draining else Action.NODE_UNDRAIN
+            said = {"draining": not draining}, {"draining": draining}
+            self._tables.log(author, namespace, action, node_id, *said)
+            self._signals.hint(Topic.LEASES)
+        return True
 
     async def sweep(self, dead_for_s: float) -> int:
         cutoff = self._tables.now() - timedelta(seconds=dead_for_s)
@@ -41,3 +54,8 @@ class MemoryRoster(MemoryPart):
         for node_id in dead:
             del self._tables.nodes[node_id]
         return len(dead)
+
+
+def _shown(row: NodeRow, now: StoreTime) -> NodeRecord:
+    alive_for_s = (row.alive_until - now).total_seconds()
+    return NodeRecord(row.node, row.started_at, alive_for_s, row.report, row.reported_at, row.draining)

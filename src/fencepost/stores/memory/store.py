@@ -7,6 +7,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.stores.memory.audit_log import MemoryAuditLog
 from fencepost.stores.memory.backfills import MemoryBackfills
 from fencepost.stores.memory.calendars import MemoryCalendars
+from fencepost.stores.memory.epochs import MemoryEpochs
 from fencepost.stores.memory.freezes import MemoryFreezes
 from fencepost.stores.memory.gates import MemoryGates
 from fencepost.stores.memory.jobs import MemoryJobs
@@ -24,11 +25,11 @@ class MemoryStore:
 
     def __init__(self, clock: Clock, shards: int = 8, tables: Tables | None = None) -> None:
         self.tables = tables or Tables(clock, shards)
-        self.shards = self.tables.shards
         self.signals = MemorySignals()
         self.jobs = MemoryJobs(self.tables)
         self.schedules = MemorySchedules(self.tables, self.signals)
         self.calendars = MemoryCalendars(self.tables, self.signals)
+        self.epochs = MemoryEpochs(self.tables, self.signals)
         self.planbook = MemoryPlanBook(self.tables, self.signals)
         self.ledger = MemoryLedger(self.tables, self.signals)
         self.leases = MemoryLeases(self.tables, self.signals)

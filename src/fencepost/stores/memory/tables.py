@@ -26,8 +26,9 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.job import PRIORITY_DEFAULT, JobSpec
 from fencepost.model.json import JsonObject, JsonValue
+from fencepost.model.leader import LeaderRecord
 from fencepost.model.missed import MissedRange
-from fencepost.model.node import Node
+from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import Hold, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
 from fencepost.stores.memory.lanes import START_OF_TIME, WAITING, Lane, RunRow, by_fire_time
@@ -118,7 +119,9 @@ class NodeRow:
     node: Node
     started_at: StoreTime
     alive_until: datetime
-    skew_s: float
+    report: NodeReport
+    reported_at: StoreTime
+    draining: bool = False
 
 
 @dataclass(slots=True)
@@ -142,7 +145,7 @@ class Tables:
     backfills: dict[int, BackfillRow] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     leases: dict[Shard, LeaseRow] = field(default_factory=dict)
-    epochs: dict[Shard, Epoch] = field(default_factory=dict)
+    leaders: dict[Shard, LeaderRecord] = field(default_factory=dict)
     nodes: dict[NodeId, NodeRow] = field(default_factory=dict)
     fence: int = 0
     forgotten_before: datetime | None = None

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from fencepost.errors import InvalidSettings
+from fencepost.model.address import mask
 from fencepost.model.quoting import quoted
 
 SCHEMES = frozenset({"postgresql", "postgres"})
 EXPECTED = "expected postgresql://user:password@host:port/database"
-MASK = "***"
 STATEMENT_CACHE_SIZE = 256
 CACHE_PARAMETER = "statement_cache_size"
-
-_SECRET_PARAMETER = re.compile(r"([?&](?:password|sslpassword)=)[^&#]*", re.IGNORECASE)
-_SECRET_AUTHORITY = re.compile(r"(://[^/?#:@]*):[^/?#]*@")
 
 
 @dataclass(frozen=True)
@@ -51,11 +47,6 @@ def parse_address(url: str) -> Address:
     cache_size = _cache_size(query.pop(CACHE_PARAMETER, None), url)
     dsn = urlunsplit(parts._replace(query=urlencode(query)))
     return Address(dsn, mask(url), unquote(parts.path.lstrip("/")), cache_size)
-
-
-def mask(url: str) -> str:
-    """The URL without its password."""
-    return _SECRET_PARAMETER.sub(rf"\1{MASK}", _SECRET_AUTHORITY.sub(rf"\1:{MASK}@", url))
 
 
 def _cache_size(text: str | None, url: str) -> int:

@@ -71,9 +71,9 @@ class Database:
         self._resident: Session | None = resident
         self._returning: set[asyncio.Task[None]] = set()
 
-    async def fetch(self, statement: str, *arguments: Any) -> list[Row]:
-        """All rows of one statement."""
-        return await self._alone(lambda session: session.fetch(statement, *arguments))
+    async def fetch(self, statement: str, *arguments: Any, within_s: float | None = None) -> list[Row]:
+        """All rows of one statement, within so long, or within what every statement may take."""
+        return await self._alone(lambda session: session.fetch(statement, *arguments, timeout=within_s))
 
     async def fetch_one(self, statement: str, *arguments: Any) -> Row | None:
         """The first row of one statement."""

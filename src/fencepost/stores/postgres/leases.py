@@ -1,41 +1,103 @@
-"""Leases in PostgreSQL: one row a shard, judged by the server's clock after any wait for the row."""
+"""Leases in PostgreSQL: one row a shard, judged by the server's clock after any wait for the row.
+
+Expiry is the server's `clock_timestamp()`. Besides, a node that listens holds a lock on that session, and
+leaves the lock's key with its leases: where the session has ended, the lease is free before its time. That
+is a hint, and may be wrong of a node that merely lost its connection; the fence in the ledger makes it
+harmless.
+
+The end of a session sends no notification, and to wait for its lock would hold a snapshot open all the while
+and keep the server from cleaning up. So a watcher looks, with one small statement every half second. Behind
+a pooler nobody has a session of its own: there the lease's term is all there is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 
+from fencepost.clock import Clock
+from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import Epoch, NodeId, Shard
-from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Renewal
+from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Release, Released, Renewal
+from fencepost.ports.signals import Topic
+from fencepost.stores.fleet_rows import to_acquisition, to_lease_record
 from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.signals import PostgresSignals
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_acquisition, to_lease_record
 
 QUERIES = load_queries(__package__, "leases.sql")
+LOOK_EVERY_S = 0.5
+ANSWER_S = 2.5
+"""How long an answer may take: less than the shortest lease."""
 
 
 class PostgresLeases:
     """See `ports.leases`."""
 
-    def __init__(self, database: Database) -> None:
+    caveats: Sequence[str] = ()
+
+    def __init__(self, database: Database, signals: PostgresSignals, clock: Clock) -> None:
         self._database = database
+        self._signals = signals
+        self._clock = clock
+        self._watchers: list[Callable[[], None]] = []
+        self._lookout: asyncio.Task[None] | None = None
 
     async def acquire(
         self, shards: Sequence[Shard], holder: NodeId, ttl_s: float
     ) -> Mapping[Shard, Acquisition]:
         wanted = sorted(set(shards))
-        rows = await self._database.fetch(QUERIES["acquire"], wanted, holder, ttl_s)
+        terms = wanted, holder, ttl_s, self._signals.session_key
+        rows = await self._database.fetch(QUERIES["acquire"], *terms, within_s=ANSWER_S)
         return {row["shard"]: to_acquisition(row) for row in rows}
 
     async def renew(
         self, held: Mapping[Shard, Epoch], holder: NodeId, ttl_s: float
     ) -> Mapping[Shard, Renewal]:
-        shards, epochs = list(held), list(held.values())
-        rows = await self._database.fetch(QUERIES["renew"], shards, epochs, holder, ttl_s)
+        terms = list(held), list(held.values()), holder, ttl_s, self._signals.session_key
+        rows = await self._database.fetch(QUERIES["renew"], *terms, within_s=ANSWER_S)
         extended = {row["shard"]: Granted(row["epoch"]) for row in rows}
         return {shard: extended.get(shard, Lost()) for shard in held}
 
-    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> None:
-        await self._database.fetch(QUERIES["release"], list(held), list(held.values()), holder)
+    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:
+        terms = list(held), list(held.values()), holder
+        rows = await self._database.fetch(QUERIES["release"], *terms, within_s=ANSWER_S)
+        freed = {row["shard"] for row in rows}
+        return {shard: Released() if shard in freed else Lost() for shard in held}
 
     async def read(self) -> Sequence[LeaseRecord]:
         return [to_lease_record(row) for row in await self._database.fetch(QUERIES["read"])]
+
+    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        unlisten = await self._signals.listen(Topic.LEASES, callback)
+        self._watchers.append(callback)
+        if self._lookout is None:
+            self._lookout = asyncio.create_task(self._look_out(), name="fencepost-lookout")
+
+        def stop() -> None:
+            unlisten()
+            if callback in self._watchers:
+                self._watchers.remove(callback)
+
+        return stop
+
+    async def close(self) -> None:
+        """Stop looking; the store closes itself."""
+        self._watchers.clear()
+        lookout, self._lookout = self._lookout, None
+        if lookout is not None:
+            lookout.cancel()
+            await asyncio.gather(lookout, return_exceptions=True)
+
+    async def _look_out(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_EVERY_S)
+            if self._watchers and await self._is_any_gone():
+                for callback in tuple(self._watchers):
+                    callback()
+
+    async def _is_any_gone(self) -> bool:
+        try:
+            return bool(await self._database.fetch_value(QUERIES["any_gone"]))
+        except StoreUnavailable:
+            return False

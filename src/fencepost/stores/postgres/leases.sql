@@ -1,19 +1,34 @@
+-- Free is also what was held by a node whose session with this server has ended: a hint that it was killed.
+-- Where the hint is wrong the node learns of its loss at its next renewal, and the ledger refuses its plans
+-- until then. A key counts only for the grant that it was left with.
+--
 -- A row that is held by another is written back unchanged, because only a row that was locked can be
 -- returned as it is now rather than as it was when the statement began. The store's time is read after
 -- the wait for that lock.
 -- name: acquire
-INSERT INTO fencepost.leases AS lease (shard, holder, epoch, expires_at)
-SELECT given.shard, $2, 1, fencepost.now() + make_interval(secs => $3)
+INSERT INTO fencepost.leases AS lease (
+    shard, holder, epoch, expires_at, session_key, session_epoch
+)
+SELECT given.shard, $2, 1, fencepost.now() + make_interval(secs => $3), $4, 1
 FROM unnest($1::integer[]) AS given (shard)
 ORDER BY given.shard
 ON CONFLICT (shard) DO UPDATE
-SET (holder, epoch, expires_at) = (
+SET (holder, epoch, expires_at, session_key, session_epoch) = (
     SELECT
         CASE WHEN free THEN excluded.holder ELSE lease.holder END,
         CASE WHEN free THEN lease.epoch + 1 ELSE lease.epoch END,
-        CASE WHEN free THEN at + make_interval(secs => $3) ELSE lease.expires_at END
+        CASE WHEN free THEN at + make_interval(secs => $3) ELSE lease.expires_at END,
+        CASE WHEN free THEN excluded.session_key ELSE lease.session_key END,
+        CASE WHEN free THEN lease.epoch + 1 ELSE lease.session_epoch END
     FROM (
-        SELECT moment.at, lease.holder IS NULL OR lease.expires_at <= moment.at AS free
+        SELECT moment.at,
+            lease.holder IS NULL
+            OR lease.expires_at <= moment.at
+            OR (
+                lease.holder <> excluded.holder
+                AND lease.session_epoch = lease.epoch
+                AND fencepost.is_gone(lease.session_key)
+            ) AS free
         FROM (SELECT fencepost.now() AS at) AS moment
     ) AS judged
 )
@@ -25,7 +40,9 @@ WITH locked AS MATERIALIZED (
     SELECT shard FROM fencepost.leases WHERE shard = ANY ($1::integer[]) ORDER BY shard FOR UPDATE
 )
 UPDATE fencepost.leases AS lease
-SET expires_at = greatest(lease.expires_at, fencepost.now() + make_interval(secs => $4))
+SET expires_at = greatest(lease.expires_at, fencepost.now() + make_interval(secs => $4)),
+    session_key = $5,
+    session_epoch = lease.epoch
 FROM unnest($1::integer[], $2::bigint[]) AS given (shard, epoch)
 JOIN locked ON locked.shard = given.shard
 WHERE lease.shard = given.shard
@@ -39,13 +56,24 @@ WITH locked AS MATERIALIZED (
     SELECT shard FROM fencepost.leases WHERE shard = ANY ($1::integer[]) ORDER BY shard FOR UPDATE
 ), released AS (
     UPDATE fencepost.leases AS lease
-    SET holder = NULL, expires_at = fencepost.now()
+    SET holder = NULL, expires_at = fencepost.now(), session_key = NULL, session_epoch = NULL
     FROM unnest($1::integer[], $2::bigint[]) AS given (shard, epoch)
     JOIN locked ON locked.shard = given.shard
     WHERE lease.shard = given.shard AND lease.epoch = given.epoch AND lease.holder = $3
     RETURNING lease.shard
 )
-SELECT CASE WHEN count(*) > 0 THEN pg_notify('fencepost_leases', '') END FROM released;
+SELECT released.shard, CASE WHEN row_number() OVER () = 1 THEN pg_notify('fencepost_leases', '') END AS told
+FROM released;
+
+-- name: any_gone
+SELECT EXISTS (
+    SELECT 1
+    FROM fencepost.leases
+    WHERE holder IS NOT NULL
+        AND expires_at > fencepost.now()
+        AND session_epoch = epoch
+        AND fencepost.is_gone(session_key)
+);
 
 -- name: read
 SELECT shard, holder, epoch,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from fencepost.model.identifiers import Epoch, Shard, tick_key
+from fencepost.model.identifiers import Shard, tick_key
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
 from fencepost.ports.planbook import PLANNED_MAX
@@ -30,9 +30,6 @@ class PostgresPlanBook:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
-        return await self._database.fetch_one(QUERIES["register_epoch"], shard, epoch) is not None
 
     async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
         rows = await self._database.fetch(QUERIES["window"], sorted(set(shards)), horizon_s, limit)

@@ -1,9 +1,3 @@
--- name: register_epoch
-INSERT INTO fencepost.epochs AS known (shard, epoch)
-VALUES ($1, $2)
-ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch WHERE known.epoch <= excluded.epoch
-RETURNING epoch;
-
 -- Where no cursor is due one row without a schedule still tells the time.
 -- name: window
 WITH moment AS MATERIALIZED (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fencepost.model.identifiers import NodeId
-from fencepost.model.node import Node, NodeRecord
+from fencepost.model.audit import Action, Author
+from fencepost.model.identifiers import Namespace, NodeId
+from fencepost.model.node import Node, NodeRecord, NodeReport
+from fencepost.stores.fleet_rows import node_to_text, report_to_text, to_node_record
+from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.signals import PostgresSignals
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import node_to_text, to_node_record
 
 QUERIES = load_queries(__package__, "roster.sql")
 
@@ -16,12 +19,13 @@ QUERIES = load_queries(__package__, "roster.sql")
 class PostgresRoster:
     """See `ports.roster`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, signals: PostgresSignals) -> None:
         self._database = database
+        self._signals = signals
 
-    async def beat(self, node: Node, skew_s: float, alive_for_s: float) -> Sequence[NodeRecord]:
-        about = node_to_text(node)
-        rows = await self._database.fetch(QUERIES["beat"], node.node_id, about, skew_s, alive_for_s)
+    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> Sequence[NodeRecord]:
+        said = node_to_text(node), report.skew_s, alive_for_s, report_to_text(report)
+        rows = await self._database.fetch(QUERIES["beat"], node.node_id, *said, self._signals.session_key)
         return [to_node_record(row) for row in rows]
 
     async def leave(self, node_id: NodeId) -> None:
@@ -29,6 +33,17 @@ class PostgresRoster:
 
     async def live(self) -> Sequence[NodeRecord]:
         return [to_node_record(row) for row in await self._database.fetch(QUERIES["live"])]
+
+    async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:
+        async with self._database.transaction() as session:
+            was = await session.fetchval(QUERIES["is_draining"], node_id)
+            if was is None or was == draining:
+                return was is not None
+            await session.fetch(QUERIES["drain"], node_id, draining)
+            action = Action.NODE_DRAIN if draining else Action.NODE_UNDRAIN
+            change = Change(node_id, {"draining": not draining}, {"draining": draining})
+            await log(session, namespace, author, action, change)
+            return True
 
     async def sweep(self, dead_for_s: float) -> int:
         return int(await self._database.fetch_value(QUERIES["sweep"], dead_for_s))

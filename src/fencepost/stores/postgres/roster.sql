@@ -1,20 +1,26 @@
 -- name: beat
 WITH beaten AS (
-    INSERT INTO fencepost.nodes AS node (node_id, about, started_at, alive_until, skew_s)
-    VALUES ($1, $2, fencepost.now(), fencepost.now() + make_interval(secs => $4), $3)
+    INSERT INTO fencepost.nodes AS node (
+        node_id, about, started_at, alive_until, skew_s, report, reported_at, session_key
+    )
+    SELECT $1, $2, at, at + make_interval(secs => $4), $3, $5, at, $6
+    FROM (SELECT fencepost.now() AS at) AS moment
     ON CONFLICT (node_id) DO UPDATE
     SET about = excluded.about,
         alive_until = fencepost.now() + make_interval(secs => $4),
-        skew_s = excluded.skew_s
-    RETURNING node_id, about, started_at, alive_until, skew_s
+        skew_s = excluded.skew_s,
+        report = excluded.report,
+        reported_at = fencepost.now(),
+        session_key = excluded.session_key
+    RETURNING node_id, about, started_at, alive_until, report, reported_at, draining
 ), alive AS (
-    SELECT node_id, about, started_at, alive_until, skew_s FROM beaten
+    SELECT node_id, about, started_at, alive_until, report, reported_at, draining FROM beaten
     UNION ALL
-    SELECT node_id, about, started_at, alive_until, skew_s
+    SELECT node_id, about, started_at, alive_until, report, reported_at, draining
     FROM fencepost.nodes
-    WHERE node_id <> $1 AND alive_until > (SELECT fencepost.now())
+    WHERE node_id <> $1 AND alive_until > (SELECT fencepost.now()) AND NOT fencepost.is_gone(session_key)
 )
-SELECT about, started_at, skew_s,
+SELECT about, started_at, report, reported_at, draining,
     extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
 FROM alive
 ORDER BY node_id;
@@ -24,11 +30,20 @@ WITH gone AS (DELETE FROM fencepost.nodes WHERE node_id = $1 RETURNING node_id)
 SELECT pg_notify('fencepost_leases', '') FROM (SELECT count(*) FROM gone) AS struck;
 
 -- name: live
-SELECT about, started_at, skew_s,
+SELECT about, started_at, report, reported_at, draining,
     extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
 FROM fencepost.nodes
-WHERE alive_until > (SELECT fencepost.now())
+WHERE alive_until > (SELECT fencepost.now()) AND NOT fencepost.is_gone(session_key)
 ORDER BY node_id;
+
+-- name: is_draining
+SELECT draining FROM fencepost.nodes WHERE node_id = $1 AND alive_until > fencepost.now() FOR UPDATE;
+
+-- name: drain
+WITH drained AS (
+    UPDATE fencepost.nodes SET draining = $2 WHERE node_id = $1 RETURNING node_id
+)
+SELECT pg_notify('fencepost_leases', '') FROM drained;
 
 -- name: sweep
 WITH gone AS (

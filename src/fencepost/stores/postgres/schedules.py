@@ -22,6 +22,7 @@ from fencepost.stores.desk_rows import logged_schedule
 from fencepost.stores.postgres.audit_log import Change as Entered
 from fencepost.stores.postgres.audit_log import log
 from fencepost.stores.postgres.connection import Database, clean
+from fencepost.stores.postgres.epochs import share_shards
 from fencepost.stores.postgres.freezes import settle, share_turn
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_schedule, to_schedule_version
@@ -36,9 +37,8 @@ QUERIES = load_queries(__package__, "schedules.sql")
 class PostgresSchedules:
     """See `ports.schedules`."""
 
-    def __init__(self, database: Database, shards: int) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._shards = shards
 
     async def put(
         self,
@@ -58,7 +58,7 @@ class PostgresSchedules:
             row = await change.lock()
             if expected_version not in (None, _visible_version(row)):
                 return None
-            row = row or await change.create(self._shards)
+            row = row or await change.create()
             if expected_version not in (None, _visible_version(row)):
                 return None
             before = await change.get()
@@ -174,7 +174,8 @@ class _Change:
             await self.run("lock_cursors")
         return row
 
-    async def create(self, shards: int) -> Row:
+    async def create(self) -> Row:
+        shards = await share_shards(self.session)
         await self.run("create", shard_of(self.namespace, self.schedule_id, shards))
         row = await self.lock()
         assert row is not None

@@ -12,6 +12,12 @@ CREATE FUNCTION fencepost.now() RETURNS timestamptz
     LANGUAGE sql VOLATILE PARALLEL SAFE
     AS 'SELECT clock_timestamp()';
 
+-- A node that listens holds a shared lock of its own on that session. Nobody else takes it but to look
+-- whether it is still held; two who look at the same moment may both be told that it is.
+CREATE FUNCTION fencepost.is_gone(session_key bigint) RETURNS boolean
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    AS 'SELECT CASE WHEN session_key IS NULL THEN false ELSE pg_try_advisory_xact_lock(session_key) END';
+
 -- One strictly rising sequence for the fences of all attempts.
 CREATE SEQUENCE fencepost.fences AS bigint START 1 CACHE 1;
 
@@ -202,16 +208,23 @@ CREATE TABLE fencepost.attempts (
 );
 
 CREATE TABLE fencepost.leases (
-    shard      integer PRIMARY KEY,
-    holder     text COLLATE "C",
-    epoch      bigint NOT NULL,
-    expires_at timestamptz NOT NULL
+    shard         integer PRIMARY KEY,
+    holder        text COLLATE "C",
+    epoch         bigint NOT NULL,
+    expires_at    timestamptz NOT NULL,
+    session_key   bigint,
+    session_epoch bigint
 ) WITH (fillfactor = 50);
 
 -- The ledger's own record of epochs; a plan is written only under a lock on its shard's row here.
 CREATE TABLE fencepost.epochs (
-    shard integer PRIMARY KEY,
-    epoch bigint NOT NULL
+    shard       integer PRIMARY KEY,
+    epoch       bigint NOT NULL,
+    holder      text COLLATE "C",
+    lineage     text COLLATE "C" NOT NULL DEFAULT '',
+    lease_epoch bigint NOT NULL DEFAULT 0,
+    since       timestamptz,
+    transitions bigint NOT NULL DEFAULT 0
 );
 
 CREATE TABLE fencepost.nodes (
@@ -219,7 +232,11 @@ CREATE TABLE fencepost.nodes (
     about       text NOT NULL,
     started_at  timestamptz NOT NULL,
     alive_until timestamptz NOT NULL,
-    skew_s      double precision NOT NULL
+    skew_s      double precision NOT NULL,
+    report      text NOT NULL DEFAULT '{}',
+    reported_at timestamptz,
+    draining    boolean NOT NULL DEFAULT false,
+    session_key bigint
 ) WITH (fillfactor = 50);
 
 -- A gate that was never closed has no row. `let_through` is the newest fire time that was released when it

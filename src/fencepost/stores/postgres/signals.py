@@ -2,11 +2,16 @@
 
 What was sent while the connection was away is lost. So every listener is called once after each
 reconnection, and nothing more is promised: the pollers are the net.
+
+The same session vouches for the process: it holds a lock under a key of the process's own, and whoever sees
+the lock gone knows that the session has ended (see `leases` and `roster`). Behind a pooler there is no
+session to keep: nothing is heard there, and nobody vouched for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -19,7 +24,9 @@ from fencepost.ports.signals import Topic
 from fencepost.stores.postgres.address import Address
 from fencepost.stores.postgres.connection import CLOSE_TIMEOUT_S, Connection, connect
 from fencepost.stores.postgres.faults import DENIED, UNKNOWN, translated
+from fencepost.stores.queries import load_queries
 
+QUERIES = load_queries(__package__, "signals.sql")
 CHANNELS = {f"fencepost_{topic}": topic for topic in Topic}
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0
@@ -35,12 +42,20 @@ class PostgresSignals:
         self._clock = clock
         self._callbacks: dict[Topic, list[Callback]] = {topic: [] for topic in Topic}
         self._connection: Connection | None = None
+        self._vouching: Connection | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
+        self._own_key = secrets.randbits(62)
+
+    @property
+    def session_key(self) -> int | None:
+        """By which others see that this process is connected; None while it is not, and behind a pooler."""
+        session = self._vouching
+        return None if session is None or session.is_closed() else self._own_key
 
     async def listen(self, topic: Topic, callback: Callback) -> Callable[[], None]:
         async with self._opening:
-            if self._keeper is None:
+            if self._keeper is None and not self._address.pooled:
                 lost = await self._connect()
                 self._keeper = asyncio.create_task(self._keep(lost), name="fencepost-listener")
         self._callbacks[topic].append(callback)
@@ -86,6 +101,8 @@ class PostgresSignals:
             connection.add_termination_listener(lambda _: lost.set())
             for channel in CHANNELS:
                 await connection.add_listener(channel, self._heard)
+            await connection.fetch(QUERIES["vouch"], self._own_key)
+            self._vouching = connection
         return lost
 
     async def _disconnect(self) -> None:

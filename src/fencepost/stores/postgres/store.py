@@ -9,6 +9,7 @@ from fencepost.stores.postgres.audit_log import PostgresAuditLog
 from fencepost.stores.postgres.backfills import PostgresBackfills
 from fencepost.stores.postgres.calendars import PostgresCalendars
 from fencepost.stores.postgres.connection import Database, open_database
+from fencepost.stores.postgres.epochs import PostgresEpochs
 from fencepost.stores.postgres.faults import translated_at_open
 from fencepost.stores.postgres.freezes import PostgresFreezes
 from fencepost.stores.postgres.gates import PostgresGates
@@ -29,25 +30,21 @@ POOL_MAX = 5
 class PostgresStore:
     """See `ports.store`."""
 
-    def __init__(self, database: Database, address: Address, clock: Clock, shards: int) -> None:
+    def __init__(self, database: Database, address: Address, clock: Clock) -> None:
         self._database = database
-        self._shards = shards
+        self._signals = PostgresSignals(address, clock)
         self._jobs = PostgresJobs(database)
-        self._schedules = PostgresSchedules(database, shards)
+        self._schedules = PostgresSchedules(database)
         self._calendars = PostgresCalendars(database)
+        self._epochs = PostgresEpochs(database)
         self._planbook = PostgresPlanBook(database)
         self._ledger = PostgresLedger(database)
-        self._leases = PostgresLeases(database)
-        self._roster = PostgresRoster(database)
+        self._leases = PostgresLeases(database, self._signals, clock)
+        self._roster = PostgresRoster(database, self._signals)
         self._gates = PostgresGates(database)
         self._freezes = PostgresFreezes(database)
         self._backfills = PostgresBackfills(database)
         self._audit_log = PostgresAuditLog(database)
-        self._signals = PostgresSignals(address, clock)
-
-    @property
-    def shards(self) -> int:
-        return self._shards
 
     @property
     def jobs(self) -> PostgresJobs:
@@ -60,6 +57,10 @@ class PostgresStore:
     @property
     def calendars(self) -> PostgresCalendars:
         return self._calendars
+
+    @property
+    def epochs(self) -> PostgresEpochs:
+        return self._epochs
 
     @property
     def planbook(self) -> PostgresPlanBook:
@@ -101,6 +102,7 @@ class PostgresStore:
         return StoreTime(await self._database.fetch_value(QUERIES["now"]))
 
     async def close(self) -> None:
+        await self._leases.close()
         await self._signals.close()
         await self._database.close()
 
@@ -111,8 +113,8 @@ async def open_store(url: str, *, clock: Clock, pool_max: int = POOL_MAX) -> Pos
     database = await open_database(address, pool_max)
     try:
         with translated_at_open(address):
-            setup = await check_schema(database, address)
+            await check_schema(database, address)
     except BaseException:
         await database.close()
         raise
-    return PostgresStore(database, address, clock, setup.shards)
+    return PostgresStore(database, address, clock)

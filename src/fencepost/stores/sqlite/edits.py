@@ -20,6 +20,7 @@ from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_schedule
 from fencepost.stores.sqlite import freezes
 from fencepost.stores.sqlite.audit_log import note
+from fencepost.stores.sqlite.migrations import read_shards
 from fencepost.stores.sqlite.moments import fetch, span_us, to_us
 
 QUERIES = load_queries("fencepost.stores.sqlite", "schedules.sql")
@@ -33,7 +34,6 @@ class Subject:
     now: StoreTime
     namespace: Namespace
     schedule_id: ScheduleId
-    shards: int
 
     def read(self) -> Schedule | None:
         """The schedule as it is at this point of the transaction."""
@@ -168,4 +168,4 @@ def _write(
 
 
 def _shard(subject: Subject) -> int:
-    return shard_of(subject.namespace, subject.schedule_id, subject.shards)
+    return shard_of(subject.namespace, subject.schedule_id, read_shards(subject.connection))

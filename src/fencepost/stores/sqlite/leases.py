@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -11,10 +11,10 @@ import apsw
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch, NodeId, Shard
-from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Renewal
+from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.ports.signals import Topic
+from fencepost.stores.fleet_rows import to_acquisition, to_lease_record
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_acquisition, to_lease_record
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.moments import fetch, span_us, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
@@ -26,6 +26,8 @@ Terms: TypeAlias = dict[str, str | int]
 
 class SqliteLeases:
     """See `ports.leases`."""
+
+    caveats: Sequence[str] = ()
 
     def __init__(self, database: Database, signals: SqliteSignals) -> None:
         self._database = database
@@ -41,12 +43,19 @@ class SqliteLeases:
     ) -> Mapping[Shard, Renewal]:
         return await self._database.transact(partial(_renew, held, holder, ttl_s))
 
-    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> None:
-        await self._database.transact(partial(_release, held, holder))
+    async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:
+        answers = await self._database.transact(partial(_release, held, holder))
         self._signals.hint(Topic.LEASES)
+        return answers
 
     async def read(self) -> Sequence[LeaseRecord]:
         return await self._database.read(_read)
+
+    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        return await self._signals.listen(Topic.LEASES, callback)
+
+    async def close(self) -> None:
+        """The store closes itself."""
 
 
 def _acquire(
@@ -82,9 +91,10 @@ def _renew(
 
 def _release(
     held: Mapping[Shard, Epoch], holder: NodeId, connection: apsw.Connection, now: StoreTime
-) -> None:
+) -> Mapping[Shard, Release]:
     terms: Terms = {"holder": holder, "now": to_us(now)}
-    connection.executemany(QUERIES["release"], _each(held, terms))
+    freed = {shard for (shard,) in connection.executemany(QUERIES["release"], _each(held, terms))}
+    return {shard: Released() if shard in freed else Lost() for shard in held}
 
 
 def _read(connection: apsw.Connection, now: StoreTime) -> Sequence[LeaseRecord]:

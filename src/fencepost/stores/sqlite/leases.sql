@@ -22,8 +22,9 @@ RETURNING shard
 UPDATE leases
 SET holder = NULL, expires_at = :now
 WHERE shard = :shard AND holder = :holder AND epoch = :epoch
+RETURNING shard
 
 -- name: read
-SELECT shard, holder, epoch, iif(holder IS NULL, 0, (expires_at - :now) / 1e6) AS expires_in_s
+SELECT shard, holder, epoch, iif(holder IS NULL, 0.0, max((expires_at - :now) / 1e6, 0.0)) AS expires_in_s
 FROM leases
 ORDER BY shard

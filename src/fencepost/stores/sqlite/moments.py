@@ -37,6 +37,7 @@ MOMENTS = frozenset(
         "oldest",
         "planned_through",
         "previous",
+        "reported_at",
         "run_at",
         "since",
         "started_at",

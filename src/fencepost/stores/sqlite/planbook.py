@@ -10,7 +10,7 @@ from functools import partial
 import apsw
 
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, Shard, tick_key
+from fencepost.model.identifiers import DEFAULT_QUEUE, Shard, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
@@ -32,13 +32,6 @@ class SqlitePlanBook:
     def __init__(self, database: Database, signals: SqliteSignals) -> None:
         self._database = database
         self._signals = signals
-
-    async def register_epoch(self, shard: Shard, epoch: Epoch) -> bool:
-        def work(connection: apsw.Connection, _: StoreTime) -> bool:
-            terms = {"shard": shard, "epoch": epoch}
-            return connection.execute(QUERIES["register_epoch"], terms).get is not None
-
-        return await self._database.transact(work)
 
     async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
         return await self._database.read(partial(_window, shards, horizon_s, limit))
@@ -139,6 +132,7 @@ def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
             "next_fire_at": _to_us_if_any(plan.next_fire_at),
             "tzdata": plan.tzdata,
             "touched": plan.cursor.touched,
+            "shard": plan.cursor.shard,
         }
 
 

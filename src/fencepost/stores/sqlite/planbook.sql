@@ -1,10 +1,5 @@
 -- Planning under epochs.
 
--- name: register_epoch
-INSERT INTO epochs (shard, epoch) VALUES (:shard, :epoch)
-ON CONFLICT (shard) DO UPDATE SET epoch = excluded.epoch WHERE epochs.epoch <= excluded.epoch
-RETURNING epoch
-
 -- name: window
 SELECT c.namespace, c.schedule_id, c.shard, c.version, c.planned_through, c.until, c.tzdata, c.touched, v.spec,
        coalesce(j.queue, :queue) AS queue, coalesce(j.priority, :priority) AS priority
@@ -29,7 +24,8 @@ SELECT shard, epoch FROM epochs WHERE shard IN (SELECT value FROM json_each(:sha
 UPDATE cursors
 SET planned_through = :planned_through, next_fire_at = :next_fire_at, tzdata = :tzdata
 WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
-  AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL AND touched = :touched
+  AND shard = :shard AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL
+  AND touched = :touched
 RETURNING :place, frozen
 
 -- name: postpone

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import apsw
 
+from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import NodeId
-from fencepost.model.node import Node, NodeRecord
+from fencepost.model.identifiers import Namespace, NodeId
+from fencepost.model.json import JsonObject
+from fencepost.model.node import Node, NodeRecord, NodeReport
 from fencepost.ports.signals import Topic
+from fencepost.stores.fleet_rows import node_to_text, report_to_text, to_node_record
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import node_to_text, to_node_record
+from fencepost.stores.sqlite.audit_log import note
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.moments import fetch, span_us, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
@@ -26,7 +30,7 @@ class SqliteRoster:
         self._database = database
         self._signals = signals
 
-    async def beat(self, node: Node, skew_s: float, alive_for_s: float) -> Sequence[NodeRecord]:
+    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> Sequence[NodeRecord]:
         def work(connection: apsw.Connection, now: StoreTime) -> Sequence[NodeRecord]:
             connection.execute(
                 QUERIES["beat"],
@@ -35,7 +39,8 @@ class SqliteRoster:
                     "about": node_to_text(node),
                     "now": to_us(now),
                     "alive_until": to_us(now) + span_us(alive_for_s),
-                    "skew_s": skew_s,
+                    "skew_s": report.skew_s,
+                    "report": report_to_text(report),
                 },
             )
             return _live(connection, now)
@@ -52,6 +57,12 @@ class SqliteRoster:
     async def live(self) -> Sequence[NodeRecord]:
         return await self._database.read(_live)
 
+    async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:
+        known, changed = await self._database.transact(partial(_drain, node_id, draining, namespace, author))
+        if changed:
+            self._signals.hint(Topic.LEASES)
+        return known
+
     async def sweep(self, dead_for_s: float) -> int:
         def work(connection: apsw.Connection, now: StoreTime) -> int:
             connection.execute(QUERIES["sweep"], {"cutoff": to_us(now) - span_us(dead_for_s)})
@@ -63,3 +74,23 @@ class SqliteRoster:
 def _live(connection: apsw.Connection, now: StoreTime) -> Sequence[NodeRecord]:
     rows = fetch(connection.execute(QUERIES["live"], {"now": to_us(now)}))
     return [to_node_record(row) for row in rows]
+
+
+def _drain(
+    node_id: NodeId,
+    draining: bool,
+    namespace: Namespace,
+    author: Author,
+    connection: apsw.Connection,
+    now: StoreTime,
+) -> tuple[bool, bool]:
+    """Whether there is such a live node, and whether it was otherwise before."""
+    terms = {"node_id": node_id, "now": to_us(now), "draining": draining}
+    was = connection.execute(QUERIES["is_draining"], terms).get
+    if was is None or bool(was) == draining:
+        return was is not None, False
+    connection.execute(QUERIES["drain"], terms)
+    action = Action.NODE_DRAIN if draining else Action.NODE_UNDRAIN
+    before: JsonObject = {"draining": not draining}
+    note(connection, now, namespace, author, action, node_id, before, {"draining": draining})
+    return True, True

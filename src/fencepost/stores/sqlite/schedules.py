@@ -25,10 +25,9 @@ from fencepost.stores.sqlite.signals import SqliteSignals
 class SqliteSchedules:
     """See `ports.schedules`."""
 
-    def __init__(self, database: Database, signals: SqliteSignals, shards: int) -> None:
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
         self._database = database
         self._signals = signals
-        self._shards = shards
 
     async def put(
         self,
@@ -153,7 +152,7 @@ class SqliteSchedules:
         connection: apsw.Connection,
         now: StoreTime,
     ) -> Subject:
-        return Subject(connection, now, namespace, schedule_id, self._shards)
+        return Subject(connection, now, namespace, schedule_id)
 
     def _hinted(self, changed: bool) -> bool:
         if changed:

@@ -266,8 +266,13 @@ CREATE TABLE leases (
 
 -- The ledger's own record of epochs, which every plan is compared with.
 CREATE TABLE epochs (
-    shard INTEGER PRIMARY KEY,
-    epoch INTEGER NOT NULL
+    shard       INTEGER PRIMARY KEY,
+    epoch       INTEGER NOT NULL,
+    holder      TEXT,
+    lineage     TEXT NOT NULL DEFAULT '',
+    lease_epoch INTEGER NOT NULL DEFAULT 0,
+    since       INTEGER,
+    transitions INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE nodes (
@@ -275,5 +280,8 @@ CREATE TABLE nodes (
     about       TEXT NOT NULL,
     started_at  INTEGER NOT NULL,
     alive_until INTEGER NOT NULL,
-    skew_s      REAL NOT NULL
+    skew_s      REAL NOT NULL,
+    report      TEXT NOT NULL DEFAULT '{}',
+    reported_at INTEGER,
+    draining    INTEGER NOT NULL DEFAULT 0
 ) STRICT;

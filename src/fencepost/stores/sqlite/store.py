@@ -9,6 +9,7 @@ from fencepost.stores.sqlite.audit_log import SqliteAuditLog
 from fencepost.stores.sqlite.backfills import SqliteBackfills
 from fencepost.stores.sqlite.calendars import SqliteCalendars
 from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.epochs import SqliteEpochs
 from fencepost.stores.sqlite.freezes import SqliteFreezes
 from fencepost.stores.sqlite.gates import SqliteGates
 from fencepost.stores.sqlite.jobs import SqliteJobs
@@ -26,13 +27,13 @@ SHARDS_DEFAULT = 8
 class SqliteStore:
     """See `ports.store`. One file on one host; the host's clock is the store's."""
 
-    def __init__(self, database: Database, signals: SqliteSignals, shards: int) -> None:
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
         self._database = database
-        self.shards = shards
         self.signals = signals
         self.jobs = SqliteJobs(database)
-        self.schedules = SqliteSchedules(database, signals, shards)
+        self.schedules = SqliteSchedules(database, signals)
         self.calendars = SqliteCalendars(database, signals)
+        self.epochs = SqliteEpochs(database, signals)
         self.planbook = SqlitePlanBook(database, signals)
         self.ledger = SqliteLedger(database, signals)
         self.leases = SqliteLeases(database, signals)
@@ -58,11 +59,10 @@ async def open_store(url: str, *, clock: Clock, shards: int = SHARDS_DEFAULT) ->
         if await database.read(lambda connection, _: migrations.is_empty(connection)):
             await database.transact(lambda connection, _: migrations.apply(connection, url, shards))
         await database.read(lambda connection, _: migrations.check(connection, url))
-        found = await database.read(lambda connection, _: migrations.read_shards(connection))
     except BaseException:
         await database.close()
         raise
-    return SqliteStore(database, SqliteSignals(path_of(url)), found)
+    return SqliteStore(database, SqliteSignals(path_of(url)))
 
 
 async def migrate(url: str, *, shards: int = SHARDS_DEFAULT) -> list[str]:

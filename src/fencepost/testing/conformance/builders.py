@@ -26,10 +26,13 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.json import JsonObject
+from fencepost.model.leader import Registered
+from fencepost.model.lease import Granted
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Plan, PlanReceipt, Tick
 from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunRecord, RunState, Ticket
 from fencepost.model.schedule import Schedule, ScheduleSpec
+from fencepost.ports.store import Store
 from fencepost.testing.conformance.harness import StoreHarness
 
 NS = DEFAULT_NAMESPACE
@@ -65,7 +68,7 @@ async def put(
 
 def shard_for(harness: StoreHarness, schedule_id: ScheduleId = SCHEDULE, namespace: Namespace = NS) -> Shard:
     """The shard that a schedule of that id belongs to."""
-    return shard_of(namespace, schedule_id, harness.store.shards)
+    return shard_of(namespace, schedule_id, harness.shards)
 
 
 def ids_on_two_shards(harness: StoreHarness) -> tuple[ScheduleId, ScheduleId]:
@@ -107,10 +110,16 @@ def make_plan(
     return Plan(cursor, epoch, ticks, through, next_fire_at=through, tzdata=tzdata, missed=missed)
 
 
+async def register(store: Store, shard: Shard, epoch: int, holder: NodeId = ALICE) -> bool:
+    """Offer a grant of that number to the ledger; whether it was accepted."""
+    answers = await store.epochs.register({shard: Granted(Epoch(epoch))}, holder)
+    return isinstance(answers[shard], Registered)
+
+
 async def write(harness: StoreHarness, *plans: Plan) -> PlanReceipt:
     """Write plans as the leader of their shards."""
     for plan in plans:
-        await harness.store.planbook.register_epoch(plan.cursor.shard, plan.epoch)
+        await register(harness.store, plan.cursor.shard, plan.epoch)
     return await harness.store.planbook.write(plans)
 
 

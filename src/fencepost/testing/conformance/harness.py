@@ -17,6 +17,11 @@ class StoreHarness(Protocol):
         ...
 
     @property
+    def shards(self) -> int:
+        """How many shards the store was set up with."""
+        ...
+
+    @property
     def now(self) -> StoreTime:
         """What the store's clock shows."""
         ...

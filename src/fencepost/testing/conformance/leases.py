@@ -1,158 +1,279 @@
-"""The behaviour of a lease store."""
+"""The behaviour of a lease store, whatever it is.
+
+Bring a `harness` fixture (see `LeaseHarness`) and subclass `LeaseConformance`:
+
+    class TestMyLeases(LeaseConformance, HintContract):
+        ...
+
+Leave `HintContract` out where `watch` never hears of anything.
+"""
 
 from __future__ import annotations
 
 from fencepost.model.identifiers import Epoch, NodeId, Shard
-from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Renewal
-from fencepost.testing.conformance.builders import ALICE, BOB, close_to
-from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.model.lease import Granted, HeldBy, Lost, Released
+from fencepost.testing.conformance.builders import ALICE, BOB
+from fencepost.testing.conformance.lease_faults import (
+    FaultContract,
+    HintContract,
+    RivalryContract,
+    WatchContract,
+)
+from fencepost.testing.conformance.lease_harness import LeaseHarness
+from fencepost.testing.conformance.lease_steps import (
+    OTHER,
+    PATIENCE_S,
+    SHARD,
+    ask,
+    expire,
+    grant,
+    granted,
+    holders,
+    release,
+    renew,
+)
 
-TTL_S = 10.0
-SHARD, OTHER = Shard(0), Shard(1)
+__all__ = ["HintContract", "LeaseConformance"]
+
+MANY = [Shard(number) for number in range(64)]
 
 
-class LeaseContract:
+class GrantContract:
     """One holder at a time, and an epoch that only rises."""
 
-    async def test_grants_a_lease_that_nobody_ever_had(self, harness: StoreHarness) -> None:
+    async def test_grants_a_lease_that_nobody_ever_had(self, harness: LeaseHarness) -> None:
         assert await grant(harness, ALICE) >= 1
 
-    async def test_does_not_grant_while_held(self, harness: StoreHarness) -> None:
+    async def test_does_not_grant_while_held(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
-        await harness.advance(TTL_S / 2)
+        await harness.advance(harness.ttl_s / 2)
         answer = await ask(harness, BOB)
         assert isinstance(answer, HeldBy)
         assert (answer.holder, answer.epoch) == (ALICE, epoch)
-        assert close_to(answer.expires_in_s, TTL_S / 2)
 
-    async def test_does_not_refuse_after_expiry(self, harness: StoreHarness) -> None:
+    async def test_does_not_hide_how_long_the_holder_still_has(self, harness: LeaseHarness) -> None:
         await grant(harness, ALICE)
-        await harness.advance(TTL_S + 1)
+        answer = await ask(harness, BOB)
+        assert isinstance(answer, HeldBy)
+        assert 0 < answer.expires_in_s <= harness.ttl_s + harness.slack_s
+
+    async def test_does_not_refuse_after_expiry(self, harness: LeaseHarness) -> None:
+        await grant(harness, ALICE)
+        await expire(harness)
         assert isinstance(await ask(harness, BOB), Granted)
 
-    async def test_never_repeats_an_epoch(self, harness: StoreHarness) -> None:
+    async def test_never_repeats_an_epoch(self, harness: LeaseHarness) -> None:
         epochs = []
         for holder in (ALICE, BOB, ALICE):
             epochs.append(await grant(harness, holder))
-            await harness.advance(TTL_S + 1)
+            await expire(harness)
         assert epochs == sorted(set(epochs))
 
-    async def test_a_regrant_to_the_same_holder_has_a_new_epoch(self, harness: StoreHarness) -> None:
+    async def test_never_repeats_an_epoch_after_a_release(self, harness: LeaseHarness) -> None:
+        epochs = []
+        for holder in (ALICE, BOB, ALICE, ALICE, BOB):
+            epochs.append(await grant(harness, holder))
+            assert await release(harness, holder, epochs[-1]) == Released()
+        assert epochs == sorted(set(epochs))
+
+    async def test_a_grant_after_expiry_does_not_have_the_old_epoch(self, harness: LeaseHarness) -> None:
         first = await grant(harness, ALICE)
-        await harness.advance(TTL_S + 1)
+        await expire(harness)
         assert await grant(harness, ALICE) > first
 
-    async def test_asking_again_does_not_change_the_epoch(self, harness: StoreHarness) -> None:
+    async def test_asking_again_does_not_change_the_epoch(self, harness: LeaseHarness) -> None:
         assert await grant(harness, ALICE) == await grant(harness, ALICE)
 
-    async def test_asking_again_does_not_renew(self, harness: StoreHarness) -> None:
+    async def test_asking_again_by_another_client_does_not_change_the_epoch(
+        self, harness: LeaseHarness
+    ) -> None:
+        epoch = await grant(harness, ALICE)
+        answers = await (await harness.another()).acquire([SHARD], ALICE, harness.ttl_s)
+        assert granted(answers[SHARD]).epoch == epoch
+
+    async def test_asking_again_does_not_renew(self, harness: LeaseHarness) -> None:
         await grant(harness, ALICE)
-        await harness.advance(TTL_S / 2)
+        await harness.advance(harness.ttl_s / 2)
         await grant(harness, ALICE)
-        await harness.advance(TTL_S / 2 + 1)
+        await harness.advance(harness.ttl_s / 2 + harness.slack_s)
         assert isinstance(await ask(harness, BOB), Granted)
 
-    async def test_a_renewal_does_not_change_the_epoch(self, harness: StoreHarness) -> None:
-        epoch = await grant(harness, ALICE)
-        assert await renew(harness, ALICE, epoch) == Granted(epoch)
+    async def test_the_lineage_does_not_change_from_grant_to_grant(self, harness: LeaseHarness) -> None:
+        first = granted(await ask(harness, ALICE))
+        await release(harness, ALICE, first.epoch)
+        assert granted(await ask(harness, BOB)).lineage == first.lineage
 
-    async def test_a_renewed_lease_does_not_expire_at_its_first_term(self, harness: StoreHarness) -> None:
+    async def test_a_holder_with_an_odd_name_is_not_taken_for_another(self, harness: LeaseHarness) -> None:
+        odd, like_it = NodeId('wäb 3:1|"x"/{0}*'), NodeId('wäb 3:1|"x"/{0}')
+        epoch = await grant(harness, odd)
+        answer = await ask(harness, like_it)
+        assert isinstance(answer, HeldBy)
+        assert answer.holder == odd
+        assert isinstance(await renew(harness, odd, epoch), Granted)
+
+
+class RenewalContract:
+    """Only the holder, only under its epoch, only in time."""
+
+    async def test_a_renewal_does_not_change_the_epoch(self, harness: LeaseHarness) -> None:
+        first = granted(await ask(harness, ALICE))
+        assert await renew(harness, ALICE, first.epoch) == first
+
+    async def test_a_renewed_lease_does_not_expire_at_its_first_term(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
-        await harness.advance(TTL_S - 1)
-        await renew(harness, ALICE, epoch)
-        await harness.advance(TTL_S - 1)
+        for _ in range(3):
+            await harness.advance(harness.ttl_s / 2)
+            assert isinstance(await renew(harness, ALICE, epoch), Granted)
         assert isinstance(await ask(harness, BOB), HeldBy)
 
-    async def test_does_not_renew_an_expired_lease(self, harness: StoreHarness) -> None:
+    async def test_a_renewed_lease_does_not_last_for_ever(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
-        await harness.advance(TTL_S + 1)
+        await renew(harness, ALICE, epoch)
+        await expire(harness)
+        assert isinstance(await ask(harness, BOB), Granted)
+
+    async def test_does_not_renew_an_expired_lease(self, harness: LeaseHarness) -> None:
+        epoch = await grant(harness, ALICE)
+        await expire(harness)
         assert await renew(harness, ALICE, epoch) == Lost()
         assert isinstance(await ask(harness, BOB), Granted)
 
-    async def test_does_not_renew_another_holders_lease(self, harness: StoreHarness) -> None:
+    async def test_does_not_renew_what_has_a_successor(self, harness: LeaseHarness) -> None:
+        epoch = await grant(harness, ALICE)
+        await expire(harness)
+        await grant(harness, BOB)
+        assert await renew(harness, ALICE, epoch) == Lost()
+        assert isinstance(await ask(harness, ALICE), HeldBy)
+
+    async def test_does_not_renew_another_holders_lease(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
         assert await renew(harness, BOB, epoch) == Lost()
 
-    async def test_does_not_renew_under_another_epoch(self, harness: StoreHarness) -> None:
+    async def test_does_not_renew_under_a_larger_epoch(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
         assert await renew(harness, ALICE, Epoch(epoch + 1)) == Lost()
-        await harness.advance(TTL_S + 1)
-        assert await grant(harness, ALICE) > epoch
+
+    async def test_does_not_renew_under_an_epoch_of_its_own_past(self, harness: LeaseHarness) -> None:
+        old = await grant(harness, ALICE)
+        await release(harness, ALICE, old)
+        new = await grant(harness, ALICE)
+        assert await renew(harness, ALICE, old) == Lost()
+        assert isinstance(await renew(harness, ALICE, new), Granted)
+
+    async def test_does_not_renew_what_was_never_granted(self, harness: LeaseHarness) -> None:
+        assert await renew(harness, ALICE, Epoch(1)) == Lost()
+        assert not await holders(harness)
+
+    async def test_does_not_renew_what_was_released(self, harness: LeaseHarness) -> None:
+        epoch = await grant(harness, ALICE)
+        await release(harness, ALICE, epoch)
         assert await renew(harness, ALICE, epoch) == Lost()
 
-    async def test_does_not_renew_or_release_what_was_never_granted(self, harness: StoreHarness) -> None:
-        assert await renew(harness, ALICE, Epoch(1)) == Lost()
-        await harness.store.leases.release({SHARD: Epoch(1)}, ALICE)
-        assert list(await harness.store.leases.read()) == []
 
-    async def test_a_released_lease_does_not_wait_for_its_expiry(self, harness: StoreHarness) -> None:
+class ReleaseContract:
+    """Compared, then freed."""
+
+    async def test_a_released_lease_does_not_wait_for_its_expiry(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
-        await harness.store.leases.release({SHARD: epoch}, ALICE)
+        assert await release(harness, ALICE, epoch) == Released()
         assert await grant(harness, BOB) > epoch
 
-    async def test_a_released_lease_is_not_renewed(self, harness: StoreHarness) -> None:
+    async def test_does_not_release_twice(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
-        await harness.store.leases.release({SHARD: epoch}, ALICE)
-        assert await renew(harness, ALICE, epoch) == Lost()
+        await release(harness, ALICE, epoch)
+        assert await release(harness, ALICE, epoch) == Lost()
 
-    async def test_release_does_not_forget_the_epoch(self, harness: StoreHarness) -> None:
-        epoch = await grant(harness, ALICE)
-        await harness.store.leases.release({SHARD: epoch}, ALICE)
-        record = await only_record(harness)
-        assert (record.holder, record.epoch) == (None, epoch)
+    async def test_does_not_release_what_was_never_granted(self, harness: LeaseHarness) -> None:
+        assert await release(harness, ALICE, Epoch(1)) == Lost()
+        assert not await holders(harness)
 
-    async def test_does_not_release_another_holders_lease(self, harness: StoreHarness) -> None:
+    async def test_does_not_release_another_holders_lease(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
-        await harness.store.leases.release({SHARD: epoch}, BOB)
+        assert await release(harness, BOB, epoch) == Lost()
         assert isinstance(await ask(harness, BOB), HeldBy)
 
-    async def test_a_late_release_does_not_free_the_successors_lease(self, harness: StoreHarness) -> None:
+    async def test_does_not_release_under_another_epoch(self, harness: LeaseHarness) -> None:
+        epoch = await grant(harness, ALICE)
+        assert await release(harness, ALICE, Epoch(epoch + 1)) == Lost()
+        assert isinstance(await ask(harness, BOB), HeldBy)
+
+    async def test_a_late_release_does_not_free_the_successors_lease(self, harness: LeaseHarness) -> None:
         old = await grant(harness, ALICE)
-        await harness.advance(TTL_S + 1)
+        await expire(harness)
         await grant(harness, ALICE)
-        await harness.store.leases.release({SHARD: old}, ALICE)
+        assert await release(harness, ALICE, old) == Lost()
         assert isinstance(await ask(harness, BOB), HeldBy)
 
-    async def test_shards_do_not_share_a_fate(self, harness: StoreHarness) -> None:
-        await grant(harness, ALICE)
-        answers = await harness.store.leases.acquire([SHARD, OTHER], BOB, TTL_S)
+    async def test_a_client_that_is_closed_does_not_release(self, harness: LeaseHarness) -> None:
+        another = await harness.another()
+        granted((await another.acquire([SHARD], ALICE, harness.ttl_s))[SHARD])
+        await another.close()
+        assert isinstance(await ask(harness, BOB), HeldBy)
+
+
+class ManyShardsContract:
+    """Each shard for itself."""
+
+    async def test_shards_do_not_share_a_fate(self, harness: LeaseHarness) -> None:
+        mine = await grant(harness, ALICE)
+        answers = await harness.leases.acquire([SHARD, OTHER], BOB, harness.ttl_s)
         assert isinstance(answers[SHARD], HeldBy)
-        assert isinstance(answers[OTHER], Granted)
-        renewals = await harness.store.leases.renew(
-            {SHARD: Epoch(1), OTHER: answers[OTHER].epoch}, BOB, TTL_S
-        )
-        assert renewals == {SHARD: Lost(), OTHER: answers[OTHER]}
+        his = granted(answers[OTHER])
+        renewals = await harness.leases.renew({SHARD: mine, OTHER: his.epoch}, BOB, harness.ttl_s)
+        assert renewals == {SHARD: Lost(), OTHER: his}
+        assert await harness.leases.release({SHARD: mine, OTHER: his.epoch}, BOB) == {
+            SHARD: Lost(),
+            OTHER: Released(),
+        }
+        assert await holders(harness) == {SHARD: ALICE}
 
-    async def test_reads_nothing_that_was_never_granted(self, harness: StoreHarness) -> None:
-        assert list(await harness.store.leases.read()) == []
+    async def test_no_shard_goes_without_an_answer(self, harness: LeaseHarness) -> None:
+        answers = await harness.leases.acquire(MANY, ALICE, PATIENCE_S)
+        held = {shard: granted(answer).epoch for shard, answer in answers.items()}
+        assert sorted(held) == MANY
+        assert sorted(await harness.leases.renew(held, ALICE, PATIENCE_S)) == MANY
+        assert await holders(harness) == dict.fromkeys(MANY, ALICE)
+        assert await harness.leases.release(held, ALICE) == dict.fromkeys(MANY, Released())
+        assert not await holders(harness)
 
-    async def test_reads_by_shard(self, harness: StoreHarness) -> None:
-        await harness.store.leases.acquire([OTHER, SHARD], ALICE, TTL_S)
-        await harness.advance(1)
-        first, second = await harness.store.leases.read()
-        assert (first.shard, second.shard) == (SHARD, OTHER)
-        assert first.holder == second.holder == ALICE
-        assert close_to(first.expires_in_s, TTL_S - 1)
-
-
-async def ask(harness: StoreHarness, holder: NodeId) -> Acquisition:
-    """Ask for the one shard."""
-    return (await harness.store.leases.acquire([SHARD], holder, TTL_S))[SHARD]
-
-
-async def grant(harness: StoreHarness, holder: NodeId) -> Epoch:
-    """Ask for the shard and be granted it."""
-    answer = await ask(harness, holder)
-    assert isinstance(answer, Granted)
-    return answer.epoch
+    async def test_asking_for_nothing_does_nothing(self, harness: LeaseHarness) -> None:
+        assert not await harness.leases.acquire([], ALICE, harness.ttl_s)
+        assert not await harness.leases.renew({}, ALICE, harness.ttl_s)
+        assert not await harness.leases.release({}, ALICE)
+        assert not await holders(harness)
 
 
-async def renew(harness: StoreHarness, holder: NodeId, epoch: Epoch) -> Renewal:
-    """Try to extend the one shard's lease."""
-    return (await harness.store.leases.renew({SHARD: epoch}, holder, TTL_S))[SHARD]
+class ReadingContract:
+    """For people."""
+
+    async def test_reads_nothing_that_was_never_granted(self, harness: LeaseHarness) -> None:
+        assert list(await harness.leases.read()) == []
+
+    async def test_does_not_read_out_of_order(self, harness: LeaseHarness) -> None:
+        await harness.leases.acquire([OTHER, SHARD], ALICE, harness.ttl_s)
+        records = await harness.leases.read()
+        assert [(one.shard, one.holder) for one in records] == [(SHARD, ALICE), (OTHER, ALICE)]
+        assert all(0 < one.expires_in_s <= harness.ttl_s + harness.slack_s for one in records)
+
+    async def test_does_not_show_a_holder_that_released(self, harness: LeaseHarness) -> None:
+        epoch = await grant(harness, ALICE)
+        await release(harness, ALICE, epoch)
+        assert not await holders(harness)
+
+    async def test_does_not_show_time_that_has_run_out(self, harness: LeaseHarness) -> None:
+        await grant(harness, ALICE)
+        await expire(harness)
+        assert all(one.holder is None or one.expires_in_s <= 0 for one in await harness.leases.read())
 
 
-async def only_record(harness: StoreHarness) -> LeaseRecord:
-    """The record of the one shard that was ever granted."""
-    (record,) = await harness.store.leases.read()
-    return record
+class LeaseConformance(
+    GrantContract,
+    RenewalContract,
+    ReleaseContract,
+    ManyShardsContract,
+    ReadingContract,
+    RivalryContract,
+    FaultContract,
+    WatchContract,
+):
+    """What a lease store owes in whole; a subclass brings the harness."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fencepost.model.clocks import later
-from fencepost.model.identifiers import Epoch, tick_key
+from fencepost.model.identifiers import tick_key
 from fencepost.model.missed import MissedRange, MissedTicks
 from fencepost.model.plan import Tick
 from fencepost.model.run import RunFilter
@@ -21,6 +21,7 @@ from fencepost.testing.conformance.builders import (
     plan_ticks,
     put,
     read_cursor,
+    register,
     write,
     write_missed,
 )
@@ -109,7 +110,7 @@ class MissedRangeContract:
     async def test_a_stale_leader_does_not_count(self, harness: StoreHarness) -> None:
         await put(harness)
         cursor = await read_cursor(harness)
-        await harness.store.planbook.register_epoch(cursor.shard, Epoch(7))
+        await register(harness.store, cursor.shard, 7)
         plan = make_plan(cursor, missed=(MissedTicks(beats(harness, 60), TOO_LATE),))
         receipt = await harness.store.planbook.write([plan])
         assert receipt.stale == (cursor.shard,)

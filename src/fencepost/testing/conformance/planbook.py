@@ -25,6 +25,7 @@ from fencepost.testing.conformance.builders import (
     read,
     read_cursor,
     read_cursors,
+    register,
     shard_for,
     start_ticks,
     states,
@@ -34,24 +35,7 @@ from fencepost.testing.conformance.harness import StoreHarness
 
 
 class PlanBookContract:
-    """Epochs, windows and plans."""
-
-    async def test_an_older_epoch_is_not_registered(self, harness: StoreHarness) -> None:
-        planbook, shard = harness.store.planbook, shard_for(harness)
-        assert await planbook.register_epoch(shard, Epoch(7))
-        assert not await planbook.register_epoch(shard, Epoch(6))
-        assert await planbook.register_epoch(shard, Epoch(9))
-        assert not await planbook.register_epoch(shard, Epoch(7))
-
-    async def test_the_same_leader_asking_again_is_not_refused(self, harness: StoreHarness) -> None:
-        planbook, shard = harness.store.planbook, shard_for(harness)
-        assert await planbook.register_epoch(shard, Epoch(7))
-        assert await planbook.register_epoch(shard, Epoch(7))
-
-    async def test_an_epoch_of_one_shard_does_not_bind_another(self, harness: StoreHarness) -> None:
-        first, second = (shard_for(harness, one) for one in ids_on_two_shards(harness))
-        assert await harness.store.planbook.register_epoch(first, Epoch(7))
-        assert await harness.store.planbook.register_epoch(second, Epoch(3))
+    """Windows and plans."""
 
     async def test_a_plan_is_written_ahead_of_time(self, harness: StoreHarness) -> None:
         await put(harness)
@@ -64,7 +48,7 @@ class PlanBookContract:
     async def test_stale_epoch_writes_nothing_and_is_told(self, harness: StoreHarness) -> None:
         await put(harness)
         cursor = await read_cursor(harness)
-        await harness.store.planbook.register_epoch(cursor.shard, Epoch(2))
+        await register(harness.store, cursor.shard, 2)
         receipt = await harness.store.planbook.write([make_plan(cursor, at(harness, 60))])
         assert receipt.stale == (cursor.shard,)
         assert (receipt.runs_written, receipt.outdated) == (0, 0)
@@ -76,7 +60,7 @@ class PlanBookContract:
         cursor = await read_cursor(harness)
         receipt = await harness.store.planbook.write([make_plan(cursor, at(harness, 60))])
         assert receipt.stale == (cursor.shard,)
-        await harness.store.planbook.register_epoch(cursor.shard, EPOCH)
+        await register(harness.store, cursor.shard, EPOCH)
         ahead = make_plan(cursor, at(harness, 60), epoch=Epoch(EPOCH + 1))
         assert (await harness.store.planbook.write([ahead])).stale == (cursor.shard,)
         assert await runs(harness) == []
@@ -86,9 +70,9 @@ class PlanBookContract:
         for schedule_id in ids_on_two_shards(harness):
             await put(harness, schedule_id=schedule_id)
             cursor = await read_cursor(harness, schedule_id)
-            await harness.store.planbook.register_epoch(cursor.shard, EPOCH)
+            await register(harness.store, cursor.shard, EPOCH)
             plans.append(make_plan(cursor, at(harness, 60)))
-        await harness.store.planbook.register_epoch(plans[0].cursor.shard, Epoch(2))
+        await register(harness.store, plans[0].cursor.shard, 2)
         receipt = await harness.store.planbook.write(plans)
         assert (receipt.stale, receipt.runs_written) == ((plans[0].cursor.shard,), 1)
         assert [run.schedule_id for run in await runs(harness)] == [plans[1].cursor.schedule_id]

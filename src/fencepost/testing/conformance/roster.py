@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fencepost.model.identifiers import NodeId, Queue
-from fencepost.model.node import Node
-from fencepost.testing.conformance.builders import ALICE, BOB, close_to
+from datetime import timedelta
+
+from fencepost.model.audit import HOUSE, Action, Author, LogFilter
+from fencepost.model.identifiers import Epoch, NodeId, Queue, Shard
+from fencepost.model.node import Led, Node, NodeReport
+from fencepost.testing.conformance.builders import ALICE, BOB, NS, close_to
 from fencepost.testing.conformance.harness import StoreHarness
 
 ALIVE_S = 15.0
@@ -18,7 +21,7 @@ class RosterContract:
 
     async def test_a_node_does_not_miss_itself(self, harness: StoreHarness) -> None:
         node = Node(ALICE, "host-a", 17, True, True, (Queue("default"), Queue("heavy")), 8, "d1")
-        (record,) = await harness.store.roster.beat(node, -0.25, ALIVE_S)
+        (record,) = await harness.store.roster.beat(node, NodeReport(-0.25), ALIVE_S)
         assert (record.node, record.skew_s, record.started_at) == (node, -0.25, harness.now)
         assert close_to(record.alive_for_s, ALIVE_S)
 
@@ -38,10 +41,20 @@ class RosterContract:
         started_at = harness.now
         await beat(harness, ALICE)
         await harness.advance(5)
-        await harness.store.roster.beat(make_node(ALICE), 0.5, ALIVE_S)
+        await harness.store.roster.beat(make_node(ALICE), NodeReport(0.5), ALIVE_S)
         (record,) = await harness.store.roster.live()
         assert (record.started_at, record.skew_s) == (started_at, 0.5)
         assert close_to(record.alive_for_s, ALIVE_S)
+
+    async def test_a_report_is_not_lost(self, harness: StoreHarness) -> None:
+        led = Led(Shard(3), Epoch(7), 8.5, 2)
+        said = NodeReport(skew_s=0.125, leads=(led, Led(Shard(5), Epoch(9), 1.0)), transitions=3, running=4)
+        await harness.advance(3)
+        await harness.store.roster.beat(make_node(ALICE), said, ALIVE_S)
+        await harness.advance(1)
+        (record,) = await harness.store.roster.live()
+        assert record.report == said
+        assert record.reported_at == harness.now - timedelta(seconds=1)
 
     async def test_a_node_that_left_is_not_live(self, harness: StoreHarness) -> None:
         await beat(harness, ALICE)
@@ -63,6 +76,49 @@ class RosterContract:
         assert await live(harness) == [BOB]
 
 
+class DrainContract:
+    """Nodes under maintenance."""
+
+    async def test_a_node_is_not_drained_unasked(self, harness: StoreHarness) -> None:
+        await beat(harness, ALICE)
+        assert await draining(harness) == {}
+
+    async def test_a_beat_does_not_end_a_drain(self, harness: StoreHarness) -> None:
+        await beat(harness, ALICE)
+        await beat(harness, BOB)
+        assert await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+        await beat(harness, ALICE)
+        assert await draining(harness) == {ALICE: True}
+
+    async def test_a_drain_that_was_taken_back_does_not_last(self, harness: StoreHarness) -> None:
+        await beat(harness, ALICE)
+        assert await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+        assert await harness.store.roster.drain(ALICE, False, NS, HOUSE)
+        assert await draining(harness) == {}
+
+    async def test_a_node_that_is_not_there_is_not_drained(self, harness: StoreHarness) -> None:
+        assert not await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+        await beat(harness, ALICE)
+        await harness.advance(ALIVE_S + 1)
+        assert not await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+
+    async def test_a_drain_does_not_go_unlogged(self, harness: StoreHarness) -> None:
+        await beat(harness, ALICE)
+        anna = Author("anna", "cli", "new kernel")
+        for wanted in (True, True, False):
+            assert await harness.store.roster.drain(ALICE, wanted, NS, anna)
+        entries = await harness.store.audit_log.list(NS, LogFilter(subject=ALICE))
+        assert [(one.action, one.author, one.after) for one in entries] == [
+            (Action.NODE_UNDRAIN, anna, {"draining": False}),
+            (Action.NODE_DRAIN, anna, {"draining": True}),
+        ]
+
+
+async def draining(harness: StoreHarness) -> dict[NodeId, bool]:
+    """Which live nodes are being drained."""
+    return {one.node.node_id: True for one in await harness.store.roster.live() if one.draining}
+
+
 def make_node(node_id: NodeId) -> Node:
     """A node that plans and works."""
     return Node(node_id, "host", 1, plans=True, works=True)
@@ -70,7 +126,7 @@ def make_node(node_id: NodeId) -> Node:
 
 async def beat(harness: StoreHarness, node_id: NodeId) -> list[NodeId]:
     """Announce a node; who lives."""
-    records = await harness.store.roster.beat(make_node(node_id), 0.0, ALIVE_S)
+    records = await harness.store.roster.beat(make_node(node_id), NodeReport(), ALIVE_S)
     return [record.node.node_id for record in records]
 
 

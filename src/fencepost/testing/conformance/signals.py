@@ -6,6 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from fencepost.model.audit import HOUSE
+from fencepost.model.identifiers import Shard
+from fencepost.model.lease import Granted
+from fencepost.model.node import Node, NodeReport
 from fencepost.ports.signals import Topic
 from fencepost.testing.conformance.builders import (
     ALICE,
@@ -21,9 +25,9 @@ from fencepost.testing.conformance.builders import (
     retry,
 )
 from fencepost.testing.conformance.harness import StoreHarness
-from fencepost.testing.conformance.leases import SHARD, grant
 
 PATIENCE_S = 10.0
+SHARD = Shard(0)
 
 
 class SignalContract:
@@ -49,13 +53,23 @@ class SignalContract:
             await finish(harness, retry(claimed.ticket))
 
     async def test_a_released_lease_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
-        epoch = await grant(harness, ALICE)
+        answers = await harness.store.leases.acquire([SHARD], ALICE, 10)
+        held = {shard: one.epoch for shard, one in answers.items() if isinstance(one, Granted)}
         async with hint(harness, Topic.LEASES):
-            await harness.store.leases.release({SHARD: epoch}, ALICE)
+            await harness.store.leases.release(held, ALICE)
 
     async def test_a_node_that_leaves_does_not_wait_to_be_missed(self, harness: StoreHarness) -> None:
         async with hint(harness, Topic.LEASES):
             await harness.store.roster.leave(ALICE)
+
+    async def test_a_node_that_is_drained_does_not_wait_for_its_beat(self, harness: StoreHarness) -> None:
+        await harness.store.roster.beat(Node(ALICE, "host", 1, True, True), NodeReport(), 10)
+        async with hint(harness, Topic.LEASES):
+            await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+
+    async def test_a_new_cut_of_the_shards_does_not_wait_for_the_beat(self, harness: StoreHarness) -> None:
+        async with hint(harness, Topic.LEASES):
+            await harness.store.epochs.reshard(harness.shards + 3, NS, HOUSE)
 
     async def test_a_changed_schedule_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
         shelf = harness.store.schedules

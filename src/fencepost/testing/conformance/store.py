@@ -20,9 +20,6 @@ class StoreContract:
         await harness.advance(90.5)
         assert await harness.store.now() == before + timedelta(seconds=90.5)
 
-    async def test_there_are_not_fewer_than_two_shards(self, harness: StoreHarness) -> None:
-        assert harness.store.shards >= 2
-
     async def test_closing_twice_is_no_fault(self, harness: StoreHarness) -> None:
         await harness.store.close()
         await harness.store.close()

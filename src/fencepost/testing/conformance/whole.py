@@ -8,11 +8,11 @@ from fencepost.testing.conformance.by_name import ByNameContract
 from fencepost.testing.conformance.calendars import CalendarContract, CalendarUseContract
 from fencepost.testing.conformance.claims import AdoptionContract, ClaimContract, OutlookContract
 from fencepost.testing.conformance.due_times import DueTimeContract
+from fencepost.testing.conformance.epochs import EpochContract, ReshardContract
 from fencepost.testing.conformance.freezes import FreezeContract, FreezeOfAllContract
 from fencepost.testing.conformance.gates import GateContract, GateFactContract
 from fencepost.testing.conformance.holds import HoldContract, SkipContract
 from fencepost.testing.conformance.jobs import JobContract
-from fencepost.testing.conformance.leases import LeaseContract
 from fencepost.testing.conformance.ledger import LedgerContract
 from fencepost.testing.conformance.missed_ranges import MissedRangeContract
 from fencepost.testing.conformance.parking import ParkingContract
@@ -25,7 +25,7 @@ from fencepost.testing.conformance.reports import ReportContract
 from fencepost.testing.conformance.rescues import RescueContract
 from fencepost.testing.conformance.resuming import ResumingContract
 from fencepost.testing.conformance.retention import RetentionContract
-from fencepost.testing.conformance.roster import RosterContract
+from fencepost.testing.conformance.roster import DrainContract, RosterContract
 from fencepost.testing.conformance.schedules import ScheduleContract
 from fencepost.testing.conformance.signals import SignalContract
 from fencepost.testing.conformance.store import StoreContract
@@ -45,7 +45,9 @@ class StoreConformance(
     CatchUpContract,
     ClaimContract,
     ConfirmationContract,
+    DrainContract,
     DueTimeContract,
+    EpochContract,
     FactContract,
     FillModeContract,
     FreezeContract,
@@ -54,7 +56,6 @@ class StoreConformance(
     GateFactContract,
     HoldContract,
     JobContract,
-    LeaseContract,
     LedgerContract,
     MissedRangeContract,
     OutlivedContract,
@@ -66,6 +67,7 @@ class StoreConformance(
     RenewalContract,
     ReplayContract,
     ReportContract,
+    ReshardContract,
     RescueContract,
     ResumingContract,
     RetentionContract,

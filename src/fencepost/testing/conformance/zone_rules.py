@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from fencepost.model.identifiers import Epoch, ScheduleId
+from fencepost.model.identifiers import ScheduleId
 from fencepost.model.plan import Cursor, Outlived
 from fencepost.model.run import RunFilter
 from fencepost.testing.conformance.builders import (
@@ -25,6 +25,7 @@ from fencepost.testing.conformance.builders import (
     put,
     read_cursor,
     read_cursors,
+    register,
     shard_for,
     start_ticks,
     write,
@@ -66,7 +67,7 @@ class OutlivedContract:
     async def test_a_plan_that_was_refused_does_not_change_the_rules(self, harness: StoreHarness) -> None:
         await put(harness)
         plan = make_plan(await read_cursor(harness), at(harness, 60), tzdata=NEWER_TZDATA)
-        await harness.store.planbook.register_epoch(plan.cursor.shard, Epoch(9))
+        await register(harness.store, plan.cursor.shard, 9)
         await harness.store.planbook.write([plan])
         assert len(await outlived(harness)) == 1
 

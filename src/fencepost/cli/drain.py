@@ -1,0 +1,171 @@
+"""`fencepost drain`: take a node out of the work before its host is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fencepost.cli.faults import FINE, INTERRUPTED, NO
+from fencepost.cli.options import Place, ask, changes_store, json_option
+from fencepost.cli.output import cell, print_json
+from fencepost.errors import UsageError
+
+if TYPE_CHECKING:
+    from fencepost.core.draining import DrainWatch
+    from fencepost.model.node import NodeRecord
+    from fencepost.services.control import Control
+
+ABSENT = "absent"
+
+
+@click.command()
+@click.argument("node", metavar="NODE")
+@click.option("--undo", is_flag=True, help="Let the node plan and work again.")
+@click.option("--no-wait", is_flag=True, help="Only ask for it.")
+@click.option("--timeout", metavar="DURATION", help="Wait for so long at most, such as 10m.")
+@changes_store
+@json_option
+@click.pass_context
+def drain(
+    context: click.Context,
+    node: str,
+    undo: bool,
+    no_wait: bool,
+    timeout: str | None,
+    place: Place,
+    as_json: bool,
+) -> None:
+    """Have a node plan nothing and start nothing more, and wait until it is idle.
+
+    NODE is the id of a node as `fencepost status` shows it, or enough of its beginning. Its shards go to
+    other nodes at once, and what it runs is let finish. Then its process can be stopped without anybody
+    waiting for a lease or a run. Ctrl-C ends the waiting, not the drain. A process that is started anew is a
+    new node, and not drained. Exit 1 where there is no such live node, where the time was not enough, and
+    where somebody took the node back meanwhile.
+
+    \b
+    Example:
+      fencepost drain web-3 --reason "new kernel"
+      fencepost drain web-3-4711 --no-wait
+      fencepost drain web-3 --undo
+    """
+    timeout_s = _timeout_s(timeout, undo or no_wait)
+    asked = ask(place, lambda control: _asked(control, node, undo))
+    if asked is None:
+        _print_absent(node, as_json)
+        context.exit(NO)
+    for verb in asked.undone:
+        click.echo(f"warning: no other node {verb}", err=True)
+    if undo or no_wait:
+        _print_asked(asked, undo, as_json)
+        return
+    watch = _watched(context, asked.record, timeout_s, place)
+    _print_watched(watch, asked.changed, timeout, as_json)
+    context.exit(_code(watch))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The node once it was asked, whether that was news, and what nobody else does."""
+
+    record: NodeRecord
+    changed: bool
+    undone: list[str]
+
+
+def _timeout_s(timeout: str | None, never_waits: bool) -> float | None:
+    from fencepost.cli.reading import read_duration
+
+    if timeout is None:
+        return None
+    if never_waits:
+        raise UsageError("--timeout: has no meaning with --no-wait or --undo")
+    return read_duration("--timeout", timeout).total_seconds()
+
+
+async def _asked(control: Control, name: str, undo: bool) -> Asked | None:
+    """None where no such node is alive, or not any more."""
+    before = await control.fleet.find(name)
+    if before is None:
+        return None
+    node_id = before.node.node_id
+    await (control.fleet.undrain if undo else control.fleet.drain)(node_id)
+    record = await control.fleet.get(node_id)
+    if record is None:
+        return None
+    undone = [] if undo else await control.fleet.left_undone(record)
+    return Asked(record, before.draining is not record.draining, undone)
+
+
+def _watched(context: click.Context, record: NodeRecord, timeout_s: float | None, place: Place) -> DrainWatch:
+    from fencepost.cli.draining import watch_drain
+
+    try:
+        return ask(place, lambda control: watch_drain(control, record, timeout_s))
+    except KeyboardInterrupt:
+        click.echo(f"\nit goes on draining by itself; {_undo(record.node.node_id)}", err=True)
+        context.exit(INTERRUPTED)
+
+
+def _undo(node_id: str) -> str:
+    return f"take it back with: fencepost drain {node_id} --undo"
+
+
+def _code(watch: DrainWatch) -> int:
+    from fencepost.core.draining import DrainState
+
+    return FINE if watch.state in (DrainState.DRAINED, DrainState.LEFT) else NO
+
+
+def _print_absent(name: str, as_json: bool) -> None:
+    click.echo(cell(f"node {name}: no live node is called so; see: fencepost status"), err=True)
+    if as_json:
+        print_json(_shape(None, False, ABSENT))
+
+
+def _print_asked(asked: Asked, undo: bool, as_json: bool) -> None:
+    from fencepost.cli.draining import load_words
+
+    record, changed, node_id = asked.record, asked.changed, asked.record.node.node_id
+    if as_json:
+        print_json(_shape(record, changed, "draining" if record.draining else "up"))
+    elif undo:
+        click.echo(f"{node_id}: plans and works again" if changed else f"{node_id}: was not draining")
+    else:
+        click.echo(f"{node_id}: draining, {load_words(record)}; {_undo(node_id)}")
+
+
+def _print_watched(watch: DrainWatch, changed: bool, timeout: str | None, as_json: bool) -> None:
+    if as_json:
+        gone = {"leads": 0, "running": 0} if watch.has_left else {}
+        print_json(_shape(watch.record, changed, str(watch.state)) | gone)
+    else:
+        click.echo(f"{watch.record.node.node_id}: {_ending(watch, timeout)}")
+
+
+def _ending(watch: DrainWatch, timeout: str | None) -> str:
+    from fencepost.cli.draining import load_words
+    from fencepost.core.draining import DrainState
+
+    undo = _undo(watch.record.node.node_id)
+    match watch.state:
+        case DrainState.DRAINED:
+            return f"drained, it leads and runs nothing; stop it, or {undo}"
+        case DrainState.LEFT:
+            return "is not alive any more"
+        case DrainState.UP:
+            return "was taken back meanwhile"
+        case DrainState.DRAINING:
+            return f"not drained within {timeout}: {load_words(watch.record)}; it goes on, or {undo}"
+
+
+def _shape(record: NodeRecord | None, changed: bool, state: str) -> dict[str, Any]:
+    return {
+        "node_id": None if record is None else record.node.node_id,
+        "changed": changed,
+        "state": state,
+        "leads": 0 if record is None else len(record.report.leads),
+        "running": 0 if record is None else record.report.running,
+    }

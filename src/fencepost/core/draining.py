@@ -1,0 +1,69 @@
+"""A drain as it is watched from outside: when a node may be believed to lead nothing and to run nothing.
+
+A node hears of its drain in the answer to a sign of life, and the report that went with that sign of life was
+made before. It may say "nothing" of a node that is about to take something. So the first report after the
+drain was asked for counts for nothing; what the second one says, the node said knowing of the drain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from fencepost.model.node import NodeRecord
+
+REPORTS_MIN = 2
+
+
+class DrainState(StrEnum):
+    """How far a drain is."""
+
+    DRAINING = "draining"
+    DRAINED = "drained"
+    LEFT = "left"
+    """The node has stopped meanwhile, or died."""
+    UP = "up"
+    """Somebody has taken it back."""
+
+
+@dataclass(frozen=True)
+class DrainWatch:
+    """The node as it was seen last, and how many reports it made since the drain was asked for."""
+
+    record: NodeRecord
+    reports: int = 0
+    has_left: bool = False
+
+    @property
+    def load(self) -> int:
+        """What the node has still to give up or to finish."""
+        return 0 if self.has_left else len(self.record.report.leads) + self.record.report.running
+
+    @property
+    def state(self) -> DrainState:
+        """How far it is."""
+        if self.has_left:
+            return DrainState.LEFT
+        if not self.record.draining:
+            return DrainState.UP
+        is_done = self.reports >= REPORTS_MIN and self.load == 0
+        return DrainState.DRAINED if is_done else DrainState.DRAINING
+
+
+def seen(watch: DrainWatch, record: NodeRecord | None) -> DrainWatch:
+    """One look further; None where the node is not alive any more."""
+    if record is None:
+        return replace(watch, has_left=True)
+    is_new = record.reported_at != watch.record.reported_at
+    return replace(watch, record=record, reports=watch.reports + is_new)
+
+
+def left_undone(drained: NodeRecord, live: Iterable[NodeRecord]) -> list[str]:
+    """What nobody does while this node drains: `plans`, `works`."""
+    others = [one.node for one in live if one.node != drained.node and not one.draining]
+    undone = {
+        "plans": drained.node.plans and not any(one.plans for one in others),
+        "works": drained.node.works and not any(one.works for one in others),
+    }
+    return [name for name, so in undone.items() if so]

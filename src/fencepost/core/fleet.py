@@ -1,0 +1,261 @@
+"""The fleet for people to look at: who leads what, by all that is known, and what of it deserves an alarm.
+
+Three witnesses are asked, and none of them knows everything. The lease store says who *should* lead, and for
+how long. The ledger says whose plans *count*, since when, and how often that has changed. The nodes say what
+they *believe*, and for how long they may still believe it. Nothing is decided by what is computed here.
+
+Where the lease store was not read, or holds nothing of a shard whose leader goes on believing in it, the
+ledger's record stands in for it, and when the lease runs out is unknown: the leases are elsewhere, or away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fencepost.core.rivalry import Pretender, pretenders
+from fencepost.model.clocks import StoreTime, since
+from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
+from fencepost.model.leader import LeaderRecord
+from fencepost.model.lease import LeaseRecord
+from fencepost.model.node import Led, NodeRecord
+
+NAMED_MAX = 8
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """What was said at one moment, `now` by the store's clock; `leases` is None where they were not read."""
+
+    now: StoreTime
+    shards: int
+    leaders: Sequence[LeaderRecord]
+    leases: Sequence[LeaseRecord] | None
+    nodes: Sequence[NodeRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardView:
+    """One shard; `epoch` is what plans are compared with.
+
+    `expires_in_s` is None where nobody could say, and 0 where the lease is free. `since` is when the holder
+    was registered. `renewals_failed` and `trusted_for_s`, the time to the leader's own deadline, are the
+    holder's own words, None where it has said nothing of this shard.
+    """
+
+    shard: Shard
+    holder: NodeId | None
+    epoch: Epoch
+    expires_in_s: float | None
+    since: StoreTime | None
+    transitions: int
+    renewals_failed: int | None
+    trusted_for_s: float | None
+    lineage: Lineage | None
+
+
+class AlarmKind(StrEnum):
+    """What can be wrong with a fleet."""
+
+    RIVALS = "rivals"
+    SKEW = "skew"
+    LEADERLESS = "leaderless"
+    CUT_OFF = "cut_off"
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something that a person should look at, with the mend, and what it is about."""
+
+    kind: AlarmKind
+    text: str
+    shards: tuple[Shard, ...] = ()
+    nodes: tuple[NodeId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Belief:
+    """What a live node said of a shard that it leads, and how long it may go on believing it."""
+
+    node_id: NodeId
+    led: Led
+    left_s: float
+
+
+def shard_views(seen: Witnesses) -> list[ShardView]:
+    """Every shard of the present cut, also one that nobody has ever led."""
+    leaders = {one.shard: one for one in seen.leaders}
+    beliefs = _beliefs(seen)
+    alive = {one.node.node_id for one in seen.nodes}
+    leases = _held(seen.leases or ())
+    return [
+        _unread(shard, leaders.get(shard), beliefs.get(shard, ()), alive)
+        if seen.leases is None
+        else _read(shard, leases.get(shard), leaders.get(shard), beliefs.get(shard, ()))
+        for shard in map(Shard, range(seen.shards))
+    ]
+
+
+def elsewhere(seen: Witnesses) -> list[ShardView]:
+    """Shards that are led although the lease store, which was read, has no lease of theirs."""
+    if seen.leases is None:
+        return []
+    return [one for one in shard_views(seen) if one.holder is not None and one.expires_in_s is None]
+
+
+def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
+    """What a person should look at, the worst first."""
+    return [
+        *_rivals(seen),
+        *_leaderless(seen),
+        *_cut_off(seen.nodes),
+        *_skewed(seen.nodes, skew_warning_s),
+    ]
+
+
+def is_skewed(node: NodeRecord, skew_warning_s: float) -> bool:
+    """Whether a node's clock is too far from the store's."""
+    return abs(node.skew_s) > skew_warning_s
+
+
+def shown_shards(shards: Iterable[Shard]) -> str:
+    """`shard 3`, or `shards 0-3, 7`."""
+    ordered = sorted(shards)
+    runs: list[list[Shard]] = []
+    for shard in ordered:
+        if runs and shard == runs[-1][-1] + 1:
+            runs[-1].append(shard)
+        else:
+            runs.append([shard])
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return f"shard{'' if len(ordered) == 1 else 's'} {_some(words)}"
+
+
+def _read(
+    shard: Shard, lease: LeaseRecord | None, leader: LeaderRecord | None, beliefs: Sequence[_Belief]
+) -> ShardView:
+    if lease is not None:
+        return _view(shard, lease.holder, lease.expires_in_s, lease, leader, beliefs)
+    holder = leader.holder if leader is not None else None
+    if any(one.node_id == holder and one.left_s > 0 for one in beliefs):
+        return _view(shard, holder, None, None, leader, beliefs)
+    return _view(shard, None, 0.0, None, leader, beliefs)
+
+
+def _unread(
+    shard: Shard, leader: LeaderRecord | None, beliefs: Sequence[_Belief], alive: set[NodeId]
+) -> ShardView:
+    """The ledger remembers its last leader for ever; one that is not alive leads nothing."""
+    holder = leader.holder if leader is not None and leader.holder in alive else None
+    return _view(shard, holder, None, None, leader, beliefs)
+
+
+def _view(
+    shard: Shard,
+    holder: NodeId | None,
+    expires_in_s: float | None,
+    lease: LeaseRecord | None,
+    leader: LeaderRecord | None,
+    beliefs: Sequence[_Belief],
+) -> ShardView:
+    own = next((one for one in beliefs if one.node_id == holder), None)
+    is_registered = leader is not None and leader.holder == holder
+    return ShardView(
+        shard=shard,
+        holder=holder,
+        epoch=_epoch(holder, lease, leader),
+        expires_in_s=expires_in_s,
+        since=leader.since if leader is not None and is_registered else None,
+        transitions=leader.transitions if leader is not None else 0,
+        renewals_failed=own.led.renewals_failed if own is not None else None,
+        trusted_for_s=own.left_s if own is not None else None,
+        lineage=leader.lineage if leader is not None else None,
+    )
+
+
+def _epoch(holder: NodeId | None, lease: LeaseRecord | None, leader: LeaderRecord | None) -> Epoch:
+    """The ledger's; before a new holder is registered there is only the number of its grant."""
+    if lease is not None and (leader is None or leader.holder != holder):
+        return lease.epoch
+    return leader.epoch if leader is not None else Epoch(0)
+
+
+def _held(leases: Iterable[LeaseRecord]) -> dict[Shard, LeaseRecord]:
+    return {one.shard: one for one in leases if one.holder is not None and one.expires_in_s > 0}
+
+
+def _beliefs(seen: Witnesses) -> Mapping[Shard, Sequence[_Belief]]:
+    """A report is as old as the store says; a node's trust has run on since."""
+    found: dict[Shard, list[_Belief]] = {}
+    for one in seen.nodes:
+        age_s = 0.0 if one.reported_at is None else since(one.reported_at, seen.now).total_seconds()
+        for led in one.report.leads:
+            left_s = max(led.trusted_for_s - max(age_s, 0.0), 0.0)
+            found.setdefault(led.shard, []).append(_Belief(one.node.node_id, led, left_s))
+    return found
+
+
+def _rivals(seen: Witnesses) -> list[Alarm]:
+    """One alarm a node, however many shards it is wrong about."""
+    found: dict[NodeId, list[Pretender]] = {}
+    for one in pretenders(seen.leaders, seen.nodes):
+        found.setdefault(one.node_id, []).append(one)
+    return [_rival(node_id, claims) for node_id, claims in sorted(found.items())]
+
+
+def _rival(node_id: NodeId, claims: Sequence[Pretender]) -> Alarm:
+    shards = tuple(one.shard for one in claims)
+    leaders = sorted({one.leader for one in claims if one.leader is not None})
+    text = (
+        f"{node_id} believes to lead {shown_shards(shards)}, which {_some(leaders) or 'another'} took over; "
+        "give all nodes the same --leases (only plans of the one who took over count meanwhile)"
+    )
+    return Alarm(AlarmKind.RIVALS, text, shards, (node_id, *leaders))
+
+
+def _leaderless(seen: Witnesses) -> list[Alarm]:
+    """Shards without a lease and without anybody who believes to lead them, while somebody could."""
+    planners = [one for one in seen.nodes if one.node.plans]
+    led = _held(seen.leases or ()).keys() | {
+        shard for shard, beliefs in _beliefs(seen).items() if any(one.left_s > 0 for one in beliefs)
+    }
+    shards = tuple(shard for shard in map(Shard, range(seen.shards)) if shard not in led)
+    if not planners or not shards:
+        return []
+    are_draining = all(one.draining for one in planners)
+    mend = (
+        "all of them are draining; take one back with: fencepost drain NODE --undo"
+        if are_draining
+        else "where that lasts longer than a lease, their logs say why"
+    )
+    alive = f"although {len(planners)} node{' plans' if len(planners) == 1 else 's plan'}"
+    text = f"nobody leads {shown_shards(shards)}, {alive}: {mend}"
+    return [Alarm(AlarmKind.LEADERLESS, text, shards, tuple(one.node.node_id for one in planners))]
+
+
+def _cut_off(nodes: Sequence[NodeRecord]) -> list[Alarm]:
+    found = tuple(one.node.node_id for one in nodes if one.report.cut_off)
+    if not found:
+        return []
+    text = f"the lease store does not answer {_some(found)}; they lead nothing until it does"
+    return [Alarm(AlarmKind.CUT_OFF, text, nodes=found)]
+
+
+def _skewed(nodes: Sequence[NodeRecord], skew_warning_s: float) -> list[Alarm]:
+    return [_skew(one, skew_warning_s) for one in nodes if is_skewed(one, skew_warning_s)]
+
+
+def _skew(node: NodeRecord, skew_warning_s: float) -> Alarm:
+    node_id, way = node.node.node_id, "ahead of" if node.skew_s > 0 else "behind"
+    text = (
+        f"the clock of {node_id} is {abs(node.skew_s):.3g} s {way} the store's, more than "
+        f"{skew_warning_s:g} s; set the time of its host"
+    )
+    return Alarm(AlarmKind.SKEW, text, nodes=(node_id,))
+
+
+def _some(words: Sequence[str]) -> str:
+    """All words, or the first few and how many more."""
+    left = len(words) - NAMED_MAX
+    return ", ".join(words[:NAMED_MAX]) + (f" and {left} more" if left > 0 else "")

@@ -1,0 +1,107 @@
+"""Opening: find the API server, and learn at once whether it lets us do what we shall have to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from fencepost.clock import Clock
+from fencepost.errors import InvalidSettings, LeaseStoreUnavailable
+from fencepost.leases.kubernetes.address import Place, parse_place
+from fencepost.leases.kubernetes.api import Answer, Api
+from fencepost.leases.kubernetes.faults import Denied, translated_at_open
+from fencepost.leases.kubernetes.incluster import access_in_cluster, is_in_cluster
+from fencepost.leases.kubernetes.kubeconfig import Access, access_by, default_paths
+from fencepost.leases.kubernetes.lease import Names, first_grant
+from fencepost.leases.kubernetes.leases import CAVEATS, KubernetesLeases
+from fencepost.leases.kubernetes.shelf import Shelf
+from fencepost.model.identifiers import NodeId, Shard
+
+OPEN_TIMEOUT_S = 5.0
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+REVIEWED = ("get", "watch", "update")
+BLIND = "The API server's certificate is not verified (insecure-skip-tls-verify): anybody may be it."
+PROBE = NodeId("fencepost-probe")
+
+
+async def open_leases(url: str, *, clock: Clock) -> KubernetesLeases:
+    """Leases in the namespace that the URL names, once the API server has answered and granted its rights."""
+    place = parse_place(url)
+    try:
+        access = await asyncio.to_thread(find_access, place, clock)
+        api = Api(access.server, access.trust, access.credentials)
+    except InvalidSettings as error:
+        raise place.refuse(str(error)) from error
+    namespace = place.namespace or access.namespace
+    shelf = Shelf(api, namespace, Names(place.name), clock)
+    try:
+        await _prepare(place, api)
+        with translated_at_open(place, namespace):
+            await _check(place, api, shelf, clock)
+    except BaseException:
+        await api.close()
+        raise
+    return KubernetesLeases(api, shelf, clock, (*CAVEATS, BLIND) if access.trust.is_blind else CAVEATS)
+
+
+def find_access(place: Place, clock: Clock) -> Access:
+    """By the kubeconfig that was named, else as this pod, else by the kubeconfig that kubectl would use."""
+    if place.kubeconfig is not None:
+        return access_by([place.kubeconfig], place.context, clock)
+    if place.context is None and is_in_cluster(os.environ):
+        return access_in_cluster(os.environ, clock)
+    return access_by(default_paths(os.environ), place.context, clock)
+
+
+async def _prepare(place: Place, api: Api) -> None:
+    """The files and the plugin; the plugin bounds itself."""
+    try:
+        await api.prepare()
+    except InvalidSettings as error:
+        raise place.refuse(str(error)) from error
+    except LeaseStoreUnavailable as error:
+        raise LeaseStoreUnavailable(f"leases {place.shown}: {error}") from error
+
+
+async def _check(place: Place, api: Api, shelf: Shelf, clock: Clock) -> None:
+    try:
+        async with asyncio.timeout(OPEN_TIMEOUT_S):
+            await shelf.refresh()
+            probe = await _probe(api, shelf, clock)
+            for verb in REVIEWED:
+                await _review(api, shelf.namespace, verb)
+    except TimeoutError:
+        raise LeaseStoreUnavailable(f"no answer in {OPEN_TIMEOUT_S:g} s") from None
+    if probe is not None and probe.status == 404:
+        raise place.refuse(
+            f"there is no namespace {shelf.namespace}; run: kubectl create namespace {shelf.namespace}"
+        )
+
+
+async def _probe(api: Api, shelf: Shelf, clock: Clock) -> Answer | None:
+    """Create a lease without creating it: a list tells neither of the right nor of a namespace that is not
+    there."""
+    name = shelf.names.object_name(Shard(0))
+    body = first_grant(name, shelf.names.labels, PROBE, 1, clock.wall())
+    try:
+        return await api.call("POST", shelf.path, parameters={"dryRun": "All"}, body=body)
+    except Denied:
+        raise
+    except LeaseStoreUnavailable:
+        return None
+
+
+async def _review(api: Api, namespace: str, verb: str) -> None:
+    """Ask whether we may. Where that cannot be asked, the work will show."""
+    attributes = {
+        "namespace": namespace,
+        "verb": verb,
+        "group": "coordination.k8s.io",
+        "resource": "leases",
+    }
+    try:
+        answer = await api.call("POST", REVIEWS, body={"spec": {"resourceAttributes": attributes}})
+    except LeaseStoreUnavailable:
+        return
+    if not (answer.body.get("status") or {}).get("allowed", True):
+        raise Denied(403, f"no right to {verb} leases in the namespace {namespace}")

@@ -1,0 +1,73 @@
+"""What is said to the server. Each operation is about one document; why each is safe is told in the
+package."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from bson import Int64
+
+from fencepost.model.identifiers import Epoch, NodeId, Shard
+
+Document: TypeAlias = Mapping[str, Any]
+
+NOW = "$$NOW"
+LEFT_MS: Document = {"$subtract": ["$expires_at", NOW]}
+
+SHOWN: Document = {"holder": 1, "epoch": 1, "lineage": 1, "left_ms": LEFT_MS}
+"""What is told of a document; how long it has left is the server's own reckoning."""
+
+RELEASE: Document = {"$set": {"holder": None, "expires_at": None}}
+
+RELEASES: Sequence[Document] = (
+    {"$match": {"operationType": "update", "updateDescription.updatedFields.holder": {"$type": "null"}}},
+)
+"""The changes that free a lease. A renewal changes no holder, and a grant changes it to somebody."""
+
+
+def lease_of(shard: Shard) -> Document:
+    """The document of a shard, whatever is in it."""
+    return {"_id": shard}
+
+
+def own_lease(shard: Shard, holder: NodeId, epoch: Epoch) -> Document:
+    """The document of a shard, if this holder has it under this epoch."""
+    return {"_id": shard, "holder": holder, "epoch": epoch}
+
+
+def own_valid_lease(shard: Shard, holder: NodeId, epoch: Epoch) -> Document:
+    """The same, if it has not expired."""
+    return {**own_lease(shard, holder, epoch), "$expr": {"$gt": ["$expires_at", NOW]}}
+
+
+def grant(holder: NodeId, ttl_s: float, lineage: str) -> Sequence[Document]:
+    """Give a lease that is free or expired to the holder; leave any other as it is.
+
+    An empty expiry, of a lease that is free or was never there, comes before every time. All fields of one
+    `$set` see the document as it was. A name that begins with a dollar must not be read as a field.
+    """
+    is_free = {"$lte": [{"$ifNull": ["$expires_at", None]}, NOW]}
+    risen = {"$add": [{"$ifNull": ["$epoch", Int64(0)]}, Int64(1)]}
+    return [
+        {
+            "$set": {
+                "holder": {"$cond": [is_free, {"$literal": holder}, "$holder"]},
+                "epoch": {"$cond": [is_free, risen, "$epoch"]},
+                "expires_at": {"$cond": [is_free, _after(ttl_s), "$expires_at"]},
+                "lineage": {"$ifNull": ["$lineage", {"$literal": lineage}]},
+            }
+        }
+    ]
+
+
+def extension(ttl_s: float) -> Sequence[Document]:
+    """Let a lease last that long from now, and never less than was promised already."""
+    return [{"$set": {"expires_at": {"$max": ["$expires_at", _after(ttl_s)]}}}]
+
+
+def _after(ttl_s: float) -> Document:
+    """So long from now, rounded up, and one more for the part of a millisecond that the server's clock
+    dropped."""
+    return {"$add": [NOW, Int64(math.ceil(ttl_s * 1000) + 1)]}

@@ -1,0 +1,30 @@
+-- KEYS: the epochs, then the lease of each shard. ARGV: holder, ttl in ms, a mark, then the shards, in the same order.
+-- Answers the history, then for each shard its lease, whosesoever it is: holder, epoch, origin, time left in ms.
+local epochs, holder, ttl_ms, mark = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+
+-- The mark of whoever made the counters; it is lost together with them.
+local function origin()
+  local found = redis.call('HMGET', epochs, 'origin')[1]
+  if not found then
+    redis.call('HSET', epochs, 'origin', mark)
+  end
+  return found or mark
+end
+
+local function grant(shard, lease)
+  local from = origin()
+  local epoch = redis.call('HINCRBY', epochs, shard, 1)
+  redis.call('HSET', lease, 'holder', holder, 'epoch', epoch, 'origin', from)
+  redis.call('PEXPIRE', lease, ttl_ms)
+end
+
+local answers = { history }
+for number = 4, #ARGV do
+  local lease = KEYS[number - 2]
+  if not redis.call('HMGET', lease, 'holder')[1] then
+    grant(ARGV[number], lease)
+  end
+  local held = redis.call('HMGET', lease, 'holder', 'epoch', 'origin')
+  answers[#answers + 1] = { held[1], held[2], held[3], redis.call('PTTL', lease) }
+end
+return answers

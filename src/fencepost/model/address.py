@@ -1,0 +1,85 @@
+"""The URL of a server: who, where, and what else was said, with the password kept out of sight."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from fencepost.errors import InvalidSettings
+from fencepost.model.quoting import quoted
+
+MASK = "***"
+
+_SECRET_PARAMETER = re.compile(
+    r"([?&][^=&#]*(?:password|secret|token|mechanismproperties)[^=&#]*=)[^&#]*", re.IGNORECASE
+)
+_SECRET_AUTHORITY = re.compile(r"(://[^/?#:@]*):[^/?#]*@")
+
+
+@dataclass(frozen=True)
+class Host:
+    """One of the servers of an address."""
+
+    name: str
+    port: int
+
+    def __str__(self) -> str:
+        shown = f"[{self.name}]" if ":" in self.name else self.name
+        return f"{shown}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Address:
+    """`scheme://user:password@host:port,host:port/path?parameters`. `shown` is for people."""
+
+    scheme: str
+    hosts: tuple[Host, ...]
+    user: str | None
+    password: str | None
+    path: str
+    parameters: Mapping[str, str]
+    shown: str
+
+    def refuse(self, complaint: str) -> InvalidSettings:
+        """An error about this address, for the caller to raise."""
+        return InvalidSettings(f"leases {quoted(self.shown)}: {complaint}")
+
+    def only(self, *known: str) -> None:
+        """Refuse parameters that nobody knows, and name those that are known."""
+        for name in self.parameters:
+            if name not in known:
+                raise self.refuse(f"unknown parameter {quoted(name)}; known: {', '.join(sorted(known))}")
+
+
+def parse_address(url: str, port: int) -> Address:
+    """The parts of a URL that names one server or several; `port` is for those that name none."""
+    shown = mask(url)
+    try:
+        parts = urlsplit(url)
+        authority, _, hosts = parts.netloc.rpartition("@")
+        user, _, password = authority.partition(":")
+        return Address(
+            scheme=parts.scheme,
+            hosts=tuple(_host(text, port) for text in hosts.split(",") if text),
+            user=unquote(user) or None,
+            password=unquote(password) or None,
+            path=unquote(parts.path.lstrip("/")),
+            parameters=dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))),
+            shown=shown,
+        )
+    except ValueError as error:
+        raise InvalidSettings(f"leases {quoted(shown)}: {error}") from None
+
+
+def mask(url: str) -> str:
+    """The URL without its password."""
+    return _SECRET_PARAMETER.sub(rf"\1{MASK}", _SECRET_AUTHORITY.sub(rf"\1:{MASK}@", url))
+
+
+def _host(text: str, port: int) -> Host:
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname:
+        raise ValueError(f"{text!r} names no host")
+    return Host(parts.hostname, parts.port or port)

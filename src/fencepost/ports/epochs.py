@@ -1,0 +1,54 @@
+"""Who may plan: the ledger's own record of each shard's leader, and into how many shards it is cut.
+
+A lease store says who *should* lead; whose plans count is decided here. A new leader registers its grant
+before its first plan. The grant's number must be larger than that of every grant of the same lineage before
+it, and what the ledger gives back, the epoch, is larger than every epoch before it, whatever the lineage. So
+the epochs that plans are compared with never fall, also where a lease store was restored, replaced, or has
+failed over to a copy that had forgotten a grant: then the epoch is the ledger's own next number instead of
+the grant's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from fencepost.model.audit import Author
+from fencepost.model.identifiers import Namespace, NodeId, Shard
+from fencepost.model.leader import LeaderRecord, Registration, Resharding
+from fencepost.model.lease import Granted
+
+
+class EpochBook(Protocol):
+    """The ledger's side of leadership."""
+
+    async def register(self, grants: Mapping[Shard, Granted], holder: NodeId) -> Mapping[Shard, Registration]:
+        """Accept plans of these grants of their shards from now on, and of no others; each by itself.
+
+        - A grant of the same lineage with a larger number than the last, or of another lineage, is accepted.
+          Its epoch is its own number, or one more than the last epoch, whichever is larger.
+        - The last grant again, by the same holder, is answered with the epoch of the moment: the leader asks
+          again because an answer was lost, or because the shards were cut anew.
+        - Anything else is refused and changes nothing.
+
+        A registration waits for a plan that is being written, and counts as one more transition.
+        """
+        ...
+
+    async def all(self) -> Sequence[LeaderRecord]:
+        """Every shard for which somebody was ever registered, by shard."""
+        ...
+
+    async def shards(self) -> int:
+        """Into how many shards the schedules are cut at this moment."""
+        ...
+
+    async def reshard(self, shards: int, namespace: Namespace, author: Author) -> Resharding:
+        """Cut the schedules into so many shards instead, while nodes run.
+
+        In one transaction: no plan is being written, every epoch rises by one, so that what leaders of the
+        old cut still have on its way is refused, and every schedule and its cursors move to their new shard.
+        A schedule that is created meanwhile comes entirely before or entirely after. Listeners for `leases`
+        are told, and the entry is written in the namespace's log. The same number again changes nothing.
+        """
+        ...

@@ -1,0 +1,80 @@
+"""The fleet at one moment: the ledger, the lease store and the nodes are asked, and `core.fleet` compares.
+
+The leases may live elsewhere than the ledger. A lease store that does not answer keeps nobody from seeing
+the rest: what it would have said is unknown then, and `trouble` says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fencepost.core.fleet import Alarm, ShardView, Witnesses, alarms, elsewhere, shard_views, shown_shards
+from fencepost.errors import StoreUnavailable
+from fencepost.model.clocks import StoreTime
+from fencepost.model.lease import LeaseRecord
+from fencepost.model.node import NodeRecord
+from fencepost.ports.store import Store
+
+ANSWER_MAX_S = 8.0
+"""Opening a lease store and reading it are one wait."""
+
+
+class LeaseReader(Protocol):
+    """What is needed of a lease store here; see `ports.leases`."""
+
+    async def read(self) -> Sequence[LeaseRecord]:
+        """The leases that are held. Raises `StoreUnavailable`."""
+        ...
+
+
+@dataclass(frozen=True)
+class FleetView:
+    """Shards, live nodes and alarms; `trouble` is why something of the leases is unknown, in one line."""
+
+    at: StoreTime
+    shards: Sequence[ShardView]
+    nodes: Sequence[NodeRecord]
+    alarms: Sequence[Alarm]
+    skew_warning_s: float
+    trouble: str | None = None
+
+
+async def look(store: Store, leases: LeaseReader, skew_warning_s: float) -> FleetView:
+    """Ask everybody. A lease that moves between two answers looks like one that is elsewhere, so then they
+    are asked again before anything is said about it."""
+    seen, trouble = await _ask(store, leases)
+    if elsewhere(seen):
+        seen, trouble = await _ask(store, leases)
+    if missing := elsewhere(seen):
+        trouble = _not_here(missing)
+    views, found = shard_views(seen), alarms(seen, skew_warning_s)
+    return FleetView(seen.now, views, seen.nodes, found, skew_warning_s, trouble)
+
+
+async def _ask(store: Store, leases: LeaseReader) -> tuple[Witnesses, str | None]:
+    held, trouble = await _read(leases)
+    shards, leaders = await store.epochs.shards(), await store.epochs.all()
+    return Witnesses(await store.now(), shards, leaders, held, await store.roster.live()), trouble
+
+
+async def _read(leases: LeaseReader) -> tuple[Sequence[LeaseRecord] | None, str | None]:
+    try:
+        async with asyncio.timeout(ANSWER_MAX_S):
+            return await leases.read(), None
+    except TimeoutError:
+        why = f"nothing within {ANSWER_MAX_S:g} s"
+    except StoreUnavailable as error:
+        why = str(error)
+    return None, f"the lease store did not answer ({why}): when leases run out is unknown"
+
+
+def _not_here(missing: Sequence[ShardView]) -> str:
+    lineages = sorted({one.lineage for one in missing if one.lineage is not None})
+    where = ", ".join(lineages)
+    return (
+        f"the leases of {shown_shards(one.shard for one in missing)} are elsewhere ({where}): when they run "
+        "out is unknown; give --leases as the nodes have it"
+    )

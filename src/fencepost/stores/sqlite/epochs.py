@@ -1,0 +1,92 @@
+"""The ledger's record of leaders, in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import apsw
+
+from fencepost.model.audit import Action, Author
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace, NodeId, ScheduleId, Shard, shard_of
+from fencepost.model.leader import LeaderRecord, Registration, Resharding, offer, registration, succeed
+from fencepost.model.lease import Granted
+from fencepost.ports.signals import Topic
+from fencepost.stores.fleet_rows import to_leader_record
+from fencepost.stores.queries import load_queries
+from fencepost.stores.sqlite import migrations
+from fencepost.stores.sqlite.audit_log import note
+from fencepost.stores.sqlite.connection import Database
+from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite.signals import SqliteSignals
+
+QUERIES = load_queries("fencepost.stores.sqlite", "epochs.sql")
+
+
+class SqliteEpochs:
+    """See `ports.epochs`."""
+
+    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+        self._database = database
+        self._signals = signals
+
+    async def register(self, grants: Mapping[Shard, Granted], holder: NodeId) -> Mapping[Shard, Registration]:
+        def work(connection: apsw.Connection, now: StoreTime) -> Mapping[Shard, Registration]:
+            return {shard: _register(shard, grants[shard], holder, connection, now) for shard in grants}
+
+        return await self._database.transact(work)
+
+    async def all(self) -> Sequence[LeaderRecord]:
+        def work(connection: apsw.Connection, _: StoreTime) -> Sequence[LeaderRecord]:
+            return [to_leader_record(row) for row in fetch(connection.execute(QUERIES["all"]))]
+
+        return await self._database.read(work)
+
+    async def shards(self) -> int:
+        return await self._database.read(lambda connection, _: migrations.read_shards(connection))
+
+    async def reshard(self, shards: int, namespace: Namespace, author: Author) -> Resharding:
+        done = await self._database.transact(partial(_reshard, shards, namespace, author))
+        self._signals.hint(Topic.LEASES)
+        return done
+
+
+def _register(
+    shard: Shard, grant: Granted, holder: NodeId, connection: apsw.Connection, now: StoreTime
+) -> Registration:
+    rows = fetch(connection.execute(QUERIES["get"], {"shard": shard}))
+    known = to_leader_record(rows[0]) if rows else None
+    after = succeed(known, offer(shard, grant, holder, now))
+    if after is not None and after is not known:
+        terms = {"shard": shard, "epoch": after.epoch, "holder": holder, "now": to_us(now)}
+        terms |= {"lineage": grant.lineage, "lease_epoch": grant.epoch}
+        connection.execute(QUERIES["register"], terms)
+    return registration(known, after)
+
+
+def _reshard(
+    shards: int, namespace: Namespace, author: Author, connection: apsw.Connection, now: StoreTime
+) -> Resharding:
+    before = migrations.read_shards(connection)
+    if shards == before:
+        return Resharding(before, before, 0)
+    migrations.set_meta(connection, "shards", shards)
+    connection.execute(QUERIES["raise_all"])
+    moves = [
+        {"namespace": owner, "schedule_id": schedule_id, "shard": shard}
+        for owner, schedule_id, shard in _moves(connection, shards)
+    ]
+    connection.executemany(QUERIES["move_schedule"], moves)
+    connection.executemany(QUERIES["move_cursors"], moves)
+    note(connection, now, namespace, author, Action.RESHARD, "shards", {"shards": before}, {"shards": shards})
+    return Resharding(before, shards, len(moves))
+
+
+def _moves(connection: apsw.Connection, shards: int) -> list[tuple[Namespace, ScheduleId, Shard]]:
+    """The schedules whose shard is another in the new cut."""
+    found = [
+        (namespace, schedule_id, old, shard_of(namespace, schedule_id, shards))
+        for namespace, schedule_id, old in connection.execute(QUERIES["schedules"])
+    ]
+    return [(namespace, schedule_id, new) for namespace, schedule_id, old, new in found if new != old]

@@ -1,0 +1,96 @@
+"""The steps of the contracts of leases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from fencepost.errors import StoreUnavailable
+from fencepost.model.identifiers import Epoch, NodeId, Shard
+from fencepost.model.lease import Acquisition, Granted, Release, Renewal, Unknown
+from fencepost.ports.leases import LeaseStore
+from fencepost.testing.conformance.builders import ALICE
+from fencepost.testing.conformance.lease_harness import LeaseHarness
+
+T = TypeVar("T")
+
+SHARD, OTHER = Shard(0), Shard(1)
+PATIENCE_S = 30.0
+RETRY_S = 0.05
+
+
+async def ask(harness: LeaseHarness, holder: NodeId) -> Acquisition:
+    """Ask for the one shard."""
+    return (await harness.leases.acquire([SHARD], holder, harness.ttl_s))[SHARD]
+
+
+async def grant(harness: LeaseHarness, holder: NodeId, ttl_s: float | None = None) -> Epoch:
+    """Ask for the shard and be granted it."""
+    return granted((await harness.leases.acquire([SHARD], holder, ttl_s or harness.ttl_s))[SHARD]).epoch
+
+
+def granted(answer: Acquisition | Renewal) -> Granted:
+    """The grant that this answer must be."""
+    assert isinstance(answer, Granted), answer
+    return answer
+
+
+async def renew(harness: LeaseHarness, holder: NodeId, epoch: Epoch) -> Renewal:
+    """Try to extend the one shard's lease."""
+    return (await harness.leases.renew({SHARD: epoch}, holder, harness.ttl_s))[SHARD]
+
+
+async def release(harness: LeaseHarness, holder: NodeId, epoch: Epoch) -> Release:
+    """Try to free the one shard's lease."""
+    return (await harness.leases.release({SHARD: epoch}, holder))[SHARD]
+
+
+async def reconnected(harness: LeaseHarness, epoch: Epoch) -> None:
+    """Until the holder is granted its renewal again; it may be in doubt for a while, but it is not lost."""
+    for _ in range(int(PATIENCE_S / RETRY_S)):
+        answer = await outcome(harness.leases.renew({SHARD: epoch}, ALICE, PATIENCE_S))
+        if isinstance(answer, Granted):
+            return
+        assert isinstance(answer, Unknown), answer
+        await asyncio.sleep(RETRY_S)
+    raise AssertionError("the store is back, and its client has not noticed")
+
+
+async def expire(harness: LeaseHarness) -> None:
+    """Let every lease run out, and be noticed to have."""
+    await harness.advance(harness.ttl_s + harness.slack_s)
+
+
+async def holders(harness: LeaseHarness) -> dict[Shard, NodeId]:
+    """Who holds what, as people read it."""
+    records = await harness.leases.read()
+    return {one.shard: one.holder for one in records if one.holder is not None and one.expires_in_s > 0}
+
+
+async def outcome(call: Awaitable[Mapping[Shard, T]]) -> T | Unknown:
+    """The one answer of a call, in whichever way it was given."""
+    try:
+        (answer,) = (await call).values()
+    except StoreUnavailable as error:
+        return Unknown(str(error))
+    return answer
+
+
+def doubtful(answer: object, happened: type[object]) -> None:
+    """Unknown, or what really happened where nothing could be lost; no false refusal."""
+    assert isinstance(answer, (Unknown, happened)), answer
+
+
+@asynccontextmanager
+async def hint(leases: LeaseStore) -> AsyncIterator[None]:
+    """Demand a hint from what is done inside."""
+    heard = asyncio.Event()
+    stop = await leases.watch(heard.set)
+    try:
+        heard.clear()
+        yield
+        await asyncio.wait_for(heard.wait(), PATIENCE_S)
+    finally:
+        stop()

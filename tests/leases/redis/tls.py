@@ -1,0 +1,46 @@
+"""TLS before a server that speaks none, as many run Redis: not every build of it has TLS inside."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from tests.servers.certificates import Certificates
+from tests.servers.ports import free_port
+
+CHUNK = 65_536
+
+
+@asynccontextmanager
+async def tls_before(
+    port: int, certificates: Certificates, *, asks_for_certificate: bool
+) -> AsyncIterator[int]:
+    """The port on which the server at `port` is reached over TLS."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates.authority_file))
+    context.load_cert_chain(certificates.certificate_file, certificates.key_file)
+    context.verify_mode = ssl.CERT_REQUIRED if asks_for_certificate else ssl.CERT_NONE
+
+    served: set[asyncio.Task[None] | None] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.add(asyncio.current_task())
+        with suppress(OSError):
+            back_reader, back_writer = await asyncio.open_connection("127.0.0.1", port)
+            await asyncio.gather(_carry(reader, back_writer), _carry(back_reader, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", free_port(), ssl=context)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await asyncio.gather(*(task for task in served if task is not None))
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while chunk := await reader.read(CHUNK):
+            writer.write(chunk)
+            await writer.drain()
+    writer.close()

@@ -1,0 +1,27 @@
+"""MongoDB keeps the contract of leases: on a replica set of one, and on one of three."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fencepost.model.address import parse_address
+from fencepost.testing.conformance.leases import HintContract, LeaseConformance
+from tests.leases.mongodb.harness import MongoHarness, mongo_harness
+from tests.servers.mongodb import MongoReplicaSet
+from tests.servers.process import Address
+
+
+class TestOneMember(LeaseConformance, HintContract):
+    @pytest.fixture
+    async def harness(self, mongo_server: Address) -> AsyncIterator[MongoHarness]:
+        host = parse_address(mongo_server.url, 27017).hosts[0]
+        async with mongo_harness(mongo_server.url, str(host)) as harness:
+            yield harness
+
+
+class TestThreeMembers(LeaseConformance, HintContract):
+    @pytest.fixture
+    async def harness(self, mongo_replica_set: MongoReplicaSet) -> AsyncIterator[MongoHarness]:
+        primary = mongo_replica_set.primary().address
+        async with mongo_harness(mongo_replica_set.url, primary) as harness:
+            yield harness

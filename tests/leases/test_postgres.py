@@ -1,0 +1,31 @@
+"""Leases in PostgreSQL keep the contract, by its own clock, directly and behind a pooler in transaction
+mode."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fencepost.testing.conformance.leases import HintContract, LeaseConformance
+from tests.leases.postgres.harness import PostgresLeaseHarness, postgres_harness
+from tests.servers.pgbouncer import Detour
+
+pytestmark = pytest.mark.postgres
+
+
+class TestPostgresLeases(LeaseConformance, HintContract):
+    """See `LeaseConformance`."""
+
+    @pytest.fixture
+    async def harness(self, postgres_url: str) -> AsyncIterator[PostgresLeaseHarness]:
+        async with postgres_harness(postgres_url) as opened:
+            yield opened
+
+
+class TestPooledPostgresLeases(LeaseConformance):
+    """See `LeaseConformance`. A pooler passes no notifications on."""
+
+    @pytest.fixture
+    async def harness(self, postgres_url: str, pgbouncer: Detour) -> AsyncIterator[PostgresLeaseHarness]:
+        url = pgbouncer.through(postgres_url)
+        async with postgres_harness(f"{url}?statement_cache_size=0") as opened:
+            yield opened
