@@ -76,8 +76,8 @@ def _lease_adapter(url: str) -> Any:
         return import_module(f"fencepost.leases.{kind}").open_leases
     for found in entry_points(group=LEASE_ENTRY_POINTS, name=scheme):
         return found.load()
-    # Behind a scheme there may be a password.
-    shown = f"{scheme}://…" if separator else url
+    # Behind a scheme, also a mistyped one, there may be a password.
+    shown = f"{scheme}://…" if separator else f"{url.partition(':')[0]}…" if ":" in url else url
     expected = f"{LEASE_EXAMPLES}, or nothing for the store's own"
     raise InvalidSettings(f"leases {quoted(shown)}: expected {expected}")
 
@@ -173,8 +173,8 @@ def _scheme(url: str) -> str:
         return "postgresql"
     if scheme == "sqlite":
         return scheme
-    # Behind a scheme there may be a password.
-    shown = f"{scheme}://…" if "://" in url else url
+    # Behind a scheme, also a mistyped one, there may be a password.
+    shown = f"{scheme}://…" if "://" in url else f"{url.partition(':')[0]}…" if ":" in url else url
     raise InvalidSettings(f"store {quoted(shown)}: expected {SCHEMES}")
 
 

@@ -303,4 +303,4 @@ async def _not_late(fleet: LeaseFleet, since: datetime, until: datetime) -> None
 async def _account(fleet: LeaseFleet) -> None:
     found = await ledgers.accounted(fleet.ledger, ledgers.now())
     assert found.is_exact, str(found)
-    assert found.expected > 10 * TICKING
+    assert found.expected > 3 * TICKING

@@ -122,6 +122,20 @@ async def test_a_renewal_moves_the_deadline_on() -> None:
     assert alice.epochs == epochs
 
 
+async def test_a_renewal_does_not_count_from_its_answer() -> None:
+    house = House()
+    alice = PlanningNode(house, "alice")
+    await alice.elector.run_once()
+    house.clock.advance(3)
+    slow = house.store.hold_answer("leases.renew")
+    renewing = asyncio.create_task(alice.elector.run_once())
+    await slow.reached.wait()
+    house.clock.advance(4)
+    slow.go.set()
+    await renewing
+    assert alice.leadership.next_deadline() == 3 + TRUST_S
+
+
 @pytest.mark.parametrize("lost", ["before", "after"])
 async def test_an_unanswered_renewal_leaves_the_old_deadline(lost: str) -> None:
     house = House()

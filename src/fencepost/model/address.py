@@ -15,7 +15,13 @@ MASK = "***"
 _SECRET_PARAMETER = re.compile(
     r"([?&][^=&#]*(?:password|secret|token|mechanismproperties)[^=&#]*=)[^&#]*", re.IGNORECASE
 )
-_SECRET_AUTHORITY = re.compile(r"(://[^/?#:@]*):[^/?#]*@")
+_SECRET_AUTHORITY = re.compile(r"(://[^/?#:@]*):.*@", re.DOTALL)
+"""Up to the last @: a password may hold characters that should have been written as %23 and so on."""
+
+UNREADABLE = (
+    "a host or a port cannot be read; write special characters of a password as %40, %23, %2F and so on"
+)
+"""What is said instead of the parser's own words, which may quote a piece of the password."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,8 @@ def parse_address(url: str, port: int) -> Address:
             parameters=dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))),
             shown=shown,
         )
-    except ValueError as error:
-        raise InvalidSettings(f"leases {quoted(shown)}: {error}") from None
+    except ValueError:
+        raise InvalidSettings(f"leases {quoted(shown)}: {UNREADABLE}") from None
 
 
 def mask(url: str) -> str:
@@ -81,5 +87,5 @@ def mask(url: str) -> str:
 def _host(text: str, port: int) -> Host:
     parts = urlsplit(f"//{text}")
     if not parts.hostname:
-        raise ValueError(f"{text!r} names no host")
+        raise ValueError("no host")
     return Host(parts.hostname, parts.port or port)

@@ -50,7 +50,7 @@ def test_credentials_are_not_shown() -> None:
         ("etcd://one?cert=/c", "cert and key belong together"),
         ("etcd://user@one", "both a user and a password"),
         ("etcd://:secret@one", "both a user and a password"),
-        ("etcd://user:secret@one:port", "Port"),
+        ("etcd://user:secret@one:port", "a port cannot be read"),
     ],
 )
 def test_a_url_that_cannot_be_meant_is_not_accepted(url: str, complaint: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from fencepost.errors import InvalidSettings
-from fencepost.model.address import mask
+from fencepost.model.address import UNREADABLE, mask
 from fencepost.model.quoting import quoted
 
 SCHEMES = frozenset({"postgresql", "postgres"})
@@ -40,8 +40,8 @@ def parse_address(url: str) -> Address:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
         _ = parts.port if "," not in parts.netloc else None
-    except ValueError as error:
-        raise InvalidSettings(f"store {quoted(mask(url))}: {error}; {EXPECTED}") from None
+    except ValueError:
+        raise InvalidSettings(f"store {quoted(mask(url))}: {UNREADABLE}; {EXPECTED}") from None
     if parts.scheme not in SCHEMES or not (parts.netloc or "host" in query):
         raise InvalidSettings(f"store {quoted(mask(url))}: {EXPECTED}")
     cache_size = _cache_size(query.pop(CACHE_PARAMETER, None), url)
