@@ -1,10 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check sim bench failover oracle docs lock clean
+.PHONY: help demo test test-kubernetes check sim model bugs bench failover chaos oracle docs lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
 PYTEST_ARGS ?= -q -n 4 --dist worksteal
-FENCEPOST_SIM_SEEDS ?= 1000
+SEEDS ?= 50
+HOURS ?= 6
+CHAOS_ARGS ?=
 LOCK_ARGS ?=
 
 help: ## list the targets
@@ -28,8 +30,14 @@ check: $(READY) ## format, lint, types, imports and house rules, in seconds
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q tests/tidy
 
-sim: $(READY) ## the simulator, over many seeds (FENCEPOST_SIM_SEEDS=1000)
-	FENCEPOST_SIM_SEEDS=$(FENCEPOST_SIM_SEEDS) $(BIN)/pytest $(PYTEST_ARGS) --timeout=0 tests/simulation
+sim: $(READY) ## the simulator over many worlds (SEEDS=1000 HOURS=24), or one again (SEED=17)
+	$(BIN)/python -m tests.simulation --hours $(HOURS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+
+model: $(READY) ## the protocol's model, checked in every state, and every trap in it found
+	$(BIN)/pytest $(PYTEST_ARGS) tests/proof
+
+bugs: $(READY) ## plant every bug of the bank, and print who noticed it
+	$(BIN)/python -m tests.bugs
 
 bench: $(READY) ## the benchmarks, peers and limits in one run
 	$(BIN)/python -m benchmarks
@@ -42,6 +50,9 @@ oracle: $(READY) ## a million random fire times against the brute-force oracle
 
 docs: $(READY) ## write the generated reference pages
 	$(BIN)/python scripts/docs.py
+
+chaos: $(READY) ## the long chaos run: real processes and servers, killed, stalled, cut off and failed over (CHAOS_ARGS)
+	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 lock: $(READY) ## write requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-header \

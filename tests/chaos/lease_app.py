@@ -7,6 +7,7 @@ from typing import Any
 from fencepost import CatchUp, Every, Fencepost, Run
 
 TICKING = 20
+PREFIX = "tick-"
 
 
 def make(**settings: Any) -> Fencepost:
@@ -19,7 +20,11 @@ def make(**settings: Any) -> Fencepost:
 
     for number in range(TICKING):
         made.add_schedule(
-            f"tick-{number}", job=tick, trigger=Every("1s"), overlap="allow", catch_up=CatchUp("none", "1m")
+            f"{PREFIX}{number}",
+            job=tick,
+            trigger=Every("1s"),
+            overlap="allow",
+            catch_up=CatchUp("none", "1m"),
         )
     return made
 

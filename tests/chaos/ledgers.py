@@ -25,7 +25,7 @@ LEADER = "SELECT holder, epoch, since FROM {0}epochs WHERE shard = 0"
 ALIVE = "SELECT node_id, report FROM {0}nodes WHERE alive_until > $1"
 PLANNED = "SELECT min(planned_through) AS planned_through FROM {0}cursors"
 VERSIONS = "SELECT schedule_id, version, spec, in_force_from FROM {0}schedule_versions"
-RECORDED = "SELECT schedule_id, fire_time FROM {0}runs WHERE fire_time <= $1"
+RECORDED = "SELECT schedule_id, fire_time FROM {0}runs WHERE schedule_id IS NOT NULL AND fire_time <= $1"
 STARTS = "SELECT state, attempt, fire_time, started_at FROM {0}runs WHERE fire_time > $1 AND fire_time <= $2"
 
 

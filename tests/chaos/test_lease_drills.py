@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import lease_places, ledgers
+from tests.chaos import lease_app, lease_places, ledgers
 from tests.chaos.fleet import eventually
 from tests.chaos.lease_app import TICKING, app, default_app
 from tests.chaos.lease_fleet import LeaseFleet, Scheduler, make_fleet
@@ -33,7 +33,7 @@ OUTAGE_S = 45.0
 LOOK_EVERY_S = 0.02
 LATE_S = 2.0
 PLAN_BYTES = 4_000
-"""A planning write of forty ticks is larger than anything else that a scheduler sends."""
+"""A planning write of forty ticks is larger than all else that names ticks; a statement's text names none."""
 
 RAN_OUT = "the lease ran out before a renewal was confirmed"
 REFUSED = "the ledger refused a stale epoch"
@@ -197,7 +197,7 @@ async def _stall_and_cut_off(fleet: LeaseFleet) -> None:
 async def _stall_in_mid_write(fleet: LeaseFleet) -> None:
     leader, before = await fleet.leader(), await fleet.registered()
     if leader.to_ledger is not None:
-        await leader.to_ledger.hold_from(PLAN_BYTES, at_most_s=30)
+        await leader.to_ledger.hold_from(PLAN_BYTES, at_most_s=30, saying=lease_app.PREFIX.encode())
     await fleet.stall(leader)
     await asyncio.sleep(2 * TTL_S + 2)
     await _has_lost_the_lead(fleet, before)
@@ -211,7 +211,7 @@ async def _cut_off_in_mid_write(fleet: LeaseFleet) -> None:
     """From everything at once; the process itself is well."""
     leader, before = await fleet.leader(), await fleet.registered()
     assert leader.to_ledger is not None
-    await leader.to_ledger.hold_from(PLAN_BYTES, at_most_s=30)
+    await leader.to_ledger.hold_from(PLAN_BYTES, at_most_s=30, saying=lease_app.PREFIX.encode())
     for line in leader.lines:
         line.cut()
     await asyncio.sleep(2 * TTL_S + 2)

@@ -93,6 +93,13 @@ def test_no_more_start_than_there_is_room_for() -> None:
     assert [started(one) for one in judge(seen, moment(10), 3)] == [key(0), key(1), key(2)]
 
 
+@pytest.mark.parametrize("overlap", [Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER], ids=str)
+def test_what_a_judgement_starts_it_does_not_stop(overlap: Overlap) -> None:
+    """A tick of the version before an edit, and one of the version after it, which has another policy."""
+    seen = facts([tick(0, overlap=Overlap.BUFFER_ONE), tick(5, overlap=overlap)])
+    assert [started(one) for one in judge(seen, moment(6), room=100)] == [key(0)]
+
+
 def started(verdict: Verdict) -> RunKey:
     assert isinstance(verdict, Start)
     return verdict.run_key

@@ -14,12 +14,17 @@ from fencepost.ports.signals import Topic
 from fencepost.stores.postgres import PostgresStore, open_store
 from fencepost.stores.postgres.address import parse_address
 from tests.integration.waiting import until
-from tests.servers.postgres import PostgresServer, execute, free_port
+from tests.servers.postgres import PostgresServer, ask, execute, free_port
+from tests.servers.proxy import Proxy
 
 pytestmark = pytest.mark.postgres
 
 CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE application_name = 'fencepost' AND datname = current_database()"
+)
+GONE = (
+    "SELECT count(*) = 0 FROM pg_stat_activity"
     " WHERE application_name = 'fencepost' AND datname = current_database()"
 )
 
@@ -91,6 +96,18 @@ async def test_a_connection_that_was_cut_is_replaced(store: PostgresStore, postg
     await until(lambda: answers(store))
 
 
+async def test_a_connection_that_broke_while_nobody_used_it_costs_no_call(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    await execute(postgres_url, CUT)
+
+    async def is_gone() -> bool:
+        return bool(await ask(postgres_url, GONE))
+
+    await until(is_gone)
+    await store.now()
+
+
 async def test_a_statement_that_outlives_its_lock_timeout_is_no_crash(
     store: PostgresStore, postgres_url: str
 ) -> None:
@@ -131,6 +148,25 @@ async def test_a_listener_comes_back_after_the_server_was_killed() -> None:
         await store.close()
     finally:
         server.close()
+
+
+async def test_closing_after_the_server_has_gone_asks_nothing_of_it(postgres_url: str) -> None:
+    """The connection that stays out of the pool has broken; nobody makes another only to give it back."""
+    parts = urlsplit(postgres_url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    line = Proxy(parts.hostname, parts.port)
+    await line.start()
+    try:
+        opened = await open_store(
+            parts._replace(netloc=f"postgres@{line.address}").geturl(), clock=SystemClock()
+        )
+        line.refuse()
+        line.reset()
+        await asyncio.sleep(0.1)
+        await opened.close()
+    finally:
+        await line.close()
 
 
 async def test_closing_twice_is_fine(postgres_url: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -215,3 +216,9 @@ async def test_work_is_not_acknowledged_into_a_file_that_was_removed(database: D
     await asyncio.to_thread(path.unlink)
     with pytest.raises(StoreUnavailable, match="removed or replaced"):
         await database.transact(lambda connection, _: note(connection, "lost"))
+
+
+def test_no_setting_is_left_to_the_library(path: Path) -> None:
+    with closing(connect(path)) as connection:
+        names = ("journal_mode", "synchronous", "temp_store", "cache_size")
+        assert [connection.pragma(name) for name in names] == ["wal", 2, 2, -16384]

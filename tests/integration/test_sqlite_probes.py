@@ -118,7 +118,11 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
             "SEARCH audit_log USING INDEX audit_log_by_subject (namespace=? AND subject=? AND number<?)",
         ),
         (CLAIMS["adopt"], "SEARCH r USING INDEX runs_running (worker=?)"),
-        (LEDGER["forgettable"], "SEARCH runs USING INDEX runs_ended (finished_at>? AND finished_at<?)"),
+        (LEDGER["forgettable"], "SEARCH run USING INDEX runs_ended (finished_at>? AND finished_at<?)"),
+        (
+            LEDGER["forgettable"],
+            "SEARCH cursor USING INDEX sqlite_autoindex_cursors_1 (namespace=? AND schedule_id=?)",
+        ),
         (
             PLANBOOK["window"],
             "SEARCH due USING INDEX cursors_next (shard=? AND next_fire_at>? AND next_fire_at<?)",

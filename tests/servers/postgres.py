@@ -4,8 +4,10 @@ import asyncio
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -22,6 +24,7 @@ from tests.servers.process import Address, Server
 T = TypeVar("T")
 
 SHARDS = 4
+GONE_S = 10.0
 INITDB_OPTIONS = ["-A", "trust", "-U", "postgres", "--no-sync", "--no-locale", "-E", "UTF8"]
 CONFIGURATION = {
     "listen_addresses": "127.0.0.1",
@@ -74,6 +77,10 @@ class PostgresDatabases(Address):
         """Run a statement, in the server's own database unless another is named."""
         run_apart(execute(url or self.url, statement))
 
+    def ask(self, question: str) -> Any:
+        """The one value that a statement answers with."""
+        return run_apart(ask(self.url, question))
+
     def _create(self, template: str) -> str:
         name = next(self._names)
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
@@ -108,6 +115,29 @@ class PostgresServer(Server, PostgresDatabases):
         self.execute("SELECT 1")
         return True
 
+    def kill(self) -> None:
+        """Its children first, while it cannot make others: each is a process group of its own, and would
+        otherwise finish what it is doing. Back when they are all gone: the data is theirs until then."""
+        children: list[int] = []
+        if self.is_running:
+            self.pause()
+            children = list(_children(self.pid))
+            self._signal_children(signal.SIGKILL)
+        super().kill()
+        deadline = time.monotonic() + GONE_S
+        while any(map(_is_there, children)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def pause(self) -> None:
+        """The children too, after who could make others."""
+        super().pause()
+        self._signal_children(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """The children first, so that nobody misses them."""
+        self._signal_children(signal.SIGCONT)
+        super().resume()
+
     def close(self) -> None:
         """Stop and leave nothing behind. Closing twice is fine."""
         self.stop()
@@ -118,9 +148,23 @@ class PostgresServer(Server, PostgresDatabases):
     def _data(self) -> Path:
         return self.folder / "data"
 
+    def _signal_children(self, number: signal.Signals) -> None:
+        for child in _children(self.pid):
+            with suppress(ProcessLookupError):
+                os.kill(child, number)
+
     def _initialise(self) -> None:
         command = [str(binaries() / "initdb"), "-D", str(self._data), *INITDB_OPTIONS]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **identity())
+
+
+def _is_there(pid: int) -> bool:
+    """Whether the process still holds anything; one that waits to be buried does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
 
 async def freeze_time(url: str, at: datetime) -> None:
@@ -141,6 +185,15 @@ async def execute(url: str, statement: str) -> None:
         await connection.close()
 
 
+async def ask(url: str, question: str) -> Any:
+    """The one value that a statement answers with, on a connection of its own."""
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(question)
+    finally:
+        await connection.close()
+
+
 def run_apart(work: Coroutine[Any, Any, T]) -> T:
     """Finish a coroutine on a loop of its own, also where one is running already."""
     with ThreadPoolExecutor(1) as thread:
@@ -150,6 +203,14 @@ def run_apart(work: Coroutine[Any, Any, T]) -> T:
 def url_of(url: str, database: str) -> str:
     """The same server, another database."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that it has started; where the system does not say, those are on their own."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def forget_shared_memory(pid_file: Path) -> None:

@@ -32,7 +32,7 @@ class Proxy:
         self._answers = _open_gate()
         self._held = asyncio.Event()
         self._lost = asyncio.Event()
-        self._trap_bytes: int | None = None
+        self._trap: tuple[int, bytes] | None = None
         self._losing: bytes | None = None
         self._losing_once = False
         self._listening: socket.socket | None = None
@@ -53,6 +53,10 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def retarget(self, host: str, port: int) -> None:
+        """Lead new connections elsewhere. Who is connected stays where they are, unless `reset` follows."""
+        self._target = (host, port)
+
     def cut(self) -> None:
         """A partition: connections stay open, new ones are accepted, and nothing passes in either
         direction."""
@@ -60,10 +64,16 @@ class Proxy:
         self._answers.clear()
         self._held.clear()
 
+    def cut_answers(self) -> None:
+        """A partition one way: requests arrive and are carried out, and nothing comes back."""
+        self._answers.clear()
+        self._held.clear()
+
     def reset(self) -> None:
         """End every connection, rudely, at both ends."""
         for writer in tuple(self._writers):
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            with suppress(OSError):  # The other end may have been quicker.
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             writer.transport.abort()
 
     def refuse(self) -> None:
@@ -86,15 +96,16 @@ class Proxy:
 
     def heal(self) -> None:
         """Be a good network."""
-        self._losing = self._trap_bytes = None
+        self._losing = self._trap = None
         self._requests.set()
         self._answers.set()
         if self._listening is None:
             self._listen()
 
-    async def hold_from(self, at_least_bytes: int, at_most_s: float) -> None:
-        """Wait until a client sends that much in one piece; from that piece on nothing reaches the server."""
-        self._trap_bytes = at_least_bytes
+    async def hold_from(self, at_least_bytes: int, at_most_s: float, saying: bytes = b"") -> None:
+        """Wait until a client sends that much in one piece, with these bytes in it; from that piece on
+        nothing reaches the server."""
+        self._trap = at_least_bytes, saying
         self._held.clear()
         await self.held(at_most_s)
 
@@ -159,7 +170,7 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: _Line
     ) -> None:
         while chunk := await _read(reader):
-            self._spring(len(chunk))
+            self._spring(chunk)
             await self._pass(self._requests)
             line.is_doomed = line.is_doomed or self._dooms(chunk)
             await _send(writer, chunk)
@@ -184,9 +195,12 @@ class Proxy:
             self._held.set()
             await gate.wait()
 
-    def _spring(self, size: int) -> None:
-        if self._trap_bytes is not None and size >= self._trap_bytes:
-            self._trap_bytes = None
+    def _spring(self, chunk: bytes) -> None:
+        if self._trap is None:
+            return
+        at_least_bytes, saying = self._trap
+        if len(chunk) >= at_least_bytes and saying in chunk:
+            self._trap = None
             self._requests.clear()
 
     def _dooms(self, chunk: bytes) -> bool:

@@ -109,6 +109,17 @@ async def test_no_answer_passes_a_cut_and_none_is_lost_by_it(
     assert await client.hear() == b"late\n"
 
 
+async def test_a_request_that_is_not_answered_in_a_cut_one_way_is_carried_out(
+    loud: Loud, proxy: Proxy, client: Client
+) -> None:
+    proxy.cut_answers()
+    client.say(b"one\n")
+    await proxy.held(WAIT_S)
+    assert loud.heard == [b"hello\n", b"one\n"]
+    proxy.heal()
+    assert await client.hear() == b"ONE\n"
+
+
 async def test_a_new_connection_is_not_refused_in_a_cut_but_meets_silence(loud: Loud, proxy: Proxy) -> None:
     proxy.cut()
     with closing(await connect(proxy)) as client:
@@ -149,10 +160,11 @@ async def test_nothing_is_held_before_the_piece_that_was_waited_for(
     loud: Loud, proxy: Proxy, client: Client
 ) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(proxy.hold_from(at_least_bytes=1000, at_most_s=WAIT_S))
-        assert await client.ask(b"small\n") == b"SMALL\n"
+        group.create_task(proxy.hold_from(at_least_bytes=1000, at_most_s=WAIT_S, saying=b"x"))
+        assert await client.ask(b"x, but small\n") == b"X, BUT SMALL\n"
+        assert await client.ask(b"y" * 1000 + b"\n") == b"Y" * 1000 + b"\n"
         client.say(b"x" * 1000 + b"\n")
-    assert loud.heard == [b"hello\n", b"small\n"]
+    assert loud.heard == [b"hello\n", b"x, but small\n", b"y" * 1000 + b"\n"]
     proxy.release()
     assert await client.hear() == b"X" * 1000 + b"\n"
 
@@ -164,6 +176,24 @@ async def test_a_reset_leaves_no_end_connected(loud: Loud, proxy: Proxy, client:
     async with asyncio.timeout(WAIT_S):
         await loud.left.wait()
     assert loud.heard == [b"hello\n", b"reset"]
+
+
+async def test_a_reset_does_not_mind_an_end_that_has_closed_already(loud: Loud, proxy: Proxy) -> None:
+    with closing(await connect(proxy)) as client:
+        assert await client.ask(b"hello\n") == b"HELLO\n"
+        loud.writers[0].transport.abort()
+        assert await client.hear() == b""
+        proxy.reset()
+
+
+async def test_nobody_connected_is_led_elsewhere_and_nobody_new_is_not(proxy: Proxy, client: Client) -> None:
+    elsewhere = Loud()
+    async with await asyncio.start_server(elsewhere.serve, "127.0.0.1", elsewhere.port):
+        proxy.retarget("127.0.0.1", elsewhere.port)
+        assert await client.ask(b"old\n") == b"OLD\n"
+        with closing(await connect(proxy)) as another:
+            assert await another.ask(b"new\n") == b"NEW\n"
+        assert elsewhere.heard == [b"new\n"]
 
 
 async def test_nobody_new_gets_in_while_connections_are_refused(proxy: Proxy, client: Client) -> None:

@@ -1,126 +1,399 @@
-"""What a node sees of the store when the world between them is bad."""
+"""Everything that goes wrong in a world, each fault by its name.
+
+A fault has a beginning and an end, which the dice choose in terms of what it is to disturb: a stall is longer
+than a lease, a blackout longer than the horizon. Whatever is still going on when the trouble ends is mended
+then, as somebody would.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 from fencepost.errors import StoreUnavailable
-from fencepost.ports.signals import Topic
+from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.stores.memory import MemoryStore
+from tests.simulation.hosts import Host
+from tests.simulation.lease_server import ForgetfulLeases
+from tests.simulation.network import Network, Server
+from tests.simulation.operator import ACTS, EDITS, OPERATOR, Operator
+from tests.simulation.recording import RecordedTables, Recorder
+from tests.simulation.workload import Terms
 
-LATENCY_MAX_S = 0.02
+SHARDS_MAX = 12
+LOST_SHARE = 0.01
+REPEATED_SHARE = 0.005
+STORM_SHARE = 0.3
 
+KINDS = (
+    "crash",
+    "clean stop",
+    "stall",
+    "stall in mid-write",
+    "blocked loop",
+    "deep sleep",
+    "clock step",
+    "cut",
+    "one-way cut: requests",
+    "one-way cut: answers",
+    "slow line",
+    "storm of losses",
+    "storm of repetitions",
+    "ledger restart",
+    "ledger outage",
+    "ledger failover",
+    "slow ledger",
+    "lease store outage",
+    "lease store failover",
+    "lease store restored",
+    "blackout of planners",
+    "blackout of workers",
+    "rolling deploy",
+    "drain",
+    "reshard",
+    *(f"operator: {verb}" for verb in (*EDITS, *ACTS)),
+)
 
-class Weather:
-    """The faults of one node: it can be stalled, dead, or merely unlucky."""
-
-    def __init__(self, dice: random.Random, lost_share: float) -> None:
-        self.dice = dice
-        self.lost_share = lost_share
-        self.dead = False
-        self.trap: str | None = None
-        """A stall waits for the next call of this name, to hit it on its way to the store."""
-        self.trapped = asyncio.Event()
-        self._running = asyncio.Event()
-        self._running.set()
-
-    def stall(self) -> None:
-        self._running.clear()
-
-    def resume(self) -> None:
-        self._running.set()
-
-    async def awake(self) -> None:
-        """A stalled process gets no further than here."""
-        await self._running.wait()
-
-    async def call(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
-        """One round trip: a stall may hit before the request or before the answer is read."""
-        if name == self.trap:
-            self.trap = None
-            self.trapped.set()
-            self.stall()
-        await self._travel()
-        self._fail_if(self.dead or self.dice.random() < self.lost_share, "the request was lost")
-        answer = await work()
-        await self._travel()
-        self._fail_if(self.dead or self.dice.random() < self.lost_share, "the answer was lost")
-        return answer
-
-    async def _travel(self) -> None:
-        await asyncio.sleep(self.dice.random() * LATENCY_MAX_S)
-        await self.awake()
-
-    def _fail_if(self, fails: bool, message: str) -> None:
-        if fails:
-            raise StoreUnavailable(message)
+Trouble = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Far:
-    """A part of the store behind the weather: every async method is a round trip."""
+class Faults:
+    """The nemesis of a fleet."""
 
-    def __init__(self, part: Any, weather: Weather) -> None:
-        self._part = part
-        self._weather = weather
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._part, name)
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._weather.call(name, lambda: method(*args, **kwargs))
-
-        return call
-
-
-class FarSignals:
-    """Hints are lost now and then."""
-
-    def __init__(self, store: MemoryStore, weather: Weather) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        hosts: Sequence[Host],
+        store: MemoryStore,
+        tables: RecordedTables,
+        servers: tuple[Server, Server],
+        leases: ForgetfulLeases | None,
+        network: Network,
+        operator: Operator,
+        recorder: Recorder,
+        dice: random.Random,
+    ) -> None:
+        self._terms = terms
+        self._hosts = hosts
         self._store = store
-        self._weather = weather
+        self._tables = tables
+        self._ledger, self._lease_server = servers
+        self._leases = leases
+        self._network = network
+        self._operator = operator
+        self._recorder = recorder
+        self._dice = dice
+        self.last_fall = float("-inf")
 
-    async def listen(self, topic: Topic, callback: Callable[[], None]) -> Callable[[], None]:
-        def sometimes() -> None:
-            if self._weather.dice.random() >= 10 * self._weather.lost_share:
-                callback()
+    def troubles(self) -> list[tuple[float, Trouble]]:
+        """Each with how many seconds pass between two of them, on average."""
+        return [
+            (300, self.crash),
+            (500, self.stop_cleanly),
+            (400, self.stall),
+            (300, self.stall_in_mid_write),
+            (700, self.block_the_loop),
+            (900, self.sleep_deeply),
+            (300, self.step_a_clock),
+            (600, self.cut),
+            (600, self.cut_requests),
+            (600, self.cut_answers),
+            (500, self.slow_line),
+            (900, self.storm_of_losses),
+            (900, self.storm_of_repetitions),
+            (900, self.restart_the_ledger),
+            (1800, self.ledger_outage),
+            (900, self.ledger_memory_loss),
+            (1200, self.slow_ledger),
+            (1200, self.lease_outage),
+            (900, self.lease_memory_loss),
+            (1500, self.black_out),
+            (1500, self.roll_out),
+            (900, self.drain),
+            (900, self.reshard),
+            (90, self.edit),
+            (90, self.operate),
+        ]
 
-        return await self._store.signals.listen(topic, sometimes)
+    def begin(self) -> None:
+        """The weather of an ordinary day."""
+        self._network.lost_share = LOST_SHARE
+        self._network.repeated_share = REPEATED_SHARE
 
+    def mend(self) -> None:
+        """Everything that can be mended from outside."""
+        self._network.lost_share = self._network.repeated_share = 0.0
+        for server in (self._ledger, self._lease_server):
+            server.up, server.slow_s = True, 0.0
+        for host in self._hosts:
+            for line in host.lines:
+                line.requests_cut = line.answers_cut = False
+                line.slow_s = 0.0
+                line.release()
+            host.thaw()
 
-class FarLeases(Far):
-    """The leases behind the weather; their hints come with the store's."""
+    async def let_go(self) -> None:
+        """Nobody is under maintenance any more."""
+        for one in await self._store.roster.live():
+            await self._store.roster.drain(one.node.node_id, False, NS, OPERATOR)
 
-    caveats: Sequence[str] = ()
+    async def crash(self) -> None:
+        host = self._any(lambda one: one.is_up)
+        async with self._fault("crash", host.name):
+            host.kill()
+            try:
+                await self._pass(self._dice.choice([0.5, 5, 30, 90]))
+            finally:
+                host.start()
 
-    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
-        return lambda: None
+    async def stop_cleanly(self) -> None:
+        host = self._any(lambda one: one.is_up)
+        async with self._fault("clean stop", host.name):
+            try:
+                await host.stop()
+                await self._pass(self._dice.choice([0.5, 10]))
+            finally:
+                host.start()
 
+    async def stall(self) -> None:
+        """Past the lease's end and past the heartbeat's timeout, then on as if nothing had been."""
+        host = self._any()
+        async with self._fault("stall", host.name):
+            host.freeze()
+            try:
+                await self._pass(self._dice.uniform(8, 60))
+            finally:
+                host.thaw()
 
-class FarStore:
-    """The whole store as one node sees it."""
+    async def stall_in_mid_write(self) -> None:
+        """The hard case: the planner believed in its lease when it sent the write, which comes late."""
+        host = self._any(lambda one: one.plans)
+        trapped = asyncio.Event()
 
-    def __init__(self, store: MemoryStore, weather: Weather) -> None:
-        self.jobs: Any = Far(store.jobs, weather)
-        self.calendars: Any = Far(store.calendars, weather)
-        self.schedules: Any = Far(store.schedules, weather)
-        self.epochs: Any = Far(store.epochs, weather)
-        self.planbook: Any = Far(store.planbook, weather)
-        self.ledger: Any = Far(store.ledger, weather)
-        self.leases: Any = Far(store.leases, weather)
-        self.roster: Any = Far(store.roster, weather)
-        self.gates: Any = Far(store.gates, weather)
-        self.freezes: Any = Far(store.freezes, weather)
-        self.backfills: Any = Far(store.backfills, weather)
-        self.audit_log: Any = Far(store.audit_log, weather)
-        self.signals = FarSignals(store, weather)
-        self._store = store
-        self._weather = weather
+        def spring() -> None:
+            trapped.set()
+            host.freeze()
 
-    async def now(self) -> Any:
-        return await self._weather.call("now", self._store.now)
+        host.to_ledger.trap("write", spring)
+        try:
+            async with asyncio.timeout(self._terms.s(60)):
+                await trapped.wait()
+        except TimeoutError:
+            host.to_ledger.release()
+            return
+        async with self._fault("stall in mid-write", host.name):
+            try:
+                await self._pass(self._dice.uniform(12, 40))
+            finally:
+                host.thaw()
+                host.to_ledger.release()
 
-    async def close(self) -> None:
-        return None
+    async def block_the_loop(self) -> None:
+        """A job that blocks the event loop of its worker, but not the heart."""
+        host = self._any(lambda one: one.works)
+        async with self._fault("blocked loop", host.name):
+            host.block()
+            try:
+                await self._pass(self._dice.uniform(5, 60))
+            finally:
+                host.thaw()
+
+    async def sleep_deeply(self) -> None:
+        """A suspended machine whose monotonic clock knows nothing of it: only the fence is safe."""
+        host = self._any(lambda one: one.is_up and not one.asleep)
+        async with self._fault("deep sleep", host.name):
+            host.fall_asleep()
+            try:
+                await self._pass(self._dice.uniform(8, 60))
+            finally:
+                host.wake_up()
+
+    async def step_a_clock(self) -> None:
+        host = self._any()
+        async with self._fault("clock step", host.name):
+            host.clock.step(self._dice.choice([-3600, -45, -5, 5, 45, 3600, 86_400]))
+
+    async def cut(self) -> None:
+        host = self._any()
+        async with self._fault("cut", host.name):
+            await self._with_line(host, requests=True, answers=True)
+
+    async def cut_requests(self) -> None:
+        host = self._any()
+        async with self._fault("one-way cut: requests", host.name):
+            await self._with_line(host, requests=True, answers=False)
+
+    async def cut_answers(self) -> None:
+        host = self._any()
+        async with self._fault("one-way cut: answers", host.name):
+            await self._with_line(host, requests=False, answers=True)
+
+    async def slow_line(self) -> None:
+        host = self._any()
+        line = self._dice.choice([host.to_ledger, host.to_leases])
+        async with self._fault("slow line", host.name):
+            line.slow_s = self._terms.s(self._dice.choice([0.5, 3, 12]))
+            try:
+                await self._pass(self._dice.uniform(10, 90))
+            finally:
+                line.slow_s = 0.0
+
+    async def storm_of_losses(self) -> None:
+        """Many answers of what was carried out never come."""
+        async with self._fault("storm of losses"):
+            self._network.lost_share = STORM_SHARE
+            try:
+                await self._pass(self._dice.uniform(5, 30))
+            finally:
+                self._network.lost_share = LOST_SHARE
+
+    async def storm_of_repetitions(self) -> None:
+        async with self._fault("storm of repetitions"):
+            self._network.repeated_share = STORM_SHARE
+            try:
+                await self._pass(self._dice.uniform(5, 30))
+            finally:
+                self._network.repeated_share = REPEATED_SHARE
+
+    async def restart_the_ledger(self) -> None:
+        async with self._fault("ledger restart"):
+            await self._down(self._ledger, self._dice.uniform(0.1, 3))
+
+    async def ledger_outage(self) -> None:
+        """Often longer than the horizon."""
+        async with self._fault("ledger outage"):
+            await self._down(self._ledger, self._dice.choice([20, 45, 120]))
+
+    async def ledger_memory_loss(self) -> None:
+        """In few worlds: failover to a standby that lacks the last writes, which were acknowledged."""
+        if not self._terms.loses_writes:
+            return
+        tables, mark = self._tables, self._recorder.mark()
+        copy = tables.copy()
+        await self._pass(self._dice.uniform(0.05, 3))
+        async with self._fault("ledger failover"):
+            self._ledger.restart()
+            self.last_fall = asyncio.get_running_loop().time()
+            tables.restore(copy)
+            self._recorder.rewound(mark)
+
+    async def slow_ledger(self) -> None:
+        async with self._fault("slow ledger"):
+            self._ledger.slow_s = self._terms.s(self._dice.choice([0.5, 2, 8]))
+            try:
+                await self._pass(self._dice.uniform(5, 45))
+            finally:
+                self._ledger.slow_s = 0.0
+
+    async def lease_outage(self) -> None:
+        """Of a lease store of its own; otherwise it is the ledger's outage."""
+        if self._leases is not None:
+            async with self._fault("lease store outage"):
+                await self._down(self._lease_server, self._dice.choice([2, 8, 30, 90]))
+
+    async def lease_memory_loss(self) -> None:
+        """It is restored from a copy that is older than the last grants."""
+        if self._leases is None:
+            return
+        self._leases.back_up()
+        await self._pass(self._dice.uniform(0.5, 90))
+        kind = self._dice.choice(["lease store failover", "lease store restored"])
+        async with self._fault(kind):
+            self._lease_server.restart()
+            self.last_fall = asyncio.get_running_loop().time()
+            if kind == "lease store failover":
+                self._leases.fail_over()
+            else:
+                self._leases.restore()
+
+    async def black_out(self) -> None:
+        """All that plans, or all that works, for longer than the horizon: what was due is late."""
+        plans = self._dice.random() < 0.5
+        gone = [one for one in self._hosts if (one.plans if plans else one.works)]
+        async with self._fault("blackout of planners" if plans else "blackout of workers"):
+            for one in gone:
+                one.freeze()
+            try:
+                await self._pass(self._dice.uniform(72, 480))
+            finally:
+                for one in gone:
+                    one.thaw()
+
+    async def roll_out(self) -> None:
+        """One host after the other is restarted with the other release of the code."""
+        release = self._dice.randrange(2)
+        async with self._fault("rolling deploy", f"release {release}"):
+            for host in self._hosts:
+                host.release = release
+                try:
+                    await host.stop()
+                finally:
+                    host.start()
+                await self._pass(self._dice.uniform(1, 20))
+
+    async def drain(self) -> None:
+        live = [one for one in await self._store.roster.live() if not one.draining]
+        if len(live) > 2:
+            node = self._dice.choice(live).node.node_id
+            async with self._fault("drain", node):
+                with suppress(StoreUnavailable):
+                    await self._operator.drain(node)
+                try:
+                    await self._pass(self._dice.uniform(10, 120))
+                finally:
+                    await self._store.roster.drain(node, False, NS, OPERATOR)
+
+    async def reshard(self) -> None:
+        async with self._fault("reshard"):
+            with suppress(StoreUnavailable):
+                await self._operator.reshard(self._dice.randint(1, SHARDS_MAX))
+
+    async def edit(self) -> None:
+        since = self._now()
+        self._recorder.saw_fault(f"operator: {await self._operator.edit()}", since)
+
+    async def operate(self) -> None:
+        since = self._now()
+        self._recorder.saw_fault(f"operator: {await self._operator.act()}", since)
+
+    def _any(self, fits: Callable[[Host], bool] = lambda _: True) -> Host:
+        """One that fits, if there is one."""
+        return self._dice.choice([host for host in self._hosts if fits(host)] or list(self._hosts))
+
+    async def _pass(self, seconds: float) -> None:
+        await asyncio.sleep(self._terms.s(seconds))
+
+    async def _down(self, server: Server, seconds: float) -> None:
+        server.up = False
+        server.restart()
+        try:
+            await self._pass(seconds)
+        finally:
+            server.up = True
+
+    async def _with_line(self, host: Host, *, requests: bool, answers: bool) -> None:
+        """One of its lines, or both."""
+        lines = self._dice.choice([[host.to_ledger], [host.to_leases], [host.to_ledger, host.to_leases]])
+        for line in lines:
+            line.requests_cut, line.answers_cut = requests, answers
+        try:
+            await self._pass(self._dice.uniform(5, 60))
+        finally:
+            for line in lines:
+                line.requests_cut = line.answers_cut = False
+                line.release()
+
+    @asynccontextmanager
+    async def _fault(self, kind: str, whom: str = "") -> AsyncIterator[None]:
+        since = self._now()
+        try:
+            yield
+        finally:
+            self._recorder.saw_fault(kind, since, whom)
+
+    def _now(self) -> datetime:
+        return self._store.tables.now()

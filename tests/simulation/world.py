@@ -1,364 +1,260 @@
-"""A small world: three planning nodes, two workers, fifty schedules, an operator, and bad luck.
+"""A small world: five machines, a ledger, perhaps a lease store of its own, operators, and bad luck.
 
-Everything in it is the real code, on a virtual loop over the store in memory. All chance comes from one seed.
+Everything that decides in it is the real code: elector, planner, worker, reaper, janitor, deployer, on a
+virtual loop over the store in memory. All chance comes from one seed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from fencepost.config import Settings
-from fencepost.errors import UsageError
-from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, NodeId, ScheduleId
-from fencepost.model.node import Node
-from fencepost.model.plan import Plan, PlanReceipt
-from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
-from fencepost.model.run import Outcome, Receipt
-from fencepost.model.schedule import ScheduleSpec
-from fencepost.model.trigger import Trigger
-from fencepost.ports.executor import Job
-from fencepost.services.control import ScheduleDesk
-from fencepost.services.heartbeat import Heartbeat
-from fencepost.services.node import NodeRunner, Surroundings
+from fencepost.errors import StoreUnavailable
+from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
+from fencepost.model.identifiers import NodeId
+from fencepost.model.plan import Plan
+from fencepost.services.control import ScheduleDesk, new_run
 from fencepost.stores.memory import MemoryStore
-from fencepost.testing.loop import LoopClock, run_virtually
-from fencepost.triggers import Cron, Every
-from tests.simulation.faults import FarLeases, FarStore, Weather
-from tests.simulation.fleet import FleetTrouble, ForgetfulLeases
-from tests.simulation.jobs import JOBS, SimulatedJob
-from tests.simulation.operator import TEAMS, Operator
-from tests.simulation.witness import WatchedTables, Witness
+from fencepost.testing.loop import LoopClock
+from tests.history.model import History
+from tests.simulation.ban import nothing_real
+from tests.simulation.clocks import HostClock
+from tests.simulation.far import Far, FarStore
+from tests.simulation.faults import Faults, Trouble
+from tests.simulation.hosts import Ground, Host
+from tests.simulation.jobs import LATE_EFFECT_S, QUICK, jobs_of, kinds_of
+from tests.simulation.lease_server import ForgetfulLeases, held_by
+from tests.simulation.loop import run_world, the_loop
+from tests.simulation.network import Line, Network, Server
+from tests.simulation.operator import Operator
+from tests.simulation.recording import RecordedTables, Recorder
+from tests.simulation.workload import Workload, draw_terms
 
-START = datetime(2026, 3, 29, 0, 20, tzinfo=UTC)
-"""Forty minutes before clocks change in Europe."""
+ROLES = [(True, False), (True, False), (True, True), (False, True), (False, True)]
+"""Who plans and who works."""
 
-OVERLAPS = [
-    *map(parse_overlap, ("skip", "skip", "allow", "allow(2)", "buffer_one", "buffer_all(5)")),
-    *map(parse_overlap, ("cancel_other", "terminate_other")),
-]
-GATE = GateTerms(waiting_max=15, failed_share=0.2, of_last=3)
-CATCH_UPS = [
-    CatchUp("none", "20s"),
-    CatchUp("none"),
-    CatchUp("latest", "10m"),
-    CatchUp("sequential", "2m", GATE),
-    CatchUp("parallel(3)", "2m", GATE),
-]
-
-PLANNERS, WORKERS, SCHEDULES = 3, 2, 50
-SETTLE_S = 240.0
-SETTLES_MAX = 60
+PACES = (4,)
+SHARDS = 8
+GIVES_UP_S = 4.0
+REPEATS_WITHIN_S = 20.0
+SETTLE_S = 180.0
+SETTLES_MAX = 6
 """What lines up behind slow work may take its time, but not for ever."""
-SETTINGS = Settings(heartbeat_timeout_s=20, heartbeat_every_s=5, concurrency=200, grace_s=5)
+CLIENT_EVERY_S = 60.0
+CHECKPOINT_S = 3600.0
+BURIAL_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Report:
+class Outcome:
     """What one world came to."""
 
-    expected: int
+    seed: int
+    pace: int
+    start: datetime
+    history: History
     trace: str
-    refused_writes: int
-    refused_reports: int
-    rescues: int
-    crashes: int
-    stalls: int
-    replays: int
-    gates_seen: int
-    missed_ranges: int
-    origins: frozenset[str]
-    states: dict[str, int]
-    cuts: int
-    drains: int
-    falls: int
-
-
-class Process:
-    """One node that can crash, stall and come back under a new name."""
-
-    def __init__(self, world: World, number: int, plans: bool) -> None:
-        self._world = world
-        self._number = number
-        self.plans = plans
-        self._lives = 0
-        self._task: asyncio.Task[None] | None = None
-        self.weather = Weather(world.dice, world.lost_share)
-
-    def start(self) -> None:
-        self._lives += 1
-        self.weather = Weather(self._world.dice, self._world.lost_share)
-        self._task = asyncio.create_task(self._live_or_tell(self.weather))
-
-    async def crash(self) -> None:
-        """Nothing that the dying process still tries reaches the store."""
-        assert self._task is not None
-        self.weather.dead = True
-        self.weather.resume()
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _live_or_tell(self, weather: Weather) -> None:
-        """A node ends by being crashed; whatever else ends it is what we are looking for."""
-        try:
-            await self._live(weather)
-        except Exception as failure:
-            self._world.failures.append(failure)
-
-    async def _live(self, weather: Weather) -> None:
-        dice = self._world.dice
-        store = FarStore(self._world.store, weather)
-        clock = LoopClock(START, skew_s=dice.uniform(-30, 30), rate=dice.uniform(0.99, 1.01))
-        node = Node(
-            node_id=NodeId(f"node-{self._number}-{self._lives}"),
-            host="simulated",
-            pid=self._number,
-            plans=self.plans,
-            works=not self.plans,
-        )
-        jobs = {
-            name: Job(spec, SimulatedJob(self._world.seed, weather, longest_s, failing))
-            for name, (spec, longest_s, failing) in JOBS.items()
-        }
-        around = Surroundings(
-            store=store,
-            leases=FarLeases(self._world.fleet.leases, weather),
-            clock=clock,
-            dice=dice.random,
-            settings=SETTINGS,
-            jobs=jobs,
-            heart=lambda active: Heartbeat(store, active, SETTINGS),
-        )
-        await NodeRunner(node, around).run(asyncio.Event())
+    checkpoint: str
+    """The trace of its first hour: a shorter replay comes by it too."""
+    counted: Counter[str]
 
 
 class World:
     """See the module."""
 
-    def __init__(self, seed: int, lost_share: float = 0.01) -> None:
+    def __init__(self, seed: int, paces: Sequence[int] = PACES) -> None:
         self.seed = seed
-        self.lost_share = lost_share
-        self.dice = random.Random(seed)
-        self.witness = Witness()
-        clock = LoopClock(START)
-        self.store = MemoryStore(clock, tables=WatchedTables(clock, 8, witness=self.witness))
-        self._watch_plans()
-        self._watch_reports()
-        self.processes = [Process(self, n, plans=n < PLANNERS) for n in range(PLANNERS + WORKERS)]
-        self.crashes = self.stalls = self.blackouts = 0
-        self._operator = Operator(self.store, self.dice, [f"schedule-{n}" for n in range(SCHEDULES)])
-        self.fleet = FleetTrouble(self.store, ForgetfulLeases(clock) if seed % 2 else None, self.dice)
-        self._until = START
-        self.failures: list[Exception] = []
+        self.dice = dice = random.Random(seed)
+        self.terms = draw_terms(dice, paces)
+        clock = LoopClock(self.terms.start)
+        tables = RecordedTables(clock, SHARDS)
+        self.store = MemoryStore(clock, tables=tables)
+        self.recorder = tables.recorder = Recorder(self.terms.settings, tables.now)
+        self.recorder.watch(self.store)
+        self.network = Network(dice, self.terms.s(GIVES_UP_S), self.terms.s(REPEATS_WITHIN_S))
+        self.leases = ForgetfulLeases(clock) if dice.random() < 0.5 else None
+        self.workload = Workload(self.terms, dice)
+        self.kinds = kinds_of(self.terms.pace)
+        self.failures: list[BaseException] = []
+        servers = Server("ledger"), Server("leases")
+        self._ledger, self._lease_server = servers if self.leases else (servers[0], servers[0])
+        ground = self._ground(seed)
+        self.hosts = [self._host(ground, number, *role) for number, role in enumerate(ROLES)]
+        self.operator = Operator(
+            self.store, self._far_store(), self.terms, self.workload, dice, self.recorder
+        )
+        self.faults = Faults(
+            self.terms,
+            self.hosts,
+            self.store,
+            tables,
+            (self._ledger, self._lease_server),
+            self.leases,
+            self.network,
+            self.operator,
+            self.recorder,
+            dice,
+        )
+        self._checkpoint = self._trace = ""
 
-    async def run(self, seconds: float) -> Report:
-        """Trouble for so long, then quiet, then the accounting."""
+    async def run(self, seconds: float, settles: bool) -> Outcome:
+        """Trouble for so long, then quiet in which all is settled, then the end."""
         await self._found()
-        for process in self.processes:
-            process.start()
+        for host in self.hosts:
+            host.start()
+        self.faults.begin()
         trouble = [asyncio.create_task(one) for one in self._troubles()]
-        await asyncio.sleep(seconds)
+        await self._pass(seconds)
         for task in trouble:
             task.cancel()
         ended = await asyncio.gather(*trouble, return_exceptions=True)
         self.failures += [one for one in ended if isinstance(one, Exception)]
-        await self._calm_down()
-        return self._account()
+        if settles:
+            await self._calm_down()
+        self._close()
+        await self._bury()
+        if self.failures:
+            raise self.failures[0]
+        return self._outcome()
 
-    async def _found(self) -> None:
-        await self.store.jobs.register(DEFAULT_NAMESPACE, [spec for spec, _, _ in JOBS.values()])
-        desk = ScheduleDesk(self.store, DEFAULT_NAMESPACE)
-        beat = ScheduleSpec(JobName("quick"), Every(1).to_json(), catch_up=CATCH_UPS[0])
-        await desk.add("schedule-0", beat)
-        for number in range(1, SCHEDULES):
-            await desk.add(f"schedule-{number}", self._spec())
-
-    def _spec(self) -> ScheduleSpec:
-        dice = self.dice
-        triggers: list[Callable[[], Trigger]] = [
-            lambda: Every(dice.randint(1, 90)),
-            lambda: Every(dice.randint(5, 30)),
-            lambda: Cron("* * * * *"),
-            lambda: Cron(f"{dice.randint(0, 59)} {dice.randint(1, 3)} * * *", tz="Europe/Berlin"),
-            lambda: Cron(f"*/{dice.randint(2, 30)} * * * * *", tz="Europe/London"),
-        ]
-        return ScheduleSpec(
-            job=dice.choice(list(JOBS)),
-            trigger=dice.choice(triggers)().to_json(),
-            overlap=dice.choice(OVERLAPS),
-            catch_up=dice.choice(CATCH_UPS),
-            labels={"team": dice.choice(TEAMS)},
+    def _ground(self, seed: int) -> Ground:
+        return Ground(
+            terms=self.terms,
+            store=self.store,
+            leases=self.leases or self.store.leases,
+            network=self.network,
+            jobs=jobs_of(self.kinds, seed, self.network, self.recorder, self.terms.s(LATE_EFFECT_S)),
+            dice=self.dice.random,
+            releases=self.workload.releases,
+            on_plans=self._saw_plans_sent,
+            failures=self.failures,
         )
 
-    def _troubles(self) -> list[Coroutine[Any, Any, None]]:
-        return [
-            self._often(240, self._crash_one),
-            self._often(200, self._stall_one),
-            self._often(60, self._edit),
-            self._often(45, self._operator.act),
-            self._often(150, self.fleet.act),
-            self._often(700, self._black_out),
-        ]
+    def _host(self, ground: Ground, number: int, plans: bool, works: bool) -> Host:
+        to_ledger = Line(self.network, self._ledger)
+        to_leases = Line(self.network, self._lease_server) if self.leases else to_ledger
+        clock = HostClock(self.terms.start, self.dice)
+        return Host(ground, number, clock, (to_ledger, to_leases), plans=plans, works=works)
 
-    async def _often(self, every_s: float, trouble: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def _far_store(self) -> FarStore:
+        """As operators see it: over a line of their own."""
+        return FarStore(self.store, Line(self.network, self._ledger), self.network, lambda _: None)
+
+    async def _found(self) -> None:
+        await self.store.jobs.register(NS, [kind.spec for kind in self.kinds.values()])
+        desk = ScheduleDesk(self.store, NS)
+        first, *others = self.workload.ids
+        await desk.add(first, self.workload.beat())
+        for schedule_id in others:
+            await desk.add(schedule_id, self.workload.spec())
+
+    def _troubles(self) -> list[Coroutine[Any, Any, None]]:
+        often = [self._often(every_s, trouble) for every_s, trouble in self.faults.troubles()]
+        return [*often, self._enqueue_now_and_then()]
+
+    async def _often(self, every_s: float, trouble: Trouble) -> None:
         while True:
-            await asyncio.sleep(self.dice.expovariate(1 / every_s))
+            await asyncio.sleep(self.terms.s(self.dice.expovariate(1 / every_s)))
             await trouble()
 
-    async def _crash_one(self) -> None:
-        process = self.dice.choice(self.processes)
-        self.crashes += 1
-        await process.crash()
-        try:
-            await asyncio.sleep(self.dice.choice([0.5, 5, 30, 90]))
-        finally:
-            process.start()
+    async def _enqueue_now_and_then(self) -> None:
+        """A client that asks again until it is told that its run was taken."""
+        ledger = Far(self.store.ledger, Line(self.network, self._ledger))
+        number = 0
+        while True:
+            await asyncio.sleep(self.terms.s(self.dice.expovariate(1 / CLIENT_EVERY_S)))
+            number += 1
+            run = new_run(self.kinds[QUICK].spec, {}, f"order-{number}", None)
+            for _ in range(3):
+                try:
+                    await ledger.enqueue(NS, [run])
+                except StoreUnavailable:
+                    continue
+                self.recorder.history.acknowledged.append(run.run_key)
+                break
 
-    async def _black_out(self) -> None:
-        """All planners away, or all workers, for longer than the horizon: what was due is late."""
-        plans = self.dice.random() < 0.5
-        self.blackouts += 1
-        gone = [one for one in self.processes if one.plans is plans]
-        for one in gone:
-            one.weather.stall()
-        try:
-            await asyncio.sleep(self.dice.uniform(1.2, 8) * SETTINGS.horizon_s)
-        finally:
-            for one in gone:
-                one.weather.resume()
-
-    async def _stall_one(self) -> None:
-        """Past the lease's end and past the heartbeat's timeout, then on as if nothing had been."""
-        process = self.dice.choice(self.processes)
-        weather = process.weather
-        self.stalls += 1
-        try:
-            if process.plans and self.dice.random() < 0.7:
-                await self._stall_in_mid_write(weather)
-            else:
-                weather.stall()
-            await asyncio.sleep(self.dice.uniform(1, 4) * SETTINGS.lease_ttl_s)
-        finally:
-            weather.resume()
-
-    async def _stall_in_mid_write(self, weather: Weather) -> None:
-        """The hard case: the planner believed in its lease when it sent the write."""
-        weather.trap = "write"
-        with suppress(TimeoutError):
-            async with asyncio.timeout(60):
-                await weather.trapped.wait()
-
-    async def _edit(self) -> None:
-        desk = ScheduleDesk(self.store, DEFAULT_NAMESPACE)
-        schedule_id = f"schedule-{self.dice.randrange(SCHEDULES)}"
-        try:
-            match self.dice.randrange(7):
-                case 0:
-                    await desk.pause(schedule_id)
-                case 1:
-                    await desk.resume(schedule_id)
-                case 2:
-                    await desk.remove(schedule_id)
-                case 3:
-                    await desk.add(schedule_id, self._spec())
-                case 4:
-                    await desk.trigger(schedule_id)
-                case 5:
-                    await self._cancel_one(schedule_id)
-                case _:
-                    current = await desk.get(schedule_id)
-                    await desk.edit(schedule_id, self._spec(), current.version)
-        except UsageError:
-            return
-
-    async def _cancel_one(self, schedule_id: str) -> None:
-        """Any run of the schedule that has not ended: planned, waiting or running."""
-        lane = self.store.tables.lane(DEFAULT_NAMESPACE, ScheduleId(schedule_id))
-        if lane.open:
-            key = self.dice.choice(sorted(lane.open))
-            await self.store.ledger.cancel(DEFAULT_NAMESPACE, key, "not this one")
+    async def _pass(self, seconds: float) -> None:
+        """With a look at the trace on the way."""
+        await asyncio.sleep(min(seconds, CHECKPOINT_S))
+        self._checkpoint = self.recorder.trace
+        await asyncio.sleep(max(seconds - CHECKPOINT_S, 0.0))
 
     async def _calm_down(self) -> None:
-        """The weather clears, the operator lets go of everything, and what is left runs its course."""
-        for process in self.processes:
-            process.weather.resume()
-            process.weather.lost_share = 0.0
-        await self._operator.let_go()
-        await self.fleet.let_go()
-        self._until = self.store.tables.now()
+        """Everything is mended, the operators let go, and what is left runs its course."""
+        self.faults.mend()
+        for host in self.hosts:
+            host.start()
+        await self.operator.let_go()
+        await self.faults.let_go()
+        history = self.recorder.history
+        history.quiet_since = history.through = self.store.tables.now()
         for _ in range(SETTLES_MAX):
-            await asyncio.sleep(SETTLE_S)
-            await self._operator.decide_on_gates()
+            await asyncio.sleep(self.terms.s(SETTLE_S))
+            await self.operator.decide_on_gates()
             if not self._unsettled():
                 return
 
     def _unsettled(self) -> bool:
         tables = self.store.tables
         unended = [*tables.waiting.values(), *tables.running.values()]
-        return any(row.record.fire_time <= self._until for row in unended)
+        return any(row.record.fire_time <= self.recorder.history.through for row in unended)
 
-    def _account(self) -> Report:
-        tables = self.store.tables
-        if self.failures:
-            raise self.failures[0]
-        self.witness.check_order()
-        expected = self.witness.check_complete(tables, self._until)
-        states: dict[str, int] = {}
-        for row in tables.runs.values():
-            states[row.record.state] = states.get(row.record.state, 0) + 1
-        return Report(
-            expected,
-            self.witness.trace.hexdigest(),
-            self.witness.refused_writes,
-            self.witness.refused_reports,
-            self.witness.rescues,
-            self.crashes,
-            self.stalls,
-            self.witness.replays,
-            self._operator.gates_seen,
-            sum(map(len, tables.missed.values())),
-            frozenset(self.witness.origins),
-            states,
-            *self.fleet.counted,
+    def _close(self) -> None:
+        """The history is complete: nothing that follows belongs to it."""
+        history, tables = self.recorder.history, self.store.tables
+        history.ended_at = tables.now()
+        history.effects_seen_through = history.ended_at - timedelta(seconds=self.terms.s(LATE_EFFECT_S))
+        history.versions = {
+            schedule_id: tuple(row.versions) for (_, schedule_id), row in tables.schedules.items()
+        }
+        history.ranges = [one.shown for rows in tables.missed.values() for one in rows]
+        history.jobs = {name: spec for (_, name), spec in tables.jobs.items()}
+        self._trace = self.recorder.trace
+        self.network.closed = True
+
+    async def _bury(self) -> None:
+        """Every process that ever was runs out, with no store to talk to."""
+        failures = list(self.failures)
+        for host in self.hosts:
+            host.unfreeze_the_dead()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=BURIAL_S)
+        assert all(task.done() for task in left), "a process did not end"
+        self.failures[:] = failures
+
+    def _outcome(self) -> Outcome:
+        return Outcome(
+            seed=self.seed,
+            pace=self.terms.pace,
+            start=self.terms.start,
+            history=self.recorder.history,
+            trace=self._trace,
+            checkpoint=self._checkpoint,
+            counted=self.network.counted,
         )
 
-    def _watch_plans(self) -> None:
-        book = self.store.planbook
-        write = book.write
-
-        async def watched(plans: list[Plan]) -> PlanReceipt:
-            receipt = await write(plans)
-            self.witness.saw_plans(plans, receipt)
-            return receipt
-
-        book.write = watched  # type: ignore[assignment,method-assign]
-
-    def _watch_reports(self) -> None:
-        ledger = self.store.ledger
-        finish = ledger.finish
-
-        async def watched(outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-            rows = [
-                self.store.tables.runs.get((one.ticket.namespace, one.ticket.run_key)) for one in outcomes
-            ]
-            before = [None if row is None else row.record for row in rows]
-            receipts = await finish(outcomes)
-            for outcome, receipt, record in zip(outcomes, receipts, before, strict=True):
-                self.witness.saw_report(outcome, receipt, record)
-            return receipts
-
-        ledger.finish = watched  # type: ignore[method-assign]
+    def _saw_plans_sent(self, host: Host, plans: Sequence[Plan]) -> None:
+        rows = self.leases.rows if self.leases else self.store.tables.leases
+        held = held_by(rows, NodeId(host.name), self.store.tables.now())
+        since = the_loop().time() - 2 * self.terms.settings.lease_ttl_s
+        excused = self.faults.last_fall > since or host.overslept_at > since
+        self.recorder.saw_plan_sent(host.name, plans, held, excused)
 
 
-def simulate(seed: int, seconds: float = 3600.0) -> Report:
+def simulate(seed: int, hours: float = 1.0, paces: Sequence[int] = PACES, *, settles: bool = True) -> Outcome:
     """One world from its seed."""
-    return run_virtually(_simulate(seed, seconds))
+    with nothing_real():
+        return run_world(_simulate(seed, hours, paces, settles), random.Random(f"order/{seed}"))
 
 
-async def _simulate(seed: int, seconds: float) -> Report:
-    return await World(seed).run(seconds)
+async def _simulate(seed: int, hours: float, paces: Sequence[int], settles: bool) -> Outcome:
+    world = World(seed, paces)
+    return await world.run(timedelta(hours=hours).total_seconds(), settles)

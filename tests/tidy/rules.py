@@ -18,6 +18,16 @@ CLOCKS = frozenset(
     | {"datetime.date.today"}
 )
 
+REAL = CLOCKS | frozenset(
+    {f"random.{name}" for name in ("random", "choice", "choices", "randint", "randrange", "uniform")}
+    | {f"random.{name}" for name in ("shuffle", "sample", "SystemRandom", "getrandbits")}
+    | {f"uuid.uuid{version}" for version in (1, 4)}
+    | {"os.urandom", "time.sleep", "threading.Thread", "asyncio.to_thread"}
+    | {f"secrets.token_{kind}" for kind in ("bytes", "hex", "urlsafe")}
+    | {f"concurrent.futures.{kind}PoolExecutor" for kind in ("Thread", "Process")}
+)
+"""What would make two runs of one seed differ."""
+
 SQL = re.compile(
     r"""^\s*(?:
         (select)\s.+?\sfrom\s
@@ -46,6 +56,28 @@ class Fault(NamedTuple):
 
 def clock_reads(source: str) -> Iterator[Fault]:
     """Every mention of a clock, under whatever name it was imported."""
+    return _mentions(source, CLOCKS, "reads")
+
+
+def real_things(source: str) -> Iterator[Fault]:
+    """Every mention of real time, real chance or a real thread, and every walk over a set that was just made:
+    its order is the hash's."""
+    yield from _mentions(source, REAL, "reaches for")
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.For(iter=walked) | ast.AsyncFor(iter=walked) | ast.comprehension(iter=walked):
+                if _is_a_set(walked):
+                    yield Fault(walked.lineno, "walks over a set: sort it")
+
+
+def _is_a_set(node: ast.expr) -> bool:
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
+            return True
+    return False
+
+
+def _mentions(source: str, banned: frozenset[str], verb: str) -> Iterator[Fault]:
     tree = ast.parse(source)
     names = _imported_names(tree)
     for node in ast.walk(tree):
@@ -56,7 +88,7 @@ def clock_reads(source: str) -> Iterator[Fault]:
                 paths = [_dotted_path(node, names)]
             case _:
                 continue
-        yield from (Fault(node.lineno, f"reads {path}") for path in paths if path in CLOCKS)
+        yield from (Fault(node.lineno, f"{verb} {path}") for path in paths if path in banned)
 
 
 def sql_literals(source: str) -> Iterator[Fault]:

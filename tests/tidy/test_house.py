@@ -11,6 +11,9 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "fencepost"
 CLOCK = SOURCE / "clock.py"
 HIDDEN_BUT_OURS = frozenset({".ci"})
+WORLD = ROOT / "tests" / "simulation"
+AROUND_THE_WORLD = frozenset({"ban.py", "campaign.py", "__main__.py"})
+"""What runs worlds stands outside of them."""
 BUILT = frozenset({"__pycache__", "build", "dist"})
 
 Rule = Callable[[str], Iterable[rules.Fault]]
@@ -18,6 +21,17 @@ Rule = Callable[[str], Iterable[rules.Fault]]
 
 def test_no_clock_is_read_outside_the_clock() -> None:
     assert faults(rules.clock_reads, (path for path in python_files(SOURCE) if path != CLOCK)) == []
+
+
+def test_nothing_real_is_reached_for_in_a_simulated_world() -> None:
+    inside = (
+        path
+        for path in python_files(WORLD)
+        if path.name not in AROUND_THE_WORLD and not path.name.startswith("test_")
+    )
+    assert faults(rules.real_things, inside) == []
+    deciding = (path for part in ("core", "model") for path in python_files(SOURCE / part))
+    assert faults(rules.real_things, deciding) == []
 
 
 def test_no_sql_outside_sql_files() -> None:

@@ -39,6 +39,35 @@ def test_what_reads_no_clock_is_not_caught(source: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "import random\nrandom.choice([1, 2])",
+        "from random import shuffle",
+        "import asyncio as a\na.to_thread(work)",
+        "from uuid import uuid4",
+        "import time\ntime.monotonic()",
+        "for one in {1, 2}: pass",
+        "[one for one in set(many)]",
+    ],
+)
+def test_what_would_make_two_runs_differ_is_caught(source: str) -> None:
+    assert list(rules.real_things(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import random\ndice = random.Random(1)\ndice.choice([1, 2])",
+        "for one in sorted({1, 2}): pass",
+        "one in {1, 2}",
+        "import asyncio\nasyncio.get_running_loop().time()",
+    ],
+)
+def test_what_keeps_two_runs_alike_is_not_caught(source: str) -> None:
+    assert not list(rules.real_things(source))
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "select 1 from runs",

@@ -150,25 +150,33 @@ class _Session:
             case overlap.Skip(met, reason):
                 self.verdicts.append(End(tick.run_key, RunState.SKIPPED, reason, met))
             case overlap.Queue(behind, ask):
-                reason = f"asked to make way for {tick.run_key}"
-                self.verdicts += [Stop(one, reason, at_once=False) for one in ask]
-                self._wait(tick, f"waits behind {behind}")
+                self._queue(tick, behind, ask)
             case overlap.Displace(others):
                 self._displace(tick, others)
             case _ as never:
                 assert_never(never)
 
+    def _queue(self, tick: DueTick, behind: RunKey, ask: Sequence[RunKey]) -> None:
+        if self._starts_any(ask):
+            return
+        reason = f"asked to make way for {tick.run_key}"
+        self.verdicts += [Stop(one, reason, at_once=False) for one in ask]
+        self._wait(tick, f"waits behind {behind}")
+
     def _displace(self, tick: DueTick, others: Sequence[RunKey]) -> None:
-        """What this very judgement starts is not stopped by it: the tick is judged again in a moment."""
         if self.room <= 0:
             self.full = True
             return
-        if any(Start(one) in self.verdicts for one in others):
+        if self._starts_any(others):
             return
         reason = f"terminated by {tick.run_key}"
         self.verdicts += [Stop(one, reason, at_once=True) for one in others]
         self.unfinished = [one for one in self.unfinished if one.run_key not in others]
         self._start(tick)
+
+    def _starts_any(self, runs: Sequence[RunKey]) -> bool:
+        """What this very judgement starts is not stopped by it: the tick is judged again in a moment."""
+        return any(Start(one) in self.verdicts for one in runs)
 
     def _wait(self, tick: DueTick, reason: str) -> None:
         self.waiting += 1

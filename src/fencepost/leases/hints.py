@@ -15,6 +15,8 @@ from fencepost.clock import Clock
 
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0
+CLOSE_S = 5.0
+"""A driver that does not heed its cancellation is not waited for any longer."""
 FIRST_TRY_S = 2.5
 """How long a watcher waits for the stream to be open, so that it hears what happens next."""
 
@@ -55,7 +57,7 @@ class Hints(ABC):
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
+            await asyncio.wait([keeper], timeout=CLOSE_S)
 
     def opened(self) -> None:
         """From here on nothing is missed; something may have been since the last time."""

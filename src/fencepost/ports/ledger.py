@@ -263,6 +263,7 @@ class Ledger(Protocol):
 
         Runs enqueued by hand keep their row, because the row is what remembers their key; their payload,
         error and attempts are dropped instead. A schedule's cursor is never touched. A tick stays also
-        while its fire time is not that long ago: one that was called off ahead of time must not be planned
-        again."""
+        while its fire time is not that long ago, and while a cursor of its schedule may still come by it, or
+        its schedule is paused and was so before it: one that was called off ahead of time must not be planned
+        again. Withdrawn ticks and extra ones that somebody triggered stop nobody."""
         ...

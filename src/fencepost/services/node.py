@@ -9,10 +9,10 @@ lost one of its loops would only look alive.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
@@ -85,11 +85,12 @@ class NodeRunner:
         """Work until asked to stop, then stop cleanly."""
         unlisten = [await self._listen(topic, wake) for topic, wake in self._wakes()]
         unlisten += await self._watch_leases()
-        services = [asyncio.create_task(one.run()) for one in self._services()]
+        services = [asyncio.create_task(one.run(), name=type(one).__name__) for one in self._services()]
         waiting = asyncio.create_task(stop.wait())
         self.log.info("started", node=self.node.node_id, plans=self.node.plans, works=self.node.works)
         try:
             done, _ = await asyncio.wait({waiting, *services}, return_when=asyncio.FIRST_COMPLETED)
+            self._tell_of_the_broken(done - {waiting})
             await self._stop_working()
         finally:
             for task in (waiting, *services):
@@ -101,6 +102,13 @@ class NodeRunner:
             self.log.info("stopped", node=self.node.node_id)
         for task in done - {waiting}:
             await task
+
+    def _tell_of_the_broken(self, services: Set[asyncio.Task[Any]]) -> None:
+        """At once, because what follows may take its time."""
+        for one in services:
+            error = None if one.cancelled() else one.exception()
+            ended = "a service has ended, and so does the node"
+            self.log.error(ended, service=one.get_name(), error=repr(error))
 
     def hurry(self) -> None:
         """Asked a second time: wait for nothing more."""

@@ -24,11 +24,11 @@ class Wakeup:
     async def rest(self, at_most_s: float) -> None:
         """Sleep until woken, at most so long; a wake-up from before the rest counts."""
         if not self._event.is_set():
+            alarm = asyncio.get_running_loop().call_later(max(at_most_s, 0), self._event.set)
             try:
-                async with asyncio.timeout(max(at_most_s, 0)):
-                    await self._event.wait()
-            except TimeoutError:
-                pass
+                await self._event.wait()
+            finally:
+                alarm.cancel()
         self._event.clear()
 
 

@@ -12,7 +12,7 @@ from fencepost.leases.mongodb import MongoLeases, open_leases
 from fencepost.model.address import parse_address
 from tests.servers.proxy import Proxy
 
-TTL_S = 0.6
+TTL_S = 1.0
 SLACK_S = 0.1
 COMMAND = b"findAndModify"
 

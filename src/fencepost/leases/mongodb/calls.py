@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 import pymongo
 from pymongo.errors import PyMongoError
@@ -25,26 +25,50 @@ AT_ONCE_MAX = 16
 T = TypeVar("T")
 
 
+_under_way: set[asyncio.Task[Any]] = set()
+
+
 async def ask_each(shards: Iterable[Shard], ask: Callable[[Shard], Awaitable[T]]) -> dict[Shard, T | Unknown]:
     """Ask about every shard. One that fails, or has no answer in time, takes nothing from the others."""
     wanted = list(shards)
-    answers: dict[Shard, T | Unknown] = {}
     turn = asyncio.Semaphore(AT_ONCE_MAX)
 
-    async def ask_one(shard: Shard) -> None:
+    async def ask_one(shard: Shard) -> T | Unknown:
         async with turn:
             try:
-                answers[shard] = await ask(shard)
+                return await ask(shard)
             except PyMongoError as error:
-                answers[shard] = Unknown(reason(error))
+                return Unknown(reason(error))
 
-    try:
-        async with asyncio.timeout(REQUEST_TIMEOUT_S):
-            with pymongo.timeout(DRIVER_TIMEOUT_S):
-                async with asyncio.TaskGroup() as group:
-                    for shard in wanted:
-                        group.create_task(ask_one(shard))
-    except TimeoutError as error:
-        late = Unknown(reason(error))
-        answers |= {shard: late for shard in wanted if shard not in answers}
-    return answers
+    with pymongo.timeout(DRIVER_TIMEOUT_S):
+        asked = {shard: _begun(ask_one(shard)) for shard in wanted}
+    if asked:
+        await asyncio.wait(asked.values(), timeout=REQUEST_TIMEOUT_S)
+    late = Unknown(reason(TimeoutError()))
+    return {shard: one.result() if one.done() else late for shard, one in asked.items()}
+
+
+async def in_time(work: Coroutine[Any, Any, T], at_most_s: float) -> T:
+    """What the work comes to, or `TimeoutError` where that takes longer.
+
+    The work itself is never cancelled, whoever is: the driver's locks do not survive a cancellation at the
+    wrong moment, and every later call would wait for them. It ends by the driver's own limits."""
+    task = _begun(work)
+    await asyncio.wait([task], timeout=at_most_s)
+    if not task.done():
+        raise TimeoutError
+    return task.result()
+
+
+def _begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that somebody holds on to, and whose failure somebody has seen."""
+    task = asyncio.create_task(work)
+    _under_way.add(task)
+    task.add_done_callback(_ended)
+    return task
+
+
+def _ended(task: asyncio.Task[Any]) -> None:
+    _under_way.discard(task)
+    if not task.cancelled():
+        task.exception()

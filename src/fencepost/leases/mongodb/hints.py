@@ -6,7 +6,6 @@ after a short break; where that fails it is opened anew.
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +15,7 @@ from pymongo.errors import PyMongoError
 
 from fencepost.clock import Clock
 from fencepost.leases.hints import Hints
-from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S
+from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S, in_time
 from fencepost.leases.mongodb.statements import RELEASES
 
 AWAIT_S = 5.0
@@ -33,19 +32,17 @@ class MongoHints(Hints):
         self._collection = collection
 
     async def listen(self) -> None:
-        async with asyncio.timeout(REQUEST_TIMEOUT_S):
-            stream = await self._collection.watch(list(RELEASES), max_await_time_ms=int(AWAIT_S * 1000))
+        watching = self._collection.watch(list(RELEASES), max_await_time_ms=int(AWAIT_S * 1000))
+        stream = await in_time(watching, REQUEST_TIMEOUT_S)
         try:
             self.opened()
             while stream.alive:
                 await self._hear(stream)
         finally:
             with suppress(PyMongoError, TimeoutError):
-                async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                    await stream.close()
+                await in_time(stream.close(), REQUEST_TIMEOUT_S)
 
     async def _hear(self, stream: AsyncChangeStream[dict[str, Any]]) -> None:
         """One question to the server, which answers at the latest when its time is up."""
-        async with asyncio.timeout(AWAIT_S + REQUEST_TIMEOUT_S):
-            if await stream.try_next() is not None:
-                self.tell()
+        if await in_time(stream.try_next(), AWAIT_S + REQUEST_TIMEOUT_S) is not None:
+            self.tell()

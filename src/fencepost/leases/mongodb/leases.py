@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pymongo
@@ -16,7 +16,7 @@ from pymongo.read_concern import ReadConcern
 from fencepost.clock import Clock
 from fencepost.leases.mongodb import statements
 from fencepost.leases.mongodb.address import Target
-from fencepost.leases.mongodb.calls import DRIVER_TIMEOUT_S, REQUEST_TIMEOUT_S, ask_each
+from fencepost.leases.mongodb.calls import DRIVER_TIMEOUT_S, REQUEST_TIMEOUT_S, ask_each, in_time
 from fencepost.leases.mongodb.faults import translated
 from fencepost.leases.mongodb.hints import MongoHints
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
@@ -75,19 +75,20 @@ class MongoLeases:
         return await ask_each(held, lambda shard: self._release(shard, held[shard], holder))
 
     async def read(self) -> Sequence[LeaseRecord]:
-        with translated(self._target):
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                with pymongo.timeout(DRIVER_TIMEOUT_S):
-                    found = self._collection.find({}, statements.SHOWN, sort=[("_id", 1)], limit=READ_MAX)
-                    return [_record(document) async for document in found]
+        with translated(self._target), pymongo.timeout(DRIVER_TIMEOUT_S):
+            return await in_time(self._read(), REQUEST_TIMEOUT_S)
 
     async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
         return await self._hints.watch(callback)
 
     async def close(self) -> None:
         await self._hints.close()
-        with pymongo.timeout(CLOSE_TIMEOUT_S):
-            await self._client.close()
+        with suppress(TimeoutError), pymongo.timeout(CLOSE_TIMEOUT_S):
+            await in_time(self._client.close(), CLOSE_TIMEOUT_S + DRIVER_TIMEOUT_S)
+
+    async def _read(self) -> Sequence[LeaseRecord]:
+        found = self._collection.find({}, statements.SHOWN, sort=[("_id", 1)], limit=READ_MAX)
+        return [_record(document) async for document in found]
 
     async def probe(self) -> None:
         """Do everything of a renewal but the renewal: there must be a primary with a majority behind it, and

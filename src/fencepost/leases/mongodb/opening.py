@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from pymongo.server_type import SERVER_TYPE
 
 from fencepost.clock import Clock
 from fencepost.leases.mongodb.address import Target, read_url
-from fencepost.leases.mongodb.calls import DRIVER_TIMEOUT_S
+from fencepost.leases.mongodb.calls import DRIVER_TIMEOUT_S, in_time
 from fencepost.leases.mongodb.faults import refused_by_driver, translated_at_open
 from fencepost.leases.mongodb.leases import MongoLeases
 
@@ -43,11 +42,9 @@ async def open_leases(url: str, *, clock: Clock) -> MongoLeases:
     client = _connect(target)
     leases = MongoLeases(client, target, clock)
     try:
-        with translated_at_open(target):
-            async with asyncio.timeout(OPEN_TIMEOUT_S):
-                with pymongo.timeout(SELECTION_TIMEOUT_S):
-                    await _check(client, target)
-                    await leases.probe()
+        with translated_at_open(target), pymongo.timeout(SELECTION_TIMEOUT_S):
+            await in_time(_check(client, target), OPEN_TIMEOUT_S)
+            await in_time(leases.probe(), OPEN_TIMEOUT_S)
     except BaseException:
         await leases.close()
         raise

@@ -25,8 +25,8 @@ class MemoryClaims(MemoryVerdicts):
         now = self._tables.now()
         if self._all_frozen(appetite.namespace):
             return Outlook(now, None, None, None)
-        waiting = self._tables.waiting.values()
-        wanted = [row.record for row in waiting if _wants(appetite, row) and not row.record.held]
+        waiting = (row.record for row in self._tables.waiting.values() if row.record.held is Hold.NONE)
+        wanted = [record for record in waiting if _wants(appetite, record)]
         due = [record for record in wanted if record.run_at <= now]
         future = [record.run_at for record in wanted if record.run_at > now]
         return Outlook(
@@ -39,7 +39,11 @@ class MemoryClaims(MemoryVerdicts):
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
         if self._all_frozen(appetite.namespace):
             return []
-        due = self._due(lambda row: _wants(appetite, row) and not is_tick(row.record), self._tables.now())
+
+        def wanted(row: RunRow) -> bool:
+            return not is_tick(row.record) and _wants(appetite, row.record)
+
+        due = self._due(wanted, self._tables.now())
         return [self._start(row, appetite, self._previous(row)) for row in due[:limit]]
 
     async def claim_ticks(self, appetite: Appetite, limit: int, judge: Judge) -> Sequence[Claim]:
@@ -48,7 +52,7 @@ class MemoryClaims(MemoryVerdicts):
         now = self._tables.now()
 
         def wanted(row: RunRow) -> bool:
-            return is_tick(row.record) and _wants(appetite, row)
+            return is_tick(row.record) and _wants(appetite, row.record)
 
         facts = gather(self._tables, self._due(wanted, now), wanted, limit, now)
         rulings = rule(facts, now, limit, judge)
@@ -82,7 +86,8 @@ class MemoryClaims(MemoryVerdicts):
 
     def _due(self, wanted: Wanted, by: datetime) -> list[RunRow]:
         waiting = self._tables.waiting.values()
-        due = [row for row in waiting if row.record.run_at <= by and not row.record.held and wanted(row)]
+        free = (row for row in waiting if row.record.held is Hold.NONE)
+        due = [row for row in free if row.record.run_at <= by and wanted(row)]
         return sorted(due, key=lambda row: _urgency(row.record))
 
     def _previous(self, row: RunRow) -> datetime | None:
@@ -129,8 +134,7 @@ class MemoryClaims(MemoryVerdicts):
         )
 
 
-def _wants(appetite: Appetite, row: RunRow) -> bool:
-    record = row.record
+def _wants(appetite: Appetite, record: RunRecord) -> bool:
     mine = record.namespace == appetite.namespace
     return mine and record.queue in appetite.queues and record.job in appetite.jobs
 

@@ -77,13 +77,16 @@ class Lane:
         """The tick whose turn is next."""
         return min(self.parked.values(), key=_place, default=None)
 
-    def without(self, run_key: RunKey) -> Lane:
-        """The lane after one of its runs was forgotten."""
-        lane = Lane()
-        for key, row in self.runs.items():
-            if key != run_key:
-                lane.note(row)
-        return lane
+    def forget(self, run_key: RunKey) -> None:
+        """One of its runs, which has ended, was removed."""
+        record = self.runs.pop(run_key).record
+        here = self.taken.get(record.fire_time, set())
+        here.discard(run_key)
+        if not here:
+            self.taken.pop(record.fire_time, None)
+        counted = record in self.finished.records or record in self.caught_up.records
+        if counted or record.fire_time == self.last_success:
+            self._recount()
 
     def _note_taken(self, record: RunRecord) -> None:
         here = self.taken.setdefault(record.fire_time, set())

@@ -8,7 +8,17 @@ from itertools import islice
 
 from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, RunRecord, RunState, Ticket
+from fencepost.model.run import (
+    STOPPED_ON_REQUEST,
+    Origin,
+    Outcome,
+    Pulse,
+    Receipt,
+    RunRecord,
+    RunState,
+    Ticket,
+)
+from fencepost.model.schedule import ScheduleState
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.claims import MemoryClaims
 from fencepost.stores.memory.desk import MemoryDesk
@@ -69,7 +79,11 @@ class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading):
 
     async def forget(self, older_than_s: float, limit: int) -> int:
         cutoff = StoreTime(self._tables.now() - timedelta(seconds=older_than_s))
-        old = [row for row in self._tables.runs.values() if _is_forgettable(row, cutoff)]
+        old = [
+            row
+            for row in self._tables.runs.values()
+            if _is_forgettable(row, cutoff) and not self._may_be_planned(row.record)
+        ]
         old.sort(key=lambda row: (row.record.finished_at, row.record.run_key))
         for row in old[:limit]:
             if row.record.schedule_id is not None:
@@ -79,6 +93,18 @@ class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading):
                 row.stripped, row.attempts = True, []
                 self._tables.change(row, payload={}, error=None, progress=None)
         return len(old[:limit])
+
+    def _may_be_planned(self, record: RunRecord) -> bool:
+        """Whether a cursor may still come by this tick, and its row is what would stop it; after a pause the
+        next one can begin where the pause did."""
+        if record.schedule_id is None or record.state is RunState.WITHDRAWN or _is_by_hand(record):
+            return False
+        schedule = self._tables.schedules[record.namespace, record.schedule_id]
+        if any(one.may_plan(record.fire_time) for one in schedule.cursors):
+            return True
+        until = schedule.cursors[-1].until
+        paused = schedule.schedule.state is ScheduleState.PAUSED
+        return paused and until is not None and until < record.fire_time
 
     def _owned(self, ticket: Ticket) -> RunRow | None:
         row = self._tables.runs.get((ticket.namespace, ticket.run_key))
@@ -143,6 +169,11 @@ def _ticket(record: RunRecord) -> Ticket:
 
 def _is_silent(row: RunRow, now: StoreTime) -> bool:
     return row.record.state is RunState.RUNNING and row.alive_until < now
+
+
+def _is_by_hand(record: RunRecord) -> bool:
+    """An extra tick that somebody asked for, at a moment of its own that no trigger names."""
+    return record.origin is Origin.MANUAL and record.epoch == 0
 
 
 def _is_forgettable(row: RunRow, cutoff: StoreTime) -> bool:

@@ -46,6 +46,11 @@ class CursorRow:
     until: datetime | None = None
     touched: int = 0
 
+    def may_plan(self, fire_time: datetime) -> bool:
+        """Whether it has not come by this fire time yet, and will."""
+        ends_before = self.until is not None and self.until < fire_time
+        return self.next_fire_at is not None and self.planned_through < fire_time and not ends_before
+
 
 @dataclass(slots=True)
 class ScheduleRow:
@@ -174,8 +179,7 @@ class Tables:
         record = row.record
         del self.runs[record.namespace, record.run_key]
         if record.schedule_id is not None:
-            lane = self.lane(record.namespace, record.schedule_id)
-            self.lanes[record.namespace, record.schedule_id] = lane.without(record.run_key)
+            self.lane(record.namespace, record.schedule_id).forget(record.run_key)
 
     def end(
         self, row: RunRow, state: RunState, reason: str | None, error: str | None = None, **more: object

@@ -66,6 +66,8 @@ class PostgresClaims:
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
         rows = await self._database.fetch(QUERIES["adopt"], worker, list(known))
+        if rows:
+            await self._database.confirm()
         return [to_claim(row, row["previous"]) for row in rows]
 
 

@@ -3,6 +3,11 @@
 A statement by itself is a transaction by itself and takes one round trip. Session settings bound what a
 stalled client can do to others: a lock is waited for at most five seconds, a transaction that its client
 left idle ends after five, and a peer that has gone is noticed by TCP.
+
+Where the server has a synchronous standby, a commit is answered once the standby has it. That wait can be
+cancelled; the server then answers success with a warning, the commit stands and is seen by everybody, and the
+loss of the primary would take it back. So the warning means that the outcome is unknown, and whoever takes
+something for done because it is there to be read asks for it to be confirmed.
 """
 
 from __future__ import annotations
@@ -15,9 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
+from fencepost.errors import StoreUnavailable
 from fencepost.model.text import cleaned
 from fencepost.stores.postgres.address import Address
 from fencepost.stores.postgres.faults import UNKNOWN, translated, translated_at_open
+from fencepost.stores.queries import load_queries
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -30,6 +37,7 @@ else:
 
 T = TypeVar("T")
 
+QUERIES = load_queries(__package__, "connection.sql")
 COMMAND_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 10.0
 ACQUIRE_TIMEOUT_S = 10.0
@@ -48,14 +56,28 @@ BOUNDS = {
 # Every statement here is a handful of index ranges whatever the size of the tables, so planning it once
 # per connection is enough, and a plan made while a table was small must not read all of it later.
 PLANNING = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off"}
+STANDBY_WAIT = "syncrep.c"
+"""Where in the server a warning comes from, in any language, that a wait for the standby was cancelled."""
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
 class Connection(BaseConnection):
     """A connection that is given back as it was taken: no statement here leaves session state."""
 
+    is_unconfirmed = False
+    """Whether the standby may lack what was committed here."""
+
     def get_reset_query(self) -> str:
         return ""
+
+    async def reset(self, *, timeout: float | None = None) -> None:
+        await super().reset(timeout=timeout)
+        self.is_unconfirmed = False
+
+    def _process_log_message(self, fields: dict[str, str], last_query: str) -> None:
+        # A listener would have to be taken away whenever the pool gets the connection back.
+        if fields.get("F") == STANDBY_WAIT:
+            self.is_unconfirmed = True
 
 
 class Database:
@@ -84,6 +106,7 @@ class Database:
             session = await self._take()
             try:
                 answer = await work(session)
+                _check_confirmed(session)
             except BaseException:
                 self._give_back(session)
                 raise
@@ -97,7 +120,7 @@ class Database:
 
     async def _take(self) -> Session:
         session, self._resident = self._resident, None
-        if session is not None and not session.is_closed():
+        if session is not None and _is_open(session):
             return session
         if session is not None:
             self._give_back(session)
@@ -124,16 +147,20 @@ class Database:
     async def transaction(self) -> AsyncIterator[Session]:
         """Several statements that happen together or not at all, each with a snapshot of its own."""
         with translated():
-            async with (
-                self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session,
-                session.transaction(),
-            ):
-                yield session
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
+                async with session.transaction():
+                    yield session
+                _check_confirmed(session)
+
+    async def confirm(self) -> None:
+        """Until all that can be read now would also survive the loss of the primary."""
+        await self.fetch(QUERIES["confirm"])
 
     async def close(self) -> None:
         """Give the connections back; those that do not end in time are cut off."""
-        if self._resident is not None:
-            self._give_back(await self._take())
+        session, self._resident = self._resident, None
+        if session is not None:
+            self._give_back(session)
         try:
             await asyncio.wait_for(self._pool.close(), CLOSE_TIMEOUT_S)
         except (*UNKNOWN, asyncpg.InterfaceError):
@@ -163,6 +190,19 @@ async def connect(address: Address) -> Connection:
 def clean(text: str | None) -> str | None:
     """The text as PostgreSQL can keep it."""
     return None if text is None else cleaned(text)
+
+
+def _is_open(session: Session) -> bool:
+    """A connection that broke while nobody used it was taken back by the pool, and cannot be asked."""
+    try:
+        return not session.is_closed()
+    except asyncpg.InterfaceError:
+        return False
+
+
+def _check_confirmed(session: Session) -> None:
+    if getattr(session, "is_unconfirmed", False):
+        raise StoreUnavailable("the store did not answer: the wait for its standby was cancelled")
 
 
 def _options(address: Address) -> dict[str, Any]:

@@ -46,6 +46,14 @@ class PostgresDesk(PostgresRuns):
     async def enqueue(
         self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
     ) -> Sequence[bool]:
+        marks = await self._enqueue(namespace, runs, author)
+        if not all(marks):
+            await self._database.confirm()
+        return marks
+
+    async def _enqueue(
+        self, namespace: Namespace, runs: Sequence[NewRun], author: Author | None
+    ) -> Sequence[bool]:
         if author is not None:
             async with self._database.transaction() as session:
                 row = await session.fetchrow(QUERIES["enqueue"], namespace, *_columns(runs))

@@ -35,20 +35,22 @@ SET (holder, epoch, expires_at, session_key, session_epoch) = (
 RETURNING shard, holder, epoch, holder = $2 AS granted,
     extract(epoch FROM expires_at - fencepost.now())::double precision AS expires_in_s;
 
+-- Whether the lease still runs is asked after the wait for its row: it may run out meanwhile.
 -- name: renew
 WITH locked AS MATERIALIZED (
-    SELECT shard FROM fencepost.leases WHERE shard = ANY ($1::integer[]) ORDER BY shard FOR UPDATE
+    SELECT shard, expires_at FROM fencepost.leases WHERE shard = ANY ($1::integer[]) ORDER BY shard FOR UPDATE
+), running AS MATERIALIZED (
+    SELECT shard FROM locked WHERE expires_at > fencepost.now()
 )
 UPDATE fencepost.leases AS lease
 SET expires_at = greatest(lease.expires_at, fencepost.now() + make_interval(secs => $4)),
     session_key = $5,
     session_epoch = lease.epoch
 FROM unnest($1::integer[], $2::bigint[]) AS given (shard, epoch)
-JOIN locked ON locked.shard = given.shard
+JOIN running ON running.shard = given.shard
 WHERE lease.shard = given.shard
     AND lease.epoch = given.epoch
     AND lease.holder = $3
-    AND lease.expires_at > fencepost.now()
 RETURNING lease.shard, lease.epoch;
 
 -- name: release

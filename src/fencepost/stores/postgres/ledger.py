@@ -73,11 +73,14 @@ class PostgresLedger(PostgresClaims, PostgresDesk):
         return int(await self._database.fetch_value(QUERIES["forget"], older_than_s, limit))
 
     async def _receipts(self, tickets: Sequence[Ticket], accepted: frozenset[int]) -> Sequence[Receipt]:
-        """The rest is looked up in a snapshot of its own: the first one may be older than a wait."""
+        """The rest is looked up in a snapshot of its own: the first one may be older than a wait. That
+        something was reported before counts once it would survive the loss of the primary."""
         if len(accepted) == len(tickets):
             return [Receipt.ACCEPTED] * len(tickets)
         rows = await self._database.fetch(QUERIES["reported"], *_ticket_columns(tickets))
         reported = {row["number"] for row in rows}
+        if reported:
+            await self._database.confirm()
         return [_receipt(number, accepted, reported) for number in range(len(tickets))]
 
 

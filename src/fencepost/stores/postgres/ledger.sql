@@ -206,18 +206,36 @@ FROM (
     FROM rescued
 ) AS total;
 
+-- A tick that a cursor may still come by stays, because its row is what would stop it; after a pause the next
+-- cursor can begin where the pause did.
 -- name: forget
 WITH cutoff AS MATERIALIZED (
     SELECT fencepost.now() - make_interval(secs => $1) AS at
 ), old AS MATERIALIZED (
     SELECT namespace, run_key, schedule_id
-    FROM fencepost.runs
+    FROM fencepost.runs AS run
     WHERE finished_at < (SELECT at FROM cutoff)
         AND NOT stripped
         AND (schedule_id IS NULL OR fire_time < (SELECT at FROM cutoff))
+        AND (
+            run.state = 'withdrawn'
+            OR (run.origin = 'manual' AND run.epoch = 0)
+            OR NOT EXISTS (
+                SELECT 1
+                FROM fencepost.cursors AS cursor
+                JOIN fencepost.schedules AS schedule USING (namespace, schedule_id)
+                WHERE cursor.namespace = run.namespace
+                    AND cursor.schedule_id = run.schedule_id
+                    AND CASE
+                        WHEN cursor.until < run.fire_time
+                            THEN schedule.state = 'paused' AND cursor.version = schedule.version
+                        ELSE cursor.next_fire_at IS NOT NULL AND cursor.planned_through < run.fire_time
+                    END
+            )
+        )
     ORDER BY finished_at
     LIMIT $2
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE OF run SKIP LOCKED
 ), attempts AS (
     DELETE FROM fencepost.attempts AS attempt
     USING old

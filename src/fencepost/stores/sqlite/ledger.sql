@@ -92,11 +92,28 @@ SET cancel_requested = 1
 WHERE namespace = :namespace AND run_key = :run_key AND state = 'running'
 
 -- A tick that ended ahead of its time stays until its fire time is as old: it must not be planned again.
+-- A tick that a cursor may still come by stays, because its row is what would stop it; after a pause the next cursor can
+-- begin where the pause did.
 -- name: forgettable
-SELECT rowid
-FROM runs INDEXED BY runs_ended
+SELECT run.rowid
+FROM runs AS run INDEXED BY runs_ended
 WHERE finished_at IS NOT NULL AND NOT stripped AND finished_at < :cutoff
   AND (schedule_id IS NULL OR fire_time < :cutoff)
+  AND (
+    run.state = 'withdrawn'
+    OR (run.origin = 'manual' AND run.epoch = 0)
+    OR NOT EXISTS (
+        SELECT 1
+        FROM cursors AS cursor
+        JOIN schedules AS schedule USING (namespace, schedule_id)
+        WHERE cursor.namespace = run.namespace
+          AND cursor.schedule_id = run.schedule_id
+          AND CASE
+            WHEN cursor.until < run.fire_time THEN schedule.state = 'paused' AND cursor.version = schedule.version
+            ELSE cursor.next_fire_at IS NOT NULL AND cursor.planned_through < run.fire_time
+          END
+    )
+  )
 ORDER BY finished_at
 LIMIT :limit
 

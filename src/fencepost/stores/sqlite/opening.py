@@ -61,14 +61,16 @@ def _configured(connection: apsw.Connection) -> apsw.Connection:
 
 
 def _persistently(connection: apsw.Connection, statement: str) -> None:
-    """Two processes that switch a new file to WAL at once are told so at once, whatever the busy timeout."""
+    """Two processes that switch a new file to WAL at once are told so at once, whatever the busy timeout.
+
+    All rows are read: the driver stops at the first, and what stands behind it would never be done."""
     for _ in range(SWITCH_TRIES - 1):
         try:
-            connection.execute(statement)
+            connection.execute(statement).fetchall()
             return
         except apsw.BusyError:
             Event().wait(SWITCH_PAUSE_S)
-    connection.execute(statement)
+    connection.execute(statement).fetchall()
 
 
 @cache

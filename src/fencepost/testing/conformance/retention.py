@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from fencepost.model.identifiers import RunKey
+from fencepost.model.policies import Overlap
 from fencepost.model.run import RunState
 from fencepost.testing.conformance.builders import (
     MANY,
@@ -16,6 +20,7 @@ from fencepost.testing.conformance.builders import (
     enqueue,
     finish,
     make_plan,
+    make_spec,
     plan_ticks,
     put,
     read,
@@ -127,6 +132,52 @@ class RetentionContract:
         assert await states(harness, key) == [RunState.SKIPPED]
         await harness.advance(DAY_S + 1)
         assert await forget(harness) == 1
+
+    async def test_forget_does_not_reopen_what_was_called_off_before_an_edit(
+        self, harness: StoreHarness
+    ) -> None:
+        """Nobody plans for longer than the retention; then the new version's cursor comes by the tick."""
+        key, fire_time = await self._called_off(harness)
+        await put(harness, make_spec(overlap=Overlap.ALLOW))
+        await harness.advance(2 * DAY_S)
+        assert await forget(harness) == 0
+        assert (await write(harness, make_plan(await read_cursor(harness), fire_time))).runs_written == 0
+        assert await states(harness, key) == [RunState.SKIPPED]
+        assert await forget(harness) == 1
+
+    async def test_forget_does_not_reopen_what_was_called_off_before_a_pause(
+        self, harness: StoreHarness
+    ) -> None:
+        key, fire_time = await self._called_off(harness)
+        schedules = harness.store.schedules
+        await schedules.pause(NS, SCHEDULE, "paused")
+        await harness.advance(2 * DAY_S)
+        assert await forget(harness) == 0
+        await schedules.resume(NS, SCHEDULE, back_s=3 * DAY_S)
+        assert await forget(harness) == 0
+        assert (await write(harness, make_plan(await read_cursor(harness), fire_time))).runs_written == 0
+        assert await states(harness, key) == [RunState.SKIPPED]
+        assert await forget(harness) == 1
+
+    async def test_forget_does_not_keep_what_was_triggered_during_a_pause(
+        self, harness: StoreHarness
+    ) -> None:
+        await put(harness)
+        await harness.store.schedules.pause(NS, SCHEDULE, "by hand only")
+        await harness.advance(60)
+        key = await harness.store.ledger.trigger(NS, SCHEDULE, harness.now)
+        assert key is not None
+        await harness.store.ledger.cancel(NS, key, "not this one")
+        await harness.advance(2 * DAY_S)
+        assert await forget(harness) == 1
+
+    async def _called_off(self, harness: StoreHarness) -> tuple[RunKey, datetime]:
+        """A tick a minute ahead that will not run."""
+        await put(harness)
+        fire_time = at(harness, 60)
+        (key,) = await plan_ticks(harness, 60)
+        await harness.store.ledger.skip(NS, key, ANNA)
+        return key, fire_time
 
     async def test_what_may_be_forgotten_is_not_kept_secret(self, harness: StoreHarness) -> None:
         ledger, claimed = harness.store.ledger, await start_tick(harness)

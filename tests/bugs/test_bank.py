@@ -1,0 +1,61 @@
+"""Every bug of the bank is noticed by whoever should notice it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.bugs.bank import BANK
+from tests.bugs.bug import Bug
+from tests.bugs.hunt import hunt, violations
+
+BUGS_MIN = 30
+OURS = ("fencepost", "tests.simulation")
+
+
+@pytest.mark.parametrize("bug", BANK, ids=lambda bug: bug.name)
+def test_no_bug_goes_unnoticed(bug: Bug) -> None:
+    assert hunt(bug) is not None, f"{bug.caught_by} did not notice: {bug.story}"
+
+
+@pytest.mark.parametrize(("seed", "hours"), sorted({(one.seed, one.hours) for one in BANK if one.by_a_world}))
+def test_without_a_bug_nothing_is_noticed(seed: int, hours: float) -> None:
+    assert not violations(seed, hours)
+
+
+def test_there_are_many_and_no_two_are_called_the_same() -> None:
+    assert len(BANK) >= BUGS_MIN
+    assert len({one.name for one in BANK}) == len(BANK)
+
+
+def test_every_bug_says_what_goes_wrong() -> None:
+    assert not [one.name for one in BANK if not (one.story and one.trap)]
+
+
+def test_no_bug_leaves_anything_behind() -> None:
+    before = dict(_attributes())
+    for bug in BANK:
+        with bug.plant():
+            assert dict(_attributes()) != before, f"{bug.name} plants nothing"
+    assert dict(_attributes()) == before
+
+
+def _attributes() -> Iterator[tuple[tuple[str, ...], int]]:
+    """What every name of ours stands for: in modules, in their classes and in their tables of queries."""
+    for module_name, module in sorted(sys.modules.items()):
+        if module_name.startswith(OURS):
+            for name, value in list(vars(module).items()):
+                yield (module_name, name), id(value)
+                for inner, what in _inside(value):
+                    yield (module_name, name, inner), id(what)
+
+
+def _inside(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, type):
+        return list(vars(value).items())
+    if isinstance(value, dict):
+        return [(str(key), what) for key, what in value.items() if isinstance(what, str)]
+    return []

@@ -1,0 +1,64 @@
+"""The numbers of the policies, written out a second time: what judges the code does not ask the code.
+
+They are those of the guide to policies. Only what a person wrote in a schedule or a job is read from there.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from fencepost.model.job import Retry
+from fencepost.model.policies import CatchUp, CatchUpMode, Overlap, OverlapKind
+
+ON_TIME = timedelta(seconds=10)
+BUFFER_DEFAULT = 50
+
+
+def at_once_max(overlap: Overlap) -> int | None:
+    """How many runs of a schedule may be unfinished at a time; None where there is no limit."""
+    return overlap.number if overlap.kind is OverlapKind.ALLOW else 1
+
+
+def waiting_max(overlap: Overlap) -> int | None:
+    """How many live ticks may wait for their turn; None where nothing is said of it. Under `skip` it is the
+    one that goes next after what was caught up, filled in or replayed."""
+    match overlap.kind:
+        case OverlapKind.BUFFER_ALL:
+            return BUFFER_DEFAULT if overlap.number is None else overlap.number
+        case OverlapKind.SKIP | OverlapKind.BUFFER_ONE | OverlapKind.CANCEL_OTHER:
+            return 1
+        case _:
+            return None
+
+
+def counts_from_run_at(overlap: Overlap) -> bool:
+    """Whether a tick never waits for others, so that it is late from the moment on which it is due."""
+    return overlap.kind in (OverlapKind.ALLOW, OverlapKind.TERMINATE_OTHER)
+
+
+def live_lateness_max(catch_up: CatchUp) -> timedelta:
+    """How late a tick may begin that does not catch up."""
+    if catch_up.mode is CatchUpMode.NONE:
+        return catch_up.max_lateness
+    return min(ON_TIME, catch_up.max_lateness)
+
+
+def catch_ups_max(catch_up: CatchUp) -> int | None:
+    """How many catch-up runs of a schedule may be unfinished at a time; None where only overlap says."""
+    match catch_up.mode:
+        case CatchUpMode.SEQUENTIAL:
+            return 1
+        case CatchUpMode.PARALLEL:
+            return catch_up.at_once
+        case _:
+            return None
+
+
+def wait_max_s(policy: Retry, tries: int) -> float:
+    """The longest wait after so many tries: the base, doubled after each further one, at most the cap."""
+    longest_s = policy.base.total_seconds()
+    for _ in range(tries - 1):
+        longest_s *= 2
+        if longest_s >= policy.cap.total_seconds():
+            break
+    return min(longest_s, policy.cap.total_seconds())

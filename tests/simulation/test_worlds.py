@@ -1,0 +1,79 @@
+"""Worlds: no promise is broken in any of them, they are what their seed says, and nothing in them is real."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation import __main__ as command
+from tests.simulation.ban import NotInThisWorld, nothing_real
+from tests.simulation.campaign import Campaign, Repetition, run
+from tests.simulation.examination import examine
+from tests.simulation.world import simulate
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Worlds are talkative; only their verdict matters here."""
+    logger = logging.getLogger("fencepost")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(level)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_promise_is_broken_in_an_hour_of_trouble(seed: int) -> None:
+    found = examine(seed, 1.0)
+    assert not found.violations
+    assert found.ticks > 300
+    assert found.seen["fault: crash"] + found.seen["fault: stall"] > 0
+
+
+def test_default_terms_keep_the_promises_too() -> None:
+    """At the pace of the default settings a world costs more, so there are few of them."""
+    assert not examine(1, 0.5, paces=(1,)).violations
+
+
+def test_a_seed_is_the_same_world_in_a_process_that_hashes_otherwise() -> None:
+    *_, (_, campaign) = run(range(2), 0.2, processes=1)
+    assert {one.seed for one in campaign.repeated} == {0, 1}
+    assert campaign.unlike == []
+    assert campaign.repeated[0].checkpoint != campaign.repeated[1].checkpoint
+
+
+def test_a_world_that_differs_is_told_of() -> None:
+    found = examine(1, 0.1)
+    same = Repetition(1, found.checkpoint, None)
+    assert Campaign([found], [same]).unlike == []
+    assert Campaign([found], [replace(same, checkpoint="another")]).unlike == [1]
+    assert Campaign([found], [replace(same, trace="another")]).unlike == [1]
+
+
+def test_a_campaign_that_saw_too_little_does_not_count(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--seed", "3", "--seeds", "1", "--hours", "0.05", "--processes", "1"]) == 1
+    assert "never gone through: fault:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "reach", [time.time, time.monotonic, uuid.uuid4, random.random, threading.Thread(target=print).start]
+)
+def test_nothing_real_is_had_in_a_world(reach: Callable[[], object]) -> None:
+    name = reach.__name__
+    owner = {"time": time, "monotonic": time, "uuid4": uuid, "random": random}.get(name, threading.Thread())
+    with nothing_real(), pytest.raises(NotInThisWorld, match=name):
+        getattr(owner, name)()
+    getattr(time, "time")()  # noqa: B009
+
+
+def test_a_replay_of_the_first_hour_comes_by_the_same_checkpoint() -> None:
+    whole, begun = simulate(5, 1.2), simulate(5, 1.0, settles=False)
+    assert whole.checkpoint == begun.checkpoint
+    assert whole.trace != begun.trace
