@@ -9,13 +9,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from tests.history.model import Fault
 from tests.simulation import __main__ as command
 from tests.simulation.ban import NotInThisWorld, nothing_real
 from tests.simulation.campaign import Campaign, Repetition, run
-from tests.simulation.examination import examine
+from tests.simulation.examination import examine, nobody_there
 from tests.simulation.world import simulate
 
 
@@ -35,6 +37,17 @@ def test_no_promise_is_broken_in_an_hour_of_trouble(seed: int) -> None:
     assert not found.violations
     assert found.ticks > 300
     assert found.seen["fault: crash"] + found.seen["fault: stall"] > 0
+
+
+def test_only_when_every_machine_is_away_nobody_is_there() -> None:
+    def at(minute: int) -> datetime:
+        return datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
+
+    blackout, cut = Fault("blackout of workers", at(0), at(30)), Fault("cut", at(5), at(20), "node-0-3")
+    assert nobody_there([blackout, cut]) == []
+    assert nobody_there([cut, Fault("stall", at(5), at(20), "node-1-1")]) == []
+    stall = Fault("stall", at(10), at(40), "node-1-7")
+    assert nobody_there([blackout, cut, stall]) == [Fault("nobody there", at(10), at(20))]
 
 
 def test_default_terms_keep_the_promises_too() -> None:
