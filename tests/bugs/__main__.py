@@ -11,6 +11,7 @@ from dataclasses import asdict
 from tests.bugs.bank import BANK, BY_NAME
 from tests.bugs.hunt import SEEDS_MAX
 from tests.bugs.table import Line, hunted, table_of
+from tests.numbers import count
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bugs", description=__doc__)
     parser.add_argument("bugs", nargs="*", metavar="BUG", help="only these; all of them otherwise")
     parser.add_argument("--json", action="store_true", help="as JSON rather than as a table")
-    parser.add_argument("--seeds", type=int, default=SEEDS_MAX, help="at most so many worlds for each bug")
+    parser.add_argument("--seeds", type=count, default=SEEDS_MAX, help="at most so many worlds for each bug")
     asked = parser.parse_args(arguments)
     unknown = [one for one in asked.bugs if one not in BY_NAME]
     if unknown:

@@ -20,17 +20,23 @@ from pathlib import Path
 from tests.chaos import programme, report
 from tests.chaos.campaign import Campaign, Part, Result
 from tests.chaos.stage import faketime
+from tests.numbers import count, span
 
 PROGRESS_EVERY_S = 5.0
 BAR = 24
 OUT = Path("build/chaos")
+EXAMPLE = "example: python -m tests.chaos --minutes 15 --seed 7; one fleet alone: --only sqlite --failovers 0"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, judge, tell."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
     floors = {what: getattr(given, _dest(what)) for what in programme.FLOORS}
     lanes = programme.long(given.seed, given.rate)
+    names = [part.name for lane in lanes for part in lane]
+    if unknown := [name for name in given.only or () if name not in names]:
+        parser.error(f"no such fleet: {', '.join(unknown)}; there are {', '.join(names)}")
     chosen = [[part for part in lane if not given.only or part.name in given.only] for lane in lanes]
     for told in _missing():
         _say(told)
@@ -90,12 +96,14 @@ def _keep_evidence(results: Sequence[Result], folder: Path, out: Path) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="The long chaos run.")
-    parser.add_argument("--minutes", type=float, default=15.0, help="how long at least; at most twice that")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.chaos", description="The long chaos run.", epilog=EXAMPLE
+    )
+    parser.add_argument("--minutes", type=span, default=15.0, help="how long at least; at most twice that")
     parser.add_argument(
         "--seed", type=int, default=1, help="decides what is done to whom, and in which order"
     )
-    parser.add_argument("--rate", type=int, default=130, help="ticks a second, over all fleets")
+    parser.add_argument("--rate", type=count, default=130, help="ticks a second, over all fleets")
     parser.add_argument("--only", action="append", help="this fleet, and not all; may be repeated")
     parser.add_argument(
         "--out", type=Path, default=OUT, help="where the table, the figures and the picture go"

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tests.numbers import count, span
 from tests.simulation.campaign import PACES, Campaign, run
 from tests.simulation.examination import examine
 
@@ -112,13 +113,13 @@ def _listed(counted: dict[str, int]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__, epilog=EXAMPLE)
-    parser.add_argument("--seeds", type=int, help="how many worlds (50)")
+    parser.add_argument("--seeds", type=count, help="how many worlds (50)")
     parser.add_argument("--seed", type=int, help="the first one; without --seeds the only one")
-    parser.add_argument("--hours", type=float, default=6.0, help="of cluster time in each (6)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 2, help="at once (one per core)")
+    parser.add_argument("--hours", type=span, default=6.0, help="of cluster time in each (6)")
+    parser.add_argument("--processes", type=count, default=os.cpu_count() or 2, help="at once (one per core)")
     paces = " ".join(map(str, PACES))
     parser.add_argument(
-        "--paces", type=int, nargs="+", default=PACES, help=f"drawn from: 1 is the default terms ({paces})"
+        "--paces", type=count, nargs="+", default=PACES, help=f"drawn from: 1 is the default terms ({paces})"
     )
     parser.add_argument("--json", action="store_true", help="the figures for a program")
     return parser
