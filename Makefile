@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check sim model bugs bench failover chaos oracle docs lock clean
+.PHONY: help demo test test-kubernetes check sim model bugs bench failover chaos effects oracle docs screenshots lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -7,16 +7,18 @@ PYTEST_ARGS ?= -q -n 4 --dist worksteal
 SEEDS ?= 50
 HOURS ?= 6
 CHAOS_ARGS ?=
+EFFECTS_ARGS ?=
 LOCK_ARGS ?=
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## everything in one process on SQLite, with jobs ticking
+demo: $(READY) ## everything in one process on SQLite: jobs ticking, the dashboard at http://127.0.0.1:8580
 	$(BIN)/fencepost demo
 
 test: $(READY) ## the whole suite, with the servers it needs (PYTEST_ARGS="-n 4 -k claim")
-	$(BIN)/pytest $(PYTEST_ARGS) -m "not chaos and not kubernetes"
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not chaos and not kubernetes and not browser"
+	$(BIN)/pytest -q -n 2 --dist loadfile -m browser
 	$(BIN)/pytest -q -m chaos
 
 test-kubernetes: $(READY) ## the tests that need a Kubernetes API server, built from source the first time
@@ -49,10 +51,16 @@ oracle: $(READY) ## a million random fire times against the brute-force oracle
 	FENCEPOST_ORACLE_CASES=1000000 $(BIN)/pytest $(PYTEST_ARGS) --timeout=3600 tests/triggers/test_cron_oracle.py
 
 docs: $(READY) ## write the generated reference pages
-	$(BIN)/python scripts/docs.py
+	$(BIN)/python -m scripts.docs
+
+screenshots: $(READY) ## pictures of the dashboard for the docs, of a demo in a real Chromium
+	$(BIN)/python -m scripts.screenshots
 
 chaos: $(READY) ## the long chaos run: real processes and servers, killed, stalled, cut off and failed over (CHAOS_ARGS)
 	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
+
+effects: $(READY) ## the long effect drill: every way to have an effect once, on workers killed and stalled (EFFECTS_ARGS)
+	$(BIN)/python -m tests.effects $(EFFECTS_ARGS)
 
 lock: $(READY) ## write requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-header \

@@ -52,3 +52,8 @@ SELECT namespace, schedule_id, 1, spec, job, now(), 'bench' FROM fencepost.sched
 -- name: clone_cursors
 INSERT INTO fencepost.cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at)
 SELECT namespace, schedule_id, shard, 1, $1, $1 FROM fencepost.schedules WHERE schedule_id LIKE 'clone-%'
+
+-- name: alive_until
+SELECT alive_until
+FROM fencepost.runs
+WHERE namespace = 'default' AND run_key = $1;

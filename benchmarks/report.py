@@ -19,6 +19,7 @@ class Figure:
     raw: float | None = None
     goal: str = ""
     good: bool | None = None
+    note: str = ""
 
     @property
     def share(self) -> float | None:
@@ -56,4 +57,5 @@ def _line(one: Figure) -> str:
     share = "" if one.share is None else f"{one.share:6.0%} of raw {one.raw:,.0f}"
     verdict = {None: "", True: "  met", False: "  NOT MET"}[one.good]
     goal = f"  goal {one.goal}{verdict}" if one.goal else ""
-    return f"{one.name:58} {one.value:12,.1f} {one.unit:8} {share:24}{goal}"
+    note = f"  ({one.note})" if one.note else ""
+    return f"{one.name:58} {one.value:12,.1f} {one.unit:8} {share:24}{goal}{note}"

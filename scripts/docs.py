@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from the code: the commands, and the states of a run."""
+"""Writes the reference pages that are made from the code: the commands, the states of a run, the HTTP API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,15 @@ MEANINGS = {
 
 def pages() -> dict[Path, str]:
     """Every generated page and its text."""
-    return {FOLDER / "cli.md": cli_page(), FOLDER / "states.md": states_page()}
+    from scripts.grafana_board import board_text
+    from scripts.http_page import http_page
+
+    return {
+        FOLDER / "cli.md": cli_page(),
+        FOLDER / "states.md": states_page(),
+        FOLDER / "http.md": http_page(GENERATED),
+        FOLDER.parents[1] / "deploy" / "grafana" / "fencepost.json": board_text(),
+    }
 
 
 def cli_page() -> str:

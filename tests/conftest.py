@@ -1,6 +1,9 @@
 """What all tests share: the servers' fixtures, readable failures, and Hypothesis without surprises."""
 
 import os
+import signal
+import sys
+from collections.abc import Iterator
 from dataclasses import fields
 
 import pytest
@@ -8,9 +11,9 @@ from hypothesis import settings
 
 from fencepost.config import PREFIX, Settings
 
-pytest_plugins = ["tests.servers.fixtures"]
+pytest_plugins = ["pytester", "tests.servers.fixtures"]
 
-pytest.register_assert_rewrite("fencepost.testing.conformance", "tests.conformance.twins")
+pytest.register_assert_rewrite("fencepost.testing.conformance", "tests.conformance.twins", "tests.browser")
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True, database=None)
@@ -19,3 +22,16 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 # Settings of whoever runs the tests are not those of the tests.
 for setting in fields(Settings):
     os.environ.pop(PREFIX + setting.name.upper(), None)
+
+# A shell that runs the tests in its background has them ignore Ctrl-C, and so would every process of theirs.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_metrics_left() -> Iterator[None]:
+    """What a test counted in this process is not the next one's."""
+    yield
+    started = sys.modules.get("fencepost.telemetry.metrics")
+    if started is not None:
+        started.stop_metrics()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,10 @@ async def test_a_tick_is_called_off_by_its_time(app: Fencepost) -> None:
     assert not (await app.schedules.release("report", when)).held
     assert (await app.schedules.skip("report", when)).state is RunState.SKIPPED
     assert [await app.schedules.freeze("report"), await app.schedules.thaw("report")] == [True, True]
+
+
+def test_a_function_without_a_name_of_its_own_is_asked_for_one() -> None:
+    app = Fencepost("sqlite:///unused.db")
+    with pytest.raises(InvalidSpec, match="has no name of its own"):
+        app.job()(partial(print, 1))
+    app.retire()

@@ -41,6 +41,10 @@ def test_the_environment_of_the_process_is_read_where_none_is_given(monkeypatch:
         ("queues", ["mail"], ("mail",)),
         ("store", "sqlite:///x.db", "sqlite:///x.db"),
         ("namespace", "tenant", "tenant"),
+        ("metrics_open", "yes", True),
+        ("metrics_open", "FALSE", False),
+        ("metrics_open", True, True),
+        ("completeness_target", "0.99", 0.99),
     ],
 )
 def test_a_value_is_read_in_the_settings_own_type(name: str, value: Any, expected: Any) -> None:
@@ -64,6 +68,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"concurrency": 0}, "concurrency 0: expected more than 0"),
     ({"concurrency": "-1"}, "concurrency -1: expected more than 0"),
     ({"poll_s": "soon"}, "poll_s = 'soon': "),
+    ({"metrics_open": "perhaps"}, "metrics_open = 'perhaps': expected true or false"),
+    ({"completeness_target": 1}, "completeness_target 1: expected less than 1, such as 0.999"),
+    ({"metrics_jobs_max": 0}, "metrics_jobs_max 0: expected more than 0"),
     ({"poll_s": "nan"}, "poll_s = 'nan': "),
     ({"poll_s": "inf"}, "poll_s = 'inf': "),
     ({"poll_s": -1}, "poll_s = -1: "),

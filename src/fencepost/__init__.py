@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fencepost.errors import FencepostError, PermanentFailure, RetryableFailure
     from fencepost.model.job import Retry
     from fencepost.model.policies import CatchUp, GateTerms
+    from fencepost.model.secret import Secret
     from fencepost.ports.run import Run
     from fencepost.triggers import At, Calendar, Cron, Every, RRule, Solar
 
@@ -27,6 +28,7 @@ __all__ = [
     "Retry",
     "RetryableFailure",
     "Run",
+    "Secret",
     "Solar",
 ]
 
@@ -45,6 +47,7 @@ _HOMES = {
     "Retry": "fencepost.model.job",
     "RetryableFailure": "fencepost.errors",
     "Run": "fencepost.ports.run",
+    "Secret": "fencepost.model.secret",
     "Solar": "fencepost.triggers",
 }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from difflib import get_close_matches
+from ipaddress import IPv6Network, ip_network
 from typing import Any
 
 from fencepost.errors import InvalidDuration, InvalidSettings
@@ -17,16 +18,32 @@ from fencepost.model.lease import LeaseTerms
 
 DEFAULT_STORE = "sqlite:///fencepost.db"
 PREFIX = "FENCEPOST_"
+RUN_LOG_LEAST = 4096
+SESSION_IDLE_LEAST_S = 300.0
+"""Uses are written down once a minute: a shorter one would sign out who is busy."""
+WEIGHT_MAX = 1_000
+MAPPED = IPv6Network("::ffff:0:0/96")
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything a process can be told. Names end in their unit; seconds also take "5m" or "1h30m"."""
 
-    store: str = DEFAULT_STORE
-    leases: str = ""
+    store: str = field(default=DEFAULT_STORE, repr=False)
+    leases: str = field(default="", repr=False)
     """Where leases live; empty: in the store itself."""
     namespace: Namespace = DEFAULT_NAMESPACE
+    token: str = field(default="", repr=False)
+    """What lets somebody in over HTTP as an admin of everything; empty: only tokens of the store do."""
+    session_lasts_s: float = timedelta(days=7).total_seconds()
+    """How long somebody who signed in stays so, at most."""
+    session_idle_s: float = timedelta(hours=12).total_seconds()
+    """How long somebody who does nothing stays signed in."""
+    requests_per_s: float = 200.0
+    """How many requests a second one credential may make, after a burst of `requests_burst`."""
+    requests_burst: int = 1_000
+    trusted_proxies: tuple[str, ...] = ()
+    """Which proxies are believed when they say whom they ask for: addresses and networks; empty: none."""
     shards: int = 8
     """How many slices a new store is cut into."""
 
@@ -43,13 +60,24 @@ class Settings:
     lease_margin_s: float = 1.0
 
     queues: tuple[Queue, ...] = (DEFAULT_QUEUE,)
+    """What a worker takes, as in "mail,default", or with weights "mail:3,default:1"."""
+    queue_weights: tuple[int, ...] = ()
+    """Beside `queues`, how much of the worker each may have; empty: all alike."""
+    ageing_s: float = 60.0
+    """How long a run must wait to be worth one level of priority."""
     concurrency: int = 20
+    processes: int = os.cpu_count() or 1
+    """How many child processes do functions with `executor="process"`, at most."""
+    commands_allowed: tuple[str, ...] = ()
+    """Which programs commands may start: absolute paths, and folders ending in /; empty: any."""
     poll_s: float = 5.0
     """The net under the wake-ups: how long a worker sleeps at most."""
     heartbeat_every_s: float = 5.0
     heartbeat_timeout_s: float = 30.0
     finish_batch_max: int = 500
     finish_delay_s: float = 0.002
+    run_log_max: int = 256 * 1024
+    """How many bytes of an attempt's log are kept: its first lines and its last."""
     grace_s: float = 10.0
     """How long a stopping process waits for what it runs."""
 
@@ -59,16 +87,42 @@ class Settings:
     tidy_every_s: float = 60.0
     tidy_batch_max: int = 1_000
     skew_warning_s: float = 1.0
+    metrics: str = ""
+    """Where this process shows its metrics, as in 127.0.0.1:9580; empty: nowhere but in the web."""
+    metrics_open: bool = False
+    """Whether the web shows /metrics to whoever asks, without a token."""
+    metrics_jobs_max: int = 200
+    """How many jobs and how many queues have series of their own; the others are `_other` together."""
+    gauges_every_s: float = 15.0
+    completeness_target: float = 0.999
+    """The share of due runs that should be in somebody's hands: the error budget is what is left of 1."""
     pool_max: int = 5
+    transactions_max: int = 10
+    """How many transactions of jobs may be open at a time in one process, on PostgreSQL."""
     lease_terms: LeaseTerms = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         checked_name("namespace", self.namespace)
         for queue in self.queues:
             checked_name("queue", queue)
+        self._check_weights()
+        for path in self.commands_allowed:
+            _require(
+                path.startswith("/"),
+                f"commands_allowed {path!r}: expected absolute paths, and folders ending in /",
+            )
+        for proxy in self.trusted_proxies:
+            bare = _undressed(proxy)
+            _require(
+                _is_network(bare),
+                f"trusted_proxies {proxy!r}: expected addresses and networks, as in 10.0.0.7 or 10.0.0.0/24",
+            )
+            _require(
+                bare == proxy, f"trusted_proxies {proxy!r}: is of version 4, and taken as such; write {bare}"
+            )
         for one in fields(self):
             value = getattr(self, one.name, None)
-            if isinstance(value, int | float) and value <= 0:
+            if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
                 raise InvalidSettings(f"{one.name} {value:g}: expected more than 0")
         terms = LeaseTerms(
             ttl_s=self.lease_ttl_s,
@@ -78,6 +132,22 @@ class Settings:
         )
         object.__setattr__(self, "lease_terms", terms)
         self._check_together()
+
+    @property
+    def weights(self) -> dict[Queue, int]:
+        """The weight of each queue that has one."""
+        return dict(zip(self.queues, self.queue_weights, strict=False))
+
+    def _check_weights(self) -> None:
+        _require(
+            len(self.queue_weights) in (0, len(self.queues)),
+            f"queue_weights has {len(self.queue_weights)} numbers for {len(self.queues)} queues",
+        )
+        for queue, weight in self.weights.items():
+            _require(
+                1 <= weight <= WEIGHT_MAX,
+                f"queue {queue}: weight {weight}: expected a whole number from 1 to {WEIGHT_MAX}",
+            )
 
     def _check_together(self) -> None:
         takeover_s = self.lease_ttl_s + self.lease_retry_period_s * self.lease_terms.jitter
@@ -90,6 +160,19 @@ class Settings:
             self.heartbeat_timeout_s >= 2 * self.heartbeat_every_s,
             f"heartbeat_timeout_s {self.heartbeat_timeout_s:g} must be at least twice "
             f"heartbeat_every_s {self.heartbeat_every_s:g}, or one lost heartbeat costs a run",
+        )
+        _require(
+            SESSION_IDLE_LEAST_S <= self.session_idle_s <= self.session_lasts_s,
+            f"session_idle_s {self.session_idle_s:g} must be at least {SESSION_IDLE_LEAST_S:g}, and at most "
+            f"session_lasts_s {self.session_lasts_s:g}",
+        )
+        _require(
+            self.run_log_max >= RUN_LOG_LEAST,
+            f"run_log_max {self.run_log_max} bytes is too little to be of use: at least {RUN_LOG_LEAST}",
+        )
+        _require(
+            self.completeness_target < 1,
+            f"completeness_target {self.completeness_target:g}: expected less than 1, such as 0.999",
         )
         _require(
             self.plan_ticks_max <= self.plan_runs_max,
@@ -106,25 +189,34 @@ def settings_from(
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     for name, value in (file or {}).items():
-        values[name] = _read(name, value, name)
+        values |= _said(name, value, name)
     for name in _names():
         text = environment.get(PREFIX + name.upper())
         if text is not None:
-            values[name] = _read(name, text, PREFIX + name.upper())
+            values |= _said(name, text, PREFIX + name.upper())
     for name, value in (overrides or {}).items():
         if value is not None:
-            values[name] = _read(name, value, name)
+            values |= _said(name, value, name)
     return Settings(**values)
 
 
 def changed_settings(settings: Settings, overrides: Mapping[str, Any]) -> Settings:
     """The settings with what the caller says instead; None leaves one as it is."""
-    values = {name: _read(name, value, name) for name, value in overrides.items() if value is not None}
+    values: dict[str, Any] = {}
+    for name, value in overrides.items():
+        if value is not None:
+            values |= _said(name, value, name)
     return replace(settings, **values)
 
 
 def _names() -> list[str]:
     return [one.name for one in fields(Settings) if one.init]
+
+
+def _said(name: str, value: Any, where: str) -> dict[str, Any]:
+    """What one setting says: queues may come with their weights."""
+    read = _read(name, value, where)
+    return {name: read} if name != "queues" else {"queues": read[0], "queue_weights": read[1]}
 
 
 def _read(name: str, value: Any, where: str) -> Any:
@@ -136,8 +228,14 @@ def _read(name: str, value: Any, where: str) -> Any:
         raise InvalidSettings(f"unknown setting {name!r}{hint}")
     try:
         if name == "queues":
+            return _queues(value.split(",") if isinstance(value, str) else value)
+        if name == "queue_weights":
+            return tuple(_whole(one) for one in (value.split(",") if isinstance(value, str) else value))
+        if isinstance(default, tuple):
             names = value.split(",") if isinstance(value, str) else value
-            return tuple(Queue(one.strip()) for one in names)
+            return tuple(one.strip() for one in names)
+        if isinstance(default, bool):
+            return _yes_or_no(value)
         if isinstance(default, int):
             return _whole(value)
         if isinstance(default, float):
@@ -145,6 +243,14 @@ def _read(name: str, value: Any, where: str) -> Any:
         return str(value)
     except (ValueError, TypeError, AttributeError, InvalidDuration) as error:
         raise InvalidSettings(f"{where} = {value!r}: {error}") from None
+
+
+def _queues(words: Iterable[str]) -> tuple[tuple[Queue, ...], tuple[int, ...]]:
+    """Names, and their weights where any has one: mail:3 beside a bare name, which is worth 1."""
+    pairs = [word.strip().partition(":") for word in words]
+    names = tuple(Queue(name.strip()) for name, _, _ in pairs)
+    weights = tuple(_whole(weight) if colon else 1 for _, colon, weight in pairs)
+    return names, weights if any(colon for _, colon, _ in pairs) else ()
 
 
 def _whole(value: Any) -> int:
@@ -155,12 +261,36 @@ def _whole(value: Any) -> int:
     raise TypeError("expected a whole number")
 
 
+def _yes_or_no(value: Any) -> bool:
+    answers = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    answer = value if isinstance(value, bool) else answers.get(str(value).strip().lower())
+    if answer is None:
+        raise TypeError("expected true or false")
+    return answer
+
+
 def _seconds(value: Any) -> float:
     """Seconds from a number, as a text too, or from a length of time."""
     if isinstance(value, str):
         with suppress(ValueError):
             value = float(value)
     return parse_duration(value).total_seconds()
+
+
+def _undressed(text: str) -> str:
+    """A network of version 4 in the clothes of version 6 as one of version 4; anything else as it is."""
+    with suppress(ValueError):
+        network = ip_network(text)
+        if isinstance(network, IPv6Network) and network.subnet_of(MAPPED):
+            return f"{network.network_address.ipv4_mapped}/{network.prefixlen - MAPPED.prefixlen}"
+    return text
+
+
+def _is_network(text: str) -> bool:
+    """Whether it is an address or a network, and not all that there are."""
+    with suppress(ValueError):
+        return ip_network(text).prefixlen > 0
+    return False
 
 
 def _require(holds: bool, complaint: str) -> None:

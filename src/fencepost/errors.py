@@ -8,17 +8,28 @@ FencepostError
 │   ├── InvalidSettings      a setting, or two that contradict each other
 │   ├── InvalidPayload       a payload that the job's signature refuses
 │   ├── InvalidSpec          a job or schedule definition
-│   ├── UnknownJob · UnknownSchedule · UnknownRun · UnknownCalendar · UnknownBackfill
-│   ├── ScheduleExists
+│   ├── UnknownJob · UnknownSchedule · UnknownRun · UnknownCalendar · UnknownBackfill · UnknownToken
+│   ├── UnknownNode · UnknownGate
+│   ├── ScheduleExists · ScheduleChanged · CalendarChanged
+│   ├── NotAllowed           more than the credential is good for
 │   ├── SchemaMismatch       the store's schema is older or newer than this program
-│   └── MissingExtra         an optional driver is not installed
+│   ├── MissingExtra         an optional driver is not installed
+│   ├── UnfitConnection      a connection that cannot carry a write of the ledger
+│   └── OutOfReach           asked of a run that is far from its ledger
+├── BadSignature             a webhook that is not from whom it should be
 ├── StoreUnavailable         the store did not answer: whether it did the work is unknown
 │   └── LeaseStoreUnavailable   the same of a lease store
+├── TurnedAway               a server that is full or stopping: ask again later
 └── RunFailure               what an attempt can die of
     ├── PermanentFailure     raised by a job: do not retry
+    │   └── StepRefused      a recorded step whose name, number or result cannot be kept
     ├── RetryableFailure     an attempt failed and may be tried again
+    ├── RemoteFailure        an error that was raised in another process, as text
     ├── TimedOut             the attempt outlived the job's timeout
-    └── RunCancelled         somebody asked the run to stop, or it was lost to another attempt
+    ├── NoProgress           the attempt showed no progress for longer than the job's progress deadline
+    ├── RunCancelled         somebody asked the run to stop
+    ├── RunLost              the run belongs to a later attempt, or has ended: write nothing more
+    └── StaleFence           a guarded write was refused: a later attempt has written already
 """
 
 from __future__ import annotations
@@ -78,12 +89,36 @@ class UnknownCalendar(UsageError):
     """No calendar of that name."""
 
 
+class UnknownToken(UsageError):
+    """No token or session of that id."""
+
+
 class UnknownBackfill(UsageError):
     """No backfill of that number."""
 
 
+class UnknownNode(UsageError):
+    """No live node of that id."""
+
+
+class UnknownGate(UsageError):
+    """No closed gate of that schedule."""
+
+
+class ScheduleChanged(UsageError):
+    """Somebody else was quicker: the version is not the expected one any more."""
+
+
+class CalendarChanged(UsageError):
+    """Somebody else was quicker: the revision is not the expected one any more."""
+
+
 class ScheduleExists(UsageError):
     """A schedule of that id is there already."""
+
+
+class NotAllowed(UsageError):
+    """More than the credential of whoever asks is good for."""
 
 
 class SchemaMismatch(UsageError):
@@ -94,12 +129,28 @@ class MissingExtra(UsageError):
     """An optional driver is needed and not installed."""
 
 
+class UnfitConnection(UsageError):
+    """A connection of an unknown driver, to another database, or that commits each statement by itself."""
+
+
+class OutOfReach(UsageError):
+    """Something that only a run beside its ledger can do."""
+
+
+class BadSignature(FencepostError):
+    """A webhook that is not from whom it should be, or is too old or too early."""
+
+
 class StoreUnavailable(FencepostError):
     """The store could not be reached, or broke off: the outcome of the call is unknown."""
 
 
 class LeaseStoreUnavailable(StoreUnavailable):
     """The lease store could not be reached, or broke off."""
+
+
+class TurnedAway(FencepostError):
+    """A server has no place for one more who waits, or is about to stop."""
 
 
 class RunFailure(FencepostError):
@@ -110,6 +161,10 @@ class RunFailure(FencepostError):
 
 class PermanentFailure(RunFailure):
     """Raised by a job whose failure no retry can mend."""
+
+
+class StepRefused(PermanentFailure):
+    """A step that cannot be recorded; trying again would only do it again."""
 
 
 class RetryableFailure(RunFailure):
@@ -126,9 +181,43 @@ class RetryableFailure(RunFailure):
         self.retry_after = retry_after
 
 
+class RemoteFailure(RunFailure):
+    """An error that was raised in another process, told as text: its class never comes here.
+
+    `kinds` are the names of its class and of its bases; `permanent` and `retry_after` what it was there.
+    """
+
+    def __init__(
+        self,
+        error: str,
+        *,
+        detail: str | None = None,
+        kinds: tuple[str, ...] = (),
+        permanent: bool = False,
+        retry_after: str | float | None = None,
+    ) -> None:
+        super().__init__(error)
+        self.detail = detail
+        self.kinds = kinds
+        self.permanent = permanent
+        self.retry_after = retry_after
+
+
 class TimedOut(RunFailure):
     """The attempt outlived the job's timeout."""
 
 
+class NoProgress(RunFailure):
+    """The attempt did not say that it gets on for longer than the job's progress deadline."""
+
+
 class RunCancelled(RunFailure):
     """The attempt was asked to stop."""
+
+
+class RunLost(RunFailure):
+    """The attempt does not own its run any more; nothing that it was about to write may be written."""
+
+
+class StaleFence(RunFailure):
+    """A guard refused a write because a later attempt has written already."""

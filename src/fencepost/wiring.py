@@ -10,12 +10,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.config import Settings
-from fencepost.errors import InvalidSettings, MissingExtra
+from fencepost.errors import InvalidSettings, MissingExtra, UnfitConnection
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.node import Node
 from fencepost.model.quoting import quoted
@@ -23,8 +23,11 @@ from fencepost.ports.executor import Job
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
+from fencepost.services.aside import Thinkers
 from fencepost.services.heartbeat import HeartbeatThread
-from fencepost.services.node import NodeRunner, Surroundings
+from fencepost.services.node import SERVICES_THAT_THINK, NodeRunner, Surroundings
+from fencepost.telemetry import traces
+from fencepost.telemetry.run_lines import keep_run_lines
 
 SCHEMES = "sqlite:///path.db or postgresql://user@host/database"
 LEASE_SCHEMES = {
@@ -46,6 +49,7 @@ LEASE_DRIVERS = {"etcd": "aiohttp", "redis": "redis", "mongodb": "pymongo", "kub
 async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
     """The store that the URL names, with its schema checked."""
     clock = clock or SystemClock()
+    traces.switch_on()
     match _scheme(settings.store):
         case "sqlite":
             from fencepost.stores import sqlite
@@ -55,7 +59,28 @@ async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
             _require_asyncpg()
             from fencepost.stores import postgres
 
-            return await postgres.open_store(settings.store, clock=clock, pool_max=settings.pool_max)
+            return await postgres.open_store(
+                settings.store,
+                clock=clock,
+                pool_max=settings.pool_max,
+                transactions_max=settings.transactions_max,
+            )
+
+
+async def borrow_store(connection: object) -> Store:
+    """The store behind somebody's own connection, for writes in their transaction."""
+    from fencepost.stores.borrowed import borrow
+
+    # What a transaction has no use for, such as leases and wake-ups, is not there.
+    return cast("Store", await borrow(connection))
+
+
+def check_blocking(connection: object) -> None:
+    """Refuse a connection whose calls have to be awaited."""
+    from fencepost.stores.borrowed.recognition import is_awaited
+
+    if is_awaited(connection):
+        raise UnfitConnection("connection: its driver is awaited; use: await app.enqueue(…, connection=…)")
 
 
 async def open_leases(settings: Settings, store: Store, clock: Clock | None = None) -> LeaseStore:
@@ -149,6 +174,8 @@ def build_node(
         code_digest=code_digest,
     )
     clock = clock or SystemClock()
+    if works:
+        keep_run_lines()
     return NodeRunner(
         node,
         Surroundings(
@@ -157,8 +184,9 @@ def build_node(
             clock=clock,
             dice=random.random,
             settings=settings,
-            jobs=jobs,
+            jobs={name: job for name, job in jobs.items() if not job.spec.external},
             heart=lambda active: _heart(active, settings, clock),
+            thinkers=Thinkers(threads=SERVICES_THAT_THINK) if plans else None,
         ),
     )
 
@@ -181,3 +209,15 @@ def _scheme(url: str) -> str:
 def _require_asyncpg() -> None:
     if find_spec("asyncpg") is None:
         raise MissingExtra('PostgreSQL needs the extra: pip install "fencepost[postgres]"')
+
+
+def require_metrics() -> None:
+    """Refuse, in one line, where what renders metrics is not installed."""
+    if find_spec("prometheus_client") is None:
+        raise MissingExtra('metrics need the extra: pip install "fencepost[metrics]"')
+
+
+def require_web() -> None:
+    """Refuse, in one line, where what serves the web is not installed."""
+    if any(find_spec(one) is None for one in ("litestar", "uvicorn")):
+        raise MissingExtra('the web needs the extra: pip install "fencepost[web]"')

@@ -45,7 +45,7 @@ def epoch_checked_before_the_write() -> Planted:
     )
 
 
-@bug("the ledger registers epochs by a monotone compare-and-set", "I4", hours=1.0)
+@bug("the ledger registers epochs by a monotone compare-and-set", "I4", seed=16, hours=1.0)
 def registration_takes_what_it_is_offered() -> Planted:
     """The lease store was restored from a backup, and the ledger's epochs fall with its own."""
     return patch.object(epochs, "succeed", lambda known, offered: offered)
@@ -139,9 +139,9 @@ def fences_counted_by_worker() -> Planted:
     start = MemoryClaims._start
     counted: Counter[NodeId] = Counter()
 
-    def per_worker(self: Any, row: Any, appetite: Any, previous: Any) -> Any:
+    def per_worker(self: Any, row: Any, appetite: Any, previous: Any, slot: Any = None) -> Any:
         self._tables.fence = counted[appetite.worker]
-        claim = start(self, row, appetite, previous)
+        claim = start(self, row, appetite, previous, slot)
         counted[appetite.worker] = self._tables.fence
         return claim
 

@@ -12,6 +12,7 @@ from fencepost.model.rescue import Rescue
 from fencepost.model.run import Pulse, Receipt, RunState
 from fencepost.services import reaper
 from fencepost.services.active import ActiveRun, StopCause
+from fencepost.services.attempt import Attempts
 from fencepost.services.clerk import Clerk
 from fencepost.services.heartbeat import Heartbeat, HeartbeatThread
 from fencepost.services.worker import Worker
@@ -191,12 +192,12 @@ def report_dropped_while_the_store_is_away() -> Planted:
 @bug("success is reported after the work", "effects")
 def success_reported_before_the_work() -> Planted:
     """The worker acknowledges first and works then: whoever is killed in between has lied."""
-    ending_of = Worker._ending_of
+    ending_of = Attempts._ending_of
 
     async def hasty(self: Any, active: Any, job: Any) -> Any:
         return await ending_of(self, active, replace(job, executor=_Idle()))
 
-    return patch.object(Worker, "_ending_of", hasty)
+    return patch.object(Attempts, "_ending_of", hasty)
 
 
 class _Idle:

@@ -34,7 +34,7 @@ def overlap_judged_by_ones_own_runs() -> Planted:
     """Each worker sees to it that it does not overlap with itself."""
     claim_ticks = MemoryClaims.claim_ticks
 
-    async def own(self: Any, appetite: Any, limit: int, judge: Any) -> Any:
+    async def own(self: Any, appetite: Any, limit: int, judge: Any, limiter: Any = None) -> Any:
         def mine(facts: Any, now: Any, room: int) -> Any:
             runs = self._tables.lane(facts.namespace, facts.schedule_id).runs
             seen = tuple(
@@ -42,7 +42,7 @@ def overlap_judged_by_ones_own_runs() -> Planted:
             )
             return judge(replace(facts, unfinished=seen), now, room)
 
-        return await claim_ticks(self, appetite, limit, mine)
+        return await claim_ticks(self, appetite, limit, mine, limiter)
 
     return patch.object(MemoryClaims, "claim_ticks", own)
 
@@ -76,8 +76,8 @@ def held_runs_claimed() -> Planted:
     """Somebody holds a run back, or freezes everything, and it starts all the same."""
     claim_ticks = MemoryClaims.claim_ticks
 
-    async def greedy(self: Any, appetite: Any, limit: int, judge: Any) -> Any:
-        claims = await claim_ticks(self, appetite, limit, judge)
+    async def greedy(self: Any, appetite: Any, limit: int, judge: Any, limiter: Any = None) -> Any:
+        claims = await claim_ticks(self, appetite, limit, judge, limiter)
         due = [row for row in self._tables.waiting.values() if row.record.run_at <= self._tables.now()]
         held = [row for row in due if row.record.held & ~Hold.PARKED]
         return [*claims, *(self._start(row, appetite, None) for row in held)]

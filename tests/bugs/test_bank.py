@@ -54,8 +54,9 @@ def _attributes() -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _inside(value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, type):
+    # By its real type: what only stands for something else, as Django's settings do, would look for it.
+    if issubclass(type(value), type):
         return list(vars(value).items())
-    if isinstance(value, dict):
+    if issubclass(type(value), dict):
         return [(str(key), what) for key, what in value.items() if isinstance(what, str)]
     return []

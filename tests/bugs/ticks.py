@@ -68,7 +68,7 @@ def failed_write_taken_for_written() -> Planted:
                 marks[key] = max(one.planned_through, marks.get(key, one.planned_through))
 
     def after_the_mark(self: Any, window: Any, grants: Any, unreadable: Any) -> Any:
-        for one in plans_of(self, window, grants, unreadable):
+        for one in filter(None, plans_of(self, window, grants, unreadable)):
             mark = marks.get((id(self), one.cursor.schedule_id, one.cursor.version))
             yield replace(one, ticks=tuple(t for t in one.ticks if mark is None or t.fire_time > mark))
 

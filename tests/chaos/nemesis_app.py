@@ -55,7 +55,7 @@ async def slow(run: Run) -> None:
     await leave_trace(run)
 
 
-@app.job(at_most_once=True)
+@app.job(delivery="at_most_once")
 async def once(run: Run) -> None:
     """Never again by itself, whatever became of it."""
     await asyncio.sleep(SLOW_S)

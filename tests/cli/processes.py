@@ -11,23 +11,27 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 SIGINT, SIGKILL, SIGTERM = signal.SIGINT, signal.SIGKILL, signal.SIGTERM
 
 
 class Process:
     """One process and what it has written so far, line by line."""
 
+    head: tuple[str, ...] = ("-m", "fencepost")
+    apart = False
+
     def __init__(self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> None:
         self.lines: list[str] = []
         self._arrived: Queue[str] = Queue()
         self._popen = subprocess.Popen(
-            [sys.executable, "-m", "fencepost", *arguments],
+            [sys.executable, *self.head, *arguments],
             cwd=folder,
             env={**clean_environment(), **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=self.apart,
         )
         assert self._popen.stdout is not None
         self._reader = threading.Thread(target=self._read, args=(self._popen.stdout,))

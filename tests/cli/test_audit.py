@@ -144,6 +144,7 @@ def test_a_stuck_run_is_listed_by_job_and_age(beaten: str) -> None:
     assert result.exit_code == 1
     listed = json.loads(result.stdout)
     assert [one["run_key"] for one in listed] == [old, young]
+    assert list(listed[0])[:3] == ["why", "age_s", "run_key"]
     assert "silent" in listed[0]["why"]
     assert old in call("runs", "stuck", "--store", beaten).stdout
 

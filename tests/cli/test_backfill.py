@@ -67,8 +67,8 @@ async def work(url: str, *, fails: bool = False) -> None:
 def test_it_fills_and_waits_until_all_runs_have_ended(
     fails: bool, code: int, state: str, used: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def meanwhile(*_: object) -> None:
-        await work(used, fails=fails)
+    def meanwhile(*_: object) -> None:
+        asyncio.run(work(used, fails=fails))
 
     monkeypatch.setattr(watching, "_warn_of_nobody", meanwhile)
     result = call(*backfill(used))
@@ -79,8 +79,8 @@ def test_it_fills_and_waits_until_all_runs_have_ended(
 
 
 def test_what_ran_is_not_run_again_unless_forced(used: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def meanwhile(*_: object) -> None:
-        await work(used)
+    def meanwhile(*_: object) -> None:
+        asyncio.run(work(used))
 
     monkeypatch.setattr(watching, "_warn_of_nobody", meanwhile)
     over = called_json(*backfill(used))
@@ -102,8 +102,8 @@ async def forget(url: str) -> None:
 def test_what_ran_and_was_forgotten_is_not_run_again_unless_forced(
     used: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def meanwhile(*_: object) -> None:
-        await work(used)
+    def meanwhile(*_: object) -> None:
+        asyncio.run(work(used))
 
     monkeypatch.setattr(watching, "_warn_of_nobody", meanwhile)
     assert called_json(*backfill(used))["estimate"]["forgotten_before"] is None
@@ -121,7 +121,7 @@ def test_what_ran_and_was_forgotten_is_not_run_again_unless_forced(
 
 
 def test_ctrl_c_leaves_it_running_and_says_how_to_stop_it(used: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def interrupted(*_: object) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(watching, "_warn_of_nobody", interrupted)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -138,6 +139,16 @@ def test_all_of_very_many_are_replayed_the_oldest_first(url: str, monkeypatch: p
     assert planned["would_replay"] == oldest_first
     assert called_json("dead", "replay", "--all", "--store", url)["replayed"] == oldest_first
     assert called_json("dead", "list", "--store", url) == []
+
+
+def test_a_rate_holds_from_one_batch_to_the_next(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dead, "BATCH", 2)
+    asyncio.run(burn_many(url, 3))
+    called("dead", "replay", "--all", "--rate", "1/h", "--store", url)
+    due = {one["run_key"]: one["run_at"] for one in called_json("runs", "list", "--store", url)}
+    first, second, third = (datetime.fromisoformat(due[f"burn#{number}"]) for number in range(3))
+    assert timedelta(minutes=59) < second - first < timedelta(minutes=61)
+    assert timedelta(minutes=59) < third - second < timedelta(minutes=61)
 
 
 def test_of_very_many_that_are_left_the_first_are_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ HELPS = dict(helps(cli, None))
 ASKED_FOR_JSON = (
     *("next", "explain", "enqueue", "status", "migrate", "schedules", "calendars", "runs"),
     *("dead", "freeze", "thaw", "gate", "log", "backfill", "backfills", "drain", "reshard"),
+    *("audit", "why", "simulate", "jobs"),
 )
 CHANGING = (
     *("enqueue", "freeze", "thaw", "backfill", "backfills cancel", "dead replay", "calendars set"),

@@ -29,7 +29,7 @@ timeout = "1h"
 queue = "slow"
 priority = 3
 retry = { max_attempts = 2, base = "1s", cap = 60 }
-at_most_once = true
+delivery = "at_most_once"
 environment = { HOME = "/srv" }
 
 [schedules.nightly]
@@ -162,7 +162,7 @@ def test_catch_up_may_be_a_mode_alone(tmp_path: Path) -> None:
         ("[jobs.backup]", "[jobs.backup] command is missing"),
         ("[jobs.backup]\ncommand = []", "[jobs.backup] command = []: expected a list of texts"),
         ("[jobs.backup]\ncommand = ['a', 5]", "[jobs.backup] command = ['a', 5]: expected a list of texts"),
-        ("[jobs.backup]\ncommand = ['']", "[jobs.backup] command names no program"),
+        ("[jobs.backup]\ncommand = ['']", "[jobs.backup]: command names no program"),
         (
             "[jobs.backup]\ncommand = \"backup --to 'my disk'\"",
             f"[jobs.backup] command is a text, and no shell reads it; write: command = {SPLIT}",
@@ -173,12 +173,12 @@ def test_catch_up_may_be_a_mode_alone(tmp_path: Path) -> None:
         (f"{JOB}queue = 'a b'", "[jobs.backup] queue: queue 'a b'"),
         (f"{JOB}priority = 9", "[jobs.backup] priority = 9: expected 1 (first) to 4 (last)"),
         (f"{JOB}priority = '1'", '[jobs.backup] priority = "1": expected a whole number'),
-        (f"{JOB}at_most_once = 1", "[jobs.backup] at_most_once = 1: expected true or false"),
+        (f'{JOB}delivery = "twice"', '[jobs.backup] delivery: job: delivery "twice": expected'),
         (f"{JOB}retry = 5", "[jobs.backup] retry = 5: expected a table"),
         (f"{JOB}retry = {{ attempts = 5 }}", "[jobs.backup.retry] attempts is unknown; did you mean max_att"),
         (f"{JOB}retry = {{ max_attempts = 0 }}", "[jobs.backup] retry: retry: max_attempts 0"),
         (f"{JOB}environment = {{ A = 5 }}", "[jobs.backup.environment] A = 5: expected a text"),
-        (f"{JOB}environment = {{ 'A=B' = 'x' }}", "[jobs.backup] environment cannot hold the name"),
+        (f"{JOB}environment = {{ 'A=B' = 'x' }}", "[jobs.backup]: environment cannot hold the name"),
         ("[jobs.'a b']\ncommand = ['true']", "[jobs.a b]: job 'a b': expected"),
     ],
 )

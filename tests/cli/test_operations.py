@@ -13,6 +13,7 @@ from fencepost.model.gate import ClosedGate
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, ScheduleId
 from fencepost.model.plan import Tick
 from fencepost.model.times import EPOCH
+from fencepost.operations.shapes.gates import gate_shape
 from fencepost.services.control import GateView
 from tests.cli.calls import call, called, called_json, refused
 
@@ -88,7 +89,7 @@ def test_a_closed_gate_is_shown_and_decided(
 def test_the_load_behind_a_gate_is_told_in_words(run_s: float | None, at_once: int, words: str) -> None:
     moment = StoreTime(EPOCH)
     gate = ClosedGate(DEFAULT_NAMESPACE, ScheduleId("x"), moment, "many", 120, moment, moment, run_s)
-    assert load_words(GateView(gate, at_once)) == words
+    assert load_words(gate_shape(GateView(gate, at_once))) == words
 
 
 def test_the_log_says_who_did_what_and_why(used: str) -> None:

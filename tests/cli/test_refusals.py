@@ -50,7 +50,7 @@ NOBODY = "postgresql://nobody:secret@127.0.0.1:1/nothing"
         (("dead", "replay"), "give keys, a filter such as --job, or --all"),
         (("dead", "replay", "k", "--all"), "one of them"),
         (("dead", "replay", "--all", "--rate", "fast"), "--rate: rate"),
-        (("freeze", "--schedule", "x", "--all"), "give one of --schedule, --label and --all"),
+        (("freeze", "--schedule", "x", "--all"), "give one of --schedule, --label, --queue and --all"),
         (("freeze", "--label", "team"), "expected key=value"),
         (("gate", "drop", "x"), "say why with --reason"),
         (("backfill", "x", "--from", "1d"), "Missing option '--to'"),
@@ -131,6 +131,32 @@ def test_without_a_command_there_is_help_and_exit_2() -> None:
     result = call()
     assert result.exit_code == 2
     assert "Usage: fencepost" in result.stderr
+
+
+NOT_UTF8 = "a\udc80"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("runs", "show", NOT_UTF8), 3),
+        (("runs", "show", NOT_UTF8, "--server", "http://127.0.0.1:9", "--token", "x" * 40), 3),
+        (("audit", NOT_UTF8, "--server", "http://127.0.0.1:9", "--token", "x" * 40), 2),
+        (("status", "--server", "http://127.0.0.1:9", "--token", f"secret{NOT_UTF8[1:]}"), 5),
+        ((NOT_UTF8,), 1),
+    ],
+)
+def test_bytes_that_are_no_text_are_no_traceback(url: str, arguments: tuple[str, ...], place: int) -> None:
+    said = refused(*arguments, *(() if "--server" in arguments else ("--store", url)))
+    assert said.startswith(f"word {place} of the call: character ")
+    assert "is not UTF-8" in said
+    assert "secret" not in said
+
+
+def test_a_process_is_told_so_too(tmp_path: Path) -> None:
+    with started("runs", "show", NOT_UTF8, folder=tmp_path) as process:
+        assert process.ended() == 2
+    assert process.lines == ["fencepost: word 3 of the call: character 2 is not UTF-8; write it anew"]
 
 
 FAR_OFF = "0001-01-01T00:00:00Z"

@@ -88,6 +88,23 @@ def test_a_run_in_the_future_is_planned_for_its_time(used: str) -> None:
     assert (run["state"], run["run_at"]) == ("planned", "2999-01-01T00:00:00Z")
 
 
+def test_of_several_runs_each_says_what_became_of_it(used: str) -> None:
+    for key in ("a", "b"):
+        called("enqueue", "burn", "--key", key, "--at", "2999-01-01", "--store", used)
+    several = call("runs", "cancel", "burn#a", "double#ok", "burn#z", "--store", used)
+    assert several.exit_code == 1
+    assert several.stdout.splitlines() == [
+        "burn#a: cancelled",
+        "double#ok: succeeded",
+        "run burn#z: not found; see: fencepost runs list",
+    ]
+    found = called_json("runs", "cancel", "burn#a", "burn#b", "--store", used)
+    assert [(one["run_key"], one["fate"]) for one in found] == [
+        ("burn#a", "cancelled"),
+        ("burn#b", "cancelled"),
+    ]
+
+
 def test_a_waiting_run_is_cancelled_once_and_an_ended_one_is_not(used: str) -> None:
     called("enqueue", "burn", "--key", "later", "--at", "2999-01-01", "--store", used)
     assert called("runs", "cancel", "burn#later", "--store", used) == "burn#later: cancelled\n"

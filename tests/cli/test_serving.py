@@ -10,7 +10,7 @@ from tests.cli.calls import called, called_json
 from tests.cli.processes import SIGINT, SIGKILL, SIGTERM, Process, started
 
 SHOP = """
-import asyncio, threading
+import asyncio, gc, threading
 from fencepost import Every, Fencepost
 
 app = Fencepost("sqlite:///elsewhere.db", grace_s=20)
@@ -23,6 +23,10 @@ async def tick(): ...
 async def long(seconds: float) -> None:
     print("long has begun", flush=True)
     await asyncio.sleep(seconds)
+
+@app.job()
+async def settled() -> None:
+    print(f"settled: {gc.get_freeze_count() > 10_000}", flush=True)
 
 @patient.job()
 async def deaf() -> None:
@@ -66,7 +70,16 @@ def test_it_says_what_it_serves(shop: Path, url: str) -> None:
     with started("run", "shop:app", "--queues", "default,bulk", folder=shop, FENCEPOST_STORE=url) as process:
         assert "url=sqlite:///elsewhere.db" in process.wait_for("serving store")
         assert "schedules=1" in process.wait_for("serving plans")
-        assert "jobs=long,tick queues=default,bulk concurrency=20" in process.wait_for("serving works")
+        assert "jobs=long,settled,tick queues=default,bulk concurrency=20" in process.wait_for(
+            "serving works"
+        )
+
+
+def test_what_was_loaded_is_not_looked_through_for_garbage_again(shop: Path, url: str) -> None:
+    with started("run", "shop:app", "--store", url, folder=shop) as process:
+        served(process)
+        called("enqueue", "settled", "--store", url)
+        assert "True" in process.wait_for("settled: ")
 
 
 def test_a_running_job_may_finish_within_the_grace(shop: Path, url: str) -> None:
@@ -164,3 +177,32 @@ def test_a_job_that_swallows_its_cancellation_does_not_keep_the_process(shop: Pa
         process.signal(SIGTERM)
         assert process.ended() == 0, process.said
     assert called_json("runs", "show", "deaf#a", "--store", url)["state"] == "running"
+
+
+ENDLESS = """
+import threading
+from fencepost import Every, Fencepost
+from fencepost.services.aside import THOUGHT_THREAD
+
+app = Fencepost()
+next_after = Every.next_after
+
+def search(trigger, after):
+    if threading.current_thread().name.startswith(THOUGHT_THREAD):
+        print("search has begun", flush=True)
+        threading.Event().wait(3600)
+    return next_after(trigger, after)
+
+Every.next_after = search
+
+@app.job(schedule=Every("1s"))
+async def tick(): ...
+"""
+
+
+def test_a_search_that_goes_on_does_not_hold_the_process(tmp_path: Path, url: str) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    with started("run", "endless:app", "--store", url, folder=tmp_path) as process:
+        process.wait_for("search has begun")
+        process.signal(SIGTERM)
+        assert process.ended() == 0, process.said

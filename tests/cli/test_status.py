@@ -7,10 +7,22 @@ from contextlib import asynccontextmanager
 import pytest
 
 from fencepost.config import settings_from
-from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_QUEUE,
+    Epoch,
+    JobName,
+    Lineage,
+    NodeId,
+    RunKey,
+    Shard,
+)
+from fencepost.model.job import JobSpec
 from fencepost.model.lease import Granted
+from fencepost.model.limits import JobLimit
 from fencepost.model.node import Led, Node, NodeReport
-from fencepost.model.run import RunState
+from fencepost.model.run import NewRun, RunState
 from fencepost.ports.store import Store
 from fencepost.wiring import open_store
 from tests.cli.calls import call, called, called_json
@@ -53,6 +65,25 @@ async def report(url: str, node_id: str, *leads: Led) -> None:
         await store.roster.beat(node, NodeReport(skew_s=2.5, leads=leads), 60)
 
 
+async def line_up(url: str) -> None:
+    """Two runs that wait for the limits of their job."""
+    job = JobName("limited")
+    async with opened(url) as store:
+        await store.jobs.register(DEFAULT_NAMESPACE, [JobSpec(job, limit=JobLimit(1))])
+        runs = [NewRun(RunKey(f"limited#{number}"), job, {}, DEFAULT_QUEUE, 2) for number in range(2)]
+        await store.ledger.enqueue(DEFAULT_NAMESPACE, runs)
+        wanted = Appetite(NodeId("w"), (DEFAULT_QUEUE,), (job,), 30.0)
+        assert list(await store.ledger.claim_direct(wanted, 5)) == []
+
+
+def test_status_does_not_hide_who_waits_for_limits(used: str) -> None:
+    asyncio.run(line_up(used))
+    queue = called_json("status", "--store", used)["queue"]
+    assert (queue["ready"], queue["waiting"]) == (0, 2)
+    assert queue["oldest_waiting_s"] >= 0
+    assert "2 waiting for limits" in called("status", "--store", used)
+
+
 def test_status_has_the_promised_shape(used: str) -> None:
     status = called_json("status", "--store", used)
     promised = ["shards", "nodes", "workers", "queue", "completeness"]
@@ -60,7 +91,8 @@ def test_status_has_the_promised_shape(used: str) -> None:
     assert [shard["shard"] for shard in status["shards"]] == list(range(8))
     assert all(list(one) == SHARD for one in status["shards"])
     assert (status["alarms"], status["leases"]) == ([], {"url": None, "trouble": None})
-    assert status["queue"] == {"ready": 0, "running": 0, "oldest_ready_s": None}
+    ages = {"oldest_ready_s": None, "oldest_waiting_s": None}
+    assert status["queue"] == {"ready": 0, "running": 0, "waiting": 0, **ages}
 
 
 def test_a_process_that_left_cleanly_is_not_counted(used: str) -> None:

@@ -17,6 +17,8 @@ from tests.servers.postgres import MOVE, SHARDS, freeze_time
 TABLES = (
     *("jobs", "schedules", "schedule_versions", "cursors", "calendars", "calendar_uses", "runs", "attempts"),
     *("leases", "epochs", "nodes", "gates", "freezes", "backfills", "missed_ranges", "audit_log"),
+    *("steps", "run_logs", "limits", "tokens", "sessions", "sign_in_links", "answers"),
+    *("terms", "refusals"),
 )
 # Rows are few and indexes many: to delete is far quicker than to truncate.
 CLEAR = "".join(f"DELETE FROM fencepost.{table};" for table in TABLES)

@@ -11,7 +11,16 @@ from fencepost.model.claiming import Appetite, End, Judge, ScheduleFacts, Start,
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, ScheduleId
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import Claim, Outcome, RunFilter, RunRecord, RunState, Ticket
+from fencepost.model.run import (
+    Claim,
+    Outcome,
+    ProgressReport,
+    RunFilter,
+    RunRecord,
+    RunState,
+    Ticket,
+)
+from fencepost.model.run_log import LogChunk, LogPage
 from fencepost.testing.conformance.builders import (
     JOB,
     MANY,
@@ -57,6 +66,18 @@ def skip_overlaps(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Verdi
 
 
 judges = st.sampled_from((start_all, skip_overlaps, leave_all, end_all, judge, judge, judge))
+
+
+def said(ticket: Ticket, pick: int) -> ProgressReport:
+    """What a job says of how far it has come: both, one of them, or neither."""
+    return ProgressReport(ticket, f"at {pick}" if pick % 2 else None, f"note {pick}" if pick % 3 else None)
+
+
+def page(ticket: Ticket, pick: int) -> LogPage:
+    """Some lines of an attempt; those before a few of them give way."""
+    number = pick % 5 + 1
+    chunk = LogChunk(number, number * 10, 10, f"line {pick}")
+    return LogPage(ticket, (chunk,), kept_through=1, kept_from=number)
 
 
 def outcome_of(kind: str, ticket: Ticket) -> Outcome:
@@ -166,7 +187,11 @@ class RunningLives(PlanningLives):
         self.twins.play(lambda one: one.store.ledger.pulse([*map(one.own, tickets)], 30.0))
         ticket = picked(tickets, pick)
         if ticket is not None:
-            self.twins.play(lambda one: one.store.ledger.report_progress(one.own(ticket), f"at {pick}"))
+            self.twins.play(lambda one: one.store.ledger.report_progress([said(one.own(ticket), pick)]))
+            self.twins.play(lambda one: one.store.logbook.append([page(one.own(ticket), pick)]))
+            self.twins.play(lambda one: one.store.steps.record(one.own(ticket), f"step {pick}", f"{count}"))
+            self.twins.play(lambda one: one.store.steps.recorded(NS, ticket.run_key))
+            self.twins.play(lambda one: one.store.logbook.read(NS, ticket.run_key, limit=MANY))
 
     @rule(pick=picks, kind=kinds, again=st.booleans())
     def finish(self, pick: int, kind: str, again: bool) -> None:

@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from fencepost.model.audit import LogFilter
-from fencepost.model.claiming import Judge, ScheduleFacts, Verdict
+from fencepost.model.claiming import Judge, Outlook, ScheduleFacts, Verdict
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, ScheduleId, Shard
 from fencepost.model.lease import LeaseRecord
 from fencepost.model.plan import Outlived
 from fencepost.model.run import RunFilter, RunRecord, RunState, Ticket
+from fencepost.model.schedule import ScheduleFilter
 from fencepost.testing.conformance.builders import MANY, NS
 from fencepost.testing.conformance.harness import StoreHarness
 
@@ -67,6 +68,9 @@ class Twin:
                 return {key: self._plain(one) for key, one in value.items()}
             case list() | tuple():
                 return [self._plain(one) for one in value]
+            case Outlook():
+                # The heads of lanes come in no order.
+                return {name: self._plain(_ordered(one)) for name, one in fields_of(value)}
             case RunRecord(state=RunState.RUNNING, reason=str()):
                 # Whether a run that was asked to stop says why before it does is left open.
                 return self._plain(dataclasses.replace(value, reason=None))
@@ -76,6 +80,10 @@ class Twin:
 
     def _field(self, name: str, value: Any) -> Any:
         return self.fences.index(value) if name == "fence" else self._plain(value)
+
+
+def _ordered(value: Any) -> Any:
+    return sorted(value, key=repr) if isinstance(value, tuple) else value
 
 
 class Twins:
@@ -116,6 +124,7 @@ class Twins:
         self._compare(_read_rules)
         self._compare(_read_calendars)
         self._compare(lambda twin: _read_desks(twin, schedules))
+        self._compare(lambda twin: _read_views(twin, schedules))
 
     def _compare(self, play: Play[T]) -> T:
         answer = self._runner.run(_awaited(play(self._elder)))
@@ -214,6 +223,21 @@ async def _read_desks(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
     )
 
 
+async def _read_views(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
+    store, ledger = twin.store, twin.store.ledger
+    news = await ledger.news(StoreTime(datetime(2020, 1, 1, tzinfo=UTC)), 1_000, [NS])
+    return (
+        await ledger.strips(NS, schedules, 5),
+        await ledger.traffic(NS, 300, 60),
+        await ledger.tally_by_job(NS, 300),
+        await ledger.overdue(NS, 300, 5),
+        dataclasses.replace(news, runs=tuple(sorted(news.runs, key=lambda one: one.run_key))),
+        await store.schedules.find(NS, ScheduleFilter(text="e", limit=3)),
+        await store.schedules.labels(NS, MANY),
+        [dataclasses.replace(one, number=0) for one in await store.epochs.terms(None, None, MANY)],
+    )
+
+
 def _roughly(seconds: float | None) -> int | None:
     """An average in whole seconds: stores add up in different orders and round at different places."""
     return None if seconds is None else int(seconds + 1e-6)
@@ -221,7 +245,7 @@ def _roughly(seconds: float | None) -> int | None:
 
 async def _read_calendars(twin: Twin) -> object:
     shelf = twin.store.calendars
-    users = [await shelf.users(NS, name, MANY) for name in CALENDARS]
+    users = await shelf.users(NS, CALENDARS, MANY)
     return await shelf.all(NS), users, await shelf.behind(_all_shards(twin), MANY)
 
 

@@ -172,6 +172,9 @@ READY = run(120, RunState.READY)
 LATE_S = 60 + 60 + 0.1
 
 
+COUNTING = (Hold.NONE, Hold.LIMITED, Hold.PACED)
+
+
 @pytest.mark.parametrize(
     ("last", "now_s", "found"),
     [
@@ -184,11 +187,14 @@ LATE_S = 60 + 60 + 0.1
         (replace(run(120), worker=GONE), 500, []),
         (READY, 120 + 119, []),
         (READY, 120 + LATE_S, [("overdue", 120)]),
+        (replace(READY, held=Hold.LIMITED), 120 + LATE_S, [("overdue", 120)]),
+        (replace(READY, held=Hold.PACED), 120 + LATE_S, [("overdue", 120)]),
+        (replace(READY, held=Hold.LIMITED | Hold.FROZEN), 120 + LATE_S, []),
         (replace(READY, run_at=moment(150)), 120 + LATE_S, []),
         (replace(READY, run_at=moment(150)), 150 + LATE_S, [("overdue", 120)]),
         (replace(READY, origin=Origin.CATCH_UP), 9_000, []),
         (replace(READY, fence=Fence(3), attempt=1), 9_000, []),
-        *((replace(READY, held=hold), 9_000, []) for hold in Hold if hold),
+        *((replace(READY, held=hold), 9_000, []) for hold in Hold if hold not in COUNTING),
     ],
 )
 def test_a_run_that_nobody_cares_for_is_found(

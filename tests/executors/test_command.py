@@ -6,18 +6,23 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from fencepost.errors import InvalidPayload, PermanentFailure, RetryableFailure, RunFailure
-from fencepost.executors import command
-from fencepost.executors.command import OUTPUT_KEPT_BYTES, PAYLOAD_BYTES_MAX, CommandExecutor
+from fencepost.errors import InvalidPayload, InvalidSpec, PermanentFailure, RetryableFailure, RunFailure
+from fencepost.executors.command import PAYLOAD_BYTES_MAX, Command, CommandExecutor, group
+from fencepost.executors.command.executor import LAUNCHER
+from fencepost.executors.command.spec import read_command
+from fencepost.executors.output import OUTPUT_KEPT_BYTES, Output
+from tests.executors.processes import PATIENCE_S, is_alive, open_files, pids_of, until_dead
 from tests.executors.runs import make_run
 
-PATIENCE_S = 10.0
+ROOT = Path(__file__).parents[2]
 
 
 def shell(script: str) -> CommandExecutor:
@@ -44,7 +49,12 @@ async def test_a_command_learns_about_its_run_from_its_environment(monkeypatch: 
 
 async def test_the_run_cannot_be_faked_by_the_jobs_own_environment() -> None:
     own = {"FENCEPOST_FENCE": "99", "MODE": "fast"}
-    executor = CommandExecutor(["/bin/sh", "-c", 'echo "$FENCEPOST_FENCE $MODE $FENCEPOST_SCHEDULE."'], own)
+    argv = ("/bin/sh", "-c", 'echo "$FENCEPOST_FENCE $MODE $FENCEPOST_SCHEDULE."')
+    with pytest.raises(InvalidSpec, match="environment FENCEPOST_FENCE: only the run itself says that"):
+        CommandExecutor(argv, own)
+    with pytest.raises(InvalidSpec, match="environment FENCEPOST_PAYLOAD: only the run itself says that"):
+        read_command(argv, pass_environment=["FENCEPOST_PAYLOAD"])
+    executor = CommandExecutor(Command(argv, environment=own))
     assert await executor.execute(make_run(schedule_id=None)) == "17 fast .\n"
 
 
@@ -111,37 +121,6 @@ def test_a_payload_too_large_for_an_environment_is_refused() -> None:
         executor.check({"text": "x" * PAYLOAD_BYTES_MAX})
 
 
-def is_alive(pid: int) -> bool:
-    """Whether the process does anything still: a zombie that nobody has reaped does not."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
-
-
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def written(path: Path) -> list[int]:
-    return [int(one) for one in path.read_text().split()] if path.exists() else []
-
-
-async def pids_of(path: Path, count: int) -> list[int]:
-    """The pids that the command wrote down, once they are all there."""
-    async with asyncio.timeout(PATIENCE_S):
-        while len(written(path)) < count:  # noqa: ASYNC110 - a file sends no signal
-            await asyncio.sleep(0.005)
-    return written(path)
-
-
-async def until_dead(*pids: int) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while any(map(is_alive, pids)):  # noqa: ASYNC110 - a process that is not ours sends no signal
-            await asyncio.sleep(0.005)
-
-
 FAMILY = "sh -c 'echo $$ >> {file}; sleep 100' & echo $$ >> {file}; wait"
 STUBBORN = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ >> {file}; sleep 100' & echo $$ >> {file}; wait"
 
@@ -150,7 +129,7 @@ STUBBORN = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ >> {file}; sleep 100' &
 async def test_a_cancelled_command_dies_with_all_its_children(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "TERM_GRACE_S", 0.05)
+    monkeypatch.setattr(group, "TERM_GRACE_S", 0.05)
     file = tmp_path / "pids"
     running = asyncio.create_task(shell(script.format(file=file)).execute(make_run()))
     pids = await pids_of(file, 2)
@@ -165,7 +144,7 @@ async def test_a_child_that_ignores_the_parents_end_does_not_outlive_a_cancelled
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The leader obeys at once; its child does not, and gets the harder signal all the same."""
-    monkeypatch.setattr(command, "TERM_GRACE_S", 0.05)
+    monkeypatch.setattr(group, "TERM_GRACE_S", 0.05)
     file = tmp_path / "pids"
     script = f"sh -c 'trap \"\" TERM; echo $$ >> {file}; sleep 100' & echo $$ >> {file}; wait"
     running = asyncio.create_task(shell(script).execute(make_run()))
@@ -213,7 +192,7 @@ async def test_a_cancelled_command_may_still_clean_up(tmp_path: Path) -> None:
 async def test_what_was_left_in_the_background_neither_holds_the_run_up_nor_dies_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "LAST_WORDS_S", 0.05)
+    monkeypatch.setattr(group, "LAST_WORDS_S", 0.05)
     file = tmp_path / "pids"
     script = (
         f"sh -c 'echo $$ >> {file}; exec sleep 100' & while ! [ -s {file} ]; do sleep 0.01; done; echo ok"
@@ -230,3 +209,67 @@ async def test_what_was_left_in_the_background_neither_holds_the_run_up_nor_dies
 async def test_a_command_is_not_in_our_own_process_group() -> None:
     output = await shell("ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat").execute(make_run())
     assert int(output or "0") != os.getpgrp()
+
+
+WORKER = """
+import asyncio, sys
+from fencepost.executors.command import CommandExecutor
+from tests.executors.runs import make_run
+
+argv = ["/bin/sh", "-c", 'echo $$ > "$0"; trap "" TERM HUP; while :; do sleep 1; done', sys.argv[1]]
+asyncio.run(CommandExecutor(argv).execute(make_run()))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no kernel ties a process to its parent")
+async def test_a_command_does_not_outlive_a_worker_that_is_killed(tmp_path: Path) -> None:
+    """The rescued run would start a second copy beside it."""
+    file = tmp_path / "pid"
+    worker = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-c", WORKER, str(file)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"},
+    )
+    try:
+        (pid,) = await pids_of(file)
+        assert is_alive(pid)
+    finally:
+        worker.kill()
+        await worker.wait()
+    try:
+        await until_dead(pid)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def test_a_launcher_whose_worker_has_gone_starts_nothing(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    settings = json.dumps({"limits": [], "has_lc_ctype": False, "worker_pid": os.getpid() + 1})
+    program = ["/usr/bin/touch", "touch", str(tmp_path / "touched")]
+    launched = subprocess.run(
+        [sys.executable, "-I", "-S", LAUNCHER, str(writing), settings, *program],
+        pass_fds=(writing,),
+        check=False,
+    )
+    os.close(writing)
+    os.close(reading)
+    assert launched.returncode != 0
+    assert not (tmp_path / "touched").exists()
+
+
+async def test_asking_why_a_command_was_refused_never_waits() -> None:
+    """Whatever forked at a bad moment may hold the other end open."""
+    reading, writing = os.pipe()
+    asked = group.Group(Output(make_run()), lambda: None)
+    asked.lead(cast("asyncio.SubprocessTransport", None), reading)
+    try:
+        asking = asyncio.create_task(asyncio.to_thread(asked.refusal))
+        await asyncio.wait({asking}, timeout=5)
+        assert asking.done(), "it waits for whoever holds the other end"
+        assert asking.result() is None
+        os.write(writing, b"no such file")
+        assert asked.refusal() == "no such file"
+    finally:
+        os.close(writing)
+        await asyncio.wait({asking})
+        os.close(reading)

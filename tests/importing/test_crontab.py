@@ -104,6 +104,7 @@ def test_cron_neither_retries_nor_skips_and_so_do_we() -> None:
         ("* * * * * x 'y", "the quote ' is never closed"),
         ("* * * * * a | b%in", "standard input after a %"),
         ("* * * * * %in", "names no program"),
+        ("* * * * * bin/x", '"bin/x" is relative to the user'),
         ("* * * * * x\0y", "holds a NUL"),
         ("A='b", "A: the quote ' is not closed"),
         ("A='b' c", "A: the quote ' is not closed"),

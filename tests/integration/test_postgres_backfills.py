@@ -9,10 +9,8 @@ import pytest
 
 from fencepost.model.audit import Author
 from fencepost.model.backfill import Backfill, FillMode, FillTick, NewBackfill
-from fencepost.model.identifiers import tick_key
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
 from fencepost.testing.conformance.builders import (
-    JOB,
     NS,
     SCHEDULE,
     at,
@@ -23,6 +21,7 @@ from fencepost.testing.conformance.builders import (
     make_spec,
     put,
     read_cursor,
+    register,
     write,
 )
 from tests.conformance.on_postgres import PostgresHarness, open_postgres
@@ -33,10 +32,6 @@ pytestmark = pytest.mark.postgres
 ANNA = Author("anna", "a test", "because")
 LOCK_SCHEDULE = "SELECT 1 FROM fencepost.schedules FOR UPDATE"
 COUNT_RUNS = "SELECT count(*) FROM fencepost.runs"
-INSERT = (
-    "INSERT INTO fencepost.runs (namespace, run_key, schedule_id, job, fire_time, version, state, queue,"
-    " priority, run_at) VALUES ($1, $2, $3, $4, $5, 1, 'planned', 'default', 2, $5)"
-)
 
 
 @pytest.fixture
@@ -83,15 +78,12 @@ async def test_a_fire_time_that_is_filled_in_while_its_plan_waits_does_not_run_t
     moment = at(harness, 60)
     await harness.advance(120)
     plan, backfill = make_plan(await read_cursor(harness), moment), await started(harness)
-    transaction = rival.transaction()
-    await transaction.start()
-    await rival.execute(INSERT, NS, tick_key(SCHEDULE, moment, 1), SCHEDULE, JOB, moment)
-    filling = asyncio.create_task(fill(harness, backfill, FillTick(moment, 1)))
-    await until_blocked(rival)
-    writing = asyncio.create_task(write(harness, plan))
-    await until_blocked(rival, 2)
-    await transaction.rollback()
-    assert await filling == 1
+    assert await register(harness.store, plan.cursor.shard, plan.epoch)
+    async with rival.transaction():
+        await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
+        writing = asyncio.create_task(harness.store.planbook.write([plan]))
+        await until_blocked(rival)
+        assert await fill(harness, backfill, FillTick(moment, 1)) == 1
     receipt = await writing
     assert (receipt.runs_written, receipt.outdated) == (0, 1)
     again = await write(harness, make_plan(await read_cursor(harness), moment))

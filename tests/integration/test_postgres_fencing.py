@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from fencepost.clock import SystemClock
-from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, JobName, ScheduleId
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, JobName, ScheduleId, tick_key
 from fencepost.model.plan import Plan, Tick
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.stores.postgres import PostgresStore, open_store
@@ -80,11 +80,16 @@ async def test_a_plan_survives_when_the_epoch_it_waited_for_was_not_registered(
 async def test_no_epoch_is_registered_before_a_plan_in_flight_is_durable(
     store: PostgresStore, rival: Any
 ) -> None:
-    """The writer is stopped after it has its fence, in front of a cursor that somebody holds."""
+    """The writer is stopped after it has its fence, in front of a tick that somebody takes back."""
     schedule = await put(store)
     plan = await make_plan(store, schedule)
-    async with held(rival):
-        await rival.execute("SELECT 1 FROM fencepost.cursors FOR UPDATE")
+    async with taken_back(rival):
+        await rival.execute(
+            "INSERT INTO fencepost.runs (namespace, run_key, job, fire_time, state, queue, priority, run_at)"
+            " VALUES ($1, $2, 'j', now(), 'planned', 'default', 2, now())",
+            NS,
+            tick_key(SCHEDULE, plan.ticks[0].fire_time, schedule.version),
+        )
         writing = asyncio.create_task(store.planbook.write([plan]))
         await until_blocked(rival)
         registering = asyncio.create_task(register(store, schedule.shard, NEW))
@@ -108,12 +113,14 @@ async def test_a_stale_shard_does_not_hold_back_the_plans_of_another(store: Post
 async def test_a_plan_is_outdated_when_its_schedule_is_edited_while_it_waits(
     store: PostgresStore, rival: Any
 ) -> None:
+    """It waits for its fence; the cursor that it then meets is not the one that its snapshot shows."""
     schedule = await put(store)
     plan = await make_plan(store, schedule)
     async with held(rival):
-        await rival.execute("UPDATE fencepost.cursors SET until = fencepost.now()")
+        await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
         writing = asyncio.create_task(store.planbook.write([plan]))
         await until_blocked(rival)
+        await put(store, every_s=5)
     receipt = await writing
     assert (receipt.runs_written, receipt.stale, receipt.outdated) == (0, (), 1)
     assert await rival.fetchval(RUNS) == 0
@@ -145,6 +152,15 @@ async def held(connection: Any) -> AsyncIterator[None]:
     """A transaction that commits at the end of the block."""
     async with connection.transaction():
         yield
+
+
+@asynccontextmanager
+async def taken_back(connection: Any) -> AsyncIterator[None]:
+    """A transaction that is rolled back at the end of the block."""
+    transaction = connection.transaction()
+    await transaction.start()
+    yield
+    await transaction.rollback()
 
 
 async def put(store: PostgresStore, schedule_id: ScheduleId = SCHEDULE, every_s: int = 60) -> Schedule:

@@ -18,7 +18,7 @@ from fencepost.model.backfill import FillTick, NewBackfill
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import RunKey, tick_key
 from fencepost.model.missed import MissedTicks
-from fencepost.model.plan import Tick
+from fencepost.model.plan import PlanReceipt, Tick
 from fencepost.model.policies import Overlap
 from fencepost.model.run import Claim, Hold, Origin, Receipt, RunState, Ticket
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
@@ -40,6 +40,7 @@ from fencepost.testing.conformance.builders import (
     put,
     read,
     read_cursor,
+    register,
     retry,
     start_ticks,
     states,
@@ -86,20 +87,36 @@ async def holding(rival: Any, run_key: RunKey) -> AsyncIterator[None]:
         yield
 
 
-async def test_a_plan_that_waited_for_a_freeze_does_not_escape_it(
+async def test_a_plan_that_was_made_before_a_freeze_does_not_escape_it(
     harness: PostgresHarness, rival: Any
 ) -> None:
+    """While the freeze has the cursor it is passed over; afterwards its write finds the mark."""
     await put(harness)
     (key,) = await plan_ticks(harness, 60)
     plan = make_plan(await read_cursor(harness), at(harness, 120))
     async with holding(rival, key):
         freezing = asyncio.create_task(harness.store.freezes.freeze(NS, THIS, ANNA))
         await until_blocked(rival)
-        writing = asyncio.create_task(harness.store.planbook.write([plan]))
-        await until_blocked(rival, 2)
+        assert await harness.store.planbook.write([plan]) == PlanReceipt(0, dropped=(plan.cursor.place,))
     assert await freezing
-    assert (await writing).runs_written == 1
+    assert (await harness.store.planbook.write([plan])).runs_written == 1
     assert await holds(harness) == [Hold.FROZEN, Hold.FROZEN]
+
+
+async def test_a_plan_that_waits_for_its_fence_during_a_freeze_does_not_escape_it(
+    harness: PostgresHarness, rival: Any
+) -> None:
+    """Its statement began before the freeze, and goes on with what it saw then of all but its cursor."""
+    await put(harness)
+    plan = make_plan(await read_cursor(harness), at(harness, 60))
+    assert await register(harness.store, plan.cursor.shard, plan.epoch)
+    async with rival.transaction():
+        await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
+        writing = asyncio.create_task(harness.store.planbook.write([plan]))
+        await until_blocked(rival)
+        assert await harness.store.freezes.freeze(NS, THIS, ANNA)
+    assert (await writing).runs_written == 1
+    assert await holds(harness) == [Hold.FROZEN]
 
 
 async def test_a_freeze_does_not_miss_the_ticks_of_a_plan_in_flight(
@@ -121,7 +138,7 @@ async def test_a_retry_that_is_being_claimed_does_not_escape_its_next_hold(
     first = await started(harness)
     await finish(harness, retry(first.ticket))
     async with rival.transaction():
-        claimed = await rival.fetchrow(CLAIMS["claim_direct"], ["default"], [JOB], 1, BOB, 30.0, NS)
+        claimed = await rival.fetchrow(CLAIMS["claim_direct"], ["default"], [JOB], 1, BOB, 30.0, NS, [2], [1])
         freezing = asyncio.create_task(harness.store.freezes.freeze(NS, THIS, ANNA))
         await until_blocked(rival)
     assert await freezing
@@ -184,16 +201,16 @@ async def test_of_two_ends_the_second_does_not_wait_for_the_tick_that_the_first_
 async def test_a_retry_that_is_claimed_while_it_is_terminated_does_not_run_beside_its_successor(
     harness: PostgresHarness, rival: Any
 ) -> None:
-    """One claimer takes the retry, another makes it give way; a third passes the schedule over."""
+    """One claimer takes the retry, another is to make it give way and cannot: the tick waits to be judged
+    again."""
     first = await started(harness, Overlap.TERMINATE_OTHER)
     await finish(harness, retry(first.ticket))
     (key,) = await due_ticks(harness, 60)
     async with rival.transaction():
-        taken = await rival.fetchrow(CLAIMS["claim_direct"], ["default"], [JOB], 1, BOB, 30.0, NS)
-        displacing = asyncio.create_task(claim_with(harness, judge))
-        await until_blocked(rival)
+        taken = await rival.fetchrow(CLAIMS["claim_direct"], ["default"], [JOB], 1, BOB, 30.0, NS, [2], [1])
         assert await claim_with(harness, judge) == []
-    assert [one.run_key for one in await displacing] == [key]
+    assert await harness.store.ledger.unpark(MANY) == 1
+    assert [one.run_key for one in await claim_with(harness, judge)] == [key]
     stopped = await read(harness, first.run_key)
     assert stopped.state is RunState.CANCELLED
     assert stopped.fence > taken["fence"]
@@ -214,9 +231,9 @@ async def test_a_run_that_ends_while_it_is_terminated_stays_as_it_ended(
             " WHERE run_key = $1",
             first.run_key,
         )
-        displacing = asyncio.create_task(claim_with(harness, judge))
-        await until_blocked(rival)
-    assert [one.run_key for one in await displacing] == [key]
+        assert await claim_with(harness, judge) == []
+    assert await harness.store.ledger.unpark(MANY) == 1
+    assert [one.run_key for one in await claim_with(harness, judge)] == [key]
     assert await states(harness, first.run_key) == [RunState.SUCCEEDED]
     assert list(await harness.store.ledger.attempts(NS, first.run_key)) == []
 
@@ -287,7 +304,7 @@ async def test_a_fire_time_that_a_planner_is_writing_is_not_filled_in_too(
     assert (await filling, list(await restoring)) == (0, [])
 
 
-async def test_a_plan_that_waited_for_ticks_by_name_does_not_count_them_again(
+async def test_a_plan_that_waits_while_ticks_are_written_by_name_does_not_count_them_again(
     harness: PostgresHarness, rival: Any
 ) -> None:
     """Its statement began before they were there and goes on with what it saw then; so it is dropped."""
@@ -297,12 +314,12 @@ async def test_a_plan_that_waited_for_ticks_by_name_does_not_count_them_again(
     missed = (MissedTicks(tuple(times), "too late"),)
     plan = make_plan(await read_cursor(harness), missed=missed)
     named = [Tick(moment, moment) for moment in times[:5]]
-    async with about_to_write(rival, times[0]):
-        naming = asyncio.create_task(harness.store.ledger.plan_by_name(NS, SCHEDULE, 1, named, ANNA))
+    assert await register(harness.store, plan.cursor.shard, plan.epoch)
+    async with rival.transaction():
+        await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
+        writing = asyncio.create_task(harness.store.planbook.write([plan]))
         await until_blocked(rival)
-        writing = asyncio.create_task(write(harness, plan))
-        await until_blocked(rival, 2)
-    assert len(await naming) == 5
+        assert len(await harness.store.ledger.plan_by_name(NS, SCHEDULE, 1, named, ANNA)) == 5
     receipt = await writing
     assert (receipt.stale, receipt.outdated) == ((), 1)
     assert await missed_ticks(harness) == []
@@ -351,16 +368,6 @@ async def planning(rival: Any, fire_time: datetime) -> AsyncIterator[None]:
         await rival.execute("UPDATE fencepost.cursors SET planned_through = planned_through")
         await rival.execute(INSERT, NS, key, SCHEDULE, JOB, fire_time)
         yield
-
-
-@asynccontextmanager
-async def about_to_write(rival: Any, fire_time: datetime) -> AsyncIterator[None]:
-    """Somebody writes that very tick, and takes it back at the end of the block."""
-    transaction = rival.transaction()
-    await transaction.start()
-    await rival.execute(INSERT, NS, tick_key(SCHEDULE, fire_time, 1), SCHEDULE, JOB, fire_time)
-    yield
-    await transaction.rollback()
 
 
 async def started(harness: PostgresHarness, overlap: Overlap = Overlap.SKIP) -> Claim:

@@ -12,24 +12,32 @@ from fencepost.stores.postgres.backfills import QUERIES as BACKFILLS
 from fencepost.stores.postgres.calendars import QUERIES as CALENDARS
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
 from fencepost.stores.postgres.connection import connect
+from fencepost.stores.postgres.epochs import QUERIES as EPOCHS
 from fencepost.stores.postgres.facts import LIMITS
 from fencepost.stores.postgres.facts import QUERIES as FACTS
 from fencepost.stores.postgres.freezes import QUERIES as FREEZES
 from fencepost.stores.postgres.gates import QUERIES as GATES
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
+from fencepost.stores.postgres.lines import QUERIES as LINES
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
 from fencepost.stores.postgres.rulings import QUERIES as RULINGS
 from fencepost.stores.postgres.runs import LISTS, READINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
+from fencepost.stores.postgres.schedules import FIND
+from fencepost.stores.postgres.views import QUERIES as VIEWS
 from fencepost.stores.postgres.writing import QUERIES as WRITING
 
 pytestmark = pytest.mark.postgres
 
 NOW, HOUR = datetime(2026, 3, 1, tzinfo=UTC), timedelta(hours=1)
 QUEUES, JOBS = ["default", "mail"], ["j"]
+LANES = QUEUES * 5, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5], [100] * 10
 TICKETS = ["default"], ["j#1"], [1], [1]
+MARKS = ["default"], ["schedule-1"], [1], [NOW], [None]
 FUTURE, DUE = 20_000, 50
-SMALL = {"calendars", "gates", "freezes", "backfills"}
+BEHIND = [50_000, *[None] * 6]
+LATER = datetime.now(UTC) + HOUR
+SMALL = {"calendars", "gates", "freezes", "backfills", "limits", "epochs"}
 FILL = f"""
     INSERT INTO fencepost.runs (
         namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at
@@ -62,18 +70,46 @@ BESIDE = f"""
     SELECT 'default', 'schedule-' || n, 'de', CASE WHEN n <= {DUE} THEN 1 ELSE 2 END
     FROM generate_series(1, {FUTURE}) AS n;
 """
+LONG_LINE = f"""
+    INSERT INTO fencepost.limits (namespace, job, terms, concurrency) VALUES ('default', 'j', '{{}}', 5);
+    INSERT INTO fencepost.runs (
+        namespace, run_key, job, fire_time, version, state, queue, priority, run_at, held
+    )
+    SELECT 'default', 'lined' || n, 'j', now(), 1, 'ready', 'mail', 1 + n % 2, now(), 32
+    FROM generate_series(1, {FUTURE}) AS n;
+"""
+PAUSED = "INSERT INTO fencepost.freezes VALUES ('default', 'queue', 'mail', now(), 'anna', 'cli')"
 RUNNABLE = {
     "outlook": (CLAIMS["outlook"], (QUEUES, JOBS, "default")),
-    "claim_direct": (CLAIMS["claim_direct"], (QUEUES, JOBS, 100, "w", 30.0, "default")),
-    "lock_due": (CLAIMS["lock_due"], (QUEUES, JOBS, 100, "default", 600)),
+    "claim_direct": (CLAIMS["claim_direct"], (LANES[0], JOBS, 100, "w", 30.0, "default", *LANES[1:])),
+    "lock_due": (CLAIMS["lock_due"], (LANES[0], JOBS, 100, "default", 600, *LANES[1:])),
     "lock_late": (CLAIMS["lock_late"], (10.0, 100, 600)),
     "facts": (FACTS["facts"], (["default"], ["schedule-1"], QUEUES, JOBS, *LIMITS)),
     "end": (RULINGS["end"], (["default"], ["tick-1"], ["missed"], ["late"], [None])),
     "admit": (RULINGS["admit"], (["default"], ["tick-1"], [False])),
     "wait": (RULINGS["wait"], (["default"], ["tick-1"], ["waits"])),
     "stop": (RULINGS["stop"], (["default"], ["tick-1"], ["stopped"], [True])),
-    "start": (RULINGS["start"], (["default"], ["tick-1"], "w", 30.0)),
+    "start": (RULINGS["start"], (["default"], ["tick-1"], "w", 30.0, [None], [None])),
+    "lock_limits": (LINES["lock_limits"], (["default"], JOBS)),
+    "lock_lines": (LINES["lock_lines"], ("default", JOBS, QUEUES)),
+    "line": (LINES["line"], ("default", JOBS, QUEUES, 40)),
+    "slots_taken": (LINES["running"], (["default"], JOBS)),
+    "start_lined": (LINES["start_lined"], ("default", ["hand1"], [""], "w", 30.0, NOW)),
+    "limit_hold": (LINES["hold"], (["default"], ["hand1"], [16], [""], ["full"])),
+    "limit_free": (LINES["free"], (["default"], ["hand1"])),
+    "fill": (LINES["fill"], (["default"], JOBS, [""], 100)),
+    "limited_slots": (LINES["limited_slots"], (100,)),
+    "ring_ticks": (LINES["ring_ticks"], (100,)),
+    "release_strays": (LINES["release_strays"], (100,)),
+    "limit_release": (LINES["release"], ("default", JOBS, 100)),
+    "limit_release_held": (LINES["release_held"], ("default", JOBS, 100)),
+    "limit_waiting": (LINES["waiting"], ("default", JOBS)),
+    "lock_runs": (LINES["lock_runs"], (["default"], ["hand1"])),
+    "stamp": (LINES["stamp"], (["default"], ["hand1"], [""])),
+    "unstamped": (LINES["unstamped"], (None, [])),
     "ring": (WRITING["ring"], (["default"], ["schedule-1"])),
+    "take_runs": (WRITING["take_runs"], (["default"], ["tick-1"])),
+    "lock_ended": (WRITING["lock_ended"], ("default", ["tick-1"])),
     "touch_cursors": (WRITING["touch_cursors"], ("default", "schedule-1")),
     "send_again": (WRITING["send_again"], ("default", ["tick-1"], [NOW], "replay", None)),
     "pulse": (LEDGER["pulse"], (*TICKETS, 30.0)),
@@ -83,19 +119,42 @@ RUNNABLE = {
     "forget": (LEDGER["forget"], (60.0, 100)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100)),
     "outlived": (PLANBOOK["outlived"], ([0, 1, 2, 3], "2026b", 100, 10_000)),
+    "postpone": (PLANBOOK["postpone"], (*MARKS, 60.0)),
+    "confirm": (PLANBOOK["confirm"], (*MARKS, [NOW], "2026b")),
     "behind": (CALENDARS["behind"], ([0, 1, 2, 3], 100)),
     "hold_back": (GATES["hold_back"], ("default", "schedule-1")),
     "closed": (GATES["closed"], ("default", 20)),
-    "mark_runs": (FREEZES["mark_runs"], ("default", ["schedule-1"], True)),
+    "mark_runs": (FREEZES["mark_runs"], ("default", ["schedule-1"], True, ["tick-1"])),
+    "mark_left": (FREEZES["mark_left"], (100,)),
+    "running_of": (FREEZES["running"], ("default", ["schedule-1"])),
     "there": (BACKFILLS["there"], ("default", "schedule-1", [NOW])),
     "cancel_runs": (BACKFILLS["cancel_runs"], (1, "cancelled")),
     "typical_run_s": (RUNS["typical_run_s"], ("default", "schedule-1", 20)),
     "ticks": (READINGS["ticks"], ("default", "schedule-1", NOW, NOW + HOUR, None, None, 50)),
     "running": (READINGS["running"], ("default", 50)),
-    "list_of_schedule": (LISTS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50)),
-    "list_of_backfill": (LISTS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50)),
-    "list_dead": (LISTS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50)),
+    "list_of_schedule": (LISTS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50, *BEHIND)),
+    "list_of_backfill": (LISTS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),
+    "list_dead": (LISTS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
+    "list_not_run": (LISTS["not_run"], ("default", *[None] * 3, "missed", *[None] * 5, 50, *BEHIND)),
+    "list_of_origin": (LISTS["of_origin"], ("default", *[None] * 4, "replay", *[None] * 4, 50, *BEHIND)),
+    "list_of_error": (LISTS["of_error"], ("default", *[None] * 5, "boom", *[None] * 3, 50, *BEHIND)),
+    "tally": (RUNS["tally"], ("default", 60.0)),
+    "attention": (VIEWS["attention"], ("default", 1_000)),
+    "strips": (VIEWS["strips"], ("default", ["schedule-1", "schedule-2"], 30)),
+    "traffic": (VIEWS["traffic"], ("default", 60.0, 60)),
+    "tally_by_job": (VIEWS["tally_by_job"], ("default", 60.0)),
+    "overdue": (VIEWS["overdue"], ("default", 60.0, 60.0)),
+    "news": (VIEWS["news"], (NOW, 100, 10_000, 300, ["default"])),
+    "terms": (EPOCHS["terms"], (None, None, 50)),
 }
+PAGES = {
+    "of_job": (LISTS["of_job"], ("default", "j", *[None] * 8, 50, *BEHIND)),
+    "of_nobody": (LISTS["of_job"], ("default", "nobody", *[None] * 8, 50, *BEHIND)),
+    "later_page": (LISTS["all"], ("default", *[None] * 9, 50, 50_000, LATER, "tick5000", *[None] * 4)),
+    "until": (LISTS["all"], ("default", None, None, LATER, *[None] * 6, 50, *BEHIND)),
+    "find": (FIND, ("default", "schedule-5", *[None] * 6, 50)),
+}
+"""Lists without a narrow index, which a server that knows nothing of the table yet sorts as a whole."""
 
 
 @pytest.fixture
@@ -116,11 +175,45 @@ async def test_no_statement_walks_what_it_does_not_need(connection: Any, analyse
     assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
 
 
+async def test_a_later_page_does_not_walk_the_pages_before_it(connection: Any) -> None:
+    await connection.execute("ANALYZE")
+    walked = {name: await rows_walked(connection, *call) for name, call in PAGES.items()}
+    assert {name: rows for name, rows in walked.items() if rows > 2 * DUE} == {}
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+@pytest.mark.parametrize("paused", [False, True])
+async def test_a_line_in_a_queue_that_is_not_served_is_not_walked(
+    connection: Any, analysed: bool, paused: bool
+) -> None:
+    """One queue has a long line. It is paused, or this worker does not serve it."""
+    await connection.execute(LONG_LINE)
+    queues = QUEUES if paused else ["default"]
+    if paused:
+        await connection.execute(PAUSED)
+    if analysed:
+        await connection.execute("ANALYZE")
+    calls = {
+        "outlook": (CLAIMS["outlook"], (queues, JOBS, "default")),
+        "lock_lines": (LINES["lock_lines"], ("default", JOBS, queues)),
+        "line": (LINES["line"], ("default", JOBS, queues, 40)),
+    }
+    walked = {name: await rows_walked(connection, *call) for name, call in calls.items()}
+    assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
+
+
 async def test_claiming_does_not_lock_more_rows_than_it_takes(connection: Any) -> None:
-    arguments = ["default"], JOBS, 8, "w", 30.0, "default"
+    assert await rows_locked(connection, ["default"], JOBS, 8, "w", 30.0, "default", [2], [100]) == 8
+
+
+async def test_a_lane_does_not_lose_more_rows_than_its_portion(connection: Any) -> None:
+    assert await rows_locked(connection, ["default"], JOBS, 8, "w", 30.0, "default", [2], [3]) == 3
+
+
+async def rows_locked(connection: Any, *arguments: Any) -> int:
     plan = await explained(connection, CLAIMS["claim_direct"], *arguments)
     locked = [node for node in nodes(plan) if node["Node Type"] == "LockRows"]
-    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in locked) == 8
+    return int(sum(node["Actual Rows"] * node["Actual Loops"] for node in locked))
 
 
 async def test_no_claim_can_walk_all_runs_by_time(connection: Any) -> None:

@@ -23,6 +23,10 @@ FIRST_RELEASE = """
     VALUES ('default', 'hourly', 1, '{spec}', 'j', now(), NULL, '');
     INSERT INTO fencepost.cursors VALUES ('default', 'hourly', 0, 1, now(), NULL, now());
 """
+LEADERS = """
+    INSERT INTO fencepost.epochs (shard, epoch, holder, since)
+    VALUES (2, 7, 'alice-1', now()), (3, 1, NULL, NULL)
+"""
 CATALOGS = {
     "columns": """
         SELECT table_name, column_name, ordinal_position, data_type, collation_name, column_default,
@@ -87,6 +91,22 @@ async def test_what_was_planned_before_zone_rules_were_kept_does_not_pass_for_pl
     await store.close()
 
 
+async def test_terms_do_not_begin_without_the_leaders_of_before(
+    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = migrations()
+    before = [one for one in steps if one.name < "0008"]
+    monkeypatch.setattr("fencepost.stores.postgres.migrations.migrations", lambda: before)
+    await migrate(empty_postgres_url, shards=4)
+    await execute(empty_postgres_url, LEADERS)
+    monkeypatch.undo()
+    await migrate(empty_postgres_url, shards=4)
+    store = await open_store(empty_postgres_url, clock=SystemClock())
+    terms = await store.epochs.terms(None, None, 10)
+    assert [(one.shard, one.epoch, one.holder, one.until) for one in terms] == [(2, 7, "alice-1", None)]
+    await store.close()
+
+
 async def test_a_store_without_a_schema_is_not_opened(empty_postgres_url: str) -> None:
     line = await refusal(empty_postgres_url)
     assert line == (f"the store has no schema yet; run: fencepost migrate --store {empty_postgres_url}")
@@ -115,6 +135,16 @@ async def test_a_failed_migration_leaves_nothing_behind(
         await migrate(empty_postgres_url, shards=4)
     monkeypatch.undo()
     assert await migrate(empty_postgres_url, shards=4) == [one.name for one in migrations()]
+
+
+async def test_a_migration_that_takes_long_does_not_fail_for_that(
+    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = migrations()[0]
+    object.__setattr__(slow, "script", slow.script + "; SELECT pg_sleep(1)")
+    monkeypatch.setattr("fencepost.stores.postgres.migrations.migrations", lambda: [slow])
+    monkeypatch.setattr("fencepost.stores.postgres.connection.COMMAND_TIMEOUT_S", 0.5)
+    assert await migrate(empty_postgres_url, shards=4) == [slow.name]
 
 
 def test_a_clone_of_the_template_has_the_schema(postgres_server: PostgresDatabases) -> None:

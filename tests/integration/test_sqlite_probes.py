@@ -20,7 +20,9 @@ def queries_of(part: str) -> dict[str, str]:
 AUDIT_LOG, BACKFILLS, CALENDARS = queries_of("audit_log"), queries_of("backfills"), queries_of("calendars")
 CLAIMS, FACTS, FREEZES, GATES = (queries_of(one) for one in ("claims", "facts", "freezes", "gates"))
 LEDGER, ORDERS, PARKING = queries_of("ledger"), queries_of("orders"), queries_of("parking")
+LINES = queries_of("lines")
 PLANBOOK, RUNS, SCHEDULES = queries_of("planbook"), queries_of("runs"), queries_of("schedules")
+VIEWS = queries_of("views")
 
 
 @pytest.fixture
@@ -78,6 +80,23 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
             FACTS["gate_failed"],
             "SEARCH runs USING INDEX runs_caught_up (namespace=? AND schedule_id=? AND finished_at>?)",
         ),
+        (LINES["heads"], "SEARCH runs USING COVERING INDEX runs_lined (namespace=? AND job=? AND queue=?)"),
+        (LINES["line"], "SEARCH r USING INDEX runs_lined (namespace=? AND job=? AND queue=?)"),
+        (
+            LINES["running"],
+            "SEARCH runs USING COVERING INDEX runs_in_slots (namespace=? AND job=? AND slot>?)",
+        ),
+        (
+            LINES["place"],
+            "SEARCH runs USING COVERING INDEX runs_in_slots (namespace=? AND job=? AND slot=?)",
+        ),
+        (
+            LINES["fill"],
+            "SEARCH runs USING COVERING INDEX runs_limited (namespace=? AND job=? AND slot=?)",
+        ),
+        (LINES["ring_ticks"], f"SEARCH runs USING INDEX runs_limited_ticks {TICK_RANGE}"),
+        (LINES["slots_of"], "SEARCH r USING INDEX sqlite_autoindex_runs_1 (namespace=? AND run_key=?)"),
+        (LINES["release"], "SEARCH runs USING INDEX runs_held (namespace=?)"),
         (PARKING["ring"], f"SEARCH runs USING INDEX runs_parked {TICK_RANGE}"),
         (SCHEDULES["spare"], f"SEARCH runs USING INDEX runs_by_schedule {LATER_TICKS}"),
         (GATES["hold_back"], f"SEARCH runs USING INDEX runs_behind {TICK_RANGE}"),
@@ -89,20 +108,36 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
         (FREEZES["let_go"], f"SEARCH r USING INDEX runs_held {TICK_RANGE}"),
         (BACKFILLS["runs"], "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)"),
         (BACKFILLS["waiting"], "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)"),
-        (BACKFILLS["list"], "SEARCH backfills USING INDEX backfills_by_namespace (namespace=?)"),
+        (
+            BACKFILLS["list"],
+            "SEARCH backfills USING INDEX backfills_by_namespace (namespace=? AND backfill_id<?)",
+        ),
         (
             ORDERS["restore"],
             "SEARCH runs USING INDEX runs_by_schedule (namespace=? AND schedule_id=? AND fire_time=?)",
         ),
-        (RUNS["list"] + " " + RUNS["wanted"], f"SEARCH runs USING INDEX runs_by_time {TIME_RANGE}"),
-        (RUNS["list_dead"] + " " + RUNS["wanted"], f"SEARCH runs USING INDEX runs_dead {TIME_RANGE}"),
-        (RUNS["list_held"] + " " + RUNS["wanted"], "SEARCH runs USING INDEX runs_held (namespace=?)"),
         (
-            RUNS["list_of_schedule"] + " " + RUNS["wanted"],
+            "SELECT rowid " + RUNS["list"] + " " + RUNS["wanted"],
+            f"SEARCH runs USING INDEX runs_by_time {TIME_RANGE}",
+        ),
+        (
+            "SELECT fire_time " + RUNS["list"] + " " + RUNS["edge"],
+            f"SEARCH runs USING COVERING INDEX runs_by_time {TIME_RANGE}",
+        ),
+        (
+            "SELECT rowid " + RUNS["list_dead"] + " " + RUNS["wanted"],
+            f"SEARCH runs USING INDEX runs_dead {TIME_RANGE}",
+        ),
+        (
+            "SELECT rowid " + RUNS["list_held"] + " " + RUNS["wanted"],
+            "SEARCH runs USING INDEX runs_held (namespace=?)",
+        ),
+        (
+            "SELECT rowid " + RUNS["list_of_schedule"] + " " + RUNS["wanted"],
             f"SEARCH runs USING INDEX runs_by_schedule {TICKS_BETWEEN}",
         ),
         (
-            RUNS["list_of_backfill"] + " " + RUNS["wanted"],
+            "SELECT rowid " + RUNS["list_of_backfill"] + " " + RUNS["wanted"],
             "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)",
         ),
         (
@@ -162,5 +197,19 @@ async def test_whether_anything_is_parked_is_one_look_at_an_index_that_is_mostly
     assert PARKING["any_parked"].endswith("LIMIT 1")
 
 
+async def test_whether_anybody_waits_for_a_slot_is_one_look_at_an_index_that_is_mostly_empty(
+    store: SqliteStore,
+) -> None:
+    assert await plan_of(store, LINES["any_limited"]) == ["SCAN runs USING COVERING INDEX runs_limited"]
+    assert LINES["any_limited"].endswith("LIMIT 1")
+
+
 async def test_the_net_reads_no_run_but_those_that_are_parked(store: SqliteStore) -> None:
     assert await plan_of(store, PARKING["parked"]) == ["SCAN runs USING COVERING INDEX runs_parked"]
+
+
+@pytest.mark.parametrize("index", ["runs_due_direct", "runs_due_ticks"])
+async def test_what_is_due_is_leapt_over_from_lane_to_lane(store: SqliteStore, index: str) -> None:
+    plan = await plan_of(store, VIEWS["standing"])
+    assert f"SEARCH r USING INDEX {index} (namespace=? AND queue=? AND priority>?)" in plan
+    assert f"SEARCH r USING INDEX {index} (namespace=? AND queue>?)" in plan

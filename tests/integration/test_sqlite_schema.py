@@ -82,6 +82,25 @@ async def test_what_was_planned_before_zone_rules_were_kept_does_not_pass_for_pl
     await store.close()
 
 
+async def test_terms_do_not_begin_without_the_leaders_of_before(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, names = f"sqlite:///{path}", migrations.migration_names()
+    before = [one for one in names if one < "0008"]
+    monkeypatch.setattr(migrations, "migration_names", lambda: before)
+    await migrate(url, shards=SHARDS)
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO epochs (shard, epoch, holder, since) VALUES (2, 7, 'alice-1', 1)")
+    connection.execute("INSERT INTO epochs (shard, epoch) VALUES (1, 1)")
+    connection.close()
+    monkeypatch.undo()
+    await migrate(url, shards=SHARDS)
+    store = await open_at(path)
+    terms = await store.epochs.terms(None, None, 10)
+    assert [(one.shard, one.epoch, one.holder, one.until) for one in terms] == [(2, 7, "alice-1", None)]
+    await store.close()
+
+
 async def test_an_older_schema_is_not_used(path: Path) -> None:
     await (await open_at(path)).close()
     set_schema(path, 0)
@@ -158,11 +177,11 @@ def test_urls_are_relative_with_three_slashes_and_absolute_with_four() -> None:
 
 
 def test_an_old_library_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    opening._warn_of_old_sqlite.cache_clear()
+    opening.warn_of_old_sqlite.cache_clear()
     with caplog.at_level(logging.WARNING):
-        opening._warn_of_old_sqlite("3.51.2")
-        opening._warn_of_old_sqlite("3.51.2")
-        opening._warn_of_old_sqlite("3.51.3")
+        opening.warn_of_old_sqlite("3.51.2")
+        opening.warn_of_old_sqlite("3.51.2")
+        opening.warn_of_old_sqlite("3.51.3")
     assert len(caplog.records) == 1
     assert "3.51.2" in caplog.text
 

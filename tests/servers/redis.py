@@ -28,8 +28,14 @@ sentinel monitor {SERVICE} 127.0.0.1 {{port}} {QUORUM}
 sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}
 sentinel failover-timeout {SERVICE} 2000
 """
-SPEED = ("info-period", "publish-period", "ping-period", "ask-period")
+SPEED = ("info-period", "publish-period", "ask-period")
 """How often sentinels look around; the defaults are seconds."""
+PING_MS = 400
+"""What a replica said of itself counts for five pings; once the master is down it is asked each second."""
+NEVER_DIZZY_MS = 600_000
+"""A sentinel that was not scheduled for two seconds distrusts its clock and looks away for thirty ("tilt").
+It then dates the master's end later than the replicas do, and calls none of them fit to succeed. A busy
+machine must not lead to that."""
 
 
 class RedisServer(Server):
@@ -86,8 +92,9 @@ class Sentinel(RedisServer):
     def wait_until_up(self) -> None:
         """Once it answers, let it look around often. Before Redis 7 it cannot be told, and one waits."""
         super().wait_until_up()
+        habits = dict.fromkeys(SPEED, PERIOD_MS) | {"ping-period": PING_MS, "tilt-trigger": NEVER_DIZZY_MS}
         with suppress(redis.ResponseError):
-            self.call("SENTINEL DEBUG", *(part for name in SPEED for part in (name, str(PERIOD_MS))))
+            self.call("SENTINEL DEBUG", *(str(part) for habit in habits.items() for part in habit))
 
     def master_port(self) -> int:
         """Whom it would send a client to."""

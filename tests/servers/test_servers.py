@@ -6,7 +6,7 @@ import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -96,16 +96,17 @@ async def test_redis_lets_nobody_in_without_its_password() -> None:
 @pytest.mark.redis
 async def test_the_sentinels_do_not_leave_redis_without_a_master(redis_sentinel: RedisSentinel) -> None:
     watch = Sentinel(redis_sentinel.addresses)  # type: ignore[no-untyped-call]
-    async with watch.master_for(redis_sentinel.service) as client:
-        await client.set("fencepost:smoke", "before")
-        await client.wait(1, 5000)
-    killed = redis_sentinel.kill_master()
-    successor = redis_sentinel.master()
-    assert successor is not killed
-    async with watch.master_for(redis_sentinel.service) as client:
-        assert await client.get("fencepost:smoke") == b"before"
-    for sentinel in watch.sentinels:
-        await sentinel.aclose()
+    async with AsyncExitStack() as stack:
+        for sentinel in watch.sentinels:
+            stack.push_async_callback(sentinel.aclose)
+        async with watch.master_for(redis_sentinel.service) as client:
+            await client.set("fencepost:smoke", "before")
+            await client.wait(1, 5000)
+        killed = redis_sentinel.kill_master()
+        successor = redis_sentinel.master()
+        assert successor is not killed
+        async with watch.master_for(redis_sentinel.service) as client:
+            assert await client.get("fencepost:smoke") == b"before"
 
 
 @pytest.mark.mongodb

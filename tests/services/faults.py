@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
+from fencepost.ports.access import AccessBook
+from fencepost.ports.answers import AnswerBook
 from fencepost.ports.audit_log import AuditLog
 from fencepost.ports.backfills import Backfills
 from fencepost.ports.calendars import CalendarShelf
@@ -19,9 +21,11 @@ from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
+from fencepost.ports.logbook import Logbook
 from fencepost.ports.planbook import PlanBook
 from fencepost.ports.roster import Roster
 from fencepost.ports.schedules import ScheduleShelf
+from fencepost.ports.steps import StepBook
 from fencepost.ports.store import Store
 
 Hook = Callable[[], Awaitable[None]]
@@ -60,6 +64,11 @@ class FaultyStore:
         self.freezes = cast(Freezes, _Part("freezes", inner.freezes, self))
         self.backfills = cast(Backfills, _Part("backfills", inner.backfills, self))
         self.audit_log = cast(AuditLog, _Part("audit_log", inner.audit_log, self))
+        self.access = cast(AccessBook, _Part("access", inner.access, self))
+        self.answers = cast(AnswerBook, _Part("answers", inner.answers, self))
+        self.steps = cast(StepBook, _Part("steps", inner.steps, self))
+        self.logbook = cast(Logbook, _Part("logbook", inner.logbook, self))
+        self.transactions = inner.transactions
 
     async def now(self) -> StoreTime:
         return await self.inner.now()

@@ -105,7 +105,7 @@ class PlanningNode:
         self.elector = Elector(
             store, store.leases, self.membership, self.leadership, settings, clock, lambda: 0.0
         )
-        self.planner = Planner(store, self.leadership, settings, clock)
+        self.planner = Planner(store, self.leadership, settings, clock, node.node_id)
         self.refresher = Refresher(house.store, self.leadership, house.clock)
 
     @property

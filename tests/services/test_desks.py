@@ -130,7 +130,7 @@ async def test_a_run_that_is_not_there_is_refused(verb: str) -> None:
 
 
 async def test_many_runs_are_replayed_at_the_pace_of_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_desk, "REPLAY_BATCH_MAX", 3)
+    monkeypatch.setattr(run_desk, "BATCH_MAX", 3)
     house = House()
     control = await open_control(house)
     keys = [await house.enqueue(f"{number}") for number in range(7)]

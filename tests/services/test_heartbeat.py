@@ -9,17 +9,18 @@ from collections.abc import Sequence
 import pytest
 
 from fencepost.config import settings_from
-from fencepost.errors import StoreUnavailable
+from fencepost.errors import StoreUnavailable, UsageError
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.rescue import Rescue
-from fencepost.model.run import Claim, Pulse, RunState, Ticket
+from fencepost.model.run import Claim, Outcome, Pulse, RunState, Ticket
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.heartbeat import Heartbeat, HeartbeatThread
 from fencepost.stores.memory import MemoryStore
 from fencepost.stores.memory.ledger import MemoryLedger
 from fencepost.testing.clock import VirtualClock
+from tests.services.conftest import Lines
 from tests.services.house import NS, House, until
 
 PATIENCE_S = 10.0
@@ -141,6 +142,72 @@ async def test_progress_is_passed_on_once() -> None:
     await heartbeat.run_once()
     assert (await house.run(one.claim.run_key)).progress == "20 %"
     assert len(house.store.arguments("ledger.report_progress")) == 1
+
+
+async def test_progress_of_all_runs_is_passed_on_in_one_statement() -> None:
+    house, active = House(), ActiveRuns()
+    runs = [await begin(house, active, key) for key in "123"]
+    for number, one in enumerate(runs):
+        one.run.heartbeat(number / 4, note=f"part {number}")
+    await Heartbeat(house.store, active, house.settings).run_once()
+    ((words,),) = house.store.arguments("ledger.report_progress")
+    assert [(one.progress, one.note) for one in words] == [
+        ("0.0", "part 0"),
+        ("0.25", "part 1"),
+        ("0.5", "part 2"),
+    ]
+
+
+async def test_progress_that_was_not_taken_is_offered_again() -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    one.run.heartbeat(0.5, "half")
+    house.store.fail_before("ledger.report_progress")
+    heartbeat = Heartbeat(house.store, active, house.settings)
+    with pytest.raises(StoreUnavailable):
+        await heartbeat.run_once()
+    one.run.heartbeat(0.6)
+    await heartbeat.run_once()
+    run = await house.run(one.claim.run_key)
+    assert (run.progress, run.note) == ("0.6", "half")
+
+
+async def test_a_sign_of_progress_without_words_is_passed_on() -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    one.run.heartbeat()
+    await Heartbeat(house.store, active, house.settings).run_once()
+    assert (await house.run(one.claim.run_key)).progress_at == house.clock.wall()
+
+
+async def test_a_run_that_has_just_been_finished_is_not_called_lost(lines: Lines) -> None:
+    """Its report is in the ledger, and the answer is on its way to the clerk."""
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    one.task.cancel()
+    await asyncio.wait({one.task})
+    await house.memory.ledger.finish([Outcome(one.ticket, RunState.SUCCEEDED)])
+    await Heartbeat(house.store, active, house.settings).run_once()
+    assert lines.about("lost to another attempt") == []
+
+
+@pytest.mark.parametrize("progress", [1.5, -0.1, float("nan"), 2])
+async def test_a_share_beyond_the_whole_is_refused(progress: float) -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    with pytest.raises(UsageError, match="share from 0 to 1"):
+        one.run.heartbeat(progress)
+
+
+@pytest.mark.parametrize(
+    ("progress", "kept"), [(0, "0.0"), (1, "1.0"), (0.4, "0.4"), (1 / 3, "0.3333"), ("3 of 7", "3 of 7")]
+)
+async def test_a_share_is_kept_as_a_number_and_a_text_as_it_is(progress: float | str, kept: str) -> None:
+    house, active = House(), ActiveRuns()
+    one = await begin(house, active)
+    one.run.heartbeat(progress)
+    assert one.run.said is not None
+    assert one.run.said.progress == kept
 
 
 class CountingLedger(MemoryLedger):

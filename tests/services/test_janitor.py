@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fencepost.errors import InvalidSettings
+from fencepost.model.answers import KEPT_S
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import RunState
 from fencepost.services.janitor import Janitor
-from tests.services.house import House, PlanningNode, WorkingNode, make_job
+from tests.services.house import NS, House, PlanningNode, WorkingNode, make_job
 
 HOUR_S = 3600.0
 
@@ -40,6 +41,16 @@ async def test_old_ticks_go_in_batches_and_young_ones_stay() -> None:
     rests = [await janitor.run_once() for _ in range(2)]
     assert rests == [0.0, house.settings.tidy_every_s]
     assert await house.states() == [RunState.READY] * 6
+
+
+async def test_kept_answers_do_not_pile_up_behind_quiet_runs() -> None:
+    house = House(tidy_batch_max=4)
+    for number in range(6):
+        await house.memory.answers.begin(NS, "t1", str(number), "x", 60)
+    house.clock.advance(KEPT_S)
+    janitor = Janitor(house.store, house.settings)
+    assert [await janitor.run_once() for _ in range(2)] == [0.0, house.settings.tidy_every_s]
+    assert await house.memory.answers.sweep(0, 10) == 0
 
 
 async def test_a_forgotten_tick_is_not_planned_again() -> None:

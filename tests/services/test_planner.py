@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId
-from fencepost.model.plan import PlanningWindow
+from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.services.planner import UNREADABLE_REST_S
@@ -69,6 +70,25 @@ async def test_a_long_absence_is_planned_tick_by_tick() -> None:
     assert fire_times == expected[gone.count :]
 
 
+async def test_plans_that_somebody_else_keeps_from_being_written_are_not_made_over_and_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A schedule with more ticks than one plan takes is looked at again at once only while it gets on."""
+    house = House(plan_ticks_max=2)
+    await house.put("beat", every_s=10)
+    node = await leader(house)
+
+    async def pass_over(plans: Sequence[Plan]) -> PlanReceipt:
+        return PlanReceipt(0, dropped=tuple(one.cursor.place for one in plans))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(house.memory.planbook, "write", pass_over)
+        assert await node.planner.run_once() == house.settings.plan_every_s
+    assert len(written(house)) == 1
+    assert await node.planner.run_once() == house.settings.plan_every_s
+    assert len(await house.runs()) == 6
+
+
 async def test_no_write_is_larger_than_its_limit() -> None:
     house = House(plan_ticks_max=6, plan_runs_max=13)
     for number in range(10):
@@ -93,6 +113,25 @@ async def test_a_stale_epoch_writes_nothing_and_ends_the_belief(lines: Lines) ->
     assert grant.lost.is_set()
     (line,) = lines.about("write refused: the epoch is stale")
     assert (line["shard"], line["epoch"]) == (0, 1)
+    (refusal,) = await house.memory.epochs.refusals(None, 10)
+    assert (refusal.shard, refusal.epoch, refusal.holder) == (0, 1, node.node_id)
+    assert refusal.known_epoch == 2
+
+
+async def test_stepping_down_from_a_shard_does_not_wait_until_another_is_written_down() -> None:
+    house = House(shards=2)
+    for number in range(8):
+        await house.put(f"beat-{number}")
+    node = await leader(house)
+    for shard, grant in node.leadership.grants(house.clock.monotonic()).items():
+        await register(house.memory, shard, grant.epoch + 1)
+    held = house.store.hold("epochs.note_refusal")
+    planning = asyncio.create_task(node.planner.run_once())
+    await held.reached.wait()
+    assert node.shards == set()
+    held.go.set()
+    await planning
+    assert {one.shard for one in await house.memory.epochs.refusals(None, 10)} == {0, 1}
 
 
 async def test_a_stale_shard_does_not_cost_the_others_their_ticks() -> None:

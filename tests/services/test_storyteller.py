@@ -9,18 +9,20 @@ import pytest
 
 from fencepost.core.accounting import Kind
 from fencepost.core.story import Story, Verdict
-from fencepost.errors import UnknownRun, UnknownSchedule
+from fencepost.errors import InvalidTrigger, UnknownRun, UnknownSchedule
 from fencepost.model.audit import Author
 from fencepost.model.claiming import Admit, ScheduleFacts
 from fencepost.model.claiming import Verdict as Ruling
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Scope, ScopeKind
-from fencepost.model.identifiers import ScheduleId, tick_key
+from fencepost.model.identifiers import JobName, ScheduleId, tick_key
 from fencepost.model.plan import Tick
 from fencepost.model.policies import Overlap
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.services.accounting import AuditDesk
 from fencepost.services.control import ScheduleDesk
 from fencepost.services.storyteller import Storyteller
+from fencepost.triggers import Every
 from tests.services.house import NS, START, Bench, House, PlanningNode, WorkingNode, make_job
 
 ANNA = Author("anna", "cli on web-3", "quarter end")
@@ -214,3 +216,15 @@ async def test_a_run_that_nobody_knows_is_refused(house: Told, name: str) -> Non
         await house.teller.why_run(name)
     with pytest.raises(UnknownSchedule):
         await house.teller.why("beatt", at(20))
+
+
+async def test_a_tick_has_a_story_also_where_no_earlier_fire_time_is_found(
+    house: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fencepost.triggers.combine.LOOKS_BACK_MAX", 20)
+    never_before = Every("1s") - Every("1s").between(end=at(3600))
+    spec = ScheduleSpec(JobName("report"), trigger=never_before.to_json())
+    await house.put_spec("beat", spec)
+    with pytest.raises(InvalidTrigger):
+        never_before.previous(at(3600))
+    assert "2026-03-01T13:00:00Z" in said(await house.why(3599.5))

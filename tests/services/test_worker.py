@@ -11,7 +11,7 @@ import pytest
 from fencepost.errors import PermanentFailure, RetryableFailure
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
-from fencepost.services.worker import DETAIL_LENGTH_MAX, ERROR_LENGTH_MAX
+from fencepost.services.attempt import DETAIL_LENGTH_MAX, ERROR_LENGTH_MAX
 from tests.services.house import NS, Bench, House, PlanningNode, WorkingNode, make_job, until
 
 

@@ -198,4 +198,4 @@ async def test_the_first_attempt_after_a_replay_counts_as_a_first_one() -> None:
     (claimed,) = await house.memory.ledger.claim_direct(node.worker._appetite, 1)
     await begin(node, replace(claimed, spent=1))
     assert (claimed.attempt, (await house.run(run_key)).state) == (2, RunState.READY)
-    assert node.worker._budgets[claimed.job].balance == RESERVE - 1 + 0.25 - 1
+    assert node.worker._attempts._budgets[claimed.job].balance == RESERVE - 1 + 0.25 - 1

@@ -84,6 +84,11 @@ class FarStore:
         self.freezes: Any = Far(store.freezes, line)
         self.backfills: Any = Far(store.backfills, line)
         self.audit_log: Any = Far(store.audit_log, line)
+        self.access: Any = Far(store.access, line)
+        self.answers: Any = Far(store.answers, line)
+        self.steps: Any = Far(store.steps, line)
+        self.logbook: Any = Far(store.logbook, line)
+        self.transactions = store.transactions
         self.planbook: Any = FarPlanBook(store.planbook, line, on_plans)
         self.leases: Any = FarLeases(store.leases, line)
         self.signals = FarSignals(store, network)

@@ -157,3 +157,8 @@ def test_an_exact_beat_knows_its_past() -> None:
     assert beat.previous(NOW) == NOW - timedelta(minutes=15)
     assert beat.previous(NOW + timedelta(microseconds=1)) == NOW
     assert beat.previous(datetime.min.replace(tzinfo=UTC)) is None
+
+
+def test_an_anchor_that_no_clock_can_show_is_refused() -> None:
+    with pytest.raises(InvalidTrigger, match="anchor 9999-12-31T23:59:59-14:00 is out of range"):
+        Every("1 month", anchor="9999-12-31T23:59:59-14:00")

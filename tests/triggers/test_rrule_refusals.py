@@ -163,6 +163,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "rrule start 2026-01-01T00:00:00.500000 is finer than a second",
     ),
     ("FREQ=DAILY", {"start": "0005-01-01"}, 'rrule start "0005-01-01": expected a year 10-9900'),
+    (
+        "FREQ=DAILY",
+        {"start": "9999-12-31T23:59:59-14:00"},
+        "rrule start 9999-12-31T23:59:59-14:00: expected a year 10-9900",
+    ),
     ("FREQ=DAILY", {"start": 5}, "rrule start 5: expected a time"),
     ("FREQ=DAILY", {"exclude": "2026-01-01"}, 'rrule exclude is "2026-01-01", expected a list of times'),
     ("FREQ=DAILY", {"exclude": MANY}, "rrule exclude has more than 1000 times"),

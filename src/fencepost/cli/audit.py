@@ -10,12 +10,15 @@ import click
 
 from fencepost.cli.faults import NO
 from fencepost.cli.options import Place, ask, changes_store, json_option, tz_option
-from fencepost.cli.output import print_json, print_table, shown_time
+from fencepost.cli.output import print_json, print_table, shown_moment
+from fencepost.errors import UsageError
 
 if TYPE_CHECKING:
-    from fencepost.core.accounting import Account, Report
-    from fencepost.model.identifiers import RunKey, ScheduleId
-    from fencepost.services.control import Control
+    from collections.abc import Mapping
+
+    from fencepost.model.identifiers import ScheduleId
+    from fencepost.operations.audit import AuditRange, RepairRange
+    from fencepost.operations.shapes.accounts import AccountShape, ReportShape
 
 SHOWN_MAX = 100
 SCHEDULES_SHOWN_MAX = 20
@@ -61,36 +64,34 @@ def audit(
       fencepost audit
       fencepost audit invoices --from 2026-03-01 --to 2026-03-08 --repair --reason "rows were lost"
     """
-    report, repaired = ask(place, lambda control: _audit(control, schedule_id, since, until, repair, tz))
-    if as_json:
-        from fencepost.cli.account_shapes import report_json
+    from fencepost.cli.reading import read_when
+    from fencepost.operations.audit import BACKWARDS, AuditRange, RepairRange
 
-        print_json(report_json(report, repaired))
+    first, last = read_when("--from", since, tz), read_when("--to", until, tz)
+    asked = (RepairRange if repair else AuditRange)(schedule=schedule_id, since=first, until=last)
+    try:
+        report = _audit(place, asked)
+    except UsageError as error:
+        if str(error) == BACKWARDS:
+            raise UsageError("--to: expected a time that is not before --from") from None
+        raise
+    if as_json:
+        print_json(report)
     else:
-        _print_report(report, repaired, tz)
-    if report.faults > len(repaired):
+        _print_report(report, tz)
+    if report.faults > len(report.repaired):
         context.exit(NO)
 
 
-async def _audit(
-    control: Control, schedule_id: str | None, since: str, until: str, repair: bool, tz: str | None
-) -> tuple[Report, Sequence[RunKey]]:
-    from datetime import datetime
+def _audit(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
+    """By a server; or here, where nobody needs to be kept from looking at all of it."""
+    from fencepost.cli.calling import call
+    from fencepost.operations.audit import RepairRange, audit, repair, report_of
 
-    from fencepost.cli.reading import read_since
-    from fencepost.errors import UsageError
-    from fencepost.services.accounting import AuditDesk
-
-    now = await control.store.now()
-    # People mean the first fire time too; the range itself is open at its beginning.
-    first = read_since("--from", since, tz, now) - datetime.resolution
-    last = read_since("--to", until, tz, now)
-    if last <= first:
-        raise UsageError("--to: expected a time that is not before --from")
-    desk = AuditDesk(control.store, control.namespace)
+    if place.server:
+        return call(place, repair, asked) if isinstance(asked, RepairRange) else call(place, audit, asked)
     with Tally() as tally:
-        report = await desk.audit(schedule_id, first, last, tally.reached)
-        return report, await desk.repair(report, control.author) if repair else ()
+        return ask(place, lambda control: report_of(control, asked, tally.reached))
 
 
 class Tally:
@@ -114,25 +115,25 @@ class Tally:
             click.echo(f"\r\033[K{schedule_id}: {runs} runs", nl=False, err=True)
 
 
-def _print_report(report: Report, repaired: Sequence[RunKey], tz: str | None) -> None:
-    accounts = report.accounts
+def _print_report(report: ReportShape, tz: str | None) -> None:
+    accounts = report.schedules
     if len(accounts) > SCHEDULES_SHOWN_MAX:
-        accounts = tuple(one for one in accounts if one.counts)
+        accounts = [one for one in accounts if any(one.counts.values())]
     if accounts:
         _print_accounts(accounts)
         click.echo()
     _print_findings(report, tz)
-    for one in report.accounts:
+    for one in report.schedules:
         for note in _notes(one, tz):
             click.echo(f"{one.schedule_id}: {note}")
-    for key in repaired:
+    for key in report.repaired:
         click.echo(f"planned: {key}")
     share = f"{report.accounted / report.expected:.2%}" if report.expected else "all"
-    found = ", ".join(f"{count} {kind}" for kind, count in report.counts.items()) or "no findings"
+    found = _counted(report.counts) or "no findings"
     click.echo(f"{report.expected} ticks expected, {share} accounted for: {found}")
 
 
-def _print_accounts(accounts: Sequence[Account]) -> None:
+def _print_accounts(accounts: Sequence[AccountShape]) -> None:
     print_table(
         ("SCHEDULE", "EXPECTED", "ACCOUNTED", "SUCCEEDED", "COMPLETE", "FINDINGS"),
         [
@@ -142,19 +143,20 @@ def _print_accounts(accounts: Sequence[Account]) -> None:
                 one.accounted,
                 one.succeeded,
                 f"{one.run_completeness:.2%}",
-                ", ".join(f"{count} {kind}" for kind, count in one.counts.items()),
+                _counted(one.counts),
             )
             for one in accounts
         ],
     )
 
 
-def _print_findings(report: Report, tz: str | None) -> None:
-    findings = [finding for account in report.accounts for finding in account.findings]
+def _print_findings(report: ReportShape, tz: str | None) -> None:
+    findings = [(account.schedule_id, one) for account in report.schedules for one in account.findings]
     if not findings:
         return
     rows = [
-        (one.kind, one.schedule_id, shown_time(one.fire_time, tz), one.words) for one in findings[:SHOWN_MAX]
+        (one.kind, schedule_id, shown_moment(one.fire_time, tz), one.words)
+        for schedule_id, one in findings[:SHOWN_MAX]
     ]
     print_table(("FINDING", "SCHEDULE", "FIRE TIME", "WHAT"), rows)
     more = sum(report.counts.values()) - len(rows)
@@ -163,8 +165,12 @@ def _print_findings(report: Report, tz: str | None) -> None:
     click.echo()
 
 
-def _notes(account: Account, tz: str | None) -> list[str]:
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+
+
+def _notes(account: AccountShape, tz: str | None) -> list[str]:
     if account.forgotten_before is None:
-        return list(account.notes)
-    since = shown_time(account.forgotten_before, tz)
+        return account.notes
+    since = shown_moment(account.forgotten_before, tz)
     return [f"retention may have removed ticks before {since}: they were not judged", *account.notes]

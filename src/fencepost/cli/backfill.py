@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencepost.cli.faults import FINE, INTERRUPTED, NO
-from fencepost.cli.options import Place, ask, changes_store, in_store, json_option, tz_option
+from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 
 if TYPE_CHECKING:
-    from fencepost.model.backfill import Backfill, NewBackfill
-    from fencepost.services.control import Control
-    from fencepost.services.desks.backfills import Estimate
+    from fencepost.cli.calling import Caller
+    from fencepost.operations.shapes.backfills import BackfillShape, EstimateShape
 
 LIST_MAX = 10_000
 NUMBER_MAX = 2**63 - 1
@@ -33,6 +32,20 @@ class Given:
     missed: bool
     force: bool
     tz: str | None
+
+    def words(self) -> dict[str, Any]:
+        """As operations take it."""
+        from fencepost.cli.reading import read_rate, read_when
+        from fencepost.model.backfill import FillMode
+
+        return {
+            "schedule_id": self.schedule_id,
+            "since": read_when("--from", self.since, self.tz),
+            "until": read_when("--to", self.until, self.tz),
+            "mode": FillMode.ALL if self.force else FillMode.MISSED if self.missed else FillMode.MISSING,
+            "at_once_max": self.parallel,
+            "every_s": read_rate("--rate", self.rate),
+        }
 
 
 @click.command()
@@ -76,17 +89,25 @@ def backfill(
       fencepost backfill invoices --from 2026-03-01 --to 2026-03-08 --dry-run
       fencepost backfill report --from 7d --to 0s --parallel 4 --rate 10/m --missed
     """
+    from fencepost.cli.calling import calling
+    from fencepost.operations.backfills import StartBackfill, start_backfill
+    from fencepost.operations.shapes.backfills import first_instant
+
     given = Given(schedule_id, since, until, parallel, rate, missed, force, tz)
-    estimate = ask(place, lambda control: _estimate(control, given))
-    only_look = dry_run or not estimate.account.to_run
-    if only_look or not as_json:
-        _print_estimate(estimate, as_json)
-    _print_warnings(estimate)
-    if only_look:
-        return
-    started = ask(place, lambda control: control.backfills.start(estimate.asked))
-    click.echo(f"backfill {started.backfill_id}: started", err=True)
-    _carry_on(context, started, estimate, detach, place, as_json)
+    with calling(place) as caller:
+        estimate = _estimate(caller, given)
+        only_look = dry_run or not estimate.to_run
+        if only_look or not as_json:
+            _print_estimate(estimate, as_json)
+        for one in estimate.warnings:
+            click.echo(f"warning: {one}", err=True)
+        if only_look:
+            return
+        # A length of time before now has become an instant, so that what was shown is what is started.
+        meant = given.words() | {"since": first_instant(estimate.since), "until": estimate.until}
+        started = caller.call(start_backfill, StartBackfill(**meant))
+        click.echo(f"backfill {started.backfill_id}: started", err=True)
+        _carry_on(context, caller, started, estimate, detach, as_json)
 
 
 @click.group()
@@ -102,7 +123,7 @@ def backfills() -> None:
 @backfills.command("list")
 @click.option("--limit", type=click.IntRange(1, LIST_MAX), default=20, show_default=True, help="How many.")
 @tz_option
-@in_store
+@asks
 @json_option
 def list_backfills(limit: int, tz: str | None, place: Place, as_json: bool) -> None:
     """List backfills, the latest first.
@@ -111,11 +132,13 @@ def list_backfills(limit: int, tz: str | None, place: Place, as_json: bool) -> N
     Example:
       fencepost backfills list
     """
-    found = ask(place, lambda control: control.backfills.list(limit))
-    if as_json:
-        from fencepost.cli.desk_shapes import backfill_json
+    from fencepost.cli.calling import pages
+    from fencepost.operations.backfills import ListBackfills
+    from fencepost.operations.backfills import list_backfills as listed
 
-        print_json([backfill_json(one) for one in found])
+    found = pages(place, listed, ListBackfills(), limit)
+    if as_json:
+        print_json(found)
     elif found:
         from fencepost.cli.backfill_views import print_backfills
 
@@ -127,7 +150,7 @@ def list_backfills(limit: int, tz: str | None, place: Place, as_json: bool) -> N
 @backfills.command()
 @number_argument
 @tz_option
-@in_store
+@asks
 @json_option
 def show(backfill_id: int, tz: str | None, place: Place, as_json: bool) -> None:
     """Show one backfill: what was asked for, how far it is, and how its runs stand.
@@ -136,7 +159,10 @@ def show(backfill_id: int, tz: str | None, place: Place, as_json: bool) -> None:
     Example:
       fencepost backfills show 3
     """
-    _print(ask(place, lambda control: control.backfills.get(backfill_id)), tz, as_json)
+    from fencepost.cli.calling import call
+    from fencepost.operations.backfills import OneBackfill, show_backfill
+
+    _print(call(place, show_backfill, OneBackfill(backfill_id=backfill_id)), tz, as_json)
 
 
 @backfills.command()
@@ -153,13 +179,16 @@ def cancel(backfill_id: int, tz: str | None, place: Place, as_json: bool) -> Non
     Example:
       fencepost backfills cancel 3 --reason "the wrong week"
     """
-    _print(ask(place, lambda control: control.backfills.cancel(backfill_id)), tz, as_json)
+    from fencepost.cli.calling import call
+    from fencepost.operations.backfills import ChangeBackfill, cancel_backfill
+
+    _print(call(place, cancel_backfill, ChangeBackfill(backfill_id=backfill_id)), tz, as_json)
 
 
 @backfills.command()
 @number_argument
 @tz_option
-@in_store
+@asks
 @json_option
 @click.pass_context
 def watch(context: click.Context, backfill_id: int, tz: str | None, place: Place, as_json: bool) -> None:
@@ -169,26 +198,30 @@ def watch(context: click.Context, backfill_id: int, tz: str | None, place: Place
     Example:
       fencepost backfills watch 3
     """
-    found = ask(place, lambda control: control.backfills.get(backfill_id))
-    over = _watched(context, found, None, place)
+    from fencepost.cli.calling import calling
+    from fencepost.operations.backfills import OneBackfill, show_backfill
+
+    with calling(place) as caller:
+        found = caller.call(show_backfill, OneBackfill(backfill_id=backfill_id))
+        over = _watched(context, caller, found, None)
     _print(over, tz, as_json)
     context.exit(_code(over))
 
 
 def _carry_on(
     context: click.Context,
-    started: Backfill,
-    estimate: Estimate,
+    caller: Caller,
+    started: BackfillShape,
+    estimate: EstimateShape,
     detach: bool,
-    place: Place,
     as_json: bool,
 ) -> None:
     """Fill it and watch it; whoever does not want to wait leaves it to the nodes that plan."""
-    now = started if detach else _watched(context, started, estimate.account.to_run, place)
+    now = started if detach else _watched(context, caller, started, estimate.to_run)
     if as_json:
-        from fencepost.cli.desk_shapes import backfill_json, estimate_json
+        from msgspec.structs import asdict
 
-        print_json({**backfill_json(now), "estimate": estimate_json(estimate)})
+        print_json({**asdict(now), "estimate": estimate})
     elif detach:
         click.echo(_how_to_watch(started.backfill_id))
     else:
@@ -196,11 +229,13 @@ def _carry_on(
     context.exit(FINE if detach else _code(now))
 
 
-def _watched(context: click.Context, backfill: Backfill, expected: int | None, place: Place) -> Backfill:
-    from fencepost.cli.watching import fill_and_watch
-
+def _watched(
+    context: click.Context, caller: Caller, backfill: BackfillShape, expected: int | None
+) -> BackfillShape:
     try:
-        return ask(place, lambda control: fill_and_watch(control, backfill, expected))
+        from fencepost.cli.watching import fill_and_watch
+
+        return fill_and_watch(caller, backfill, expected)
     except KeyboardInterrupt:
         click.echo(f"\nit goes on by itself; {_how_to_watch(backfill.backfill_id)}", err=True)
         context.exit(INTERRUPTED)
@@ -211,60 +246,29 @@ def _how_to_watch(number: int) -> str:
     return f"watch it with: {watch}; stop it with: {stop}"
 
 
-async def _estimate(control: Control, given: Given) -> Estimate:
-    return await control.backfills.estimate(await _asked(control, given))
+def _estimate(caller: Caller, given: Given) -> EstimateShape:
+    from fencepost.operations.backfills import EstimateBackfill, estimate_backfill
+
+    return caller.call(estimate_backfill, EstimateBackfill(**given.words()))
 
 
-async def _asked(control: Control, given: Given) -> NewBackfill:
-    from datetime import datetime
-
-    from fencepost.cli.reading import read_rate, read_since
-    from fencepost.model.backfill import FillMode, NewBackfill
-    from fencepost.model.identifiers import ScheduleId
-
-    await control.schedules.get(given.schedule_id)
-    now = await control.store.now()
-    mode = FillMode.ALL if given.force else FillMode.MISSED if given.missed else FillMode.MISSING
-    return NewBackfill(
-        schedule_id=ScheduleId(given.schedule_id),
-        # People mean the first fire time too; the range itself is open at its beginning.
-        since=read_since("--from", given.since, given.tz, now) - datetime.resolution,
-        until=read_since("--to", given.until, given.tz, now),
-        mode=mode,
-        at_once_max=given.parallel,
-        every_s=read_rate("--rate", given.rate),
-    )
-
-
-def _print_estimate(estimate: Estimate, as_json: bool) -> None:
+def _print_estimate(estimate: EstimateShape, as_json: bool) -> None:
     if as_json:
-        from fencepost.cli.desk_shapes import estimate_json
-
-        print_json(estimate_json(estimate))
+        print_json(estimate)
     else:
         from fencepost.cli.backfill_views import print_estimate
 
         print_estimate(estimate)
 
 
-def _print_warnings(estimate: Estimate) -> None:
-    from fencepost.cli.backfill_views import print_warnings
-
-    print_warnings(estimate)
-
-
-def _print(found: Backfill, tz: str | None, as_json: bool) -> None:
+def _print(found: BackfillShape, tz: str | None, as_json: bool) -> None:
     if as_json:
-        from fencepost.cli.desk_shapes import backfill_json
-
-        print_json(backfill_json(found))
+        print_json(found)
     else:
         from fencepost.cli.backfill_views import print_backfill
 
         print_backfill(found, tz)
 
 
-def _code(found: Backfill) -> int:
-    from fencepost.model.run import RunState
-
-    return NO if found.runs.get(RunState.DEAD) else FINE
+def _code(found: BackfillShape) -> int:
+    return NO if found.runs.get("dead") else FINE

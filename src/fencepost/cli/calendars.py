@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fencepost.cli.options import Command, Place, ask, changes_store, in_store, json_option
+from fencepost.cli.options import Command, Place, asks, changes_store, json_option
 from fencepost.cli.output import print_json
 
 if TYPE_CHECKING:
-    from fencepost.cli.calendar_views import Listed, Rewritten
-    from fencepost.services.control import Control
-    from fencepost.triggers import Calendar
+    from fencepost.operations.calendars import SetCalendar
 
-USERS_MAX = 10_000
-NONE = "none"
+ALL = 1_000_000
 NAMES = {"holidays": "--holiday", "workdays": "--workday"}
 name_argument = click.argument("name", metavar="NAME")
 
@@ -57,7 +54,7 @@ def calendars() -> None:
 
 
 @calendars.command("list")
-@in_store
+@asks
 @json_option
 def list_calendars(place: Place, as_json: bool) -> None:
     """List all calendars: their revision, how many holidays they have, and through which year.
@@ -66,12 +63,15 @@ def list_calendars(place: Place, as_json: bool) -> None:
     Example:
       fencepost calendars list
     """
-    from fencepost.cli.calendar_views import calendar_json, print_calendars
+    from fencepost.cli.calling import pages
+    from fencepost.operations.calendars import ListCalendars, list_calendars
 
-    found = ask(place, _all)
+    found = pages(place, list_calendars, ListCalendars(), ALL)
     if as_json:
-        print_json([calendar_json(one) for one in found])
+        print_json(found)
     elif found:
+        from fencepost.cli.calendar_views import print_calendars
+
         print_calendars(found)
     else:
         click.echo("no calendars", err=True)
@@ -79,7 +79,7 @@ def list_calendars(place: Place, as_json: bool) -> None:
 
 @calendars.command()
 @name_argument
-@in_store
+@asks
 @json_option
 def show(name: str, place: Place, as_json: bool) -> None:
     """Show one calendar: its weekend, its days, and the schedules that use it.
@@ -88,12 +88,15 @@ def show(name: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost calendars show de
     """
-    from fencepost.cli.calendar_views import calendar_json, print_calendar
+    from fencepost.cli.calling import call
+    from fencepost.operations.calendars import OneCalendar, show_calendar
 
-    found = ask(place, lambda control: _one(control, name))
+    found = call(place, show_calendar, OneCalendar(name=name))
     if as_json:
-        print_json(calendar_json(found))
+        print_json(found)
     else:
+        from fencepost.cli.calendar_views import print_calendar
+
         print_calendar(found)
 
 
@@ -125,14 +128,16 @@ def set_calendar(name: str, given: Given, dry_run: bool, place: Place, as_json: 
       fencepost calendars set de --region DE-BY --years 2026-2030 --holiday 2026-12-24
       fencepost calendars set plant --weekend SUN --file closed.txt --dry-run
     """
-    from fencepost.cli.calendar_views import print_rewritten, rewritten_json
+    from fencepost.cli.calling import call
+    from fencepost.operations.calendars import set_calendar
 
-    calendar = _calendar(name, given)
-    found = ask(place, lambda control: _set(control, calendar, dry_run))
+    found = call(place, set_calendar, _asked(name, given, dry_run))
     if as_json:
-        print_json(rewritten_json(found))
+        print_json(found)
     else:
-        print_rewritten(found)
+        from fencepost.cli.calendar_views import print_change
+
+        print_change(found)
 
 
 @calendars.command()
@@ -146,47 +151,36 @@ def remove(name: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost calendars remove de
     """
-    ask(place, lambda control: control.calendars.remove(name))
+    from fencepost.cli.calling import call
+    from fencepost.operations.calendars import RemoveCalendar, remove_calendar
+
+    removed = call(place, remove_calendar, RemoveCalendar(name=name))
     if as_json:
-        print_json({"name": name, "removed": True})
+        print_json(removed)
     else:
         click.echo(f"calendar {name}: removed")
 
 
-def _calendar(name: str, given: Given) -> Calendar:
+def _asked(name: str, given: Given, dry_run: bool) -> SetCalendar:
+    """What is asked. It is looked at here first, so that a refusal speaks of options; a region that nobody
+    here can look up is left to whoever carries it out."""
+    from contextlib import suppress
+
     from fencepost.cli.reading import read_dates
     from fencepost.cli.voices import OptionVoice
-    from fencepost.manifest.calendars import CalendarWords, build_calendar
+    from fencepost.errors import MissingExtra
+    from fencepost.operations.calendars import SetCalendar, calendar_of
 
     in_file = () if given.file is None else read_dates("--file", given.file)
-    words = CalendarWords(
-        weekend="" if given.weekend == NONE else given.weekend,
-        holidays=(*given.holiday, *in_file) or None,
-        workdays=given.workday or None,
+    asked = SetCalendar(
+        name=name,
+        weekend=given.weekend,
+        holidays=[*given.holiday, *in_file] or None,
+        workdays=list(given.workday) or None,
         region=given.region,
         years=given.years,
+        dry_run=dry_run,
     )
-    return build_calendar(name, words, OptionVoice(NAMES))
-
-
-async def _all(control: Control) -> list[Listed]:
-    return [await _one(control, one.name) for one in await control.calendars.all()]
-
-
-async def _one(control: Control, name: str) -> Listed:
-    from fencepost.cli.calendar_views import Listed
-
-    record = await control.calendars.get(name)
-    return Listed(record, await _users(control, name))
-
-
-async def _set(control: Control, calendar: Calendar, dry_run: bool) -> Rewritten:
-    from fencepost.cli.calendar_views import Rewritten
-
-    before = await control.store.calendars.get(control.namespace, calendar.name)
-    after = None if dry_run else await control.calendars.set(calendar)
-    return Rewritten(calendar, before, after, await _users(control, calendar.name))
-
-
-async def _users(control: Control, name: str) -> tuple[str, ...]:
-    return tuple(await control.store.calendars.users(control.namespace, name, USERS_MAX))
+    with suppress(MissingExtra):
+        calendar_of(asked, OptionVoice(NAMES))
+    return asked

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from fencepost.cli.faults import FINE, NO
 from fencepost.cli.filters import COMMON, Wanted, filters_runs, limit_option
-from fencepost.cli.options import Place, ask, changes_store, in_store, json_option, tz_option
+from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.errors import UsageError
 
 if TYPE_CHECKING:
-    from fencepost.model.run import Attempt, RunRecord
-    from fencepost.services.control import Control
+    from fencepost.cli.calling import Caller
+    from fencepost.operations.shapes.dead import DeadReplay, LeftRun
 
-PAGE = 10_000
+PAGE = 500
+BATCH = 500
 LEFT_TOLD_MAX = 100
 
 
@@ -36,7 +36,7 @@ def dead() -> None:
 @filters_runs(*COMMON)
 @limit_option(50)
 @tz_option
-@in_store
+@asks
 @json_option
 def list_dead(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json: bool) -> None:
     """List dead runs, the newest fire time first.
@@ -45,11 +45,12 @@ def list_dead(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json:
     Example:
       fencepost dead list --error "connection refused" --since 24h
     """
-    found = ask(place, lambda control: _dead(control, wanted, limit, tz))
-    if as_json:
-        from fencepost.cli.shapes import run_json
+    from fencepost.cli.calling import pages
+    from fencepost.operations.dead import ListDead, list_dead
 
-        print_json([run_json(one) for one in found])
+    found = pages(place, list_dead, ListDead(**wanted.choice(tz)), limit)
+    if as_json:
+        print_json(found)
     else:
         from fencepost.cli.run_views import print_runs
 
@@ -59,7 +60,7 @@ def list_dead(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json:
 @dead.command()
 @click.argument("run_key", metavar="KEY")
 @tz_option
-@in_store
+@asks
 @json_option
 def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
     """Show one dead run: every attempt with its error, traceback, worker, times and output.
@@ -70,22 +71,17 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
     Example:
       fencepost dead show 'invoices#2026-03-01T00:00:00Z#3'
     """
+    from fencepost.cli.calling import call
     from fencepost.cli.run_views import print_attempts, print_run
-    from fencepost.cli.shapes import attempt_json, run_json
+    from fencepost.operations.dead import show_dead
+    from fencepost.operations.runs import OneRun
 
-    run, attempts = ask(place, lambda control: _one(control, run_key))
+    run = call(place, show_dead, OneRun(run_key=run_key))
     if as_json:
-        print_json({**run_json(run), "attempts": [attempt_json(one) for one in attempts]})
+        print_json(run)
         return
     print_run(run, tz)
-    print_attempts(attempts, tz)
-
-
-class Chosen(NamedTuple):
-    """What is to be replayed, and how."""
-
-    run_keys: Sequence[str]
-    every_s: float
+    print_attempts(run.attempts, tz)
 
 
 @dead.command()
@@ -128,70 +124,80 @@ def replay(
     every_s = read_rate("--rate", rate)
     if sum((bool(run_keys), everything, not wanted.everything)) != 1:
         raise UsageError("dead replay: give keys, a filter such as --job, or --all; one of them")
-    keys = ask(place, lambda control: _keys(control, run_keys, wanted, tz))
-    if dry_run:
-        _print_plan(keys, every_s, as_json)
-        return
-    if len(keys) > 1 and not yes:
-        _confirm(len(keys))
-    replayed = set(ask(place, lambda control: _replay(control, Chosen(keys, every_s))))
-    left = [one for one in keys if one not in replayed]
+    from fencepost.cli.calling import calling
+
+    with calling(place) as caller:
+        keys = _named(caller, run_keys) if run_keys else _chosen(caller, wanted, tz)
+        if dry_run:
+            _print_plan(keys, every_s, as_json)
+            return
+        if len(keys) > 1 and not yes:
+            _confirm(len(keys))
+        replayed, left = _replay(caller, keys, every_s)
     if as_json:
-        print_json({"replayed": [one for one in keys if one in replayed], "left": left})
+        print_json({"replayed": replayed, "left": [one.run_key for one in left]})
     else:
         click.echo(f"{len(replayed)} replayed{f', {len(left)} left as they were' if left else ''}")
-    for line in ask(place, lambda control: _why_left(control, left)) if left else ():
+    for line in _why_left(left):
         click.echo(line, err=True)
     context.exit(NO if left and run_keys else FINE)
 
 
-async def _dead(control: Control, wanted: Wanted, limit: int, tz: str | None) -> Sequence[RunRecord]:
-    return await control.runs.list(await replace(wanted, state="dead").filter(control, limit, tz))
+def _named(caller: Caller, run_keys: tuple[str, ...]) -> list[str]:
+    """The keys, each once; one that is not of a dead run is refused before anything is replayed."""
+    from fencepost.operations.dead import ReplayDead, replay_dead
+
+    keys = list(dict.fromkeys(run_keys))
+    for batch in _batches(keys):
+        for one in caller.call(replay_dead, ReplayDead(run_keys=batch, dry_run=True)).left:
+            hint = "" if one.state is None else "; see: fencepost runs show"
+            raise UsageError(f"run {one.run_key}: {one.why}{hint}")
+    return keys
 
 
-async def _one(control: Control, run_key: str) -> tuple[RunRecord, Sequence[Attempt]]:
-    from fencepost.model.run import RunState
+def _chosen(caller: Caller, wanted: Wanted, tz: str | None) -> list[str]:
+    """The keys, the oldest fire time first."""
+    from fencepost.operations.dead import ListDead, list_dead
 
-    run, attempts = await control.runs.get(run_key)
-    if run.state is not RunState.DEAD:
-        raise UsageError(f"run {run_key}: is {run.state}, not dead; see: fencepost runs show")
-    return run, attempts
-
-
-async def _keys(control: Control, run_keys: tuple[str, ...], wanted: Wanted, tz: str | None) -> Sequence[str]:
-    """The keys, the oldest fire time first; a named run that is not dead is refused."""
-    if run_keys:
-        return [(await _one(control, one))[0].run_key for one in dict.fromkeys(run_keys)]
-    chosen = await replace(wanted, state="dead").filter(control, PAGE, tz)
-    newest_first = [one.run_key async for one in control.runs.all_of(chosen)]
-    return newest_first[::-1]
+    choice = wanted.choice(tz)
+    newest_first: list[str] = []
+    after: str | None = None
+    while True:
+        page = caller.call(list_dead, ListDead(**choice, limit=PAGE, after=after))
+        newest_first += [one.run_key for one in page.items]
+        after = page.next
+        if after is None:
+            return newest_first[::-1]
 
 
-async def _replay(control: Control, chosen: Chosen) -> list[str]:
+def _replay(caller: Caller, keys: Sequence[str], every_s: float) -> tuple[list[str], list[LeftRun]]:
+    """A batch at a time, so that whoever watches sees it go on."""
     from fencepost.cli.progress import Progress
-    from fencepost.model.run import RunState
-    from fencepost.services.desks.runs import REPLAY_BATCH_MAX
+    from fencepost.operations.dead import ReplayDead, replay_dead
 
     replayed: list[str] = []
-    only = frozenset({RunState.DEAD})
-    with Progress(len(chosen.run_keys), "replaying") as progress:
-        async for keys in control.runs.replaying(chosen.run_keys, chosen.every_s, only=only):
-            replayed += keys
-            progress.reached(min(progress.value + REPLAY_BATCH_MAX, len(chosen.run_keys)))
-    return replayed
+    left: list[LeftRun] = []
+    with Progress(len(keys), "replaying") as progress:
+        for batch in _batches(keys):
+            asked = ReplayDead(run_keys=batch, every_s=every_s, first_in_s=len(replayed) * every_s)
+            answer: DeadReplay = caller.call(replay_dead, asked)
+            replayed += answer.replayed
+            left += answer.left
+            progress.reached(progress.value + len(batch))
+    return replayed, left
 
 
-async def _why_left(control: Control, left: Sequence[str]) -> list[str]:
+def _batches(keys: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(keys), BATCH):
+        yield list(keys[start : start + BATCH])
+
+
+def _why_left(left: Sequence[LeftRun]) -> list[str]:
     """A line each, of very many only the first."""
-    from fencepost.model.identifiers import RunKey
-    from fencepost.model.run import RunState
-
-    lines = []
-    for one in left[:LEFT_TOLD_MAX]:
-        run = await control.store.ledger.get(control.namespace, RunKey(one))
-        by_hand = run is not None and run.state is RunState.DEAD and run.schedule_id is None
-        said = "retention has removed its payload" if by_hand else "is not dead any more"
-        lines.append(f"{one}: {said}")
+    lines = [
+        f"{one.run_key}: {one.why if one.state == 'dead' else 'is not dead any more'}"
+        for one in left[:LEFT_TOLD_MAX]
+    ]
     more = len(left) - len(lines)
     return [*lines, f"and {more} more"] if more else lines
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from fencepost.cli.reading import read_duration
+from fencepost.web.binding import DEFAULT_BIND
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from fencepost.app import Fencepost
     from fencepost.cli.serving import Stopper
     from fencepost.model.clocks import StoreTime
@@ -22,40 +25,52 @@ HEADINGS = f"{'TIME':12}  {'RUN':44}  {'STATE':9}  {'ATTEMPT':>7}  {'FENCE':>6} 
 
 @click.command()
 @click.option("--store", metavar="URL", help="Keep the ledger here, or go on with the one that is here.")
+@click.option(
+    "--bind", metavar="HOST:PORT", help=f"Serve the dashboard here; {DEFAULT_BIND} unless that is taken."
+)
+@click.option("--empty", is_flag=True, help="Begin with an empty ledger, without the last three days.")
 @click.option("--for", "for_", metavar="DURATION", help="Stop after so long; without it, with Ctrl-C.")
 @click.pass_context
-def demo(context: click.Context, store: str | None, for_: str | None) -> None:
-    """Run six schedules in one process and show every tick.
+def demo(context: click.Context, store: str | None, bind: str | None, empty: bool, for_: str | None) -> None:
+    """Run a small shop in one process, with its dashboard, and show every tick.
 
-    Without --store the ledger is a SQLite file in a new temporary folder.
+    Without --store the ledger is a SQLite file in a new temporary folder, with three days of history in it.
+    The link that it prints signs one browser in, once.
 
     \b
     Example:
       fencepost demo --for 30s
+      fencepost demo --bind 127.0.0.1:9000
     """
     from fencepost.cli.serving import serve
-    from fencepost.demo import build
+    from fencepost.demo import build, write_history
     from fencepost.telemetry.logs import set_up_logging
 
     set_up_logging("error")
     for_s = None if for_ is None else read_duration("--for", for_).total_seconds()
     app = build(store or _temporary_store())
+    listener = _door(app, bind)
 
     async def work(stopper: Stopper) -> None:
-        await _show(app, stopper, for_s)
+        if not empty:
+            await write_history(app)
+        await _show(app, stopper, for_s, listener)
 
     context.exit(serve(app, work))
 
 
-async def _show(app: Fencepost, stopper: Stopper, for_s: float | None) -> None:
+async def _show(app: Fencepost, stopper: Stopper, for_s: float | None, listener: socket) -> None:
+    from fencepost.cli.web import web_beside
     from fencepost.demo import Watcher, account
 
     async with app:
         store = await app.open()
         watcher = Watcher(store, app.settings.namespace, await store.now(), _print_tick)
         node = await app.node()
+        web = await web_beside(app, listener, stopper.stop)
         node.also(watcher)
-        _print_header(app)
+        node.also(web)
+        _print_header(app, web.address, await _sign_in_link(app, web.address))
         _print_schedules(app, await store.now())
         click.echo(f"\n{HEADINGS}")
         stopped_at = await _until_stopped(stopper, node, for_s, store)
@@ -78,6 +93,30 @@ async def _until_stopped(stopper: Stopper, node: NodeRunner, for_s: float | None
     return stopped_at
 
 
+def _door(app: Fencepost, bind: str | None) -> socket:
+    """Where the dashboard is: at its own place, or at any other where that is taken."""
+    from fencepost.cli.web import open_door
+    from fencepost.errors import InvalidSettings
+
+    if bind is not None:
+        return open_door(app, bind)
+    try:
+        return open_door(app, DEFAULT_BIND)
+    except InvalidSettings:
+        return open_door(app, "127.0.0.1:0")
+
+
+async def _sign_in_link(app: Fencepost, address: str) -> str:
+    """Good for one browser, for a day; printed here and nowhere else."""
+    from fencepost.model.audit import Author
+    from fencepost.services.control import Control
+    from fencepost.services.desks.access import LINK_LASTS_MAX_S
+
+    desk = Control(await app.open(), app.settings.namespace, Author("you", "the demo")).access
+    made = await desk.open_link(lasts_s=LINK_LASTS_MAX_S)
+    return f"{address}/sign-in?link={made.credential.reveal()}"
+
+
 def _temporary_store() -> str:
     from pathlib import Path
     from tempfile import mkdtemp
@@ -85,7 +124,7 @@ def _temporary_store() -> str:
     return f"sqlite:///{Path(mkdtemp(prefix='fencepost-demo-'), 'demo.db')}"
 
 
-def _print_header(app: Fencepost) -> None:
+def _print_header(app: Fencepost, address: str, link: str) -> None:
     import os
 
     from fencepost.wiring import shown_store
@@ -93,6 +132,8 @@ def _print_header(app: Fencepost) -> None:
     url = shown_store(app.settings)
     click.echo(
         f"Fencepost demo: {len(app.code_schedules)} schedules in one process. Ctrl-C stops it cleanly.\n"
+        f"  the dashboard     {address}\n"
+        f"  sign in, once     {link}\n"
         f"  the ledger        {url}\n"
         f"  look at it        fencepost status --store {url}\n"
         f"                    fencepost runs list --store {url}\n"
@@ -104,9 +145,9 @@ def _print_header(app: Fencepost) -> None:
 
 def _print_schedules(app: Fencepost, now: StoreTime) -> None:
     from fencepost.cli.output import print_table
-    from fencepost.cli.trigger_views import changes_ahead, described
     from fencepost.demo import NIGHTLY
     from fencepost.model.identifiers import ScheduleId
+    from fencepost.operations.shapes.triggers import changes_ahead, described
     from fencepost.triggers import stored_trigger
 
     specs = app.code_schedules

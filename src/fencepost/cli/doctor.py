@@ -136,12 +136,13 @@ def _job(job: Job) -> JobSheet:
     from fencepost.core.checkup.facts import JobSheet
     from fencepost.executors.callable import CallableExecutor
     from fencepost.executors.command import CommandExecutor
+    from fencepost.executors.process import ProcessExecutor
 
     match job.executor:
-        case CallableExecutor() as function:
-            return JobSheet(job.spec, takes_run=function._takes_run)
+        case CallableExecutor() | ProcessExecutor() as function:
+            return JobSheet(job.spec, takes_run=function.takes_run)
         case CommandExecutor() as command:
-            return JobSheet(job.spec, is_command=True, watches=_watches(command._argv))
+            return JobSheet(job.spec, is_command=True, watches=_watches(command.argv))
     return JobSheet(job.spec)
 
 
@@ -170,17 +171,17 @@ def _warnings(fleet: FleetView | None) -> list[str]:
 
 
 def _fleet_json(fleet: FleetView | None) -> dict[str, Any]:
-    from fencepost.cli.fleet_shapes import alarm_json
+    from fencepost.operations.shapes.fleet import alarm_shape
 
     if fleet is None:
         return {"fleet": None}
-    alarms = [alarm_json(one) for one in fleet.alarms]
+    alarms = [alarm_shape(one) for one in fleet.alarms]
     return {"fleet": {"nodes": len(fleet.nodes), "alarms": alarms, "trouble": fleet.trouble}}
 
 
 def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> dict[str, Any]:
-    from fencepost.cli.shapes import moment
     from fencepost.core.checkup import worst
+    from fencepost.operations.words import moment
 
     return {
         "target": target,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencepost.cli.faults import FINE, INTERRUPTED, NO
-from fencepost.cli.options import Place, ask, changes_store, json_option
+from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import cell, print_json
 from fencepost.errors import UsageError
 
 if TYPE_CHECKING:
-    from fencepost.core.draining import DrainWatch
-    from fencepost.model.node import NodeRecord
-    from fencepost.services.control import Control
+    from fencepost.cli.calling import Caller
+    from fencepost.cli.draining import Watch
+    from fencepost.operations.shapes.fleet import DrainAnswer, FleetNode
 
 ABSENT = "absent"
 
@@ -51,28 +50,22 @@ def drain(
       fencepost drain web-3-4711 --no-wait
       fencepost drain web-3 --undo
     """
+    from fencepost.cli.calling import calling
+
     timeout_s = _timeout_s(timeout, undo or no_wait)
-    asked = ask(place, lambda control: _asked(control, node, undo))
-    if asked is None:
-        _print_absent(node, as_json)
-        context.exit(NO)
-    for verb in asked.undone:
-        click.echo(f"warning: no other node {verb}", err=True)
-    if undo or no_wait:
-        _print_asked(asked, undo, as_json)
-        return
-    watch = _watched(context, asked.record, timeout_s, place)
+    with calling(place) as caller:
+        asked = _asked(caller, node, undo)
+        if asked is None:
+            _print_absent(node, as_json)
+            context.exit(NO)
+        for verb in asked.undone:
+            click.echo(f"warning: no other node {verb}", err=True)
+        if undo or no_wait:
+            _print_asked(asked, undo, as_json)
+            return
+        watch = _watched(context, caller, asked.node, timeout_s)
     _print_watched(watch, asked.changed, timeout, as_json)
     context.exit(_code(watch))
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The node once it was asked, whether that was news, and what nobody else does."""
-
-    record: NodeRecord
-    changed: bool
-    undone: list[str]
 
 
 def _timeout_s(timeout: str | None, never_waits: bool) -> float | None:
@@ -85,27 +78,24 @@ def _timeout_s(timeout: str | None, never_waits: bool) -> float | None:
     return read_duration("--timeout", timeout).total_seconds()
 
 
-async def _asked(control: Control, name: str, undo: bool) -> Asked | None:
-    """None where no such node is alive, or not any more."""
-    before = await control.fleet.find(name)
-    if before is None:
+def _asked(caller: Caller, name: str, undo: bool) -> DrainAnswer | None:
+    """None where no such node is alive."""
+    from fencepost.cli.draining import find_node
+    from fencepost.operations.fleet import ChangeNode, drain_node, undrain_node
+
+    found = find_node(caller, name)
+    if found is None:
         return None
-    node_id = before.node.node_id
-    await (control.fleet.undrain if undo else control.fleet.drain)(node_id)
-    record = await control.fleet.get(node_id)
-    if record is None:
-        return None
-    undone = [] if undo else await control.fleet.left_undone(record)
-    return Asked(record, before.draining is not record.draining, undone)
+    return caller.call(undrain_node if undo else drain_node, ChangeNode(node_id=found.node_id))
 
 
-def _watched(context: click.Context, record: NodeRecord, timeout_s: float | None, place: Place) -> DrainWatch:
+def _watched(context: click.Context, caller: Caller, node: FleetNode, timeout_s: float | None) -> Watch:
     from fencepost.cli.draining import watch_drain
 
     try:
-        return ask(place, lambda control: watch_drain(control, record, timeout_s))
+        return watch_drain(caller, node, timeout_s)
     except KeyboardInterrupt:
-        click.echo(f"\nit goes on draining by itself; {_undo(record.node.node_id)}", err=True)
+        click.echo(f"\nit goes on draining by itself; {_undo(node.node_id)}", err=True)
         context.exit(INTERRUPTED)
 
 
@@ -113,7 +103,7 @@ def _undo(node_id: str) -> str:
     return f"take it back with: fencepost drain {node_id} --undo"
 
 
-def _code(watch: DrainWatch) -> int:
+def _code(watch: Watch) -> int:
     from fencepost.core.draining import DrainState
 
     return FINE if watch.state in (DrainState.DRAINED, DrainState.LEFT) else NO
@@ -125,31 +115,31 @@ def _print_absent(name: str, as_json: bool) -> None:
         print_json(_shape(None, False, ABSENT))
 
 
-def _print_asked(asked: Asked, undo: bool, as_json: bool) -> None:
+def _print_asked(asked: DrainAnswer, undo: bool, as_json: bool) -> None:
     from fencepost.cli.draining import load_words
 
-    record, changed, node_id = asked.record, asked.changed, asked.record.node.node_id
+    node, node_id = asked.node, asked.node.node_id
     if as_json:
-        print_json(_shape(record, changed, "draining" if record.draining else "up"))
+        print_json(_shape(node, asked.changed, "draining" if node.draining else "up"))
     elif undo:
-        click.echo(f"{node_id}: plans and works again" if changed else f"{node_id}: was not draining")
+        click.echo(f"{node_id}: plans and works again" if asked.changed else f"{node_id}: was not draining")
     else:
-        click.echo(f"{node_id}: draining, {load_words(record)}; {_undo(node_id)}")
+        click.echo(f"{node_id}: draining, {load_words(node)}; {_undo(node_id)}")
 
 
-def _print_watched(watch: DrainWatch, changed: bool, timeout: str | None, as_json: bool) -> None:
+def _print_watched(watch: Watch, changed: bool, timeout: str | None, as_json: bool) -> None:
     if as_json:
         gone = {"leads": 0, "running": 0} if watch.has_left else {}
         print_json(_shape(watch.record, changed, str(watch.state)) | gone)
     else:
-        click.echo(f"{watch.record.node.node_id}: {_ending(watch, timeout)}")
+        click.echo(f"{watch.record.node_id}: {_ending(watch, timeout)}")
 
 
-def _ending(watch: DrainWatch, timeout: str | None) -> str:
+def _ending(watch: Watch, timeout: str | None) -> str:
     from fencepost.cli.draining import load_words
     from fencepost.core.draining import DrainState
 
-    undo = _undo(watch.record.node.node_id)
+    undo = _undo(watch.record.node_id)
     match watch.state:
         case DrainState.DRAINED:
             return f"drained, it leads and runs nothing; stop it, or {undo}"
@@ -161,11 +151,11 @@ def _ending(watch: DrainWatch, timeout: str | None) -> str:
             return f"not drained within {timeout}: {load_words(watch.record)}; it goes on, or {undo}"
 
 
-def _shape(record: NodeRecord | None, changed: bool, state: str) -> dict[str, Any]:
+def _shape(node: FleetNode | None, changed: bool, state: str) -> dict[str, Any]:
     return {
-        "node_id": None if record is None else record.node.node_id,
+        "node_id": None if node is None else node.node_id,
         "changed": changed,
         "state": state,
-        "leads": 0 if record is None else len(record.report.leads),
-        "running": 0 if record is None else record.report.running,
+        "leads": 0 if node is None else node.leads,
+        "running": 0 if node is None else node.running,
     }

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
-from typing import TYPE_CHECKING
+import math
+import time
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from fencepost.cli.progress import Progress
+from fencepost.clock import SystemClock
 from fencepost.core.draining import DrainState, DrainWatch, seen
+from fencepost.operations.fleet import ListNodes, list_nodes
+from fencepost.operations.shapes.fleet import FleetNode, NodePage
 
 if TYPE_CHECKING:
-    from fencepost.model.node import NodeRecord
-    from fencepost.services.control import Control
+    from fencepost.cli.calling import Caller
 
 LOOK_EVERY_S = 0.5
 
+Watch: TypeAlias = DrainWatch[FleetNode]
 
-async def watch_drain(control: Control, record: NodeRecord, timeout_s: float | None) -> DrainWatch:
-    """Until it is drained, has left or was taken back, or for so long; `record` is the node as it was after
-    the drain was asked for."""
-    watch = DrainWatch(record)
-    click.echo(f"{record.node.node_id}: {load_words(record)}; waiting for it to be idle", err=True)
-    with Progress(watch.load, "draining") as progress, suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            while watch.state is DrainState.DRAINING:
-                await asyncio.sleep(LOOK_EVERY_S)
-                watch = seen(watch, await control.fleet.get(record.node.node_id))
-                progress.reached(DrainWatch(record).load - watch.load)
+
+def watch_drain(caller: Caller, node: FleetNode, timeout_s: float | None) -> Watch:
+    """Until it is drained, has left or was taken back, or for so long; `node` is as it was once the drain had
+    been asked for."""
+    watch, clock = Watch(node), SystemClock()
+    until = math.inf if timeout_s is None else clock.monotonic() + timeout_s
+    click.echo(f"{node.node_id}: {load_words(node)}; waiting for it to be idle", err=True)
+    with Progress(watch.load, "draining") as progress:
+        while watch.state is DrainState.DRAINING and (left_s := until - clock.monotonic()) > 0:
+            time.sleep(min(LOOK_EVERY_S, left_s))
+            watch = seen(watch, _first(caller.call(list_nodes, ListNodes(node_id=node.node_id))))
+            progress.reached(node.load - watch.load)
     return watch
 
 
-def load_words(record: NodeRecord) -> str:
+def find_node(caller: Caller, name: str) -> FleetNode | None:
+    """The live node of this id, or the only one whose id begins so."""
+    return _first(caller.call(list_nodes, ListNodes(name=name)))
+
+
+def load_words(node: FleetNode) -> str:
     """What a node has still to give up or to finish."""
-    leads, running = len(record.report.leads), record.report.running
-    return f"it leads {_many(leads, 'shard')} and has {_many(running, 'run')} going"
+    return f"it leads {_many(node.leads, 'shard')} and has {_many(node.running, 'run')} going"
+
+
+def _first(page: NodePage) -> FleetNode | None:
+    return page.items[0] if page.items else None
 
 
 def _many(number: int, word: str) -> str:

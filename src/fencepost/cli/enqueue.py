@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fencepost.cli.options import Place, ask, changes_store, json_option, tz_option
+from fencepost.cli.options import Place, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.reading import read_payload, read_time
 
@@ -32,12 +32,16 @@ def enqueue(
     Example:
       fencepost enqueue resize --key resize-7 --payload '{"image_id": 7}'
     """
+    from fencepost.cli.calling import call
+    from fencepost.model.times import to_utc_text
+    from fencepost.operations.jobs import Enqueue, enqueue
+
     given = read_payload(payload) or {}
-    due = None if at is None else read_time("--at", at, tz)
-    run_key, new = ask(place, lambda control: control.runs.enqueue(job, given, key, due))
+    due = None if at is None else to_utc_text(read_time("--at", at, tz))
+    enqueued = call(place, enqueue, Enqueue(job=job, key=key, at=due, payload=given))
     if as_json:
-        print_json({"run_key": run_key, "new": new})
+        print_json(enqueued)
         return
-    click.echo(run_key)
-    if not new:
+    click.echo(enqueued.run_key)
+    if not enqueued.new:
         click.echo("this key was there already; nothing was enqueued", err=True)

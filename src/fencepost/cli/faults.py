@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -36,6 +36,19 @@ def guarded(work: Callable[[], Any]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     return code if isinstance(code, int) else FINE
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Every word of a call is text. Bytes that are none come as lone surrogates, which neither a store nor a
+    server takes. The word itself is not told: it may be a secret."""
+    for place, word in enumerate(words, 1):
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            at = error.start + 1
+            raise UsageError(
+                f"word {place} of the call: character {at} is not UTF-8; write it anew"
+            ) from None
 
 
 def _refuse(message: str) -> int:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from fencepost.cli.options import Command
-from fencepost.cli.reading import checked_choice, read_since
+from fencepost.cli.reading import checked_choice, read_when
 from fencepost.errors import UsageError
-
-if TYPE_CHECKING:
-    from fencepost.model.run import RunFilter
-    from fencepost.services.control import Control
 
 LIMIT_MAX = 100_000
 
@@ -62,28 +58,19 @@ class Wanted:
         """Whether nothing was chosen."""
         return all(not getattr(self, one.name) for one in fields(self))
 
-    async def filter(self, control: Control, limit: int, tz: str | None) -> RunFilter:
-        """The filter, with times before the store's time read by it."""
-        from fencepost.model.identifiers import JobName, ScheduleId
-        from fencepost.model.run import Origin, RunFilter, RunState
+    def choice(self, tz: str | None) -> dict[str, Any]:
+        """What operations on runs take: the fields of a `RunChoice` that were given."""
+        from fencepost.model.run import Origin, RunState
 
-        now = await control.store.now()
-        return RunFilter(
-            schedule_id=None if self.schedule is None else ScheduleId(self.schedule),
-            job=None if self.job is None else JobName(self.job),
-            state=None
-            if self.state is None
-            else RunState(checked_choice("--state", self.state, list(RunState))),
-            since=None if self.since is None else read_since("--since", self.since, tz, now),
-            until=None if self.until is None else read_since("--until", self.until, tz, now),
-            limit=limit,
-            origin=None
-            if self.origin is None
-            else Origin(checked_choice("--origin", self.origin, list(Origin))),
-            error=self.error,
-            backfill_id=self.backfill,
-            held=True if self.held else None,
-        )
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.state is not None:
+            given["state"] = RunState(checked_choice("--state", self.state, list(RunState)))
+        if self.origin is not None:
+            given["origin"] = Origin(checked_choice("--origin", self.origin, list(Origin)))
+        for name in ("since", "until"):
+            if given[name] is not None:
+                given[name] = read_when(f"--{name}", given[name], tz)
+        return {name: value for name, value in given.items() if value not in (None, False)}
 
 
 def limit_option(default: int) -> Command:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fencepost.cli.options import Place, ask, changes_store, in_store, json_option, tz_option
-from fencepost.cli.output import print_fields, print_json, shown_span, shown_time
+from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
+from fencepost.cli.output import print_fields, print_json, shown_moment, shown_span
 from fencepost.errors import UsageError
 
 if TYPE_CHECKING:
-    from fencepost.model.gate import GateDecision
-    from fencepost.services.control import GateView
+    from msgspec import Struct
 
+    from fencepost.operations.operation import Operation
+    from fencepost.operations.shapes.gates import GateAnswer, GateShape
+
+LIST_MAX = 100_000
 id_argument = click.argument("schedule_id", metavar="ID")
 
 
@@ -31,7 +34,7 @@ def gate() -> None:
 
 @gate.command("list")
 @tz_option
-@in_store
+@asks
 @json_option
 def list_gates(tz: str | None, place: Place, as_json: bool) -> None:
     """List closed gates: what each holds, why, and how much work that is.
@@ -40,11 +43,12 @@ def list_gates(tz: str | None, place: Place, as_json: bool) -> None:
     Example:
       fencepost gate list
     """
-    found = ask(place, lambda control: control.gates.closed())
-    if as_json:
-        from fencepost.cli.desk_shapes import gate_json
+    from fencepost.cli.calling import pages
+    from fencepost.operations.gates import ListGates, list_gates
 
-        print_json([gate_json(one) for one in found])
+    found = pages(place, list_gates, ListGates(), LIST_MAX)
+    if as_json:
+        print_json(found)
     elif not found:
         click.echo("no gate is closed", err=True)
     for number, one in enumerate(found if not as_json else ()):
@@ -63,9 +67,9 @@ def open_gate(schedule_id: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost gate open invoices --reason "the mail server is back"
     """
-    from fencepost.model.gate import GateDecision
+    from fencepost.operations.gates import DecideGate, open_gate
 
-    _decide(schedule_id, GateDecision.OPEN, place, as_json)
+    _decide(place, open_gate, DecideGate(schedule_id=schedule_id), as_json)
 
 
 @gate.command()
@@ -79,9 +83,9 @@ def latest(schedule_id: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost gate latest reports
     """
-    from fencepost.model.gate import GateDecision
+    from fencepost.operations.gates import DecideGate, keep_latest
 
-    _decide(schedule_id, GateDecision.LATEST, place, as_json)
+    _decide(place, keep_latest, DecideGate(schedule_id=schedule_id), as_json)
 
 
 @gate.command()
@@ -95,40 +99,41 @@ def drop(schedule_id: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost gate drop reports --reason "nobody reads last week's"
     """
-    from fencepost.model.gate import GateDecision
+    from fencepost.operations.gates import DropGate, drop_gate
 
     if not place.reason:
         raise UsageError("gate drop: say why with --reason; it is what the missed ticks will say")
-    _decide(schedule_id, GateDecision.DROP, place, as_json)
+    _decide(place, drop_gate, DropGate(schedule_id=schedule_id, reason=place.reason), as_json)
 
 
-def load_words(view: GateView) -> str:
+def load_words(gate: GateShape) -> str:
     """How much work a gate holds, as far as one can tell."""
-    if view.gate.load_s is None or view.lasts_s is None:
+    if gate.load_s is None or gate.lasts_s is None:
         return "unknown: no run has succeeded yet"
-    at_once = "one at a time" if view.at_once == 1 else f"{view.at_once} at once"
-    return f"about {shown_span(view.gate.load_s)} of work, {shown_span(view.lasts_s)} with {at_once}"
+    at_once = "one at a time" if gate.at_once == 1 else f"{gate.at_once} at once"
+    return f"about {shown_span(gate.load_s)} of work, {shown_span(gate.lasts_s)} with {at_once}"
 
 
-def _print_gate(view: GateView, tz: str | None) -> None:
-    found = view.gate
+def _print_gate(found: GateShape, tz: str | None) -> None:
     print_fields(
         [
             ("schedule", found.schedule_id),
-            ("closed", shown_time(found.closed_at, tz)),
+            ("closed", shown_moment(found.closed_at, tz)),
             ("reason", found.reason),
             ("held", f"{found.held} run{'' if found.held == 1 else 's'}"),
-            ("oldest", shown_time(found.oldest, tz)),
-            ("newest", shown_time(found.newest, tz)),
-            ("load", load_words(view)),
+            ("oldest", shown_moment(found.oldest, tz)),
+            ("newest", shown_moment(found.newest, tz)),
+            ("load", load_words(found)),
         ]
     )
 
 
-def _decide(schedule_id: str, decision: GateDecision, place: Place, as_json: bool) -> None:
-    released = ask(place, lambda control: control.gates.decide(schedule_id, decision))
+def _decide(place: Place, verb: Operation[Any, Any, GateAnswer], asked: Struct, as_json: bool) -> None:
+    from fencepost.cli.calling import call
+
+    found = call(place, verb, asked)
     if as_json:
-        print_json({"schedule_id": schedule_id, "decision": str(decision), "released": released})
+        print_json(found)
     else:
-        runs = f"{released} run{'' if released == 1 else 's'}"
-        click.echo(f"gate {schedule_id}: open; {runs} released")
+        runs = f"{found.released} run{'' if found.released == 1 else 's'}"
+        click.echo(f"gate {found.schedule_id}: open; {runs} released")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from fencepost.cli.filters import LIMIT_MAX
-from fencepost.cli.options import Place, ask, in_store, json_option, tz_option
-from fencepost.cli.output import cell, print_json, shown_time
+from fencepost.cli.options import Place, asks, json_option, tz_option
+from fencepost.cli.output import cell, print_json, shown_moment
 
 if TYPE_CHECKING:
-    from fencepost.model.audit import Entry
-    from fencepost.model.json import JsonObject
-    from fencepost.services.control import Control
+    from fencepost.operations.shapes.log import EntryShape
 
 
 @click.command()
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--until", metavar="TIME", help="Up to then; also a length of time ago.")
 @click.option("--limit", type=click.IntRange(1, LIMIT_MAX), default=50, show_default=True, help="How many.")
 @tz_option
-@in_store
+@asks
 @json_option
 def log(
     subject: str | None,
@@ -48,26 +45,20 @@ def log(
       fencepost log --action run.replay --by anna
     """
 
-    async def question(control: Control) -> Sequence[Entry]:
-        from fencepost.cli.reading import checked_choice, read_since
-        from fencepost.model.audit import Action, LogFilter
+    from fencepost.cli.calling import pages
+    from fencepost.cli.reading import checked_choice, read_when
+    from fencepost.model.audit import Action
+    from fencepost.operations.log import ListLog, list_log
 
-        now = await control.store.now()
-        wanted = LogFilter(
-            subject=subject,
-            action=None if action is None else Action(checked_choice("--action", action, list(Action))),
-            author=by,
-            since=None if since is None else read_since("--since", since, tz, now),
-            until=None if until is None else read_since("--until", until, tz, now),
-            limit=limit,
-        )
-        return await control.log(wanted)
+    chosen = None if action is None else Action(checked_choice("--action", action, list(Action)))
+    first = None if since is None else read_when("--since", since, tz)
+    last = None if until is None else read_when("--until", until, tz)
 
-    found = ask(place, question)
+    found = pages(
+        place, list_log, ListLog(subject=subject, action=chosen, by=by, since=first, until=last), limit
+    )
     if as_json:
-        from fencepost.cli.desk_shapes import entry_json
-
-        print_json([entry_json(one, changes(one)) for one in found])
+        print_json(found)
         return
     if not found:
         click.echo("no entries", err=True)
@@ -75,32 +66,9 @@ def log(
         _print_entry(one, tz)
 
 
-def changes(entry: Entry) -> list[str]:
-    """What the action changed, one line a value; of what is new only how it stands."""
-    from fencepost.cli.differences import differences
-
-    before, after = entry.before, entry.after
-    if entry.action.startswith("run."):
-        before, after = _in_words(before), _in_words(after)
-    if not before:
-        after = {name: value for name, value in after.items() if name != "spec"}
-    return differences(before, after)
-
-
-def _in_words(value: JsonObject) -> JsonObject:
-    """A run's holds are kept as a number."""
-    from fencepost.cli.run_views import held_words
-    from fencepost.model.run import Hold
-
-    held = value.get("held")
-    if not isinstance(held, int):
-        return value
-    return {**value, "held": ", ".join(held_words(Hold(held))) or "no"}
-
-
-def _print_entry(entry: Entry, tz: str | None) -> None:
-    who = f"{entry.author.name} ({entry.author.source})"
-    why = f": {entry.author.reason}" if entry.author.reason else ""
-    click.echo(cell(f"{shown_time(entry.at, tz)} {entry.action} {entry.subject} by {who}{why}"))
-    for line in changes(entry):
+def _print_entry(entry: EntryShape, tz: str | None) -> None:
+    why = f": {entry.reason}" if entry.reason else ""
+    who = f"{entry.author} ({entry.source})"
+    click.echo(cell(f"{shown_moment(entry.at, tz)} {entry.action} {entry.subject} by {who}{why}"))
+    for line in entry.changes:
         click.echo(f"  {cell(line)}")

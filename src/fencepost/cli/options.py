@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
@@ -44,6 +44,9 @@ class Place:
     reason: str | None = None
     """Why something is changed, in the caller's own words."""
     leases: str | None = None
+    server: str | None = None
+    """The address of a server that carries it out; None: this process does."""
+    token: str | None = field(default=None, repr=False)
 
     def settings(self) -> Settings:
         """Settings with the environment behind what was given."""
@@ -65,6 +68,32 @@ def in_store(command: Command) -> Command:
     return with_place
 
 
+def asks(command: Command) -> Command:
+    """As `in_store`, for a command that a server can carry out as well: `--server` and `--token` come with
+    the place."""
+
+    @in_store
+    @click.option(
+        "--server",
+        metavar="URL",
+        envvar="FENCEPOST_SERVER",
+        help="Have this server do it, such as https://cron.example.org, instead of opening a store.",
+    )
+    @click.option(
+        "--token",
+        metavar="TOKEN",
+        envvar="FENCEPOST_TOKEN",
+        help="What to show the server; better in FENCEPOST_TOKEN, where other users do not see it.",
+    )
+    @functools.wraps(command)
+    def with_server(*args: Any, place: Place, server: str | None, token: str | None, **options: Any) -> Any:
+        # A store that is named is meant, whatever the environment says.
+        there = None if place.store else server or None
+        return command(*args, place=replace(place, server=there, token=token), **options)
+
+    return with_server
+
+
 def in_stores(command: Command) -> Command:
     """As `in_store`, for a command that looks at leases or holds some: `--leases` comes with the place."""
 
@@ -77,10 +106,25 @@ def in_stores(command: Command) -> Command:
     return with_leases
 
 
-def changes_store(command: Command) -> Command:
-    """As `in_store`, for a command that changes something: `--reason` comes with the place."""
+def asks_stores(command: Command) -> Command:
+    """As `asks`, for a command that looks at leases: `--leases` comes with the place, unless a server
+    looks."""
 
-    @in_store
+    @asks
+    @leases_option
+    @functools.wraps(command)
+    def with_leases(*args: Any, place: Place, leases: str | None, **options: Any) -> Any:
+        if place.server and leases is not None:
+            raise click.UsageError("--leases: a server looks at its own; leave it out, or name a --store")
+        return command(*args, place=replace(place, leases=leases), **options)
+
+    return with_leases
+
+
+def changes_store(command: Command) -> Command:
+    """As `asks`, for a command that changes something: `--reason` comes with the place."""
+
+    @asks
     @click.option("--reason", metavar="TEXT", help="Why, for the log; see: fencepost log.")
     @functools.wraps(command)
     def with_reason(*args: Any, place: Place, reason: str | None, **options: Any) -> Any:
@@ -119,15 +163,10 @@ def ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
 
 
 async def _ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
-    from fencepost.cli.authors import this_author
-    from fencepost.cli.leases import leases_elsewhere
-    from fencepost.services.control import Control
-    from fencepost.wiring import open_existing_store
+    from fencepost.cli.calling import open_control
 
-    settings = place.settings()
-    store = await open_existing_store(settings)
+    control = await open_control(place)
     try:
-        leases = leases_elsewhere(settings, store)
-        return await question(Control(store, settings.namespace, this_author(place.reason), leases))
+        return await question(control)
     finally:
-        await store.close()
+        await control.store.close()

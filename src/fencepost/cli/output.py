@@ -16,8 +16,10 @@ BRIEF_MAX = 60
 
 
 def print_json(value: Any) -> None:
-    """One JSON document."""
-    click.echo(json.dumps(value, indent=2))
+    """One JSON document, of plain values or of what an operation answered."""
+    import msgspec
+
+    click.echo(json.dumps(msgspec.to_builtins(value), indent=2))
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -41,7 +43,12 @@ def print_block(title: str, text: str | None) -> None:
     if text:
         click.echo(f"  {title}:")
         for line in text.rstrip().splitlines():
-            click.echo(f"    {''.join(c if c.isprintable() or c == chr(9) else ' ' for c in line)}")
+            click.echo(f"    {printable(line)}")
+
+
+def printable(line: str) -> str:
+    """A line without what would steer a terminal."""
+    return "".join(c if c.isprintable() or c == chr(9) else " " for c in line)
 
 
 def cell(value: object) -> str:
@@ -66,6 +73,13 @@ def shown_time(moment: datetime | None, tz: str | None) -> str | None:
     except (OverflowError, ValueError):
         local = moment
     return local.strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def shown_moment(moment: str | None, tz: str | None) -> str | None:
+    """The same of a moment in a document."""
+    from fencepost.model.times import from_utc_text
+
+    return None if moment is None else shown_time(from_utc_text(moment), tz)
 
 
 def shown_span(seconds: float | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fencepost.errors import InvalidDuration, InvalidPayload, UsageError
 
 if TYPE_CHECKING:
-    from fencepost.model.policies import GateTerms
+    from fencepost.operations.schedule_words import GateWords
 
 NONE = "none"
 GATE_KINDS = {"waiting_max": int, "failed_share": float, "of_last": int}
@@ -55,6 +55,18 @@ def read_since(option: str, text: str, tz: str | None, now: datetime) -> datetim
         return read_time(option, text, tz)
 
 
+def read_when(option: str, text: str, tz: str | None) -> str:
+    """As operations take it: a length of time before now as it stands, anything else as an instant."""
+    from fencepost.model.durations import parse_duration
+    from fencepost.model.times import to_utc_text
+
+    try:
+        parse_duration(text)
+    except InvalidDuration:
+        return to_utc_text(read_time(option, text, tz))
+    return text
+
+
 def read_duration(option: str, text: str) -> timedelta:
     """A length of time."""
     from fencepost.model.durations import parse_duration
@@ -76,12 +88,12 @@ def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
     return labels
 
 
-def read_gate(text: str) -> GateTerms:
-    """Terms of a gate from `waiting_max=500,failed_share=0.3`; what is left out is as usual."""
-    from fencepost.model.policies import GateTerms
+def read_gate(text: str) -> GateWords | str:
+    """Terms of a gate from `waiting_max=500,failed_share=0.3`, or `none` for the usual ones."""
+    from fencepost.operations.schedule_words import GateWords
 
     if text == NONE:
-        return GateTerms()
+        return NONE
     terms: dict[str, Any] = {}
     for pair in text.split(","):
         name, _, value = pair.partition("=")
@@ -90,7 +102,7 @@ def read_gate(text: str) -> GateTerms:
             terms[kind] = GATE_KINDS[kind](value)
         except ValueError:
             raise UsageError(f"--gate {pair.strip()}: expected {kind}= and a number") from None
-    return GateTerms(**terms)
+    return GateWords(**terms)
 
 
 def read_rate(option: str, text: str | None) -> float:

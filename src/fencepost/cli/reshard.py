@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fencepost.cli.options import Place, ask, changes_store, json_option
+from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import print_json
 
 
@@ -25,11 +25,14 @@ def reshard(shards: int, place: Place, as_json: bool) -> None:
     Example:
       fencepost reshard 32 --reason "twelve planners"
     """
-    done = ask(place, lambda control: control.fleet.reshard(shards))
+    from fencepost.cli.calling import call
+    from fencepost.operations.fleet import Reshard
+    from fencepost.operations.fleet import reshard as cut_anew
+
+    done = call(place, cut_anew, Reshard(shards=shards))
     if as_json:
-        changed = done.before != done.after
-        print_json({"before": done.before, "after": done.after, "moved": done.moved, "changed": changed})
-    elif done.before == done.after:
+        print_json(done)
+    elif not done.changed:
         click.echo(f"{_many(done.after, 'shard')} already: nothing changed")
     else:
         click.echo(

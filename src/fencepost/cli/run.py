@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fencepost.cli.metrics import metrics_beside, metrics_option
 from fencepost.cli.options import Place, in_store, in_stores, logged
+from fencepost.cli.web import NO_TLS, TlsFiles, bind_option, open_door, takes_tls, web_beside
 
 if TYPE_CHECKING:
     from fencepost.app import Fencepost
@@ -17,7 +20,9 @@ concurrency_option = click.option(
     "--concurrency", type=click.IntRange(min=1), help="How many runs at once; 20 unless given."
 )
 queues_option = click.option(
-    "--queues", metavar="A,B", help="Which queues to work on; `default` unless given."
+    "--queues",
+    metavar="A,B",
+    help="Which queues to work on, with weights as in mail:3,default:1; `default` unless given.",
 )
 
 
@@ -25,11 +30,21 @@ queues_option = click.option(
 @target_argument
 @concurrency_option
 @queues_option
+@bind_option
+@takes_tls
+@metrics_option
 @in_stores
 @logged
 @click.pass_context
 def run(
-    context: click.Context, target: str, concurrency: int | None, queues: str | None, place: Place
+    context: click.Context,
+    target: str,
+    concurrency: int | None,
+    queues: str | None,
+    bind: str | None,
+    tls: TlsFiles,
+    metrics: str | None,
+    place: Place,
 ) -> None:
     """Plan and work in one process.
 
@@ -41,16 +56,20 @@ def run(
       fencepost run shop:app --store postgresql://shop@db/fencepost
       fencepost run shop:app --leases etcd://etcd-1:2379,etcd-2:2379,etcd-3:2379
       fencepost run fencepost.toml
+      fencepost run fencepost.toml --bind 127.0.0.1:8580
+      fencepost run fencepost.toml --metrics 127.0.0.1:9580
     """
-    context.exit(_serve(target, place, True, True, concurrency=concurrency, queues=queues))
+    said: dict[str, Any] = {"concurrency": concurrency, "queues": queues, "metrics": metrics}
+    context.exit(_serve(target, place, True, True, bind=bind, tls=tls, **said))
 
 
 @click.command()
 @target_argument
+@metrics_option
 @in_stores
 @logged
 @click.pass_context
-def scheduler(context: click.Context, target: str, place: Place) -> None:
+def scheduler(context: click.Context, target: str, metrics: str | None, place: Place) -> None:
     """Plan only: write due runs ahead of time.
 
     Leases say who plans what. All nodes that plan need the same --leases; workers need none.
@@ -60,18 +79,24 @@ def scheduler(context: click.Context, target: str, place: Place) -> None:
       fencepost scheduler shop:app --store postgresql://shop@db/fencepost
       fencepost scheduler shop:app --leases kubernetes://jobs
     """
-    context.exit(_serve(target, place, True, False))
+    context.exit(_serve(target, place, True, False, metrics=metrics))
 
 
 @click.command()
 @target_argument
 @concurrency_option
 @queues_option
+@metrics_option
 @in_store
 @logged
 @click.pass_context
 def worker(
-    context: click.Context, target: str, concurrency: int | None, queues: str | None, place: Place
+    context: click.Context,
+    target: str,
+    concurrency: int | None,
+    queues: str | None,
+    metrics: str | None,
+    place: Place,
 ) -> None:
     """Work only: claim due runs and do them.
 
@@ -79,23 +104,43 @@ def worker(
     Example:
       fencepost worker shop:app --queues default,images --concurrency 50
     """
-    context.exit(_serve(target, place, False, True, concurrency=concurrency, queues=queues))
+    said: dict[str, Any] = {"concurrency": concurrency, "queues": queues, "metrics": metrics}
+    context.exit(_serve(target, place, False, True, **said))
 
 
-def _serve(target: str, place: Place, plans: bool, works: bool, **overrides: Any) -> int:
+def _serve(
+    target: str,
+    place: Place,
+    plans: bool,
+    works: bool,
+    *,
+    bind: str | None = None,
+    tls: TlsFiles = NO_TLS,
+    **overrides: Any,
+) -> int:
     from fencepost.cli.serving import serve
     from fencepost.cli.target import load_target
 
     app = load_target(target)
     app.configure(store=place.store, leases=place.leases, namespace=place.namespace, **overrides)
 
-    async def work(stopper: Stopper) -> None:
-        async with app:
-            node = await app.node(plans=plans, works=works)
-            _announce(target, app, plans, works)
-            await stopper.run(node)
+    with ExitStack() as opened:
+        listener = None if bind is None else opened.enter_context(open_door(app, bind, tls))
+        shown = metrics_beside(app)
+        if shown is not None:
+            opened.enter_context(closing(shown))
 
-    return serve(app, work)
+        async def work(stopper: Stopper) -> None:
+            async with app:
+                node = await app.node(plans=plans, works=works)
+                if listener is not None:
+                    node.also(await web_beside(app, listener, stopper.stop, tls))
+                if shown is not None:
+                    node.also(shown)
+                _announce(target, app, plans, works)
+                await stopper.run(node)
+
+        return serve(app, work)
 
 
 def _announce(target: str, app: Fencepost, plans: bool, works: bool) -> None:
@@ -109,5 +154,6 @@ def _announce(target: str, app: Fencepost, plans: bool, works: bool) -> None:
         log.info("leases", where=shown_leases(settings) or "store")
         log.info("plans", target=target, schedules=len(app.code_schedules))
     if works:
-        queues, jobs = ",".join(settings.queues), ",".join(sorted(app.jobs)) or "none"
+        own = sorted(name for name, job in app.jobs.items() if not job.spec.external)
+        queues, jobs = ",".join(settings.queues), ",".join(own) or "none"
         log.info("works", target=target, jobs=jobs, queues=queues, concurrency=settings.concurrency)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 import click
 
-from fencepost.cli.output import brief, print_block, print_fields, print_table, shown_time
-from fencepost.core.masking import masked
-from fencepost.model.run import Attempt, Hold, Origin, RunRecord
+from fencepost.cli.output import brief, print_block, print_fields, print_table, printable, shown_moment
+from fencepost.operations.shapes.runs import AttemptShape, LogChunk, RunShape
+
+TAIL_LINES = 20
+SHARE = re.compile(r"[01]\.[0-9]+")
 
 
-def held_words(held: Hold) -> list[str]:
-    """`operator`, `frozen`, `gate`, `parked`: why nobody may start it."""
-    return [str(one.name).lower() for one in held]
-
-
-def print_runs(found: Sequence[RunRecord], tz: str | None) -> None:
+def print_runs(found: Sequence[RunShape], tz: str | None) -> None:
     """One line a run."""
     if not found:
         click.echo("no runs", err=True)
@@ -28,8 +26,8 @@ def print_runs(found: Sequence[RunRecord], tz: str | None) -> None:
             (
                 one.run_key,
                 _state(one),
-                shown_time(one.fire_time, tz),
-                shown_time(one.started_at, tz),
+                shown_moment(one.fire_time, tz),
+                shown_moment(one.started_at, tz),
                 one.attempt,
                 one.fence,
                 brief(one.error or one.reason),
@@ -39,7 +37,7 @@ def print_runs(found: Sequence[RunRecord], tz: str | None) -> None:
     )
 
 
-def print_run(run: RunRecord, tz: str | None) -> None:
+def print_run(run: RunShape, tz: str | None) -> None:
     """All that the ledger says of a run."""
     print_fields(
         [
@@ -50,28 +48,30 @@ def print_run(run: RunRecord, tz: str | None) -> None:
             ("reason", run.reason),
             ("origin", _origin(run)),
             ("met", run.met),
-            ("fire time", shown_time(run.fire_time, tz)),
-            ("due", shown_time(run.run_at, tz)),
-            ("begun", shown_time(run.begun_at, tz)),
-            ("started", shown_time(run.started_at, tz)),
-            ("finished", shown_time(run.finished_at, tz)),
+            ("fire time", shown_moment(run.fire_time, tz)),
+            ("due", shown_moment(run.run_at, tz)),
+            ("begun", shown_moment(run.begun_at, tz)),
+            ("started", shown_moment(run.started_at, tz)),
+            ("finished", shown_moment(run.finished_at, tz)),
             ("attempt", run.attempt),
             ("fence", run.fence),
             ("epoch", run.epoch or "0 (no leader planned it)"),
             ("worker", run.worker),
             ("queue", run.queue),
             ("priority", run.priority),
-            ("payload", json.dumps(masked(run.payload))),
-            ("progress", run.progress),
+            ("payload", json.dumps(run.payload)),
+            ("progress", shown_progress(run.progress)),
+            ("note", run.note),
+            ("last progress", shown_moment(run.progress_at, tz)),
             ("error", run.error),
         ]
     )
 
 
-def print_attempts(attempts: Sequence[Attempt], tz: str | None) -> None:
+def print_attempts(attempts: Sequence[AttemptShape], tz: str | None) -> None:
     """The attempts worth remembering, each with what it left."""
     for one in attempts:
-        began, finished = shown_time(one.started_at, tz), shown_time(one.finished_at, tz)
+        began, finished = shown_moment(one.started_at, tz), shown_moment(one.finished_at, tz)
         by = f" by {one.worker}" if one.worker else ""
         since = f", begun {began}" if began else ""
         click.echo(f"\nattempt {one.attempt} (fence {one.fence}): {one.outcome} at {finished}{by}{since}")
@@ -80,12 +80,25 @@ def print_attempts(attempts: Sequence[Attempt], tz: str | None) -> None:
         print_block("output", one.output)
 
 
-def _state(run: RunRecord) -> str:
-    held = held_words(run.held)
-    return f"{run.state} (held: {', '.join(held)})" if held else str(run.state)
+def print_log_tail(chunks: Sequence[LogChunk]) -> None:
+    """The last lines of the run's log."""
+    lines = [printable(line) for one in chunks for line in one.lines][-TAIL_LINES:]
+    if lines:
+        click.echo(f"\nlog of attempt {chunks[-1].attempt}, its last lines (all: fencepost runs logs):")
+        for line in lines:
+            click.echo(f"    {line}")
 
 
-def _origin(run: RunRecord) -> str:
-    if run.origin is Origin.BACKFILL and run.backfill_id is not None:
-        return f"{run.origin} {run.backfill_id}"
-    return str(run.origin)
+def shown_progress(progress: str | None) -> str | None:
+    """A share as `40%`, a text as it is."""
+    if progress is None or not SHARE.fullmatch(progress):
+        return progress
+    return f"{float(progress):.1%}".replace(".0%", "%")
+
+
+def _state(run: RunShape) -> str:
+    return f"{run.state} (held: {', '.join(run.held)})" if run.held else run.state
+
+
+def _origin(run: RunShape) -> str:
+    return run.origin if run.backfill_id is None else f"{run.origin} {run.backfill_id}"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
 
 from fencepost.cli.faults import FINE, NO
 from fencepost.cli.filters import COMMON, OF_ANY_STATE, Wanted, filters_runs, limit_option
-from fencepost.cli.options import Place, ask, changes_store, in_store, json_option, tz_option
+from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 
 if TYPE_CHECKING:
-    from fencepost.model.run import RunRecord
-    from fencepost.services.control import Control
+    from fencepost.operations.operation import Operation
+    from fencepost.operations.runs import ChangeRun
+    from fencepost.operations.shapes.runs import RunShape
 
-    Account: TypeAlias = Callable[[RunRecord], tuple[str, bool]]
+    Account: TypeAlias = Callable[[RunShape], tuple[str, bool]]
 
 key_argument = click.argument("run_key", metavar="KEY")
 
@@ -35,7 +36,7 @@ def runs() -> None:
 @filters_runs(*COMMON, *OF_ANY_STATE)
 @limit_option(50)
 @tz_option
-@in_store
+@asks
 @json_option
 def list_runs(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json: bool) -> None:
     """List runs, the newest fire time first.
@@ -45,15 +46,12 @@ def list_runs(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json:
       fencepost runs list --state dead --since 24h
       fencepost runs list --held
     """
+    from fencepost.cli.calling import pages
+    from fencepost.operations.runs import ListRuns, list_runs
 
-    async def question(control: Control) -> Sequence[RunRecord]:
-        return await control.runs.list(await wanted.filter(control, limit, tz))
-
-    found = ask(place, question)
+    found = pages(place, list_runs, ListRuns(**wanted.choice(tz)), limit)
     if as_json:
-        from fencepost.cli.shapes import run_json
-
-        print_json([run_json(one) for one in found])
+        print_json(found)
     else:
         from fencepost.cli.run_views import print_runs
 
@@ -63,10 +61,10 @@ def list_runs(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json:
 @runs.command("show")
 @key_argument
 @tz_option
-@in_store
+@asks
 @json_option
 def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
-    """Show one run with its attempts, errors and output.
+    """Show one run with its attempts, errors and output, and the end of its log.
 
     What looks like a secret in its payload is masked.
 
@@ -74,33 +72,40 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
     Example:
       fencepost runs show 'invoices#2026-03-01T00:00:00Z#3'
     """
-    from fencepost.cli.run_views import print_attempts, print_run
-    from fencepost.cli.shapes import attempt_json, run_json
+    from fencepost.cli.calling import calling
+    from fencepost.cli.run_views import print_attempts, print_log_tail, print_run
+    from fencepost.operations.runs import OneRun, ReadLog, read_log, show_run
 
-    run, attempts = ask(place, lambda control: control.runs.get(run_key))
-    if as_json:
-        print_json({**run_json(run), "attempts": [attempt_json(one) for one in attempts]})
-        return
+    with calling(place) as caller:
+        run = caller.call(show_run, OneRun(run_key=run_key))
+        if as_json:
+            print_json(run)
+            return
+        tail = caller.call(read_log, ReadLog(run_key=run_key, tail=True)).items
     print_run(run, tz)
-    print_attempts(attempts, tz)
+    print_attempts(run.attempts, tz)
+    print_log_tail(tail)
 
 
 @runs.command("cancel")
-@key_argument
+@click.argument("run_keys", metavar="KEY...", nargs=-1, required=True)
 @changes_store
 @json_option
 @click.pass_context
-def cancel(context: click.Context, run_key: str, place: Place, as_json: bool) -> None:
-    """Cancel a run: one that waits ends at once, one that runs is asked to stop.
+def cancel(context: click.Context, run_keys: tuple[str, ...], place: Place, as_json: bool) -> None:
+    """Cancel runs: one that waits ends at once, one that runs is asked to stop.
 
-    Exit 1 where the run had ended already.
+    Exit 1 where one of them had ended already, or, of several, cannot be found.
 
     \b
     Example:
       fencepost runs cancel 'resize#resize-7'
     """
-    run = ask(place, lambda control: control.runs.cancel(run_key))
-    answer(context, run, cancelled, as_json)
+    from fencepost.operations.runs import cancel_run
+
+    if len(run_keys) > 1:
+        _cancel_many(context, run_keys, place, as_json)
+    _change(context, cancel_run, run_keys[0], cancelled, place, as_json)
 
 
 @runs.command("skip")
@@ -117,8 +122,9 @@ def skip(context: click.Context, run_key: str, place: Place, as_json: bool) -> N
     Example:
       fencepost runs skip 'invoices#2026-03-01T00:00:00Z#3' --reason "sent by hand"
     """
-    run = ask(place, lambda control: control.runs.skip(run_key))
-    answer(context, run, skipped, as_json)
+    from fencepost.operations.runs import skip_run
+
+    _change(context, skip_run, run_key, skipped, place, as_json)
 
 
 @runs.command("hold")
@@ -135,8 +141,9 @@ def hold(context: click.Context, run_key: str, place: Place, as_json: bool) -> N
     Example:
       fencepost runs hold 'invoices#2026-03-01T00:00:00Z#3' --reason "the bank is closed"
     """
-    run = ask(place, lambda control: control.runs.hold(run_key))
-    answer(context, run, held, as_json)
+    from fencepost.operations.runs import hold_run
+
+    _change(context, hold_run, run_key, held, place, as_json)
 
 
 @runs.command("release")
@@ -153,8 +160,9 @@ def release(context: click.Context, run_key: str, place: Place, as_json: bool) -
     Example:
       fencepost runs release 'invoices#2026-03-01T00:00:00Z#3'
     """
-    run = ask(place, lambda control: control.runs.release(run_key))
-    answer(context, run, released, as_json)
+    from fencepost.operations.runs import release_run
+
+    _change(context, release_run, run_key, released, place, as_json)
 
 
 @runs.command("replay")
@@ -172,71 +180,80 @@ def replay(context: click.Context, run_keys: tuple[str, ...], place: Place, as_j
     Example:
       fencepost runs replay 'invoices#2026-03-01T00:00:00Z#3' --reason "the mail server is back"
     """
-    replayed = set(ask(place, lambda control: _replay(control, run_keys)))
-    left = [one for one in run_keys if one not in replayed]
+    from fencepost.cli.calling import call
+    from fencepost.operations.runs import ReplayRuns, replay_runs
+
+    found = call(place, replay_runs, ReplayRuns(run_keys=list(run_keys)))
     if as_json:
-        print_json({"replayed": [one for one in run_keys if one in replayed], "left": left})
+        print_json(found)
     else:
         for one in run_keys:
-            said = "replayed" if one in replayed else "has not ended, or cannot be replayed; left as it was"
-            click.echo(f"{one}: {said}")
-    context.exit(NO if left else FINE)
+            left = "has not ended, or cannot be replayed; left as it was"
+            click.echo(f"{one}: {left if one in found.left else 'replayed'}")
+    context.exit(NO if found.left else FINE)
 
 
-async def _replay(control: Control, run_keys: Sequence[str]) -> Sequence[str]:
-    """All of them have to be there; then those that have ended are sent again."""
-    for one in run_keys:
-        await control.runs.get(one)
-    return await control.runs.replay(run_keys)
+def _cancel_many(context: click.Context, run_keys: tuple[str, ...], place: Place, as_json: bool) -> NoReturn:
+    from fencepost.cli.calling import call
+    from fencepost.operations.cancelling import CancelRuns, cancel_runs
+
+    found = call(place, cancel_runs, CancelRuns(run_keys=list(run_keys))).items
+    if as_json:
+        print_json(found)
+    else:
+        for one in found:
+            click.echo(
+                one.why or f"{one.run_key}: {'asked to stop' if one.state == 'running' else one.state}"
+            )
+    context.exit(FINE if all(one.fate in ("cancelled", "asked_to_stop") for one in found) else NO)
 
 
-def answer(context: click.Context, run: RunRecord, account: Account, as_json: bool) -> NoReturn:
+def _change(
+    context: click.Context,
+    verb: Operation[Any, ChangeRun, RunShape],
+    run_key: str,
+    account: Account,
+    place: Place,
+    as_json: bool,
+) -> NoReturn:
+    from fencepost.cli.calling import call
+    from fencepost.operations.runs import ChangeRun
+
+    answer(context, call(place, verb, ChangeRun(run_key=run_key)), account, as_json)
+
+
+def answer(context: click.Context, run: RunShape, account: Account, as_json: bool) -> NoReturn:
     """Say what became of the run; exit 1 where that is not what was asked for."""
-    from fencepost.cli.shapes import run_json
-
     said, done = account(run)
     if as_json:
-        print_json(run_json(run))
+        print_json(run)
     else:
         click.echo(f"{run.run_key}: {said}")
     context.exit(FINE if done else NO)
 
 
-def cancelled(run: RunRecord) -> tuple[str, bool]:
+def cancelled(run: RunShape) -> tuple[str, bool]:
     """Whether a cancel was heard."""
-    from fencepost.model.run import RunState
-
-    if run.state is RunState.RUNNING:
-        return "asked to stop", True
-    return str(run.state), run.state is RunState.CANCELLED
+    return ("asked to stop", True) if run.state == "running" else (run.state, run.state == "cancelled")
 
 
-def skipped(run: RunRecord) -> tuple[str, bool]:
+def skipped(run: RunShape) -> tuple[str, bool]:
     """Whether the run is called off."""
-    from fencepost.model.run import RunState
-
-    return str(run.state), run.state is RunState.SKIPPED
+    return run.state, run.state == "skipped"
 
 
-def held(run: RunRecord) -> tuple[str, bool]:
+def held(run: RunShape) -> tuple[str, bool]:
     """Whether the run is held."""
-    from fencepost.model.run import Hold
-
-    done = _waits(run) and bool(run.held & Hold.OPERATOR)
-    return "held" if done else str(run.state), done
+    done = _waits(run) and "operator" in run.held
+    return "held" if done else run.state, done
 
 
-def released(run: RunRecord) -> tuple[str, bool]:
+def released(run: RunShape) -> tuple[str, bool]:
     """Whether the run waits, and nobody holds it."""
-    from fencepost.cli.run_views import held_words
-
     if not _waits(run):
-        return str(run.state), False
-    others = held_words(run.held)
-    return f"released, still held: {', '.join(others)}" if others else "released", True
+        return run.state, False
+    return f"released, still held: {', '.join(run.held)}" if run.held else "released", True
 
 
-def _waits(run: RunRecord) -> bool:
-    from fencepost.model.run import RunState
-
-    return run.state in (RunState.PLANNED, RunState.READY)
+def _waits(run: RunShape) -> bool:
+    return run.state in ("planned", "ready")

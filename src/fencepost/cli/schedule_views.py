@@ -4,94 +4,97 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import click
 
-from fencepost.cli.output import brief, print_fields, print_table, shown_time
-from fencepost.cli.trigger_views import described, print_changes
-from fencepost.core.masking import masked
+from fencepost.cli.output import brief, print_fields, print_table, shown_moment
+from fencepost.cli.trigger_views import print_changes
 from fencepost.model.calendar import calendar_revisions
 from fencepost.model.durations import format_duration
-from fencepost.model.plan import Tick
 from fencepost.model.policies import CatchUp, CatchUpMode
-from fencepost.model.schedule import Schedule, ScheduleVersion
-from fencepost.triggers.preview import ChangePreview
+from fencepost.model.times import from_utc_text
+from fencepost.operations.shapes.schedules import (
+    EditPreview,
+    OutlookShape,
+    ScheduleShape,
+    VersionShape,
+    spec_behind,
+)
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """A schedule and what is to come: its next ticks, and what changes of the clocks do to them.
-
-    `trouble` says why there are no ticks to show where that is not the schedule's own will.
-    """
-
-    schedule: Schedule
-    tzdata: str
-    ticks: tuple[Tick, ...] = ()
-    changes: tuple[ChangePreview, ...] = ()
-    trouble: str | None = None
-
-
-def print_schedules(found: Sequence[Schedule], tz: str | None) -> None:
+def print_schedules(found: Sequence[ScheduleShape], tz: str | None) -> None:
     """One line a schedule."""
     print_table(
         ("SCHEDULE", "STATE", "JOB", "TRIGGER", "OVERLAP", "VERSION", "PLANNED THROUGH"),
         [
             (
                 one.schedule_id,
-                f"{one.state}, frozen" if one.frozen else one.state,
-                one.spec.job,
-                brief(described(one.spec, one.schedule_id)),
-                one.spec.overlap,
+                _state(one),
+                one.job,
+                brief(one.description),
+                one.overlap,
                 one.version,
-                shown_time(one.planned_through, tz),
+                shown_moment(one.planned_through, tz),
             )
             for one in found
         ],
     )
 
 
-def print_outlook(outlook: Outlook, tz: str | None) -> None:
+def print_outlook(outlook: OutlookShape, tz: str | None) -> None:
     """All that a schedule says, when it fires next, and what the clocks do to it."""
-    print_fields([*_facts(outlook.schedule), ("zone rules", outlook.tzdata)])
-    for tick in outlook.ticks:
-        click.echo(f"  next  {shown_time(tick.fire_time, tz)}{_due(tick, tz)}")
+    print_fields([*_facts(outlook), ("zone rules", outlook.tzdata)])
+    for fire_time, run_at in zip(outlook.next, outlook.next_run_at, strict=True):
+        click.echo(f"  next  {shown_moment(fire_time, tz)}{_due(fire_time, run_at, tz)}")
     if outlook.trouble is not None:
         click.echo(f"  next  {outlook.trouble}")
     print_changes(outlook.changes)
 
 
-def print_version(schedule_id: str, version: ScheduleVersion, changed: Sequence[str], tz: str | None) -> None:
+def print_version(version: VersionShape, tz: str | None) -> None:
     """One version and what it changed."""
-    until = version.in_force_until
-    span = f"from {shown_time(version.in_force_from, tz)}" + (f" to {shown_time(until, tz)}" if until else "")
-    click.echo(f"version {version.version}  {span}  {described(version.spec, schedule_id)}")
-    for line in changed:
+    until = shown_moment(version.in_force_until, tz)
+    span = f"from {shown_moment(version.in_force_from, tz)}" + (f" to {until}" if until else "")
+    click.echo(f"version {version.version}  {span}  {version.description}")
+    for line in version.changes:
         click.echo(f"  {line}")
 
 
-def _facts(schedule: Schedule) -> list[tuple[str, Any]]:
-    spec = schedule.spec
+def print_preview(preview: EditPreview, tz: str | None) -> None:
+    """What an edit would change, and when it fires next before and after it."""
+    for line in preview.changes:
+        click.echo(f"  {line}")
+    for title, times in (("now", preview.next_before), ("then", preview.next_after)):
+        for one in times:
+            click.echo(f"  {title.ljust(4)}  {shown_moment(one, tz)}")
+
+
+def _state(schedule: ScheduleShape) -> str:
+    return f"{schedule.state}, frozen" if schedule.frozen else schedule.state
+
+
+def _facts(schedule: ScheduleShape) -> list[tuple[str, Any]]:
+    spec = spec_behind(schedule)
     calendars = [f"{name} (revision {number})" for name, number in calendar_revisions(spec).items()]
+    catch_up, lateness = spec.catch_up, format_duration(spec.catch_up.max_lateness)
     return [
         ("schedule", schedule.schedule_id),
-        ("state", f"{schedule.state}, frozen" if schedule.frozen else schedule.state),
+        ("state", _state(schedule)),
         ("version", schedule.version),
-        ("job", spec.job),
-        ("fires", described(spec, schedule.schedule_id)),
+        ("job", schedule.job),
+        ("fires", schedule.description),
         ("calendars", ", ".join(calendars)),
         ("spread", spec.spread),
         ("jitter", spec.jitter),
-        ("payload", json.dumps(masked(spec.payload))),
-        ("overlap", spec.overlap),
-        ("catch-up", f"{spec.catch_up.words}, at most {format_duration(spec.catch_up.max_lateness)} late"),
-        ("gate", _gate(spec.catch_up)),
-        ("queue", spec.queue),
-        ("priority", spec.priority),
-        ("labels", ", ".join(f"{key}={value}" for key, value in spec.labels.items())),
+        ("payload", json.dumps(schedule.payload)),
+        ("overlap", schedule.overlap),
+        ("catch-up", f"{catch_up.words}, at most {lateness} late"),
+        ("gate", _gate(catch_up)),
+        ("queue", schedule.queue),
+        ("priority", schedule.priority),
+        ("labels", ", ".join(f"{key}={value}" for key, value in schedule.labels.items())),
         ("shard", schedule.shard),
     ]
 
@@ -105,9 +108,10 @@ def _gate(catch_up: CatchUp) -> str | None:
     return f"closes when more than {terms.waiting_max} wait, or {failed}"
 
 
-def _due(tick: Tick, tz: str | None) -> str:
+def _due(fire_time: str, run_at: str, tz: str | None) -> str:
     """When the run may begin, where a spread or a jitter holds it back."""
-    if tick.run_at == tick.fire_time:
+    if run_at == fire_time:
         return ""
-    later_ms = round((tick.run_at - tick.fire_time) / timedelta(milliseconds=1))
-    return f"  due {shown_time(tick.run_at, tz)}, {format_duration(timedelta(milliseconds=later_ms))} later"
+    later = from_utc_text(run_at) - from_utc_text(fire_time)
+    later_ms = round(later / timedelta(milliseconds=1))
+    return f"  due {shown_moment(run_at, tz)}, {format_duration(timedelta(milliseconds=later_ms))} later"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fencepost.cli.options import Place, ask, changes_store, in_store, json_option, tz_option
+from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.spec_options import Given, describes_schedule
 from fencepost.errors import UsageError
 
 if TYPE_CHECKING:
-    from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
-    from fencepost.services.control import Control
-    from fencepost.services.desks.schedules import Resumed
+    from fencepost.cli.runs import Account
+    from fencepost.operations.operation import Operation
+    from fencepost.operations.shapes.runs import RunShape
+    from fencepost.operations.shapes.schedules import CaughtUp, EditedSchedule
+    from fencepost.operations.ticks import ChangeTick
 
+ALL = 1_000_000
 id_argument = click.argument("schedule_id", metavar="ID")
 time_argument = click.argument("time", metavar="TIME")
 
@@ -34,21 +34,28 @@ def schedules() -> None:
 
 
 @schedules.command("list")
+@click.option("--text", metavar="TEXT", help="Only schedules whose id or job contains this.")
+@click.option("--state", metavar="STATE", help="Only schedules in this state: active, paused or removed.")
+@click.option("--job", metavar="JOB", help="Only schedules of this job.")
+@click.option("--label", metavar="KEY[=VALUE]", help="Only schedules with this label.")
+@click.option("--frozen", is_flag=True, help="Only schedules that a freeze holds.")
 @tz_option
-@in_store
+@asks
 @json_option
-def list_schedules(tz: str | None, place: Place, as_json: bool) -> None:
-    """List all schedules that are not removed.
+def list_schedules(tz: str | None, place: Place, as_json: bool, **wanted: Any) -> None:
+    """List all schedules that are not removed, or those that fit.
 
     \b
     Example:
       fencepost schedules list --json
+      fencepost schedules list --label team=ops --state paused
     """
-    from fencepost.cli.shapes import schedule_json
+    from fencepost.cli.calling import pages
+    from fencepost.operations.schedules import ListSchedules, list_schedules
 
-    found = ask(place, _all)
+    found = pages(place, list_schedules, ListSchedules(**_choice(wanted)), ALL)
     if as_json:
-        print_json([schedule_json(one) for one in found])
+        print_json(found)
     elif found:
         from fencepost.cli.schedule_views import print_schedules
 
@@ -60,7 +67,7 @@ def list_schedules(tz: str | None, place: Place, as_json: bool) -> None:
 @schedules.command()
 @id_argument
 @tz_option
-@in_store
+@asks
 @json_option
 def show(schedule_id: str, tz: str | None, place: Place, as_json: bool) -> None:
     """Show one schedule, its next fire times, and what changes of the clocks do to them.
@@ -69,13 +76,12 @@ def show(schedule_id: str, tz: str | None, place: Place, as_json: bool) -> None:
     Example:
       fencepost schedules show invoices --tz Europe/Berlin
     """
-    from fencepost.cli.outlook import look_ahead
+    from fencepost.cli.calling import call
+    from fencepost.operations.schedules import OneSchedule, show_schedule
 
-    outlook = ask(place, lambda control: look_ahead(control, schedule_id))
+    outlook = call(place, show_schedule, OneSchedule(schedule_id=schedule_id))
     if as_json:
-        from fencepost.cli.shapes import outlook_json
-
-        print_json(outlook_json(outlook))
+        print_json(outlook)
     else:
         from fencepost.cli.schedule_views import print_outlook
 
@@ -95,19 +101,21 @@ def add(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
       fencepost schedules add nightly --job backup --cron "30 2 * * *" --tz Europe/Berlin --spread 10m
       fencepost schedules add closing --job close --business-day -1 --at-time 18:00 --calendar de
     """
-    from fencepost.cli.specs import new_spec
+    from fencepost.cli.calling import call
+    from fencepost.cli.specs import new_schedule
+    from fencepost.operations.schedules import add_schedule
 
-    spec = new_spec(given)
-    added, warnings = ask(place, lambda control: _add(control, schedule_id, spec, given))
-    _report(added, f"added, version {added.version}", as_json, warnings)
+    added = call(place, add_schedule, new_schedule(schedule_id, given))
+    _report(added, f"added, version {added.version}", as_json)
 
 
 @schedules.command()
 @id_argument
 @describes_schedule
+@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @changes_store
 @json_option
-def edit(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
+def edit(schedule_id: str, given: Given, dry_run: bool, place: Place, as_json: bool) -> None:
     """Change what is given and leave the rest; ticks from now on follow the new version.
 
     A label without a value (--label team=) is taken away; so are a start, an end, a number of runs, a spread
@@ -115,13 +123,22 @@ def edit(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
 
     \b
     Example:
-      fencepost schedules edit nightly --cron "45 2 * * *" --spread none
+      fencepost schedules edit nightly --cron "45 2 * * *" --spread none --dry-run
     """
     if given.nothing:
         raise UsageError(f"schedule {schedule_id}: nothing to change; give at least one option")
-    old_version, edited, warnings = ask(place, lambda control: _edit(control, schedule_id, given))
-    said = f"version {edited.version}" if edited.version != old_version else "unchanged"
-    _report(edited, said, as_json, warnings)
+    from msgspec.structs import replace
+
+    from fencepost.cli.calling import calling
+    from fencepost.cli.specs import edited_schedule
+    from fencepost.operations.schedules import OneSchedule, edit_schedule, show_schedule
+
+    with calling(place) as caller:
+        old = caller.call(show_schedule, OneSchedule(schedule_id=schedule_id))
+        asked = replace(edited_schedule(old, given), dry_run=dry_run)
+        edited = caller.call(edit_schedule, asked)
+    said = f"version {edited.version}" if edited.version != old.version else "unchanged"
+    _report(edited, "dry run, nothing is written" if dry_run else said, as_json)
 
 
 @schedules.command()
@@ -135,7 +152,15 @@ def pause(schedule_id: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost schedules pause nightly
     """
-    _report(ask(place, lambda control: _pause(control, schedule_id)), "paused", as_json)
+    from fencepost.cli.calling import call
+    from fencepost.operations.pausing import pause_schedule
+    from fencepost.operations.schedules import ChangeSchedule
+
+    paused = call(place, pause_schedule, ChangeSchedule(schedule_id=schedule_id))
+    if as_json:
+        print_json(paused)
+    else:
+        click.echo(f"schedule {schedule_id}: paused")
 
 
 @schedules.command()
@@ -157,13 +182,15 @@ def resume(schedule_id: str, no_catch_up: bool, tz: str | None, place: Place, as
       fencepost schedules resume nightly
       fencepost schedules resume nightly --no-catch-up
     """
-    resumed = ask(place, lambda control: control.schedules.resume(schedule_id, catch_up=not no_catch_up))
-    if as_json:
-        from fencepost.cli.shapes import resumed_json
+    from fencepost.cli.calling import call
+    from fencepost.operations.pausing import ResumeSchedule, resume_schedule
 
-        print_json(resumed_json(resumed))
+    asked = ResumeSchedule(schedule_id=schedule_id, catch_up=not no_catch_up)
+    resumed = call(place, resume_schedule, asked)
+    if as_json:
+        print_json(resumed)
     else:
-        click.echo(f"schedule {schedule_id}: active; {_of_the_pause(resumed, tz)}")
+        click.echo(f"schedule {schedule_id}: active; {_of_the_pause(resumed.caught_up, tz)}")
 
 
 @schedules.command()
@@ -177,9 +204,12 @@ def remove(schedule_id: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost schedules remove nightly
     """
-    ask(place, lambda control: control.schedules.remove(schedule_id))
+    from fencepost.cli.calling import call
+    from fencepost.operations.schedules import ChangeSchedule, remove_schedule
+
+    removed = call(place, remove_schedule, ChangeSchedule(schedule_id=schedule_id))
     if as_json:
-        print_json({"schedule_id": schedule_id, "state": "removed"})
+        print_json(removed)
     else:
         click.echo(f"schedule {schedule_id}: removed")
 
@@ -195,11 +225,14 @@ def trigger(schedule_id: str, place: Place, as_json: bool) -> None:
     Example:
       fencepost schedules trigger nightly
     """
-    run_key = ask(place, lambda control: control.schedules.trigger(schedule_id))
+    from fencepost.cli.calling import call
+    from fencepost.operations.schedules import ChangeSchedule, trigger_schedule
+
+    triggered = call(place, trigger_schedule, ChangeSchedule(schedule_id=schedule_id))
     if as_json:
-        print_json({"run_key": run_key})
+        print_json(triggered)
     else:
-        click.echo(run_key)
+        click.echo(triggered.run_key)
 
 
 @schedules.command()
@@ -220,11 +253,10 @@ def skip(
     Example:
       fencepost schedules skip invoices 2026-12-25T06:00 --tz Europe/Berlin --reason holiday
     """
-    from fencepost.cli.runs import answer, skipped
+    from fencepost.cli.runs import skipped
+    from fencepost.operations.ticks import skip_tick
 
-    fire_time = _fire_time(time, tz)
-    run = ask(place, lambda control: control.schedules.skip(schedule_id, fire_time))
-    answer(context, run, skipped, as_json)
+    _change_tick(context, skip_tick, _tick(schedule_id, time, tz), skipped, place, as_json)
 
 
 @schedules.command()
@@ -245,11 +277,10 @@ def hold(
     Example:
       fencepost schedules hold invoices 2026-12-25T05:00:00Z --reason "waits for the audit"
     """
-    from fencepost.cli.runs import answer, held
+    from fencepost.cli.runs import held
+    from fencepost.operations.ticks import hold_tick
 
-    fire_time = _fire_time(time, tz)
-    run = ask(place, lambda control: control.schedules.hold(schedule_id, fire_time))
-    answer(context, run, held, as_json)
+    _change_tick(context, hold_tick, _tick(schedule_id, time, tz), held, place, as_json)
 
 
 @schedules.command()
@@ -270,17 +301,16 @@ def release(
     Example:
       fencepost schedules release invoices 2026-12-25T05:00:00Z
     """
-    from fencepost.cli.runs import answer, released
+    from fencepost.cli.runs import released
+    from fencepost.operations.ticks import release_tick
 
-    fire_time = _fire_time(time, tz)
-    run = ask(place, lambda control: control.schedules.release(schedule_id, fire_time))
-    answer(context, run, released, as_json)
+    _change_tick(context, release_tick, _tick(schedule_id, time, tz), released, place, as_json)
 
 
 @schedules.command()
 @id_argument
 @tz_option
-@in_store
+@asks
 @json_option
 def history(schedule_id: str, tz: str | None, place: Place, as_json: bool) -> None:
     """Show all versions of a schedule and what each changed, also of a removed one.
@@ -289,75 +319,70 @@ def history(schedule_id: str, tz: str | None, place: Place, as_json: bool) -> No
     Example:
       fencepost schedules history nightly
     """
-    from fencepost.cli.shapes import version_json
+    from fencepost.cli.calling import pages
+    from fencepost.operations.schedules import ListVersions, list_versions
 
-    versions = ask(place, lambda control: control.schedules.history(schedule_id))
-    changed = _changes(versions)
+    versions = pages(place, list_versions, ListVersions(schedule_id=schedule_id), ALL)
     if as_json:
-        print_json([version_json(one, said) for one, said in zip(versions, changed, strict=True)])
+        print_json(versions)
         return
     from fencepost.cli.schedule_views import print_version
 
-    for one, said in zip(versions, changed, strict=True):
-        print_version(schedule_id, one, said, tz)
+    for one in versions:
+        print_version(one, tz)
 
 
-async def _all(control: Control) -> list[Schedule]:
-    return [one async for one in control.schedules.all()]
+def _choice(wanted: dict[str, Any]) -> dict[str, Any]:
+    """What was chosen of a list: the fields of a `ScheduleChoice`."""
+    from fencepost.cli.reading import checked_choice
+    from fencepost.model.schedule import ScheduleState
+
+    given = {name: value for name, value in wanted.items() if value}
+    if "state" in given:
+        given["state"] = ScheduleState(checked_choice("--state", given["state"], list(ScheduleState)))
+    return given
 
 
-async def _add(
-    control: Control, schedule_id: str, spec: ScheduleSpec, given: Given
-) -> tuple[Schedule, list[str]]:
-    from fencepost.cli.specs import limited
+def _of_the_pause(caught_up: CaughtUp | None, tz: str | None) -> str:
+    from fencepost.cli.output import shown_moment
 
-    added = await control.schedules.add(schedule_id, limited(spec, given, await control.store.now()))
-    return added, await control.schedules.caveats(added)
-
-
-async def _edit(control: Control, schedule_id: str, given: Given) -> tuple[int, Schedule, list[str]]:
-    from fencepost.cli.specs import changed_spec, limited
-
-    old = await control.schedules.get(schedule_id)
-    spec = limited(changed_spec(old.spec, given), given, await control.store.now())
-    new = await control.schedules.edit(schedule_id, spec, old.version)
-    return old.version, new, await control.schedules.caveats(new)
-
-
-async def _pause(control: Control, schedule_id: str) -> Schedule:
-    """The schedule as it stands after it."""
-    await control.schedules.pause(schedule_id)
-    return await control.schedules.get(schedule_id)
-
-
-def _of_the_pause(resumed: Resumed, tz: str | None) -> str:
-    from fencepost.cli.output import shown_time
-
-    if resumed.caught_up_from is None:
+    if caught_up is None:
         return "nothing of the pause fires"
-    begins = shown_time(resumed.caught_up_from, tz)
-    return f"the pause will be caught up from {begins} on: {resumed.schedule.spec.catch_up.words}"
+    return f"the pause will be caught up from {shown_moment(caught_up.begins, tz)} on: {caught_up.mode}"
 
 
-def _fire_time(text: str, tz: str | None) -> datetime:
+def _tick(schedule_id: str, time: str, tz: str | None) -> ChangeTick:
     from fencepost.cli.reading import read_time
+    from fencepost.model.times import to_utc_text
+    from fencepost.operations.ticks import ChangeTick
 
-    return read_time("TIME", text, tz)
-
-
-def _changes(versions: Sequence[ScheduleVersion]) -> list[list[str]]:
-    from fencepost.cli.specs import changes
-
-    return [[], *(changes(old.spec, new.spec) for old, new in pairwise(versions))]
+    return ChangeTick(schedule_id=schedule_id, fire_time=to_utc_text(read_time("TIME", time, tz)))
 
 
-def _report(schedule: Schedule, said: str, as_json: bool, warnings: Sequence[str] | None = None) -> None:
-    from fencepost.cli.shapes import schedule_json
+def _change_tick(
+    context: click.Context,
+    verb: Operation[Any, ChangeTick, RunShape],
+    asked: ChangeTick,
+    account: Account,
+    place: Place,
+    as_json: bool,
+) -> None:
+    from fencepost.cli.calling import call
+    from fencepost.cli.runs import answer
 
-    for one in warnings or ():
+    answer(context, call(place, verb, asked), account, as_json)
+
+
+def _report(schedule: EditedSchedule, said: str, as_json: bool) -> None:
+    from msgspec import UNSET
+
+    from fencepost.cli.schedule_views import print_preview
+
+    for one in schedule.warnings:
         click.echo(f"warning: {one}", err=True)
     if as_json:
-        found = schedule_json(schedule)
-        print_json(found if warnings is None else {**found, "warnings": list(warnings)})
-    else:
-        click.echo(f"schedule {schedule.schedule_id}: {said}")
+        print_json(schedule)
+        return
+    click.echo(f"schedule {schedule.schedule_id}: {said}")
+    if schedule.preview is not UNSET:
+        print_preview(schedule.preview, None)

@@ -1,90 +1,99 @@
-"""From options to a schedule's spec, from one spec to the next, and what lies between two."""
+"""From options to the words of a schedule; a refusal of what they mean speaks of the options."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
+import json
+import re
+from typing import Any
 
-from fencepost.app import schedule_spec
-from fencepost.cli.differences import differences
-from fencepost.cli.reading import read_duration, read_gate, read_labels, read_payload
-from fencepost.cli.shapes import plain_spec_json
+from fencepost.cli.reading import read_gate, read_labels, read_payload
 from fencepost.cli.spec_options import Given
-from fencepost.cli.triggers import NONE, changed_trigger, limited_trigger, new_trigger
-from fencepost.errors import InvalidDuration, UsageError
-from fencepost.model.identifiers import JobName, Queue, checked_name
-from fencepost.model.policies import LATENESS_DEFAULT, CatchUp, parse_overlap
-from fencepost.model.schedule import ScheduleSpec
-from fencepost.model.stretch import Stretch, parse_stretch
+from fencepost.cli.voices import OptionVoice
+from fencepost.clock import SystemClock
+from fencepost.errors import UsageError
+from fencepost.operations.schedule_words import NONE, CatchUpWords, DstWords
+from fencepost.operations.schedules import AddSchedule, EditSchedule
+from fencepost.operations.shapes.schedules import ScheduleShape, spec_behind
+from fencepost.operations.specs import changed_spec, new_spec
+from fencepost.triggers.wording import EVERY_BUSINESS_DAY, refuse
+
+VOICE = OptionVoice()
+AS_TYPED = (
+    *("job", "cron", "every", "rrule", "calendar", "on_business_days", "tz", "anchor", "start", "end"),
+    *("spread", "jitter", "overlap", "queue", "priority"),
+)
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,4}", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,6}", re.ASCII)
 
 
-def new_spec(given: Given) -> ScheduleSpec:
-    """The spec of a new schedule."""
-    if given.job is None:
-        raise UsageError("--job is missing: say what is to run")
-    return schedule_spec(
-        job=given.job,
-        trigger=new_trigger(given),
-        payload=read_payload(given.payload),
-        overlap=given.overlap or "skip",
-        catch_up=_catch_up(given, CatchUp()),
-        spread=_stretch("--spread", given.spread, None),
-        jitter=_stretch("--jitter", given.jitter, None),
-        queue=_queue(given),
-        priority=given.priority,
-        labels=read_labels(given.label),
-    )
+def new_schedule(schedule_id: str, given: Given) -> AddSchedule:
+    """What is asked for a new schedule. The clock of this machine only decides whether it is refused here."""
+    asked = AddSchedule(schedule_id=schedule_id, **_words(given))
+    new_spec(asked, SystemClock().wall(), VOICE)
+    return asked
 
 
-def changed_spec(spec: ScheduleSpec, given: Given) -> ScheduleSpec:
-    """The spec with what was given instead; a label without a value is taken away."""
-    payload = read_payload(given.payload)
-    labels = {**spec.labels, **read_labels(given.label)}
-    return replace(
-        spec,
-        job=JobName(given.job) if given.job is not None else spec.job,
-        trigger=changed_trigger(spec.trigger, given),
-        payload=payload if payload is not None else spec.payload,
-        overlap=parse_overlap(given.overlap) if given.overlap is not None else spec.overlap,
-        catch_up=_catch_up(given, spec.catch_up),
-        spread=_stretch("--spread", given.spread, spec.spread),
-        jitter=_stretch("--jitter", given.jitter, spec.jitter),
-        queue=_queue(given) or spec.queue,
-        priority=given.priority if given.priority is not None else spec.priority,
-        labels={key: value for key, value in labels.items() if value},
-    )
+def edited_schedule(old: ScheduleShape, given: Given) -> EditSchedule:
+    """What is asked for an edit of the version that is there."""
+    words = _words(given)
+    asked = EditSchedule(schedule_id=old.schedule_id, expected_version=old.version, **words)
+    changed_spec(spec_behind(old), asked, SystemClock().wall(), VOICE)
+    return asked
 
 
-def limited(spec: ScheduleSpec, given: Given, now: datetime) -> ScheduleSpec:
-    """The spec with as many runs as were given, counted from its start or from now, whichever is later."""
-    if given.max_runs is None:
-        return spec
-    return replace(spec, trigger=limited_trigger(spec.trigger, given.max_runs, now))
+def _words(given: Given) -> dict[str, Any]:
+    """The words that were given, as a `ScheduleWords` takes them."""
+    words = {
+        **{name: getattr(given, name) for name in AS_TYPED},
+        "at": list(given.at) or None,
+        "time": list(given.at_time) or None,
+        "business_day": _business_day(given.business_day),
+        "trigger": _form(given.trigger),
+        "dst": _policy(given),
+        "max_runs": _count(given.max_runs),
+        "catch_up": _catch_up(given),
+        "payload": read_payload(given.payload),
+        "labels": read_labels(given.label) or None,
+    }
+    return {name: value for name, value in words.items() if value is not None}
 
 
-def changes(old: ScheduleSpec, new: ScheduleSpec) -> list[str]:
-    """What an edit changed, one line a value."""
-    return differences(plain_spec_json(old), plain_spec_json(new))
+def _business_day(text: str | None) -> int | str | None:
+    if text is None or text == EVERY_BUSINESS_DAY:
+        return text
+    if not _NUMBER.fullmatch(text):
+        refuse(VOICE, "business_day", f"{text!r}: expected a number such as 1 or -1, or {EVERY_BUSINESS_DAY}")
+    return int(text)
 
 
-def _catch_up(given: Given, old: CatchUp) -> CatchUp:
-    """A lateness that nobody chose follows the mode."""
-    mode = given.catch_up or old.words
-    gate = old.gate if given.gate is None else read_gate(given.gate)
-    if given.max_lateness is not None:
-        return CatchUp(mode, read_duration("--max-lateness", given.max_lateness), gate)
-    chosen = old.max_lateness != LATENESS_DEFAULT[old.mode]
-    return CatchUp(mode, old.max_lateness if chosen else None, gate)
-
-
-def _queue(given: Given) -> Queue | None:
-    return None if given.queue is None else Queue(checked_name("queue", given.queue))
-
-
-def _stretch(option: str, text: str | None, old: Stretch | None) -> Stretch | None:
+def _count(text: str | None) -> int | str | None:
     if text is None or text == NONE:
-        return old if text is None else None
+        return text
+    if not _COUNT.fullmatch(text):
+        refuse(VOICE, "max_runs", f"{text!r}: expected a number of runs, or {NONE}")
+    return int(text)
+
+
+def _form(text: str | None) -> Any:
+    if text is None:
+        return None
     try:
-        return parse_stretch(text)
-    except InvalidDuration as error:
-        raise UsageError(f"{option}: {error}") from None
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--trigger: not JSON: {error}") from None
+
+
+def _policy(given: Given) -> DstWords | None:
+    chosen: dict[str, Any] = {name: getattr(given, name) for name in ("gap", "fold") if getattr(given, name)}
+    return DstWords(**chosen) if chosen else None
+
+
+def _catch_up(given: Given) -> CatchUpWords | None:
+    words: dict[str, Any] = {
+        "mode": given.catch_up,
+        "max_lateness": given.max_lateness,
+        "gate": None if given.gate is None else read_gate(given.gate),
+    }
+    chosen = {name: value for name, value in words.items() if value is not None}
+    return CatchUpWords(**chosen) if chosen else None

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fencepost.cli.options import Place, ask, in_stores, json_option
+from fencepost.cli.options import Place, asks_stores, json_option
 from fencepost.cli.output import cell, print_json, shown_span
 
 if TYPE_CHECKING:
-    from fencepost.services.control import Status
+    from fencepost.operations.shapes.status import CompletenessShape, QueueDepthShape, StatusAnswer
 
 
 @click.command()
-@in_stores
+@asks_stores
 @json_option
 def status(place: Place, as_json: bool) -> None:
     """Show the fleet, the queue, how the ticks of the last day stand, and what needs a person.
@@ -30,49 +30,54 @@ def status(place: Place, as_json: bool) -> None:
       fencepost status --store sqlite:///fencepost.db
       fencepost status --leases etcd://etcd-1:2379 --json
     """
-    settings = place.settings()
-    found = ask(place, lambda control: control.status(settings.skew_warning_s))
-    from fencepost.cli.fleet_views import print_trouble
-    from fencepost.cli.leases import shown_leases
-    from fencepost.cli.shapes import status_json
+    from fencepost.cli.calling import calling, whole
+    from fencepost.cli.fleet_views import print_alarms, print_nodes, print_shards, print_trouble
+    from fencepost.operations.fleet import ListNodes, list_nodes
+    from fencepost.operations.status import AskStatus, show_status
 
-    print_trouble(found.fleet)
-    shape = status_json(found, shown_leases(settings))
-    if as_json:
-        print_json(shape)
-    else:
-        _print(found, shape)
-
-
-def _print(found: Status, shape: dict[str, Any]) -> None:
-    from fencepost.cli.fleet_views import print_alarms, print_fleet
-
-    print_fleet(found.fleet)
+    with calling(place) as caller:
+        found = caller.call(show_status, AskStatus())
+        print_trouble(found.leases.trouble)
+        if as_json:
+            print_json(found)
+            return
+        nodes = whole(caller, list_nodes, ListNodes)
+    print_shards(found.shards, nodes.at)
     click.echo()
-    _print_queue(shape["queue"], shape["completeness"])
-    print_alarms(found.fleet)
-    _print_attention(shape)
+    print_nodes(nodes.items)
+    click.echo()
+    _print_queue(found.queue, found.completeness)
+    print_alarms(found.alarms)
+    _print_attention(found)
 
 
-def _print_queue(queue: dict[str, Any], completeness: dict[str, Any]) -> None:
-    oldest = shown_span(queue["oldest_ready_s"])
-    waiting = f", the oldest for {oldest}" if oldest else ""
-    click.echo(f"queue: {queue['ready']} ready{waiting}, {queue['running']} running")
-    counts = [f"{count} {state}" for state, count in completeness["states"].items() if count]
-    share = f"{completeness['accounted']:.2%}"
-    click.echo(f"last 24h: {completeness['due']} due, {share} ended ({', '.join(counts) or 'none'})")
+def _print_queue(queue: QueueDepthShape, completeness: CompletenessShape) -> None:
+    counts = [f"{queue.ready} ready{_oldest(queue.oldest_ready_s)}"]
+    if queue.waiting:
+        counts.append(f"{queue.waiting} waiting for limits{_oldest(queue.oldest_waiting_s)}")
+    click.echo(f"queue: {', '.join(counts)}, {queue.running} running")
+    counts = [f"{count} {state}" for state, count in completeness.states.items() if count]
+    share = f"{completeness.accounted:.2%}"
+    click.echo(f"last 24h: {completeness.due} due, {share} ended ({', '.join(counts) or 'none'})")
 
 
-def _print_attention(found: dict[str, Any]) -> None:
+def _oldest(age_s: float | None) -> str:
+    oldest = shown_span(age_s)
+    return f", the oldest for {oldest}" if oldest else ""
+
+
+def _print_attention(found: StatusAnswer) -> None:
     """What nobody but a person can go on with, and the command that shows it."""
-    for one in found["freezes"]:
-        what = "everything" if one["kind"] == "all" else f"{one['kind']} {one['value']}"
-        why = f": {one['reason']}" if one["reason"] else ""
-        click.echo(cell(f"frozen: {what}, since {one['since']} by {one['author']}{why}"))
-    for one in found["gates"]:
-        click.echo(cell(f"gate closed: {one['schedule_id']}, {one['held']} held: {one['reason']}"))
-    attention = found["attention"]
-    for name, command in (("dead", "dead list"), ("held", "runs list --held")):
-        if attention[name]:
-            more = " or more" if attention[name] >= attention["counted_max"] else ""
-            click.echo(f"{name}: {attention[name]}{more} runs; see: fencepost {command}")
+    for freeze in found.freezes:
+        why = f": {freeze.reason}" if freeze.reason else ""
+        click.echo(cell(f"frozen: {freeze.scope}, since {freeze.since} by {freeze.author}{why}"))
+    for gate in found.gates:
+        click.echo(cell(f"gate closed: {gate.schedule_id}, {gate.held} held: {gate.reason}"))
+    attention = found.attention
+    for name, number, command in (
+        ("dead", attention.dead, "dead list"),
+        ("held", attention.held, "runs list --held"),
+    ):
+        if number:
+            more = " or more" if number >= attention.counted_max else ""
+            click.echo(f"{name}: {number}{more} runs; see: fencepost {command}")

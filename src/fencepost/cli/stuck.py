@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencepost.cli.faults import NO
-from fencepost.cli.options import Place, ask, in_store, json_option, tz_option
-from fencepost.cli.output import brief, print_json, print_table, shown_span, shown_time
+from fencepost.cli.options import Place, asks, json_option, tz_option
+from fencepost.cli.output import brief, print_json, print_table, shown_moment, shown_span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fencepost.services.accounting import StuckRun
-    from fencepost.services.control import Control
+    from fencepost.operations.shapes.accounts import StuckShape
 
 
 @click.command()
 @click.option("--older-than", metavar="DURATION", help="Also whatever has been running longer than that.")
 @tz_option
-@in_store
+@asks
 @json_option
 @click.pass_context
 def stuck(
@@ -28,17 +27,16 @@ def stuck(
 ) -> None:
     """List runs that were started and whose worker shows no life, by job, the oldest first.
 
-    A job that hangs may look alive for ever: --older-than finds it. Exit 1 where there are any.
+    Also those that say nothing past their job's progress deadline. A job without one that hangs may look
+    alive for ever: --older-than finds it. Exit 1 where there are any.
 
     \b
     Example:
       fencepost runs stuck --older-than 2h
     """
-    found = ask(place, lambda control: _stuck(control, older_than))
+    found = _stuck(place, older_than)
     if as_json:
-        from fencepost.cli.account_shapes import stuck_json
-
-        print_json([stuck_json(one) for one in found])
+        print_json([_document(one) for one in found])
     elif found:
         _print_stuck(found, tz)
     else:
@@ -47,25 +45,38 @@ def stuck(
         context.exit(NO)
 
 
-async def _stuck(control: Control, older_than: str | None) -> Sequence[StuckRun]:
+def _stuck(place: Place, older_than: str | None) -> Sequence[StuckShape]:
+    from fencepost.cli.calling import pages
+    from fencepost.cli.filters import LIMIT_MAX
     from fencepost.cli.reading import read_duration
-    from fencepost.services.accounting import AuditDesk
+    from fencepost.operations.stuck import FindStuck, find_stuck
 
     older_than_s = None if older_than is None else read_duration("--older-than", older_than).total_seconds()
-    return await AuditDesk(control.store, control.namespace).stuck(older_than_s)
+
+    return pages(place, find_stuck, FindStuck(older_than_s=older_than_s), LIMIT_MAX)
 
 
-def _print_stuck(found: Sequence[StuckRun], tz: str | None) -> None:
+def _document(stuck: StuckShape) -> dict[str, Any]:
+    """What is wrong first, then the run."""
+    import msgspec
+
+    return {"why": stuck.why, "age_s": stuck.age_s, **msgspec.structs.asdict(stuck)}
+
+
+def _print_stuck(found: Sequence[StuckShape], tz: str | None) -> None:
+    from fencepost.cli.run_views import shown_progress
+
     print_table(
-        ("JOB", "AGE", "RUN", "WORKER", "STARTED", "ATTEMPT", "WHY"),
+        ("JOB", "AGE", "RUN", "WORKER", "STARTED", "ATTEMPT", "PROGRESS", "WHY"),
         [
             (
-                one.run.job,
-                shown_span(one.age.total_seconds()),
-                one.run.run_key,
-                one.run.worker,
-                shown_time(one.run.started_at, tz),
-                one.run.attempt,
+                one.job,
+                shown_span(one.age_s),
+                one.run_key,
+                one.worker,
+                shown_moment(one.started_at, tz),
+                one.attempt,
+                brief(" ".join(filter(None, (shown_progress(one.progress), one.note)))),
                 brief(one.why),
             )
             for one in found

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import click
 
 from fencepost.cli.progress import Progress
 from fencepost.core.lifecycle import ENDED
+from fencepost.model.backfill import BackfillState
+from fencepost.operations.backfills import ChangeBackfill, OneBackfill, fill_backfill, show_backfill
+from fencepost.operations.fleet import ListNodes, list_nodes
+from fencepost.operations.paging import LIMIT_MAX
 
 if TYPE_CHECKING:
-    from fencepost.model.backfill import Backfill
-    from fencepost.services.control import Control
+    from fencepost.cli.calling import Caller
+    from fencepost.operations.shapes.backfills import BackfillShape
 
 LOOK_EVERY_S = 1.0
 
 
-async def fill_and_watch(control: Control, backfill: Backfill, expected: int | None) -> Backfill:
+def fill_and_watch(caller: Caller, backfill: BackfillShape, expected: int | None) -> BackfillShape:
     """Until all its runs have ended; `expected` is how many there will be, where that is known."""
-    backfill = await control.backfills.fill(backfill)
-    await _warn_of_nobody(control, backfill)
+    backfill = _further(caller, backfill)
+    _warn_of_nobody(caller, backfill)
     total = sum(backfill.runs.values()) if expected is None else max(expected, sum(backfill.runs.values()))
     with Progress(total, "running") as progress:
         while not backfill.over:
             progress.reached(_ended(backfill))
-            await asyncio.sleep(LOOK_EVERY_S)
-            backfill = await control.backfills.fill(await control.backfills.get(backfill.backfill_id))
+            time.sleep(LOOK_EVERY_S)
+            backfill = _further(caller, backfill)
         progress.reached(_ended(backfill))
     return backfill
 
 
-def _ended(backfill: Backfill) -> int:
+def _further(caller: Caller, backfill: BackfillShape) -> BackfillShape:
+    """As it is now; while runs are still to be written, with the next ones written."""
+    if backfill.state is BackfillState.ACTIVE:
+        return caller.call(fill_backfill, ChangeBackfill(backfill_id=backfill.backfill_id))
+    return caller.call(show_backfill, OneBackfill(backfill_id=backfill.backfill_id))
+
+
+def _ended(backfill: BackfillShape) -> int:
     return sum(count for state, count in backfill.runs.items() if state in ENDED)
 
 
-async def _warn_of_nobody(control: Control, backfill: Backfill) -> None:
+def _warn_of_nobody(caller: Caller, backfill: BackfillShape) -> None:
     """Filling needs no other process; running does."""
-    if not backfill.over and not any(one.node.works for one in await control.store.roster.live()):
+    if backfill.over:
+        return
+    if not any(one.works for one in caller.call(list_nodes, ListNodes(limit=LIMIT_MAX)).items):
         click.echo("no worker is alive; start one with: fencepost worker TARGET", err=True)

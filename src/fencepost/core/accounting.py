@@ -10,7 +10,7 @@ runs, read page by page. Neither is ever held as a whole.
 | `unexpected` | has a live run that no version in force asks for, and that nobody holds by name |
 | `miscounted` | is the first of a missed range that counts another number than it accounts for |
 | `uncertain` | has a run that was started and whose worker shows no life |
-| `overdue` | has a run that nothing holds and nobody has judged although it is too late for it |
+| `overdue` | has a run that nobody holds and nobody has judged although it is too late for it |
 | `late` | has a live run that began later than on time: worth knowing, and no fault |
 
 Who is authoritative: versions for what is expected, the ledger for what became of it, the store's time for

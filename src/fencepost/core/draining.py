@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
 
 from fencepost.model.node import NodeRecord
 
@@ -27,18 +28,36 @@ class DrainState(StrEnum):
     """Somebody has taken it back."""
 
 
+class Seen(Protocol):
+    """What is looked at of a node; `reported_at` is only compared."""
+
+    @property
+    def draining(self) -> bool: ...
+
+    @property
+    def reported_at(self) -> object: ...
+
+    @property
+    def load(self) -> int:
+        """How much it leads and runs."""
+        ...
+
+
+N = TypeVar("N", bound=Seen)
+
+
 @dataclass(frozen=True)
-class DrainWatch:
+class DrainWatch(Generic[N]):
     """The node as it was seen last, and how many reports it made since the drain was asked for."""
 
-    record: NodeRecord
+    record: N
     reports: int = 0
     has_left: bool = False
 
     @property
     def load(self) -> int:
         """What the node has still to give up or to finish."""
-        return 0 if self.has_left else len(self.record.report.leads) + self.record.report.running
+        return 0 if self.has_left else self.record.load
 
     @property
     def state(self) -> DrainState:
@@ -51,7 +70,7 @@ class DrainWatch:
         return DrainState.DRAINED if is_done else DrainState.DRAINING
 
 
-def seen(watch: DrainWatch, record: NodeRecord | None) -> DrainWatch:
+def seen(watch: DrainWatch[N], record: N | None) -> DrainWatch[N]:
     """One look further; None where the node is not alive any more."""
     if record is None:
         return replace(watch, has_left=True)

@@ -1,27 +1,16 @@
 """Masking: what people are shown of a payload that may hold secrets.
 
 The ledger keeps a payload as it was given, because the job needs it so; whoever looks sees `***` in the place
-of what looks like a secret. A value is one where its name says so, whatever the name's case and separators,
-or where its text shows it: the password of an address, a secret in its query, a bearer token. The shape of
-the payload stays, so that two versions of it can be compared. Rather too much is masked than too little.
+of what looks like a secret (`model.masking`). The shape of the payload stays, so that two versions of it can
+be compared.
 """
 
 from __future__ import annotations
 
-import re
-
 from fencepost.model.json import JsonObject, JsonValue
-
-MASK = "***"
-SECRET_WORDS = (
-    *("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "accesskey", "privatekey"),
-    *("authorization", "credential", "cookie", "session", "signature"),
-)
-
-_SEPARATORS = re.compile(r"[^a-z0-9]")
-_USERINFO = re.compile(r"([a-z][a-z0-9+.-]*://[^\s/?#:@]*):[^\s/?#]*@", re.IGNORECASE)
-_BEARER = re.compile(r"\b(bearer|basic)\s+[a-z0-9._~+/=-]+", re.IGNORECASE)
-_QUERY = re.compile(r"([?&;])([^\s=&;#?]+)=([^\s&;#]*)")
+from fencepost.model.masking import looks_secret as looks_secret
+from fencepost.model.masking import masked_text as masked_text
+from fencepost.model.secret import MASK as MASK
 
 
 def masked(payload: JsonObject) -> JsonObject:
@@ -29,17 +18,9 @@ def masked(payload: JsonObject) -> JsonObject:
     return {name: _masked(value, looks_secret(name)) for name, value in payload.items()}
 
 
-def masked_text(text: str) -> str:
-    """The text without the secrets that can be told by their form."""
-    text = _USERINFO.sub(rf"\1:{MASK}@", text)
-    text = _BEARER.sub(rf"\1 {MASK}", text)
-    return _QUERY.sub(_masked_pair, text)
-
-
-def looks_secret(name: str) -> bool:
-    """Whether a value of this name is better not shown."""
-    plain = _SEPARATORS.sub("", name.lower())
-    return any(word in plain for word in SECRET_WORDS)
+def unmasked(shown: JsonObject, kept: JsonObject) -> JsonObject:
+    """A payload that was shown and changed, with what is still masked in it as it is kept."""
+    return {name: _unmasked(value, kept.get(name), looks_secret(name)) for name, value in shown.items()}
 
 
 def _masked(value: JsonValue, secret: bool) -> JsonValue:
@@ -55,6 +36,15 @@ def _masked(value: JsonValue, secret: bool) -> JsonValue:
     return MASK if secret else value
 
 
-def _masked_pair(found: re.Match[str]) -> str:
-    before, name, value = found.groups()
-    return f"{before}{name}={MASK if looks_secret(name) else value}"
+def _unmasked(shown: JsonValue, kept: JsonValue, secret: bool) -> JsonValue:
+    match shown, kept:
+        case dict(), dict():
+            return {
+                name: _unmasked(value, kept.get(name), secret or looks_secret(name))
+                for name, value in shown.items()
+            }
+        case list(), list() if len(shown) == len(kept):
+            return [_unmasked(one, was, secret) for one, was in zip(shown, kept, strict=True)]
+        case str(), str() | int() | float() if MASK in shown and shown == _masked(kept, secret):
+            return kept
+    return shown

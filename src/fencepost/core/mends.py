@@ -99,5 +99,7 @@ def _scope_options(scope: Scope) -> str:
             return " --all"
         case ScopeKind.LABEL:
             return f" --label {scope.value}"
+        case ScopeKind.QUEUE:
+            return f" --queue {scope.value}"
         case ScopeKind.SCHEDULE:
             return f" --schedule {scope.value}"

@@ -9,6 +9,8 @@ from fencepost.errors import InvalidPayload
 from fencepost.model.job import JobSpec
 
 PAYLOAD_BYTES_MAX = 256 * 1024
+PAYLOAD_DEPTH_MAX = 64
+"""Whoever shows a payload goes into it level by level, and comes to an end well before Python does."""
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
@@ -45,12 +47,24 @@ def _names(job: JobSpec) -> str:
 
 
 def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
+    if _is_deeper(payload, PAYLOAD_DEPTH_MAX):
+        raise InvalidPayload(f"payload of job {job.name}: nested deeper than {PAYLOAD_DEPTH_MAX} levels")
     try:
         size = len(_STRICT.encode(payload))
     except (TypeError, ValueError) as error:
         raise InvalidPayload(f"payload of job {job.name}: not JSON: {error}") from None
     if size > PAYLOAD_BYTES_MAX:
         raise InvalidPayload(f"payload of job {job.name}: {size} bytes, at most {PAYLOAD_BYTES_MAX}")
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inner: list[Any] = [value]
+    for _ in range(levels):
+        held = [
+            one.values() if isinstance(one, dict) else one for one in inner if isinstance(one, dict | list)
+        ]
+        inner = [one for each in held for one in each]
+    return any(isinstance(one, dict | list) for one in inner)
 
 
 def _fits(value: Any, kind: str) -> bool:

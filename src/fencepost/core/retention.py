@@ -15,6 +15,9 @@ from fencepost.errors import InvalidSettings
 
 RETENTION_MIN_S = 3600.0
 NODE_MEMORY_S = 3600.0
+TERMS_MAX = 10_000
+REFUSALS_MAX = 1_000
+"""What is remembered of leaders, for people: a fleet that changes hands all day must not fill a disk."""
 
 
 def checked_retention_s(retention_s: float) -> float:

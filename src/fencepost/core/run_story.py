@@ -95,7 +95,7 @@ def state_words(run: RunRecord, evidence: Evidence) -> str:
 def is_held(run: RunRecord, evidence: Evidence) -> bool:
     """Whether it waits and may not start."""
     waits = run.state in (RunState.PLANNED, RunState.READY)
-    return waits and (bool(run.held) or _frozen_all(evidence) is not None)
+    return waits and (bool(run.held) or bool(_stops(run, evidence)))
 
 
 def hold_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
@@ -103,10 +103,7 @@ def hold_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
     if not is_held(run, evidence):
         return ()
     words = [_one_hold(one, run, evidence) for one in HOLDS if run.held & one]
-    everything = _frozen_all(evidence)
-    if everything is not None:
-        words.append(_freeze_words(everything))
-    return tuple(words)
+    return *words, *(_freeze_words(one) for one in _stops(run, evidence))
 
 
 def run_mends(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
@@ -244,6 +241,10 @@ def _one_hold(hold: Hold, run: RunRecord, evidence: Evidence) -> str:
             return f"It is held by the catch-up gate of its schedule, which is closed{closed}."
         case Hold.PARKED:
             return f"It is parked: it {run.reason or 'waits for its turn'}."
+        case Hold.LIMITED:
+            return f"It {run.reason or f'waits for a slot of job {run.job}'}."
+        case Hold.PACED:
+            return f"It {run.reason or f'stands in the line of job {run.job}, which has limits'}."
     raise AssertionError(f"{hold!r} is not one reason")
 
 
@@ -252,9 +253,7 @@ def _hold_mends(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
     if run.held & Hold.OPERATOR:
         found.append(mends.release(run.run_key))
     found += [mends.thaw(one.scope) for one in _freezes(evidence) if run.held & Hold.FROZEN]
-    everything = _frozen_all(evidence)
-    if everything is not None:
-        found.append(mends.thaw(everything.scope))
+    found += [mends.thaw(one.scope) for one in _stops(run, evidence)]
     if run.held & Hold.GATE:
         found.append(mends.open_gate(run.schedule_id))
     first = _in_the_way(run)
@@ -270,7 +269,7 @@ def _freezes(evidence: Evidence) -> list[Freeze]:
 
 def _covers(scope: Scope, evidence: Evidence) -> bool:
     match scope.kind:
-        case ScopeKind.ALL:
+        case ScopeKind.ALL | ScopeKind.QUEUE:
             return False
         case ScopeKind.LABEL:
             key, value = scope.label
@@ -279,8 +278,10 @@ def _covers(scope: Scope, evidence: Evidence) -> bool:
             return scope.value == evidence.schedule_id
 
 
-def _frozen_all(evidence: Evidence) -> Freeze | None:
-    return next((one for one in evidence.freezes if one.scope.kind is ScopeKind.ALL), None)
+def _stops(run: RunRecord, evidence: Evidence) -> list[Freeze]:
+    """The freezes that mark nothing: of everything, and of the run's queue."""
+    scopes = Scope(ScopeKind.ALL), Scope(ScopeKind.QUEUE, run.queue)
+    return [one for one in evidence.freezes if one.scope in scopes]
 
 
 def _freeze_words(freeze: Freeze) -> str:

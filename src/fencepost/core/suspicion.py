@@ -12,12 +12,14 @@ from datetime import datetime, timedelta
 from fencepost.core.catchup import is_on_time
 from fencepost.model.clocks import StoreTime, since
 from fencepost.model.durations import format_duration
-from fencepost.model.identifiers import NodeId
-from fencepost.model.run import LIVE_ORIGINS, Attempt, Origin, RunRecord, RunState
+from fencepost.model.identifiers import NodeId, is_outside
+from fencepost.model.run import LIVE_ORIGINS, Attempt, Hold, Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.times import to_utc_text
 
 SUCCEEDED = str(RunState.SUCCEEDED)
+LIMITS = Hold.LIMITED | Hold.PACED
+"""While it waits for these a tick's lateness counts. What is parked waits as its policy says."""
 
 
 def begun(run: RunRecord) -> bool:
@@ -48,25 +50,41 @@ def why_uncertain(run: RunRecord, workers: AbstractSet[NodeId], now: StoreTime) 
     if run.alive_until is not None and run.alive_until < now:
         silent = shown_span(since(run.alive_until, now))
         return f"worker {run.worker} has been silent past its deadline for {silent}"
-    if run.worker not in workers:
+    if run.worker not in workers and not (run.worker and is_outside(run.worker)):
         return f"worker {run.worker} is not alive"
     return None
 
 
 def why_stuck(
-    run: RunRecord, workers: AbstractSet[NodeId], now: StoreTime, older_than: timedelta | None
+    run: RunRecord,
+    workers: AbstractSet[NodeId],
+    now: StoreTime,
+    older_than: timedelta | None,
+    progress_deadline: timedelta | None = None,
 ) -> str | None:
-    """It is uncertain, or has been running longer than that: a job that hangs may look alive for ever."""
-    silent = why_uncertain(run, workers, now)
+    """It is uncertain, says nothing past its job's progress deadline, or has been running longer than that: a
+    job that hangs may look alive for ever."""
+    silent = why_uncertain(run, workers, now) or why_quiet(run, now, progress_deadline)
     if silent is not None or older_than is None or run.started_at is None:
         return silent
     age = since(run.started_at, now)
     return f"has been running for {shown_span(age)}" if age > older_than else None
 
 
+def why_quiet(run: RunRecord, now: StoreTime, progress_deadline: timedelta | None) -> str | None:
+    """It has not said for longer than its job's progress deadline that it gets on. Words of an earlier
+    attempt say nothing of this one."""
+    if progress_deadline is None or run.started_at is None:
+        return None
+    quiet = since(max(run.started_at, run.progress_at or run.started_at), now)
+    if quiet <= progress_deadline:
+        return None
+    return f"no progress for {shown_span(quiet)}, its deadline is {format_duration(progress_deadline)}"
+
+
 def why_overdue(run: RunRecord, spec: ScheduleSpec | None, now: StoreTime, margin: timedelta) -> str | None:
     """It has been due so long that it should be missed, and nobody has judged it."""
-    waits = run.state in (RunState.PLANNED, RunState.READY) and not run.fence and not run.held
+    waits = run.state in (RunState.PLANNED, RunState.READY) and not run.fence and not run.held & ~LIMITS
     if spec is None or not waits or run.origin not in LIVE_ORIGINS:
         return None
     if since(run.run_at, now) <= spec.catch_up.max_lateness + margin:

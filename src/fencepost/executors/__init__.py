@@ -1,1 +1,1 @@
-"""How work is done: a Python function, or a command."""
+"""How work is done: a Python function, a command, or an HTTP call."""

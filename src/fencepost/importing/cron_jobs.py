@@ -34,7 +34,7 @@ WHOLE_FILE = "file"
 KEPT = "the end of a run's output is kept with the run: fencepost runs show KEY"
 WHERE_IT_RUNS = (
     "cron starts commands in the user's home, with PATH=/usr/bin:/bin unless set; "
-    f"Fencepost starts them in its own folder and environment; {KEPT}"
+    f"Fencepost starts them in its own folder, with PATH=/usr/local/bin:/usr/bin:/bin unless set; {KEPT}"
 )
 MAIL = frozenset({"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"})
 IDENTITY = frozenset({"LOGNAME", "USER"})
@@ -190,6 +190,8 @@ class _Desk:
             ), f"needs a shell because of {words.because}; {self._as_shell()}"
         if not known:
             return (self.shell, "-c", command), f"SHELL is {quoted(self.shell)}; {self._as_shell()}"
+        if "/" in words[0] and not words[0].startswith("/"):
+            raise InvalidSpec(f"{quoted(words[0])} is relative to the user's home; write the whole path")
         return words, None
 
     def _as_shell(self) -> str:

@@ -17,7 +17,7 @@ from fencepost.manifest.schedules import add_schedule
 from fencepost.manifest.table import Table
 from fencepost.model.identifiers import checked_name
 
-TABLES = ("settings", "jobs", "calendars", "schedules")
+TABLES = ("settings", "secrets", "jobs", "calendars", "schedules")
 PLACE = ("store", "leases", "namespace")
 
 
@@ -27,14 +27,24 @@ def load_file(path: str | Path, environment: Mapping[str, str] | None = None) ->
     top = Table(file, "", _read(Path(path)))
     top.only(*PLACE, *TABLES)
     app = Fencepost(settings=settings_from(environment, file=_settings(top)))
+    _register_secrets(app, top.table("secrets"))
     for name, table in top.tables("jobs"):
-        app.add_job(*read_job(name, table))
+        app.add_job(*read_job(name, table, app.allowed_commands, app.secrets))
     calendars = {name: read_calendar(name, table) for name, table in top.tables("calendars")}
     for calendar in calendars.values():
         app.add_calendar(calendar)
     for name, table in top.tables("schedules"):
         add_schedule(app, name, table, calendars)
     return app
+
+
+def _register_secrets(app: Fencepost, table: Table) -> None:
+    """Names and where each secret is kept. What stands there instead may be the secret itself: it is not
+    repeated."""
+    for name in table:
+        source = table.raw(name)
+        with table.blaming():
+            app.secret(name, source if isinstance(source, str) else "")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,28 +1,40 @@
-"""`[jobs.NAME]`: commands as jobs."""
+"""`[jobs.NAME]`: commands, HTTP calls and external work as jobs."""
 
 from __future__ import annotations
 
-import json
-import shlex
+from datetime import timedelta
 from typing import Any
 
-from fencepost.executors.command import CommandExecutor
+from fencepost.app.specs import is_at_most_once, limit_of
+from fencepost.executors.command import AllowList
+from fencepost.executors.secrets import Secrets
+from fencepost.manifest.commands import COMMAND_KEYS, read_command_work
+from fencepost.manifest.external import is_external, read_external
+from fencepost.manifest.http import read_http
 from fencepost.manifest.table import Table
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
-from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
+from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry
+from fencepost.model.limits import JobLimit
 from fencepost.model.quoting import quoted
+from fencepost.ports.executor import Executor
 
-KEYS = ("command", "timeout", "queue", "priority", "retry", "at_most_once", "environment")
+KEYS = (
+    *(*COMMAND_KEYS, "http", "external", "parameters"),
+    *("timeout", "progress_deadline", "queue", "priority", "retry", "delivery"),
+    *("concurrency", "concurrency_key", "rate"),
+)
 RETRY_KEYS = ("max_attempts", "base", "cap", "deadline", "budget")
 NO_BUDGET = "none"
 """How a file, which cannot say None, switches the budget off."""
 
 
-def read_job(name: str, table: Table) -> tuple[JobSpec, CommandExecutor]:
+def read_job(
+    name: str, table: Table, allowed: AllowList | None = None, secrets: Secrets | None = None
+) -> tuple[JobSpec, Executor]:
     """A job and the way to do it."""
     table.only(*KEYS)
-    executor = CommandExecutor(_argv(table), _environment(table))
+    executor, parameters = _work(table, allowed, secrets)
     timeout = table.length("timeout")
     with table.blaming():
         checked_name("job", name)
@@ -32,38 +44,47 @@ def read_job(name: str, table: Table) -> tuple[JobSpec, CommandExecutor]:
         priority=table.priority() or PRIORITY_DEFAULT,
         retry=_retry(table),
         timeout=None if timeout is None else parse_duration(timeout),
-        at_most_once=table.flag("at_most_once"),
-        open_payload=True,
+        progress_deadline=_progress_deadline(table),
+        at_most_once=_at_most_once(table),
+        parameters=parameters,
+        open_payload="parameters" not in table,
+        external=is_external(table),
+        limit=_limit(table),
     )
     return spec, executor
 
 
-def _argv(table: Table) -> list[str]:
-    command = table.raw("command")
-    if isinstance(command, str):
-        table.refuse("command", f"is a text, and no shell reads it; write: command = {_as_list(command)}")
-    argv = table.texts("command")
-    if argv is None:
-        table.refuse("command", 'is missing; write for example: command = ["/usr/local/bin/backup", "--all"]')
-    if not argv[0] or any("\0" in one for one in argv):
-        table.refuse("command", "names no program, or holds a NUL")
-    return argv
+def _work(
+    table: Table, allowed: AllowList | None, secrets: Secrets | None
+) -> tuple[Executor, tuple[Parameter, ...]]:
+    """The one thing that a job does."""
+    if is_external(table):
+        return read_external(table)
+    if "http" not in table:
+        return read_command_work(table, allowed, secrets), ()
+    for word in COMMAND_KEYS:
+        if word in table:
+            table.refuse(word, "stands beside http; a job does one thing, so leave one of them out")
+    return read_http(table)
 
 
-def _as_list(command: str) -> str:
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = command.split()
-    return json.dumps(words, ensure_ascii=False)
+def _progress_deadline(table: Table) -> timedelta | None:
+    """Of a command, which says by every line of its output that it gets on, or of a worker outside, which
+    says so in its heartbeats. An HTTP call has only its deadline."""
+    deadline = table.length("progress_deadline")
+    if deadline is not None and "http" in table:
+        table.refuse("progress_deadline", "is not for HTTP calls, which have a deadline; leave it out")
+    return None if deadline is None else parse_duration(deadline)
 
 
-def _environment(table: Table) -> dict[str, str]:
-    environment = table.text_table("environment")
-    for name, value in environment.items():
-        if not name or "=" in name or "\0" in name + value:
-            table.refuse("environment", f"cannot hold the name {name!r} or its value")
-    return environment
+def _limit(table: Table) -> JobLimit | None:
+    with table.blaming():
+        return limit_of(table.whole("concurrency"), table.text("concurrency_key"), table.text("rate"))
+
+
+def _at_most_once(table: Table) -> bool:
+    with table.blaming("delivery"):
+        return is_at_most_once(table.text("delivery") or Delivery.AT_LEAST_ONCE)
 
 
 def _retry(table: Table) -> Retry:

@@ -1,4 +1,4 @@
-"""When a schedule of a manifest fires: from its table to the words that `words.build` understands."""
+"""When a schedule of a manifest fires: from its table to the words that `triggers.wording` understands."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from datetime import date, datetime
 
 from fencepost.manifest.table import Table
-from fencepost.manifest.words import EVERY_BUSINESS_DAY, Window, Words, build
 from fencepost.model.durations import Duration
 from fencepost.model.quoting import quoted
 from fencepost.triggers import Combinable
 from fencepost.triggers.localtime.dst import checked_fold, checked_gap
+from fencepost.triggers.wording import EVERY_BUSINESS_DAY, Window, Words, build
 
 PLAIN_KEYS = ("cron", "every", "at", "rrule", "business_day", "time", "calendar", "on_business_days", "tz")
 KEYS = (*PLAIN_KEYS, "dst", "anchor", "start", "end", "outside")

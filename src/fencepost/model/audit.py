@@ -26,7 +26,8 @@ HOUSE = Author("fencepost", "itself")
 
 
 class Action(StrEnum):
-    """What can be done; the subject is a schedule, a run, a calendar, a backfill, a node or everything."""
+    """What can be done; the subject is a schedule, a run, a calendar, a backfill, a node, the id of a
+    credential, or everything."""
 
     SCHEDULE_PUT = "schedule.put"
     SCHEDULE_PAUSE = "schedule.pause"
@@ -53,6 +54,12 @@ class Action(StrEnum):
     NODE_DRAIN = "node.drain"
     NODE_UNDRAIN = "node.undrain"
     RESHARD = "reshard"
+    TOKEN_CREATE = "token.create"
+    TOKEN_ROTATE = "token.rotate"
+    TOKEN_REVOKE = "token.revoke"
+    LINK_OPEN = "link.open"
+    SESSION_OPEN = "session.open"
+    SESSION_END = "session.end"
 
 
 @dataclass(frozen=True, slots=True)

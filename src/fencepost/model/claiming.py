@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,
+    DEFAULT_QUEUE,
     JobName,
     Namespace,
     NodeId,
@@ -17,38 +18,82 @@ from fencepost.model.identifiers import (
     RunKey,
     ScheduleId,
 )
+from fencepost.model.job import LANES
+from fencepost.model.json import JsonObject
 from fencepost.model.policies import CatchUp, Overlap
 from fencepost.model.run import Origin, RunState
 
 
 @dataclass(frozen=True, slots=True)
+class Portion:
+    """How many runs of one lane, a queue and a priority, a claim may take at most."""
+
+    queue: Queue
+    priority: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Appetite:
-    """What one worker can take on: which queues and jobs of its namespace, how long without a heartbeat."""
+    """What one worker can take on: which queues and jobs of its namespace, how long without a heartbeat.
+
+    `portions` say in which order the lanes are walked and how far; without any, every lane of the queues is,
+    by priority."""
 
     worker: NodeId
     queues: tuple[Queue, ...]
     jobs: tuple[JobName, ...]
     alive_for_s: float
     namespace: Namespace = DEFAULT_NAMESPACE
+    portions: tuple[Portion, ...] = ()
+
+    def walk(self, limit: int) -> Sequence[Portion]:
+        """The lanes in the order in which they are to be walked."""
+        if self.portions:
+            return self.portions
+        queues = sorted(set(self.queues))
+        return [Portion(queue, priority, limit) for priority in LANES for queue in queues]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Head:
-    """The first due run of a kind: the smaller one is served first."""
+    """The first due run of a lane."""
 
     priority: int
     run_at: datetime
+    queue: Queue = DEFAULT_QUEUE
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What waits for a worker. A *direct* run needs no judgement (enqueued by hand, or a retry); a
-    *tick* is a scheduled run that nobody has started yet. `next_due_at` is the first of the future."""
+    """What waits for a worker: the head of each lane that has something due, by kind. A *direct* run needs no
+    judgement (enqueued by hand, or a retry); a *tick* is a scheduled run that nobody has started yet; a
+    *lined* run stands in the line of a job with limits. `next_due_at` is the first of the future."""
 
     now: StoreTime
-    direct: Head | None
-    tick: Head | None
+    directs: tuple[Head, ...]
+    ticks: tuple[Head, ...]
+    lined: tuple[Head, ...]
     next_due_at: datetime | None
+
+    @property
+    def direct(self) -> Head | None:
+        """The first direct run by priority."""
+        return min(self.directs, default=None)
+
+    @property
+    def tick(self) -> Head | None:
+        """The first tick by priority."""
+        return min(self.ticks, default=None)
+
+    @property
+    def is_anything_due(self) -> bool:
+        return bool(self.directs or self.ticks or self.lined)
+
+
+def nothing_due(now: StoreTime) -> Outlook:
+    """Where everything is frozen."""
+    return Outlook(now, (), (), (), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +113,10 @@ class DueTick:
     origin: Origin = Origin.LIVE
     at_once_max: int = 1
     parked: bool = False
+    job: JobName = field(default=JobName(""), compare=False)
+    payload: JsonObject = field(default_factory=dict, compare=False)
+    limited: bool = field(default=False, compare=False)
+    """It waits for the limits of its job already."""
 
 
 @dataclass(frozen=True, slots=True)

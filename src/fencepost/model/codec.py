@@ -12,6 +12,7 @@ from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.job import BUDGET_DEFAULT, JobSpec, Parameter, Retry
 from fencepost.model.json import JsonObject, canonical
+from fencepost.model.limits import JobLimit
 from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import Stretch, parse_stretch
@@ -61,8 +62,8 @@ def schedule_from_json(data: dict[str, Any]) -> ScheduleSpec:
 
 
 def job_to_json(spec: JobSpec) -> JsonObject:
-    """The stable form of a job's spec."""
-    return {
+    """The stable form of a job's spec; what came later is there only where it says something."""
+    form: JsonObject = {
         "v": FORMAT,
         "name": spec.name,
         "queue": spec.queue,
@@ -75,6 +76,13 @@ def job_to_json(spec: JobSpec) -> JsonObject:
         ],
         "open_payload": spec.open_payload,
     }
+    deadline = spec.progress_deadline
+    later: JsonObject = {
+        "external": spec.external,
+        "progress_deadline_s": None if deadline is None else deadline.total_seconds(),
+        "limit": None if spec.limit is None else _limit_to_json(spec.limit),
+    }
+    return form | {name: value for name, value in later.items() if value}
 
 
 def job_from_json(data: dict[str, Any]) -> JobSpec:
@@ -90,6 +98,9 @@ def job_from_json(data: dict[str, Any]) -> JobSpec:
         at_most_once=data["at_most_once"],
         parameters=tuple(Parameter(**one) for one in data["parameters"]),
         open_payload=data["open_payload"],
+        external=data.get("external", False),
+        progress_deadline=_length(data.get("progress_deadline_s")),
+        limit=JobLimit(**data["limit"]) if "limit" in data else None,
     )
 
 
@@ -111,6 +122,20 @@ def job_to_text(spec: JobSpec) -> str:
 def job_from_text(text: str) -> JobSpec:
     """The job's spec behind a stored text; InvalidSpec where this release cannot read it."""
     return _read("job", text, job_from_json)
+
+
+def limit_to_text(limit: JobLimit) -> str:
+    """Canonical text of a job's limits."""
+    return canonical(_limit_to_json(limit))
+
+
+def limit_from_text(text: str) -> JobLimit:
+    """The limits behind a stored text; InvalidSpec where this release cannot read them."""
+    return _read("limit", text, lambda data: JobLimit(**data))
+
+
+def _limit_to_json(limit: JobLimit) -> JsonObject:
+    return {name: value for name, value in asdict(limit).items() if value is not None}
 
 
 def _catch_up_to_json(catch_up: CatchUp) -> JsonObject:
@@ -149,6 +174,10 @@ def _retry_from_json(data: dict[str, Any]) -> Retry:
         never=data.get("never", ()),
         budget=data.get("budget", BUDGET_DEFAULT),
     )
+
+
+def _length(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def _stretch(text: str | None) -> Stretch | None:

@@ -18,12 +18,14 @@ class ScopeKind(StrEnum):
     """Everything of the namespace, runs by hand included."""
     LABEL = "label"
     """Every schedule that has a label, also one that gets it later."""
+    QUEUE = "queue"
+    """Everything of one queue, runs by hand and retries included."""
     SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """`value` is empty, `key=value` or a schedule's id."""
+    """`value` is empty, `key=value`, a queue's name or a schedule's id."""
 
     kind: ScopeKind
     value: str = ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from fencepost.errors import InvalidSpec
 from fencepost.model.clocks import StoreTime
+from fencepost.model.codec import schedule_from_text
 from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.schedule import ScheduleSpec
 
 
 class GateDecision(StrEnum):
@@ -26,6 +29,7 @@ class ClosedGate:
     """A gate that waits for a decision, and what it holds.
 
     `run_s` is how long the last successful runs of the schedule took on average, None where there are none.
+    `spec_text` is the schedule's last spec as it is stored: gates are read often, and their specs rarely.
     """
 
     namespace: Namespace
@@ -36,6 +40,16 @@ class ClosedGate:
     oldest: datetime | None
     newest: datetime | None
     run_s: float | None
+    spec_text: str | None = field(default=None, repr=False)
+
+    @property
+    def spec(self) -> ScheduleSpec | None:
+        """The schedule's last one; None where a newer release wrote it, whose gate can be opened all the
+        same."""
+        try:
+            return None if self.spec_text is None else schedule_from_text(self.spec_text)
+        except InvalidSpec:
+            return None
 
     @property
     def load_s(self) -> float | None:

@@ -26,6 +26,8 @@ DEFAULT_QUEUE = Queue("default")
 
 NAME_LENGTH_MAX = 200
 KEY_LENGTH_MAX = 500
+OUTSIDE = "http/"
+"""How the names of workers outside of this program begin; a node's begins with its host, which holds no /."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
@@ -44,6 +46,16 @@ def job_key(job: JobName, idempotency_key: str) -> RunKey:
             f"key {idempotency_key!r}: expected 1 to {KEY_LENGTH_MAX} printable characters other than #"
         )
     return RunKey(f"{job}#{idempotency_key}")
+
+
+def outside_worker(name: str) -> NodeId:
+    """The name in the ledger of a worker that came over HTTP under this one."""
+    return NodeId(f"{OUTSIDE}{name}")
+
+
+def is_outside(worker: NodeId) -> bool:
+    """Whether this is a worker that came over HTTP: it stands on no roster, and only its heartbeats tell."""
+    return worker.startswith(OUTSIDE)
 
 
 def shard_of(namespace: Namespace, schedule_id: ScheduleId, shards: int) -> Shard:

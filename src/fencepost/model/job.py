@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import TypeAlias
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
+from fencepost.model.limits import JobLimit
 from fencepost.model.quoting import quoted
 
 PRIORITY_FIRST, PRIORITY_DEFAULT, PRIORITY_LAST = 1, 2, 4
@@ -129,6 +131,13 @@ def _budget(value: object) -> float | None:
     return float(value)
 
 
+class Delivery(StrEnum):
+    """What becomes of an attempt of which nobody knows how far it came."""
+
+    AT_LEAST_ONCE = "at_least_once"
+    AT_MOST_ONCE = "at_most_once"
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One argument that a job takes from its payload; `kind` is a JSON type, or "any"."""
@@ -150,6 +159,12 @@ class JobSpec:
     at_most_once: bool = False
     parameters: tuple[Parameter, ...] = ()
     open_payload: bool = False
+    progress_deadline: timedelta | None = None
+    """How long an attempt may go on without saying that it gets on (`run.heartbeat`)."""
+    external: bool = False
+    """Done by workers outside of this program, which ask for runs over HTTP."""
+    limit: JobLimit | None = None
+    """What it may do at most across the fleet."""
 
     def __post_init__(self) -> None:
         checked_name("job", self.name)
@@ -158,8 +173,22 @@ class JobSpec:
             raise InvalidSpec(
                 f"job {self.name}: a timeout must be longer than nothing; leave it out for none"
             )
+        if self.progress_deadline is not None and self.progress_deadline <= timedelta():
+            raise InvalidSpec(
+                f"job {self.name}: a progress_deadline must be longer than nothing; leave it out for none"
+            )
+        _check_key(self)
         if self.priority not in PRIORITIES:
             raise InvalidSpec(
                 f"job {self.name}: priority {self.priority} is not within "
                 f"{PRIORITY_FIRST} (first) to {PRIORITY_LAST} (last)"
             )
+
+
+def _check_key(spec: JobSpec) -> None:
+    """A key that no payload can have would make one slot of them all."""
+    key = None if spec.limit is None else spec.limit.key
+    names = [one.name for one in spec.parameters]
+    if key is not None and not spec.open_payload and key not in names:
+        taken = ", ".join(names) or "none"
+        raise InvalidSpec(f"job {spec.name}: concurrency_key {key}: no such parameter; it takes {taken}")

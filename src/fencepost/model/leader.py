@@ -54,6 +54,33 @@ class Resharding:
     moved: int
 
 
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A time for which plans of one holder were accepted for one shard, under one epoch. It ends when the
+    next one begins, or the shard is cut away. Numbers rise in the order of writing."""
+
+    number: int
+    shard: Shard
+    epoch: Epoch
+    holder: NodeId
+    lineage: Lineage
+    since: StoreTime
+    until: StoreTime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A write under an epoch that was over: whose, of which shard, and who led it by then under which."""
+
+    number: int
+    at: StoreTime
+    shard: Shard
+    epoch: Epoch
+    holder: NodeId
+    known_epoch: Epoch
+    known_holder: NodeId | None
+
+
 def succeed(known: LeaderRecord | None, offered: LeaderRecord) -> LeaderRecord | None:
     """The record after this offer; None where it is refused, the known one where it is the same grant
     again."""

@@ -58,6 +58,11 @@ class NodeRecord:
     draining: bool = False
 
     @property
+    def load(self) -> int:
+        """How much it leads and runs, as it said last."""
+        return len(self.report.leads) + self.report.running
+
+    @property
     def skew_s(self) -> float:
         """The node's wall clock minus the store's."""
         return self.report.skew_s

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, ScheduleId, Shard
 from fencepost.model.missed import MissedTicks
 from fencepost.model.schedule import ScheduleSpec
+
+CursorPlace: TypeAlias = tuple[Namespace, ScheduleId, int]
+"""A version of a schedule, which has one cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,11 @@ class Cursor:
     tzdata: str = field(default="", compare=False)
     touched: int = field(default=0, compare=False)
     """How often somebody else than a planner has written ticks of the version."""
+
+    @property
+    def place(self) -> CursorPlace:
+        """Whose it is."""
+        return self.namespace, self.schedule_id, self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +103,25 @@ class PlanReceipt:
     """What the ledger did with a batch of plans.
 
     `stale` are shards whose epoch the ledger no longer accepts: nothing of theirs was written.
-    `outdated` counts plans whose version had been closed or advanced meanwhile; they changed nothing.
+    `dropped` are the places of plans whose version had been closed or advanced meanwhile, or that somebody is
+    changing just now; they changed nothing.
     """
 
     runs_written: int
     stale: tuple[Shard, ...] = ()
-    outdated: int = 0
+    dropped: tuple[CursorPlace, ...] = ()
+
+    @property
+    def outdated(self) -> int:
+        """How many plans were dropped."""
+        return len(self.dropped)
+
+    def written(self, plans: Iterable[Plan]) -> Iterator[Plan]:
+        """Those of the batch that were carried out."""
+        without = set(self.dropped)
+        return (
+            one for one in plans if one.cursor.shard not in self.stale and one.cursor.place not in without
+        )
 
 
 @dataclass(frozen=True, slots=True)

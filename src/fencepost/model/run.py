@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntFlag, StrEnum
+from typing import NamedTuple, TypeAlias
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import (
+    DEFAULT_QUEUE,
     Epoch,
     Fence,
     JobName,
@@ -20,6 +23,11 @@ from fencepost.model.identifiers import (
 from fencepost.model.json import JsonObject
 
 STOPPED_ON_REQUEST = "stopped on request"
+SEARCHED_MAX = 25_000
+"""Through how many runs a store goes for what no index of it knows, before it says how far it came."""
+
+RunPlace: TypeAlias = tuple[datetime, RunKey]
+"""Where a run stands in a list: its fire time and its key."""
 
 
 class RunState(StrEnum):
@@ -66,6 +74,14 @@ class Hold(IntFlag):
     """The catch-up gate of its schedule is closed."""
     PARKED = 8
     """It waits for its turn among the runs of its schedule."""
+    LIMITED = 16
+    """It waits for a slot of its job: as many run, of its key where there is one, as may."""
+    PACED = 32
+    """It stands in the line of its job, which has limits: until the rate lets it go, or somebody looks."""
+
+
+IN_TURN = Hold.PARKED | Hold.LIMITED | Hold.PACED
+"""What ends by itself when it is the run's turn. A run is held by one of these at a time."""
 
 
 REPLAYABLE = frozenset(
@@ -109,6 +125,10 @@ class RunRecord:
     """How many attempts it had had before it was last replayed."""
     backfill_id: int | None = None
     alive_until: datetime | None = None
+    note: str | None = None
+    """What the job says that it is at."""
+    progress_at: StoreTime | None = None
+    """When the ledger last heard from the job that it gets on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +164,8 @@ class Claim:
     """When the first attempt began, since the run was last replayed."""
     spent: int = 0
     """How many attempts it had had before it was last replayed."""
+    queue: Queue = DEFAULT_QUEUE
+    origin: Origin = Origin.LIVE
 
     @property
     def ticket(self) -> Ticket:
@@ -184,12 +206,28 @@ class Receipt(StrEnum):
     """The run belongs to a later attempt, or was ended by somebody else."""
 
 
+class Ordered(NamedTuple):
+    """A run after somebody gave an order about it, and why it could not be given, where that is so."""
+
+    run: RunRecord
+    refused: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Pulse:
     """The ledger's answer to a heartbeat."""
 
     owned: bool
     cancel_requested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressReport:
+    """A job says that it gets on; what it leaves out stays as it was."""
+
+    ticket: Ticket
+    progress: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +247,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs to list, newest fire time first."""
+    """Which runs to list, newest fire time first, those of one fire time by descending key. `after` is the
+    last run of the page before: what is behind it in that order is never told twice, and nothing is left
+    out that stays. For a text, a worker, a queue or a mixture of states a store may have no index: it then
+    looks through the newest `searched_max` runs behind that place, or the few more of their last fire time,
+    and says how far it came (`RunList`), so that a search for what is not there ends."""
 
     schedule_id: ScheduleId | None = None
     job: JobName | None = None
@@ -222,3 +264,27 @@ class RunFilter:
     """Only runs whose error contains this."""
     backfill_id: int | None = None
     held: bool | None = None
+    after: RunPlace | None = None
+    text: str | None = None
+    """Only runs whose key contains this."""
+    worker: NodeId | None = None
+    queue: Queue | None = None
+    states: tuple[RunState, ...] = ()
+    """Only runs in one of these, where there are any."""
+    searched_max: int = SEARCHED_MAX
+
+
+class RunList(list[RunRecord]):
+    """A page of runs. `searched_to` is set where the store did not look through all there are before the page
+    was full: whatever else fits is behind that place, and the next page begins there, even if this one is
+    empty."""
+
+    def __init__(self, runs: Iterable[RunRecord] = (), searched_to: RunPlace | None = None) -> None:
+        super().__init__(runs)
+        self.searched_to = searched_to
+
+    def following(self, shown: int) -> RunPlace | None:
+        """Where the next page begins where so many of these are on this one; None where nothing is left."""
+        if len(self) > shown:
+            return self[shown - 1].fire_time, self[shown - 1].run_key
+        return self.searched_to

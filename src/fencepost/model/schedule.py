@@ -78,3 +78,27 @@ class ScheduleVersion:
     in_force_from: StoreTime
     tzdata: str
     in_force_until: StoreTime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFilter:
+    """Which schedules to list, by id; `after` is the last one of the page before. Removed ones are listed
+    only where `state` asks for them."""
+
+    text: str | None = None
+    """Only schedules whose id or job contains this."""
+    state: ScheduleState | None = None
+    job: JobName | None = None
+    label: str | None = None
+    """`key=value`, or only the key, whatever its value."""
+    frozen: bool | None = None
+    after: ScheduleId | None = None
+    limit: int = 50
+
+    @property
+    def label_terms(self) -> tuple[str | None, str | None]:
+        """The key and the value of the label that is asked for."""
+        if self.label is None:
+            return None, None
+        key, equals, value = self.label.partition("=")
+        return key, value if equals else None

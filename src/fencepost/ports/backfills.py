@@ -51,8 +51,10 @@ class Backfills(Protocol):
 
     async def get(self, namespace: Namespace, backfill_id: int) -> Backfill | None: ...
 
-    async def list(self, namespace: Namespace, limit: int) -> Sequence[Backfill]:
-        """The latest first."""
+    async def list(
+        self, namespace: Namespace, limit: int, before_id: int | None = None
+    ) -> Sequence[Backfill]:
+        """The latest first; `before_id` goes on from the last one of an earlier page."""
         ...
 
     async def active(self, limit: int) -> Sequence[Backfill]:

@@ -15,7 +15,7 @@ Listeners for `calendars` are told of every change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fencepost.model.audit import Author
@@ -30,10 +30,19 @@ class CalendarShelf(Protocol):
     """The calendars of a store."""
 
     async def put(
-        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
-    ) -> CalendarRecord:
+        self,
+        namespace: Namespace,
+        name: str,
+        definition: JsonObject,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
+    ) -> CalendarRecord | None:
         """Write a calendar: its first revision, or the next one. An equal definition changes nothing. A
-        change by an author leaves an entry in the audit log, with the definition before and after."""
+        change by an author leaves an entry in the audit log, with the definition before and after.
+
+        With an `expected_revision`, only where it has that one, or where there is none of that name and it is
+        0: None where that is not so, also of an equal definition. Without one there is always a record."""
         ...
 
     async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None: ...
@@ -43,17 +52,26 @@ class CalendarShelf(Protocol):
         ...
 
     async def remove(
-        self, namespace: Namespace, name: str, *, author: Author | None = None
+        self,
+        namespace: Namespace,
+        name: str,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
     ) -> Sequence[ScheduleId] | None:
-        """Remove a calendar that nobody uses. None where there is none of that name.
+        """Remove a calendar that nobody uses. None where there is none of that name, or it has another
+        revision than the expected one.
 
         Otherwise the first `USERS_NAMED_MAX` of the schedules that use it, by id: where there are any, it
         stays. A version that is being written meanwhile is waited for.
         """
         ...
 
-    async def users(self, namespace: Namespace, name: str, limit: int) -> Sequence[ScheduleId]:
-        """The schedules whose latest version was written with that calendar, by id; removed ones use none."""
+    async def users(
+        self, namespace: Namespace, names: Sequence[str], limit: int
+    ) -> Mapping[str, Sequence[ScheduleId]]:
+        """For each of these calendars the schedules whose latest version was written with it, by id, up to
+        `limit`; removed ones use none."""
         ...
 
     async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:

@@ -6,6 +6,11 @@ it, and what the ledger gives back, the epoch, is larger than every epoch before
 the epochs that plans are compared with never fall, also where a lease store was restored, replaced, or has
 failed over to a copy that had forgotten a grant: then the epoch is the ledger's own next number instead of
 the grant's.
+
+For people, the book remembers its terms: one for every epoch that was given to a holder, written in the
+transaction that gave it. A book of before begins with the leaders of the moment at which it was migrated.
+Beside them stand the refusals: a write that came under an old epoch changed nothing, so whoever was refused
+says so in a call of its own. That call may fail and is not repeated: the list is a witness, not an account.
 """
 
 from __future__ import annotations
@@ -14,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fencepost.model.audit import Author
-from fencepost.model.identifiers import Namespace, NodeId, Shard
-from fencepost.model.leader import LeaderRecord, Registration, Resharding
+from fencepost.model.identifiers import Epoch, Namespace, NodeId, Shard
+from fencepost.model.leader import LeaderRecord, Refusal, Registration, Resharding, Term
 from fencepost.model.lease import Granted
 
 
@@ -51,4 +56,21 @@ class EpochBook(Protocol):
         A schedule that is created meanwhile comes entirely before or entirely after. Listeners for `leases`
         are told, and the entry is written in the namespace's log. The same number again changes nothing.
         """
+        ...
+
+    async def terms(self, shard: Shard | None, before: int | None, limit: int) -> Sequence[Term]:
+        """Who led when, of one shard or of all, the latest first; `before` goes on from the number of an
+        earlier page."""
+        ...
+
+    async def note_refusal(self, shard: Shard, epoch: Epoch, holder: NodeId) -> None:
+        """A write of this holder under this epoch was refused; who leads by then is added."""
+        ...
+
+    async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
+        """Writes that were refused, the latest first."""
+        ...
+
+    async def trim(self, terms_max: int, refusals_max: int) -> int:
+        """Keep so many of each, the latest; how many went. The present leaders' terms always stay."""
         ...

@@ -1,4 +1,8 @@
-"""How a job's work is done."""
+"""How a job's work is done.
+
+An executor may have an attribute `queues` besides: where it is true, its runs may wait for their turn within
+`execute`, and it sets `run.begun` when the work begins. Timeouts and progress deadlines count from then.
+"""
 
 from __future__ import annotations
 
@@ -38,3 +42,8 @@ class Job:
 
     spec: JobSpec
     executor: Executor
+
+    @property
+    def queues(self) -> bool:
+        """Whether its runs may wait for their turn before they begin."""
+        return bool(getattr(self.executor, "queues", False))

@@ -1,10 +1,11 @@
 """Freezes. Nothing of a frozen scope is started; planning goes on. Lateness counts on too, and is judged at
 the thaw at the latest.
 
-A freeze of everything is looked at by every claim: `outlook` shows nothing that is due and claims return
-nothing, of runs by hand too. A freeze of a label or of a schedule marks the schedules that it covers as
-`frozen`, sets `Hold.FROZEN` on all their runs that have not ended, and from then on every run of such a
-schedule is written with it. A schedule that is put with a label that is frozen is frozen from that moment.
+A freeze of everything, or of a queue, is looked at by every claim: `outlook` shows nothing of it that is due
+and claims return nothing of it, runs by hand and retries too. A freeze of a label or of a schedule marks the
+schedules that it covers as `frozen`, sets `Hold.FROZEN` on all their runs that have not ended, and from then
+on every run of such a schedule is written with it. A schedule that is put with a label that is frozen is
+frozen from that moment.
 
 What runs when a freeze comes is let finish; its retry is held.
 """

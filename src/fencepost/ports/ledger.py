@@ -14,6 +14,11 @@ time of those of the schedule that are parked and nothing else is unparked in th
 that this call parks: a bell that has the schedule judged again. The bell can be missed where a tick is parked
 while the run before it ends, or where a claimer has room for fewer than may start; `unpark` is the net.
 
+A job may have limits (`model.limits`). Its due runs leave the lanes for the line of the job (`Hold.PACED`);
+what finds no slot is held `LIMITED` until a run of the same job and slot ends, by whatever call: then as
+many as there is place for get into line again, a tick becomes due. That bell can be missed too; `unpark` is
+the net. A run's `run_at` stays what it was, so it keeps its place, and its lateness counts on.
+
 A verdict is carried out under the schedule's lock. `Admit` makes a tick a catch-up run: origin `catch_up`,
 the lowest priority (`PRIORITY_BEHIND`), not parked, and `Hold.GATE` where it says so. A run that ends has no
 holds any more. `Wait` parks a tick and keeps the
@@ -33,7 +38,7 @@ schedule, are those of the fire time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -41,6 +46,7 @@ from fencepost.model.audit import Author
 from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, ScheduleId
+from fencepost.model.limits import Limiter
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Fate, Tick
 from fencepost.model.rescue import Expired, Rescue
@@ -49,18 +55,22 @@ from fencepost.model.run import (
     Attempt,
     Claim,
     NewRun,
+    Ordered,
     Outcome,
+    ProgressReport,
     Pulse,
     Receipt,
     RunFilter,
+    RunList,
     RunRecord,
     RunState,
     Ticket,
 )
-from fencepost.model.status import QueueDepth
+from fencepost.model.status import QueueDepth, QueueView
+from fencepost.ports.views import LedgerViews
 
 
-class Ledger(Protocol):
+class Ledger(LedgerViews, Protocol):
     """The workers' and the people's side of the ledger."""
 
     async def enqueue(
@@ -91,20 +101,38 @@ class Ledger(Protocol):
         ...
 
     async def outlook(self, appetite: Appetite) -> Outlook:
-        """What is due for this worker, and when the next run will be."""
+        """What is due for this worker, lane by lane, and when the next run will be. A line of a limited job
+        is due when its rate lets one go."""
         ...
 
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        """Claim due runs that need no judgement, by priority, then `run_at`: those without a schedule,
-        and retries. Rows that another claimer has locked are passed over."""
+        """Claim due runs that need no judgement, those without a schedule and retries: lane by lane in the
+        order of the appetite's portions, as many of each as its portion says, by `run_at`. Rows that another
+        claimer has locked are passed over.
+
+        A run of a limited job is not claimed here: where the walk meets one, it gets into the line of its
+        job (`Hold.PACED`), and takes up nobody's place."""
         ...
 
-    async def claim_ticks(self, appetite: Appetite, limit: int, judge: Judge) -> Sequence[Claim]:
-        """Lock up to `limit` schedules that have due ticks and that nobody else has locked, gather the
-        facts of each in a fresh reading, ask the judge, and carry out its verdicts.
+    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
+        """Claim runs of limited jobs that stand in the lines of their jobs, by priority, then `run_at`.
+
+        Each job's limits are locked, those that another claimer has are passed over; the limiter is asked
+        with what runs by the ledger. What may start starts, and a tick becomes due, to be judged. What waits
+        for a slot is held `LIMITED`, with its reason; what waits for the rate stays in line."""
+        ...
+
+    async def claim_ticks(
+        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
+    ) -> Sequence[Claim]:
+        """Lock up to `limit` schedules that have due ticks and that nobody else has locked, lane by lane as
+        `claim_direct` walks them, gather the facts of each in a fresh reading, ask the judge, and carry out
+        its verdicts.
 
         The facts' `due` holds only ticks that this worker can take, their `newest_due` is that of all but
-        those that an operator holds."""
+        those that an operator holds. Of a limited job the judge may start as many as the limiter allows;
+        what neither starts nor ends nor is parked then waits like any run of that job. Without a limiter
+        nothing of a limited job starts."""
         ...
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
@@ -121,8 +149,10 @@ class Ledger(Protocol):
         """Heartbeat: push `alive_until` to the store's time plus `alive_for_s` where still owned."""
         ...
 
-    async def report_progress(self, ticket: Ticket, progress: str) -> bool:
-        """Keep the latest word of progress on the run; False where it is not owned any more."""
+    async def report_progress(self, words: Sequence[ProgressReport]) -> Sequence[bool]:
+        """Keep the latest words of progress on each run, and when they came. For each report whether it was
+        taken: not where the run is not owned any more, nor while somebody has its row locked; nobody is
+        waited for."""
         ...
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
@@ -147,7 +177,9 @@ class Ledger(Protocol):
     async def unpark(self, limit: int) -> int:
         """Ring the bell for every schedule with ticks that are parked and nothing else: of each, the one with
         the smallest fire time is unparked; up to `limit` schedules of all namespaces, returns how many.
-        Listeners are told."""
+        Likewise for ticks that wait for the limits of their job, and for each slot as many of those that wait
+        for it as it has place for. A run that began before its job had limits counts from now on. Listeners
+        are told."""
         ...
 
     async def cancel(
@@ -155,7 +187,17 @@ class Ledger(Protocol):
     ) -> RunRecord | None:
         """End a run that has not started as `cancelled`; ask a running one to stop. None if unknown.
 
-        The record returned is the one after the call; a run that had ended already stays as it was."""
+        The record returned is the one after the call; a run that had ended already stays as it was. One that
+        is in a transaction of its own cannot be asked where the store locks it for that: a `UsageError` says
+        so, here and in `skip`, `hold` and `release`."""
+        ...
+
+    async def cancel_many(
+        self, namespace: Namespace, run_keys: Sequence[RunKey], reason: str, *, author: Author | None = None
+    ) -> Mapping[RunKey, Ordered]:
+        """The same for many runs in one transaction, with one entry for each that it makes a difference to.
+        Unknown ones are left out of the answer; one that cannot be asked is refused there, and keeps nobody
+        else from it. Of a schedule of which several end, one tick is unparked."""
         ...
 
     async def skip(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
@@ -211,12 +253,17 @@ class Ledger(Protocol):
 
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None: ...
 
+    async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:
+        """Those of these runs that are there, in one reading; in no order."""
+        ...
+
     async def attempts(self, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
         """The attempts worth remembering by themselves, first to last."""
         ...
 
-    async def list(self, namespace: Namespace, filter: RunFilter) -> Sequence[RunRecord]:
-        """Runs, newest fire time first. `ready` and `planned` are told apart by the store's time."""
+    async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
+        """Runs, newest fire time first, then by descending key. `ready` and `planned` are told apart by the
+        store's time. Whoever wants all of them goes on from `RunList.following`."""
         ...
 
     async def ticks(
@@ -252,6 +299,10 @@ class Ledger(Protocol):
         ...
 
     async def depth(self, namespace: Namespace) -> QueueDepth: ...
+
+    async def queues(self, namespace: Namespace) -> Sequence[QueueView]:
+        """Every queue in which something is due, waits for the limits of its job, or runs, by name."""
+        ...
 
     async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
         """How many runs whose fire time lies in the last so many seconds are in each state, as shown: a tick

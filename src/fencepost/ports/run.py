@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any, NamedTuple
 
+from fencepost.errors import OutOfReach, UsageError
 from fencepost.model.identifiers import Epoch, Fence, JobName, RunKey, ScheduleId
 from fencepost.model.json import JsonObject
 from fencepost.model.run import Claim
 from fencepost.model.text import storable
+from fencepost.ports.reach import Reach
+from fencepost.ports.transactions import RunTransaction
 
 PROGRESS_LENGTH_MAX = 1_000
+NOTE_LENGTH_MAX = 1_000
+SHARE_DIGITS = 4
+
+
+class Said(NamedTuple):
+    """The latest words of a job about how far it has come; None where it did not say."""
+
+    progress: str | None = None
+    note: str | None = None
 
 
 class Run:
     """One attempt, seen from inside. Safe to use from the job's thread as well as from the event loop."""
 
-    __slots__ = ("_cancelled", "_claim", "_progress", "left_output")
+    __slots__ = (
+        *("_cancelled", "_claim", "_heard", "_keep", "_reach", "_said"),
+        *("begun", "left_output", "marks", "trace_context"),
+    )
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(
+        self, claim: Claim, reach: Reach | None = None, keep: Callable[[str], None] | None = None
+    ) -> None:
         self._claim = claim
-        self._progress: str | None = None
+        self._reach = reach
+        self._keep = keep
+        self._said: Said | None = None
+        self._heard: Said | None = None
         self._cancelled = False
+        self.begun = asyncio.Event()
+        """Whether the work has begun: its bounds count from then. Clear only while an executor that `queues`
+        has not come to it; set by that executor, on the worker's loop."""
+        self.begun.set()
+        self.marks = 0
+        """How often the job has said that it gets on; whoever watches it looks whether this rises."""
         self.left_output: str | None = None
         """Set by an executor whose work was cut short: what it had written until then."""
+        self.trace_context: Mapping[str, str] = {}
+        """Set by the worker where runs are traced: `traceparent`, and `tracestate` where there is one."""
+
+    @property
+    def claim(self) -> Claim:
+        """The attempt as the ledger granted it, for an executor that passes it on."""
+        return self._claim
 
     @property
     def key(self) -> RunKey:
@@ -70,20 +106,92 @@ class Run:
         return self._claim.previous
 
     @property
+    def traceparent(self) -> str | None:
+        """The W3C header that makes another system's spans part of this attempt; None where nobody traces."""
+        return self.trace_context.get("traceparent")
+
+    @property
     def cancelled(self) -> bool:
         """Whether this attempt has been asked to stop, or has lost the run to another attempt."""
         return self._cancelled
 
-    def heartbeat(self, progress: str | None = None) -> None:
-        """Say how far the work has come; the ledger hears of it with the next heartbeat."""
-        if progress is not None:
-            self._progress = storable(str(progress), PROGRESS_LENGTH_MAX)
+    def heartbeat(self, progress: float | str | None = None, note: str | None = None) -> None:
+        """Say that the work gets on; the ledger hears of it with the next heartbeat.
+
+        `progress` is how far it has come, a share from 0 to 1 or a text; `note` is what it is at. Each stands
+        until another is given. A job with a progress deadline that does not call this for so long is stuck.
+        """
+        said = Said(progress_text(progress), None if note is None else storable(str(note), NOTE_LENGTH_MAX))
+        before = self._said or Said()
+        self._said = Said(said.progress or before.progress, said.note or before.note)
+        self.marks += 1
+
+    def log(self, text: str) -> None:
+        """Keep some text in the run's log: `fencepost runs logs KEY` shows it.
+
+        The log is bounded: the first lines and the last are kept. What the job writes with `logging` is kept
+        there too.
+        """
+        if self._keep is not None:
+            self._keep(str(text))
+
+    def transaction(self, *, complete: bool = True) -> RunTransaction:
+        """A transaction on the ledger's database, for the job's own tables.
+
+        The run is succeeded when the block ends well: what the block wrote and that marker are there
+        together or not at all. What the function does after the block is on its own. With `complete=False`
+        the run goes on; such a transaction is fenced, and commits by itself.
+
+        `async with run.transaction() as tx: await tx.execute(…)` in an async job; in a plain function
+        `with run.transaction() as tx: tx.execute(…)`.
+        """
+        return self._reached("transaction()").transaction(complete=complete)
+
+    def complete_in(self, connection: object, result: object = None) -> Any:
+        """Write the success marker in the caller's own transaction, which the caller then commits.
+
+        `await` it where the connection is of an async driver; over one that blocks it is done when it
+        returns, and may be awaited all the same. Raises `RunLost` where another attempt has the run.
+        """
+        return self._reached("complete_in()").complete_in(connection, result)
+
+    def once(self, name: str, step: Callable[[], Any]) -> Any:
+        """Do a step unless an earlier attempt has recorded it, and return its result as JSON has it.
+
+        `await run.once("charge", charge)` in an async job; in a plain function without `await`. A step that
+        was done and could not be recorded is done again: pass on `run.key` where that would hurt.
+        """
+        return self._reached("once()").once(name, step)
 
     def ask_to_stop(self) -> None:
         """Called by the worker; a job only reads `cancelled`."""
         self._cancelled = True
 
-    def take_progress(self) -> str | None:
-        """Called by the heartbeat: the latest word, once."""
-        progress, self._progress = self._progress, None
-        return progress
+    @property
+    def said(self) -> Said | None:
+        """Looked at by the heartbeat: words that the ledger has not heard; they may be none, and are a sign
+        of progress all the same."""
+        return None if self._said is self._heard else self._said
+
+    def was_heard(self, said: Said) -> None:
+        """Called by the heartbeat: the ledger has these words."""
+        self._heard = said
+
+    def _reached(self, what: str) -> Reach:
+        if self._reach is None:
+            raise OutOfReach(
+                f"run.{what} needs the ledger, which a job in a process of its own does not have"
+            )
+        return self._reach
+
+
+def progress_text(progress: float | str | None) -> str | None:
+    """A share as a number in text, 0.4; a text as it is."""
+    if progress is None:
+        return None
+    if isinstance(progress, bool) or not isinstance(progress, int | float):
+        return storable(str(progress), PROGRESS_LENGTH_MAX)
+    share = round(float(progress), SHARE_DIGITS)
+    if not 0 <= share <= 1:
+        raise UsageError(f"run.heartbeat: progress {progress!r}: expected a share from 0 to 1, or a text")
+    return repr(share)

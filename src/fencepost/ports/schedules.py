@@ -32,11 +32,12 @@ before and after.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace, ScheduleId
-from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
+from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleVersion
 
 
 class ScheduleShelf(Protocol):
@@ -118,6 +119,27 @@ class ScheduleShelf(Protocol):
         """Schedules that are not removed, by id, those after `after`."""
         ...
 
-    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
-        """All versions, oldest first."""
+    async def history(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        since: datetime | None = None,
+    ) -> Sequence[ScheduleVersion]:
+        """All versions, oldest first: those after version `after`, up to `limit`; with `since`, only those
+        whose time in force does not end before or at that instant. Versions count on without a gap."""
+        ...
+
+    async def find(self, namespace: Namespace, wanted: ScheduleFilter) -> Sequence[Schedule]:
+        """Schedules by id, as the filter says."""
+        ...
+
+    async def count(self, namespace: Namespace, wanted: ScheduleFilter) -> int:
+        """How many the filter finds on all its pages, counted up to `COUNTED_MAX`."""
+        ...
+
+    async def labels(self, namespace: Namespace, limit: int) -> Sequence[str]:
+        """The labels of schedules that are not removed, each as `key=value`, in ascending order."""
         ...

@@ -18,6 +18,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from fencepost.model.clocks import StoreTime
+from fencepost.ports.access import AccessBook
+from fencepost.ports.answers import AnswerBook
 from fencepost.ports.audit_log import AuditLog
 from fencepost.ports.backfills import Backfills
 from fencepost.ports.calendars import CalendarShelf
@@ -27,10 +29,13 @@ from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
+from fencepost.ports.logbook import Logbook
 from fencepost.ports.planbook import PlanBook
 from fencepost.ports.roster import Roster
 from fencepost.ports.schedules import ScheduleShelf
 from fencepost.ports.signals import Signals
+from fencepost.ports.steps import StepBook
+from fencepost.ports.transactions import Transactions
 
 
 class Store(Protocol):
@@ -71,6 +76,21 @@ class Store(Protocol):
 
     @property
     def audit_log(self) -> AuditLog: ...
+
+    @property
+    def access(self) -> AccessBook: ...
+
+    @property
+    def answers(self) -> AnswerBook: ...
+
+    @property
+    def steps(self) -> StepBook: ...
+
+    @property
+    def logbook(self) -> Logbook: ...
+
+    @property
+    def transactions(self) -> Transactions: ...
 
     @property
     def signals(self) -> Signals: ...

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import groupby
+from functools import partial
+from itertools import groupby, islice
 
 from fencepost.core.accounting import Account, Accountant, Frame, Kind, Report
-from fencepost.core.expectation import TriggerOf, tick_of
+from fencepost.core.expectation import TriggerOf, expected, tick_of
 from fencepost.core.story import Story
 from fencepost.core.suspicion import wants_attempts, why_stuck
+from fencepost.errors import UsageError
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.clocks import since as time_since
@@ -26,6 +28,7 @@ from fencepost.model.run import Attempt, RunRecord
 from fencepost.model.schedule import ScheduleVersion
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.control import ScheduleDesk
 from fencepost.services.storyteller import Storyteller
 from fencepost.triggers import stored_trigger, tzdata_version
@@ -55,24 +58,52 @@ class StuckRun:
     why: str
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """How much may be audited at a time by whoever cannot wait for long."""
+
+    schedules_max: int
+    ticks_max: int
+
+    def check(self, schedules: int, ticks: int) -> None:
+        """Refuse what is more."""
+        if schedules > self.schedules_max:
+            raise UsageError(f"audit: there are more than {self.schedules_max} schedules; name one")
+        if ticks > self.ticks_max:
+            raise UsageError(
+                f"audit: more than {self.ticks_max} ticks are expected; ask for a shorter range, or for one "
+                "schedule"
+            )
+
+
 class AuditDesk:
     """What an operator may ask about the past of one namespace."""
 
-    def __init__(self, store: Store, namespace: Namespace) -> None:
+    def __init__(self, store: Store, namespace: Namespace, aside: Aside = on_the_spot) -> None:
         self._store = store
         self._namespace = namespace
+        self._aside = aside
         self._schedules = ScheduleDesk(store, namespace)
-        self._storyteller = Storyteller(store, namespace)
+        self._storyteller = Storyteller(store, namespace, aside=aside)
 
     async def audit(
-        self, schedule_id: str | None, since: datetime, until: datetime, progress: Progress = _silent
+        self,
+        schedule_id: str | None,
+        since: datetime,
+        until: datetime,
+        progress: Progress = _silent,
+        bounds: Bounds | None = None,
     ) -> Report:
-        """The accounts of one schedule, also a removed one, or of all that are not removed."""
+        """The accounts of one schedule, also a removed one, or of all that are not removed; refused where
+        that is more than the bounds allow."""
         accounts: list[Account] = []
-        told = 0
+        told = looked_at = 0
         async for one in self._ids(schedule_id):
+            if bounds is not None:
+                bounds.check(len(accounts) + 1, await self._count(one, since, until, bounds, looked_at))
             account = await self._account(one, since, until, progress)
             told += len(account.findings)
+            looked_at += account.expected
             accounts.append(account if told <= FINDINGS_TOLD_MAX else replace(account, findings=()))
         return Report(since, until, tuple(accounts))
 
@@ -116,10 +147,12 @@ class AuditDesk:
         workers = await self._workers()
         running = await self._store.ledger.running(self._namespace, RUNNING_MAX)
         older_than = None if older_than_s is None else timedelta(seconds=older_than_s)
+        specs = await self._store.jobs.all(self._namespace) if running else {}
+        deadlines = {name: spec.progress_deadline for name, spec in specs.items()}
         found = [
             StuckRun(run, time_since(run.started_at or now, now), why)
             for run in running
-            if (why := why_stuck(run, workers, now, older_than)) is not None
+            if (why := why_stuck(run, workers, now, older_than, deadlines.get(run.job))) is not None
         ]
         return sorted(found, key=lambda one: (one.run.job, -one.age, one.run.run_key))
 
@@ -129,6 +162,15 @@ class AuditDesk:
             return
         async for schedule in self._schedules.all():
             yield schedule.schedule_id
+
+    async def _count(
+        self, schedule_id: ScheduleId, since: datetime, until: datetime, bounds: Bounds, before: int
+    ) -> int:
+        """How many ticks are expected with these, counted no further than one more than may be."""
+        frame = await self._frame(schedule_id, since, until)
+        found = expected(frame.versions, triggers_of(schedule_id), frame.judged_since, frame.judged_until)
+        most = max(bounds.ticks_max - before, 0) + 1
+        return before + await self._aside(lambda: sum(1 for _ in islice(found, most)))
 
     async def _account(
         self, schedule_id: ScheduleId, since: datetime, until: datetime, progress: Progress
@@ -166,14 +208,14 @@ class AuditDesk:
         )
 
     async def _walk(self, frame: Frame, progress: Progress, *, with_attempts: bool) -> Account:
-        accountant = Accountant(frame, triggers_of(frame.schedule_id))
+        accountant = await self._aside(lambda: Accountant(frame, triggers_of(frame.schedule_id)))
         looked_at = 0
         async for page in self._pages(frame):
             attempts = await self._attempts(page) if with_attempts else {}
-            accountant.take(page, attempts)
+            await self._aside(partial(accountant.take, page, attempts))
             looked_at += len(page)
             progress(frame.schedule_id, looked_at)
-        return accountant.close()
+        return await self._aside(accountant.close)
 
     async def _pages(self, frame: Frame) -> AsyncIterator[Sequence[RunRecord]]:
         after: tuple[datetime, RunKey] | None = None
@@ -200,7 +242,8 @@ class AuditDesk:
         for number, findings in groupby(missing, key=lambda one: one.version):
             version = versions[number]
             moments = [one.fire_time for one in findings]
-            ticks = self._ticks(account.schedule_id, version, trigger_of(version), moments)
+            work = partial(self._ticks, account.schedule_id, version, trigger_of, moments)
+            ticks = await self._aside(work)
             for start in range(0, len(ticks), PLANNED_AT_ONCE_MAX):
                 batch = ticks[start : start + PLANNED_AT_ONCE_MAX]
                 planned += await self._store.ledger.plan_by_name(
@@ -209,8 +252,13 @@ class AuditDesk:
         return planned
 
     def _ticks(
-        self, schedule_id: ScheduleId, version: ScheduleVersion, trigger: Trigger, moments: Sequence[datetime]
+        self,
+        schedule_id: ScheduleId,
+        version: ScheduleVersion,
+        trigger_of: TriggerOf,
+        moments: Sequence[datetime],
     ) -> list[Tick]:
+        trigger = trigger_of(version)
         ticks = (tick_of(self._namespace, schedule_id, version, trigger, one) for one in moments)
         return [tick for tick in ticks if tick is not None]
 

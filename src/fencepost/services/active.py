@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 
 from fencepost.model.identifiers import Fence
 from fencepost.model.run import Claim, Ticket
 from fencepost.ports.run import Run
+from fencepost.services.reach import LedgerReach, Settlement
+from fencepost.services.run_log import RUN_LOG_MAX, RunLog
+from fencepost.telemetry import traces
 
 
 class StopCause(Enum):
@@ -22,15 +25,34 @@ class StopCause(Enum):
 class ActiveRun:
     """One attempt in progress. `stop` may be called from any thread; the first cause counts."""
 
-    __slots__ = ("_beats_left", "_loop", "_task", "cause", "claim", "run", "ticket")
+    __slots__ = (
+        *("_beats_left", "_loop", "_marks_seen", "_quiet_beats_left", "_quiet_beats_max", "_task"),
+        *("cause", "claim", "log", "reach", "run", "ticket", "took_s", "trace"),
+    )
 
-    def __init__(self, claim: Claim, beats_max: int | None = None) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        beats_max: int | None = None,
+        quiet_beats_max: int | None = None,
+        log_max: int = RUN_LOG_MAX,
+        reach: LedgerReach | None = None,
+    ) -> None:
         self.claim = claim
         self._beats_left = beats_max
+        self._quiet_beats_left = self._quiet_beats_max = quiet_beats_max
+        self._marks_seen = 0
         self.ticket: Ticket = claim.ticket
         """What every report of this attempt must show."""
-        self.run = Run(claim)
+        self.log = RunLog(self.ticket, log_max)
+        """What it leaves to be read."""
+        self.reach = reach
+        self.run = Run(claim, reach, keep=self.log.write)
         self.cause: StopCause | None = None
+        self.took_s: float | None = None
+        """How long the work took, once it has ended."""
+        self.trace = traces.UNTRACED
+        """What it leaves to whoever follows its run through the fleet."""
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
 
@@ -43,12 +65,35 @@ class ActiveRun:
     def attach(self, task: asyncio.Task[None]) -> None:
         self._task = task
 
+    @property
+    def settlement(self) -> Settlement:
+        """Who may say that it succeeded."""
+        return Settlement.OPEN if self.reach is None else self.reach.settlement
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the work is over; its report may still be on its way."""
+        return self._task is not None and self._task.done()
+
     def use_beat(self) -> bool:
-        """Take one of the heartbeats that this attempt may still have; without a timeout it has enough."""
-        if self._beats_left is None:
+        """Take one of the heartbeats that this attempt may still have; without a timeout, and without a
+        progress deadline, it has enough. Work that waits for its turn uses none."""
+        if not self.run.begun.is_set() and not self.has_ended:
             return True
+        gets_on = self._use_quiet_beat()
+        if self._beats_left is None:
+            return gets_on
         self._beats_left -= 1
-        return self._beats_left >= 0
+        return self._beats_left >= 0 and gets_on
+
+    def _use_quiet_beat(self) -> bool:
+        """Each sign of progress gives it all of them anew; work that is over needs to give none."""
+        if self._quiet_beats_left is None or self._quiet_beats_max is None or self.has_ended:
+            return True
+        if self.run.marks != self._marks_seen:
+            self._marks_seen, self._quiet_beats_left = self.run.marks, self._quiet_beats_max
+        self._quiet_beats_left -= 1
+        return self._quiet_beats_left >= 0
 
     def stop(self, cause: StopCause) -> None:
         self._loop.call_soon_threadsafe(self._stop, cause)
@@ -77,6 +122,11 @@ class ActiveRuns:
 
     def remove(self, ticket: Ticket) -> None:
         self._by_fence.pop(ticket.fence, None)
+
+    def of(self, tickets: Iterable[Ticket]) -> list[ActiveRun]:
+        """Those of these tickets that are here."""
+        found = (self._by_fence.get(one.fence) for one in tickets)
+        return [one for one in found if one is not None]
 
     def fences(self) -> list[Fence]:
         return list(self._by_fence)

@@ -19,6 +19,7 @@ from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.schedule import ScheduleVersion
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.service import Service
 from fencepost.triggers import stored_trigger
 
@@ -35,9 +36,10 @@ class Backfiller(Service):
 
     name = "backfiller"
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, aside: Aside = on_the_spot) -> None:
         super().__init__()
         self._store = store
+        self._aside = aside
         self._told: set[int] = set()
 
     async def run_once(self) -> float:
@@ -51,7 +53,7 @@ class Backfiller(Service):
         """True where its mark has moved. One that cannot be read must not keep others from being filled."""
         author = Author(HOUSE.name, HOUSE.source, f"backfill {backfill.backfill_id}")
         try:
-            written = await fill_next(self._store, backfill, author)
+            written = await fill_next(self._store, backfill, author, self._aside)
         except UsageError as error:
             self._tell(backfill, error)
             return False
@@ -68,14 +70,16 @@ class Backfiller(Service):
         self.log.error("backfill cannot be filled", backfill=backfill.backfill_id, error=str(error))
 
 
-async def fill_next(store: Store, backfill: Backfill, author: Author) -> int | None:
+async def fill_next(
+    store: Store, backfill: Backfill, author: Author, aside: Aside = on_the_spot
+) -> int | None:
     """Write one batch; how many runs there were. None where somebody else was quicker, or where so many of
     its runs wait already that more of them would only be in the way."""
     asked = backfill.asked
     if backfill.waiting >= max(WAITING_MIN, 2 * asked.at_once_max):
         return None
     source = await FillSource.of(store, backfill.namespace, asked.schedule_id)
-    batch = source.next_batch(backfill.filled_through, asked.until, BATCH_MAX)
+    batch = await aside(lambda: source.next_batch(backfill.filled_through, asked.until, BATCH_MAX))
     return await store.backfills.fill(backfill, batch.ticks, batch.through, author)
 
 

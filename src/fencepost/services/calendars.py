@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
-from fencepost.errors import UnknownCalendar, UsageError
+from fencepost.errors import CalendarChanged, UnknownCalendar, UsageError
 from fencepost.model.calendar import CalendarRecord
+from fencepost.model.identifiers import ScheduleId
 from fencepost.model.json import JsonObject
 from fencepost.services.desks.desk import Desk
 from fencepost.triggers import Calendar
@@ -15,11 +16,19 @@ from fencepost.triggers import Calendar
 class CalendarDesk(Desk):
     """The calendars of one namespace."""
 
-    async def set(self, calendar: Calendar) -> CalendarRecord:
-        """Write a calendar. The schedules that use it are planned anew, as far as they have not fired."""
-        return await self._store.calendars.put(
-            self._namespace, calendar.name, defined(calendar), author=self._author
+    async def set(self, calendar: Calendar, expected_revision: int | None = None) -> CalendarRecord:
+        """Write a calendar, unless it is not the expected one any more. The schedules that use it are planned
+        anew, as far as they have not fired."""
+        written = await self._store.calendars.put(
+            self._namespace,
+            calendar.name,
+            defined(calendar),
+            expected_revision=expected_revision,
+            author=self._author,
         )
+        if written is None:
+            raise self.changed(calendar.name)
+        return written
 
     async def get(self, name: str) -> CalendarRecord:
         """One calendar, or a refusal that names near ones."""
@@ -32,13 +41,24 @@ class CalendarDesk(Desk):
         """All calendars, by name."""
         return await self._store.calendars.all(self._namespace)
 
-    async def remove(self, name: str) -> None:
-        """Take a calendar away that no schedule uses."""
-        users = await self._store.calendars.remove(self._namespace, name, author=self._author)
+    async def users(self, names: Sequence[str], limit: int) -> Mapping[str, Sequence[ScheduleId]]:
+        """The schedules that use each of these calendars."""
+        return await self._store.calendars.users(self._namespace, names, limit)
+
+    async def remove(self, name: str, expected_revision: int | None = None) -> None:
+        """Take a calendar away that no schedule uses, unless it is not the expected one any more."""
+        users = await self._store.calendars.remove(
+            self._namespace, name, expected_revision=expected_revision, author=self._author
+        )
         if users is None:
-            raise await self._unknown(name)
+            await self.get(name)
+            raise self.changed(name)
         if users:
             raise UsageError(f"calendar {name}: is used by {', '.join(users)}; edit or remove them first")
+
+    def changed(self, name: str) -> CalendarChanged:
+        """What is said to whoever looked at another revision."""
+        return CalendarChanged(f"calendar {name}: was changed meanwhile; look at it and write it again")
 
     async def _unknown(self, name: str) -> UnknownCalendar:
         names = [one.name for one in await self.all()]

@@ -2,18 +2,27 @@
 
 An outcome waits until the batch is full or a few milliseconds have passed. While the store is away outcomes
 are kept and offered again; the ledger tells a repeated report from a refused one. Until its report is
-confirmed a run stays among the active ones, so its heartbeat goes on.
+confirmed a run stays among the active ones, so its heartbeat goes on. What the attempt has logged is
+written first: whoever sees that a run has ended finds its log complete.
+
+An attempt whose success marker is in a transaction of its own may still have its row locked by it. Its
+report is written by itself, after the others: they must not wait for it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from fencepost.config import Settings
+from fencepost.errors import StoreUnavailable
 from fencepost.model.run import Outcome, Receipt, RunState
 from fencepost.ports.store import Store
-from fencepost.services.active import ActiveRuns
+from fencepost.services.active import ActiveRun, ActiveRuns
+from fencepost.services.reach import Settlement
+from fencepost.services.run_logs import RunLogs
 from fencepost.services.service import Service
+from fencepost.services.telling import tell_finished, tell_refused
 
 IDLE_S = 60.0
 
@@ -29,20 +38,41 @@ class Clerk(Service):
         self._store = store
         self._active = active
         self._settings = settings
+        self._logs = RunLogs(store)
         self._waiting: list[Outcome] = []
+        self._in_doubt: list[Outcome] = []
+        self._asking: asyncio.Task[Sequence[Receipt]] | None = None
+        self._last_lines: list[ActiveRun] = []
         self._empty = asyncio.Event()
         self._empty.set()
 
     @property
     def backlog(self) -> int:
         """How many outcomes the ledger has not confirmed."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._in_doubt)
 
-    def file(self, outcome: Outcome) -> None:
-        """Take an outcome for the next report."""
-        self._waiting.append(outcome)
+    def file(self, outcome: Outcome, *, in_doubt: bool = False) -> None:
+        """Take an outcome for the next report; one in doubt may have been settled by a transaction."""
+        (self._in_doubt if in_doubt else self._waiting).append(outcome)
         self._empty.clear()
-        if len(self._waiting) in (1, self._settings.finish_batch_max):
+        if in_doubt or len(self._waiting) in (1, self._settings.finish_batch_max):
+            self.wakeup.wake()
+
+    def note_committed(self, active: ActiveRun, error: str | None) -> None:
+        """A run that was completed by its own transaction; also what its function died of after that."""
+        self.settled += 1
+        ticket = active.ticket
+        tell_finished(ticket, active.claim.job, RunState.SUCCEEDED, active.took_s)
+        active.trace.settled(Outcome(ticket, RunState.SUCCEEDED), active.took_s)
+        self.log.run(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
+        if error is not None:
+            self.log.run_warning(ticket, "failed after its transaction was committed", error=error)
+
+    def keep_log(self, active: ActiveRun) -> None:
+        """Write what is left of the log of a run that needs no report."""
+        if not active.log.is_written:
+            self._last_lines.append(active)
+            self._empty.clear()
             self.wakeup.wake()
 
     async def done(self) -> None:
@@ -50,40 +80,104 @@ class Clerk(Service):
         await self._empty.wait()
 
     async def run_once(self) -> float:
-        if not self._waiting:
-            return IDLE_S
-        if len(self._waiting) < self._settings.finish_batch_max and not self._failures:
-            await self._let_others_join()
-        await self._report(self._waiting[: self._settings.finish_batch_max])
-        return 0.0 if self._waiting else IDLE_S
+        if self._last_lines:
+            await self._write_last_lines()
+        if self._waiting:
+            if len(self._waiting) < self._settings.finish_batch_max and not self._failures:
+                await self._let_others_join()
+            await self._report(self._waiting[: self._settings.finish_batch_max])
+        if self._in_doubt and not self._waiting:
+            await self._settle_a_doubt()
+        return 0.0 if self.backlog or self._last_lines else IDLE_S
 
     async def _let_others_join(self) -> None:
         """Rest while outcomes keep coming, at most for the delay."""
         await self.wakeup.rest(self._settings.finish_delay_s)
 
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            if self._asking is not None:
+                self._asking.cancel()
+
+    async def _settle_a_doubt(self) -> None:
+        """Until the first is answered, or others have come: those go before, and the question stays."""
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._written([self._in_doubt[0]]))
+        others = asyncio.create_task(self.wakeup.rest(IDLE_S))
+        try:
+            await asyncio.wait({self._asking, others}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            others.cancel()
+        if self._asking.done():
+            asked, self._asking = self._asking, None
+            self._heed_answer(self._in_doubt.pop(0), asked)
+
+    def _heed_answer(self, outcome: Outcome, asked: asyncio.Task[Sequence[Receipt]]) -> None:
+        """Where there was none, its row is locked still: the next one goes before it."""
+        try:
+            (receipt,) = asked.result()
+        except StoreUnavailable:
+            self._in_doubt.append(outcome)
+            raise
+        self._confirmed(outcome, receipt)
+
+    async def _write_last_lines(self) -> None:
+        runs = list(self._last_lines)
+        await self._logs.flush(runs)
+        del self._last_lines[: len(runs)]
+        self._tell_if_empty()
+
     async def _report(self, batch: list[Outcome]) -> None:
-        receipts = await self._store.ledger.finish(batch)
+        receipts = await self._written(batch)
         del self._waiting[: len(batch)]
         for outcome, receipt in zip(batch, receipts, strict=True):
-            self._active.remove(outcome.ticket)
-            self._log(outcome, receipt)
-        self.settled += len(batch)
-        if not self._waiting:
+            self._confirmed(outcome, receipt)
+
+    async def _written(self, batch: list[Outcome]) -> Sequence[Receipt]:
+        await self._logs.flush(self._active.of(outcome.ticket for outcome in batch))
+        return await self._store.ledger.finish(batch)
+
+    def _confirmed(self, outcome: Outcome, receipt: Receipt) -> None:
+        for active in self._active.of([outcome.ticket]):
+            self.keep_log(active)
+            _tell(active, outcome, receipt)
+        self._active.remove(outcome.ticket)
+        self.settled += 1
+        self._log(outcome, receipt)
+        self._tell_if_empty()
+
+    def _tell_if_empty(self) -> None:
+        if not self.backlog and not self._last_lines:
             self._empty.set()
 
     def _log(self, outcome: Outcome, receipt: Receipt) -> None:
         ticket = outcome.ticket
         if receipt is Receipt.REFUSED:
-            self.log.run_warning(
-                ticket.run_key, "late report refused", attempt=ticket.attempt, fence=ticket.fence
-            )
+            self.log.run_warning(ticket, "late report refused", attempt=ticket.attempt, fence=ticket.fence)
         elif outcome.state is RunState.SUCCEEDED:
-            self.log.run(ticket.run_key, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
+            self.log.run(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
+        elif receipt is Receipt.REPEATED:
+            self.log.run(ticket, "had reported before", attempt=ticket.attempt, fence=ticket.fence)
         else:
             self.log.run_warning(
-                ticket.run_key,
+                ticket,
                 str(outcome.state),
                 attempt=ticket.attempt,
                 reason=outcome.reason,
                 error=outcome.error,
             )
+
+
+def _tell(active: ActiveRun, outcome: Outcome, receipt: Receipt) -> None:
+    """A repeated report is one whose answer was lost, and has not been told of; or one of an attempt that
+    its own transaction had completed."""
+    if receipt is Receipt.REFUSED:
+        tell_refused(outcome.ticket)
+        active.trace.lost(active.took_s)
+        return
+    committed = receipt is Receipt.REPEATED and active.settlement is Settlement.HANDED_OVER
+    told = Outcome(outcome.ticket, RunState.SUCCEEDED) if committed else outcome
+    tell_finished(outcome.ticket, active.claim.job, told.state, active.took_s)
+    active.trace.settled(told, active.took_s)

@@ -10,19 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.config import Settings
-from fencepost.model.audit import Author, Entry, LogFilter
+from fencepost.model.access import Principal
+from fencepost.model.audit import Action, Author, Entry, LogFilter
+from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Freeze
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
-from fencepost.model.run import Hold, RunFilter, RunState
+from fencepost.model.run import RunState
 from fencepost.model.status import QueueDepth
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.calendars import CalendarDesk
+from fencepost.services.desks.access import AccessDesk
 from fencepost.services.desks.backfills import BackfillDesk
 from fencepost.services.desks.desk import PROGRAM
 from fencepost.services.desks.fleet import FleetDesk
 from fencepost.services.desks.freezes import FreezeDesk
 from fencepost.services.desks.gates import GateDesk, GateView
+from fencepost.services.desks.queues import QueueDesk
 from fencepost.services.desks.runs import RunDesk, known_job, new_run
 from fencepost.services.desks.schedules import ScheduleDesk
 from fencepost.services.fleet import FleetView, LeaseReader, look
@@ -59,7 +64,10 @@ class Status:
 
 class Control:
     """The verbs of one namespace, in one author's name. `leases` is where leases live, where that is not the
-    store itself; they are only looked at."""
+    store itself; they are only looked at. Of a call that may be repeated `asked_key` is its own key and
+    `asked_at` when it was first made; `asked_again`: it was begun before, and may have been carried out.
+    `principal` is who came over HTTP. What whoever asks has chosen is searched `aside`; what every reader of
+    the schedules that are there looks at takes `glances`."""
 
     def __init__(
         self,
@@ -67,18 +75,34 @@ class Control:
         namespace: Namespace,
         author: Author = PROGRAM,
         leases: LeaseReader | None = None,
+        settings: Settings | None = None,
+        asked_at: StoreTime | None = None,
+        asked_key: str | None = None,
+        principal: Principal | None = None,
+        aside: Aside = on_the_spot,
+        glances: Aside = on_the_spot,
+        asked_again: bool = False,
     ) -> None:
         self.store = store
+        self.settings = Settings() if settings is None else settings
+        self.asked_at = asked_at
+        self.asked_key = asked_key
+        self.asked_again = asked_again
+        self.principal = principal
         self.leases: LeaseReader = store.leases if leases is None else leases
         self.namespace = namespace
         self.author = author
-        self.schedules = ScheduleDesk(store, namespace, author)
+        self.aside = aside
+        self.glances = glances
+        self.schedules = ScheduleDesk(store, namespace, author, aside)
         self.runs = RunDesk(store, namespace, author)
         self.calendars = CalendarDesk(store, namespace, author)
         self.gates = GateDesk(store, namespace, author)
         self.freezes = FreezeDesk(store, namespace, author)
-        self.backfills = BackfillDesk(store, namespace, author)
+        self.queues = QueueDesk(store, namespace, author)
+        self.backfills = BackfillDesk(store, namespace, author, aside)
         self.fleet = FleetDesk(store, namespace, author)
+        self.access = AccessDesk(store, namespace, author, principal)
 
     async def jobs(self) -> Mapping[JobName, JobSpec]:
         """All registered jobs."""
@@ -88,19 +112,23 @@ class Control:
         """What people did, newest first."""
         return await self.store.audit_log.list(self.namespace, wanted)
 
+    async def done_before(self, action: Action, subject: str) -> Entry | None:
+        """What the author did of that since this call was first made, where it is made again because its
+        answer was lost; None where nothing was, and of a call that is made for the first time."""
+        if not self.asked_again:
+            return None
+        whose = LogFilter(subject, action, self.author.name, since=self.asked_at, limit=1)
+        return next(iter(await self.log(whose)), None)
+
     async def status(self, skew_warning_s: float = Settings.skew_warning_s) -> Status:
         """Shards, nodes, queue, how the ticks of the last day stand, and what waits for a person."""
+        attention = await self.store.ledger.attention(self.namespace, COUNTED_MAX)
         return Status(
             fleet=await look(self.store, self.leases, skew_warning_s),
             queue=await self.store.ledger.depth(self.namespace),
             tally=await self.store.ledger.tally(self.namespace, COMPLETENESS_WINDOW_S),
             freezes=await self.freezes.all(),
             gates=await self.gates.closed(),
-            dead=len(await self.runs.list(RunFilter(state=RunState.DEAD, limit=COUNTED_MAX))),
-            held=await self._held(),
+            dead=attention.dead,
+            held=attention.held,
         )
-
-    async def _held(self) -> int:
-        """Runs that somebody, a freeze or a gate holds; those that merely wait for their turn need nobody."""
-        found = await self.runs.list(RunFilter(held=True, limit=COUNTED_MAX))
-        return sum(bool(one.held & ~Hold.PARKED) for one in found)

@@ -38,6 +38,7 @@ from fencepost.ports.store import Store
 from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
 from fencepost.services.service import Service, Wakeup
+from fencepost.telemetry.events import RenewalFailed, emit
 
 T = TypeVar("T")
 
@@ -177,8 +178,10 @@ class Elector(Service):
                 case Granted():
                     self._leadership.renewed(shard, sent_at)
                 case Lost():
+                    emit(RenewalFailed(shard, "refused"))
                     self._leadership.step_down(shard, "the lease store refused the renewal")
                 case Unknown(why):
+                    emit(RenewalFailed(shard, why))
                     self._leadership.unrenewed(shard)
                     self._doubts.append(why)
                 case _ as never:

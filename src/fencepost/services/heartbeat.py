@@ -2,7 +2,8 @@
 
 It runs in a thread of its own with an event loop and a store connection of its own, so that a job which
 blocks the worker's loop does not look dead. A run that the ledger gives to somebody else is stopped, and so
-is one that an operator has cancelled.
+is one that an operator has cancelled. On its way it passes on what jobs say of themselves: how far they have
+come, and the lines of their logs.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from contextlib import suppress
 
 from fencepost.config import Settings
 from fencepost.errors import StoreUnavailable
-from fencepost.model.run import Pulse
+from fencepost.model.run import ProgressReport, Pulse
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
+from fencepost.services.reach import Settlement
+from fencepost.services.run_logs import RunLogs
 from fencepost.services.service import Service
+from fencepost.telemetry.events import Cause, DuplicateSuppressed, HeartbeatLate, emit
+from fencepost.telemetry.secrets import mask_any
 
 
 class Heartbeat(Service):
@@ -31,6 +36,7 @@ class Heartbeat(Service):
         self._store = store
         self._active = active
         self._settings = settings
+        self._logs = RunLogs(store)
 
     async def run_once(self) -> float:
         runs = [one for one in self._active if self._may_beat(one)]
@@ -48,27 +54,48 @@ class Heartbeat(Service):
                     self._heed(one, pulse)
                 await self._pass_on_progress(runs)
         except TimeoutError:
+            emit(HeartbeatLate(len(runs)))
             raise StoreUnavailable("no answer to a heartbeat within its period") from None
+        await self._pass_on_logs(runs)
 
     def _may_beat(self, one: ActiveRun) -> bool:
         """A run far past its timeout has blocked the loop that should have stopped it: let it be rescued."""
         if one.use_beat():
             return True
-        self.log.run_warning(one.claim.run_key, "blocked past its timeout; left to be rescued")
+        self.log.run_warning(
+            one.claim, "blocked past its timeout or its progress deadline; left to be rescued"
+        )
         return False
 
     def _heed(self, one: ActiveRun, pulse: Pulse) -> None:
-        if not pulse.owned and one.ticket.fence in self._active.fences():
-            self.log.run_warning(one.claim.run_key, "lost to another attempt", fence=one.claim.fence)
+        """Once a transaction has the marker, whose the run is lies between that and the ledger."""
+        lost = not pulse.owned and one.settlement is Settlement.OPEN and not one.has_ended
+        if lost and one.ticket.fence in self._active.fences():
+            self.log.run_warning(one.claim, "lost to another attempt", fence=one.claim.fence)
+            emit(DuplicateSuppressed(Cause.FENCE, one.claim.run_key))
             one.stop(StopCause.LOST)
         elif pulse.cancel_requested:
             one.stop(StopCause.REQUESTED)
 
     async def _pass_on_progress(self, runs: list[ActiveRun]) -> None:
-        for one in runs:
-            progress = one.run.take_progress()
-            if progress is not None:
-                await self._store.ledger.report_progress(one.ticket, progress)
+        """In one statement. Words that were not taken are offered again: a transaction of the job may have
+        its run locked just now."""
+        told = [(one, said) for one in runs if (said := one.run.said) is not None]
+        if not told:
+            return
+        reports = [
+            ProgressReport(one.ticket, mask_any(said.progress), mask_any(said.note)) for one, said in told
+        ]
+        taken = await self._store.ledger.report_progress(reports)
+        for (one, said), is_taken in zip(told, taken, strict=True):
+            if is_taken:
+                one.run.was_heard(said)
+
+    async def _pass_on_logs(self, runs: list[ActiveRun]) -> None:
+        """Within a beat too; what does not get through stays with its attempt until the next one."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.heartbeat_every_s):
+                await self._logs.flush_in_turn(runs)
 
 
 class HeartbeatThread:

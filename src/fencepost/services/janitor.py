@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fencepost.config import Settings
-from fencepost.core.retention import NODE_MEMORY_S, checked_retention_s
+from fencepost.core.retention import NODE_MEMORY_S, REFUSALS_MAX, TERMS_MAX, checked_retention_s
+from fencepost.model.answers import KEPT_S
 from fencepost.ports.store import Store
 from fencepost.services.service import Service
 
@@ -23,6 +24,10 @@ class Janitor(Service):
         limit = self._settings.tidy_batch_max
         removed = await self._store.ledger.forget(self._retention_s, limit)
         await self._store.roster.sweep(NODE_MEMORY_S)
+        credentials = await self._store.access.sweep(self._retention_s, limit)
+        answers = await self._store.answers.sweep(KEPT_S, limit)
+        await self._store.epochs.trim(TERMS_MAX, REFUSALS_MAX)
         if removed:
             self.log.info("forgot old runs", runs=removed)
-        return 0.0 if removed == limit else self._settings.tidy_every_s
+        behind = max(removed, credentials, answers) >= limit
+        return 0.0 if behind else self._settings.tidy_every_s

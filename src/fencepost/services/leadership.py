@@ -18,6 +18,7 @@ from fencepost.model.clocks import Monotonic
 from fencepost.model.identifiers import Epoch, Shard
 from fencepost.model.lease import LeaseTerms
 from fencepost.model.node import Led
+from fencepost.telemetry.events import LeaseChanged, emit
 from fencepost.telemetry.logs import Log
 
 
@@ -62,6 +63,7 @@ class Leadership:
         self._grants[shard] = Grant(shard, epoch, lease_epoch)
         self.transitions += 1
         self._log.info("leads", shard=shard, epoch=epoch)
+        emit(LeaseChanged(shard, epoch, True, "granted", len(self._grants)))
         self.on_granted()
 
     def held(self, shard: Shard, by: str) -> None:
@@ -87,6 +89,7 @@ class Leadership:
             grant.lost.set()
             self.transitions += 1
             self._log.info("stepped down", shard=shard, epoch=grant.epoch, reason=reason)
+            emit(LeaseChanged(shard, grant.epoch, False, reason, len(self._grants)))
 
     def refused(self, shard: Shard, epoch: Epoch) -> None:
         """The ledger refused a write of this epoch; a newer grant of the shard stands."""

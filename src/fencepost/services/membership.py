@@ -14,6 +14,7 @@ from fencepost.model.identifiers import NodeId, Shard
 from fencepost.model.node import Node, NodeRecord, NodeReport
 from fencepost.ports.store import Store
 from fencepost.services.service import Service
+from fencepost.telemetry.events import SkewMeasured, emit
 
 BEATS_PER_SKEW_MEASURE = 10
 
@@ -105,5 +106,6 @@ class Membership(Service):
         after = self._clock.wall()
         middle = before + (after - before) / 2
         self.skew_s = (middle - store_now).total_seconds()
+        emit(SkewMeasured(self.skew_s))
         if abs(self.skew_s) > self._settings.skew_warning_s:
             self.log.warning("this host's clock differs from the store's", skew_s=self.skew_s)

@@ -24,9 +24,11 @@ from fencepost.ports.leases import LeaseStore
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
+from fencepost.services.aside import Thinkers, on_the_spot
 from fencepost.services.backfiller import Backfiller
 from fencepost.services.clerk import Clerk
 from fencepost.services.elector import Elector
+from fencepost.services.gauges import Gauges
 from fencepost.services.janitor import Janitor
 from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
@@ -34,9 +36,12 @@ from fencepost.services.planner import Planner
 from fencepost.services.reaper import Reaper
 from fencepost.services.refresher import Refresher
 from fencepost.services.worker import Worker
+from fencepost.telemetry.events import JobsServed, emit
 from fencepost.telemetry.logs import Log
 
 FAREWELL_S = 5.0
+SERVICES_THAT_THINK = 3
+"""Planner, refresher and backfiller; each has one thought at a time."""
 
 
 class Runnable(Protocol):
@@ -56,6 +61,8 @@ class Surroundings:
     settings: Settings
     jobs: Mapping[JobName, Job] = field(default_factory=dict)
     heart: Callable[[ActiveRuns], Runnable] | None = None
+    thinkers: Thinkers | None = None
+    """Whose threads its planning thinks in; without, on the spot. They are let go with the node."""
 
 
 class NodeRunner:
@@ -87,6 +94,8 @@ class NodeRunner:
         unlisten += await self._watch_leases()
         services = [asyncio.create_task(one.run(), name=type(one).__name__) for one in self._services()]
         waiting = asyncio.create_task(stop.wait())
+        if self.node.works:
+            emit(JobsServed(tuple(self._around.jobs)))
         self.log.info("started", node=self.node.node_id, plans=self.node.plans, works=self.node.works)
         try:
             done, _ = await asyncio.wait({waiting, *services}, return_when=asyncio.FIRST_COMPLETED)
@@ -99,6 +108,8 @@ class NodeRunner:
             await self._say_goodbye()
             for one in unlisten:
                 one()
+            if self._around.thinkers is not None:
+                self._around.thinkers.close()
             self.log.info("stopped", node=self.node.node_id)
         for task in done - {waiting}:
             await task
@@ -118,6 +129,8 @@ class NodeRunner:
 
     def _services(self) -> list[Runnable]:
         services: list[Runnable] = [Reaper(self._around.store, self._settings), *self._further]
+        if self.node.plans or not self.node.works:
+            services.append(Gauges(self._around.store, self._settings, self._around.clock))
         if self.planning is not None:
             services += [self.planning.elector, self.planning.planner, self.planning.refresher]
             services += [self.planning.backfiller, Janitor(self._around.store, self._settings)]
@@ -200,9 +213,11 @@ class _Planning:
         self.elector = Elector(
             around.store, around.leases, membership, self.leadership, settings, around.clock, around.dice
         )
-        self.planner = Planner(around.store, self.leadership, settings, around.clock)
-        self.refresher = Refresher(around.store, self.leadership, around.clock)
-        self.backfiller = Backfiller(around.store)
+        node_id = membership.node.node_id
+        aside = around.thinkers or on_the_spot
+        self.planner = Planner(around.store, self.leadership, settings, around.clock, node_id, aside)
+        self.refresher = Refresher(around.store, self.leadership, around.clock, aside)
+        self.backfiller = Backfiller(around.store, aside)
         self.leadership.on_granted = self._wake
         self.leadership.on_refused = self.elector.hurry
 

@@ -1,28 +1,46 @@
-"""The planner: writes the ticks of the shards it leads, ahead of time."""
+"""The planner: writes the ticks of the shards it leads, ahead of time.
+
+Finding fire times takes as long as it takes: a combination of triggers may be searched for a second, and
+after a long absence there are many to find. That is done aside, a batch at a time, while the elector goes on
+renewing the leases; a batch whose lease was lost meanwhile is not written.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.planning import Rules, plan
-from fencepost.errors import InvalidSpec, UsageError
-from fencepost.model.identifiers import Epoch, Namespace, ScheduleId, Shard
+from fencepost.errors import InvalidSpec, StoreUnavailable, UsageError
+from fencepost.model.identifiers import Epoch, Namespace, NodeId, ScheduleId, Shard
 from fencepost.model.json import canonical
 from fencepost.model.plan import Cursor, Plan, PlanningWindow
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.leadership import Grant, Leadership
 from fencepost.services.service import Service
+from fencepost.telemetry import traces
+from fencepost.telemetry.events import (
+    Cause,
+    DuplicateSuppressed,
+    PlanRefused,
+    TicksMissed,
+    TicksPlanned,
+    emit,
+)
 from fencepost.triggers import Combinable, Remembered, bind, decode, tzdata_version
 
 ROUNDS_MAX = 100
 TRIGGERS_KEPT_MAX = 1_000
 UNREADABLE_REST_S = 60.0
 UNREADABLE_KEPT_MAX = 1_000
+THOUGHT_MAX_S = 1.0
+"""So long a plan waits, at most, for others that go with it, but for the one that is being found."""
 
 
 class Planner(Service):
@@ -30,12 +48,22 @@ class Planner(Service):
 
     name = "planner"
 
-    def __init__(self, store: Store, leadership: Leadership, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        leadership: Leadership,
+        settings: Settings,
+        clock: Clock,
+        node_id: NodeId,
+        aside: Aside = on_the_spot,
+    ) -> None:
         super().__init__()
+        self._aside = aside
         self._store = store
         self._leadership = leadership
         self._settings = settings
         self._clock = clock
+        self._node_id = node_id
         self._triggers = TriggerShelf()
         self._told: dict[tuple[Namespace, ScheduleId, int], None] = {}
 
@@ -47,34 +75,40 @@ class Planner(Service):
         return 0.0
 
     async def _round(self, grants: Mapping[Shard, Grant]) -> bool:
-        """Plan one window; True where there is more to do at once."""
+        """Plan one window; True where there is more to do at once. Where nothing got on, because somebody
+        else has the cursors, another look would find the same."""
         window = await self._store.planbook.window(
             sorted(grants), self._settings.horizon_s, self._settings.plan_schedules_max
         )
-        cut = False
+        cut = got_on = False
         unreadable: list[Cursor] = []
         plans = self._plans(window, grants, unreadable)
-        for batch in _batches(plans, self._settings.plan_runs_max):
-            await self._write(batch, grants)
+        batches = _batches(plans, self._settings.plan_runs_max, self._clock)
+        while batch := await self._aside(lambda: next(batches, None)):
+            got_on = await self._write(batch, grants) or got_on
             cut = cut or any(_looks_again(one, window) for one in batch)
         await self._postpone(unreadable, grants)
-        return cut or len(window.cursors) == self._settings.plan_schedules_max
+        got_on = got_on or bool(unreadable)
+        return got_on and (cut or len(window.cursors) == self._settings.plan_schedules_max)
 
     def _plans(
         self, window: PlanningWindow, grants: Mapping[Shard, Grant], unreadable: list[Cursor]
-    ) -> Iterator[Plan]:
-        """One after the other as they are written, so that a long absence costs time and not memory."""
+    ) -> Iterator[Plan | None]:
+        """One after the other as they are written, so that a long absence costs time and not memory. None for
+        a schedule that has none: finding that out may have taken its time."""
         ticks_max, rules = self._settings.plan_ticks_max, Rules(tzdata_version(), window.now)
         for cursor in window.cursors:
             trigger = self._trigger(cursor)
             if trigger is None:
                 unreadable.append(cursor)
+                yield None
                 continue
             try:
                 yield plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max, rules)
             except UsageError as error:
                 self._tell(cursor, error)
                 unreadable.append(cursor)
+                yield None
 
     def _trigger(self, cursor: Cursor) -> Trigger | None:
         """One schedule that cannot be read must not keep the others from being planned."""
@@ -106,20 +140,38 @@ class Planner(Service):
             by_s = self._settings.horizon_s + UNREADABLE_REST_S
             await self._store.planbook.postpone(mine, by_s)
 
-    async def _write(self, plans: Sequence[Plan], grants: Mapping[Shard, Grant]) -> None:
+    async def _write(self, plans: Sequence[Plan], grants: Mapping[Shard, Grant]) -> bool:
+        """Whether any of the plans was written."""
         async with self._leadership.writing:
             self._leadership.expire(self._clock.monotonic())
             trusted = [one for one in plans if not grants[one.cursor.shard].lost.is_set()]
             if not trusted:
-                return
+                return False
+            begun = self._clock.wall()
             receipt = await self._store.planbook.write(trusted)
-        for shard in receipt.stale:
-            epoch = _epoch(trusted, shard)
-            self.log.warning("write refused: the epoch is stale", shard=shard, epoch=epoch)
-            self._leadership.refused(shard, epoch)
+        await self._step_down({shard: _epoch(trusted, shard) for shard in receipt.stale})
         self.log.debug(
             "planned", runs=receipt.runs_written, schedules=len(trusted), outdated=receipt.outdated
         )
+        emit(TicksPlanned(receipt.runs_written, len(trusted) - receipt.outdated))
+        traces.planned(trusted, receipt, begun, self._clock.wall())
+        _tell_of_missed(receipt.written(trusted))
+        return any(True for _ in receipt.written(trusted))
+
+    async def _step_down(self, stale: Mapping[Shard, Epoch]) -> None:
+        """From all of them before any is written down, which may take its time."""
+        for shard, epoch in stale.items():
+            self.log.warning("write refused: the epoch is stale", shard=shard, epoch=epoch)
+            emit(PlanRefused(shard, epoch))
+            emit(DuplicateSuppressed(Cause.EPOCH))
+            self._leadership.refused(shard, epoch)
+        for shard, epoch in stale.items():
+            await self._note_refusal(shard, epoch)
+
+    async def _note_refusal(self, shard: Shard, epoch: Epoch) -> None:
+        """For people; where it cannot be written down, the log line above has to do."""
+        with suppress(StoreUnavailable):
+            await self._store.epochs.note_refusal(shard, epoch, self._node_id)
 
 
 class TriggerShelf:
@@ -148,22 +200,40 @@ def _decode(text: str) -> Combinable:
     return decode(json.loads(text))
 
 
-def _batches(plans: Iterable[Plan], runs_max: int) -> Iterator[list[Plan]]:
-    """Plans in order, so many that their runs fit into one write."""
+def _batches(plans: Iterable[Plan | None], runs_max: int, clock: Clock) -> Iterator[list[Plan]]:
+    """Plans in order, so many that their runs fit into one write, and that none waits long for others to be
+    found."""
     batch: list[Plan] = []
-    runs = 0
+    runs, began = 0, 0.0
     for one in plans:
-        if batch and runs + len(one.ticks) > runs_max:
+        is_full = one is not None and runs + len(one.ticks) > runs_max
+        if batch and (is_full or clock.monotonic() - began > THOUGHT_MAX_S):
             yield batch
             batch, runs = [], 0
-        batch.append(one)
-        runs += len(one.ticks)
+        if one is not None:
+            began = began if batch else clock.monotonic()
+            batch.append(one)
+            runs += len(one.ticks)
     if batch:
         yield batch
 
 
 def _looks_again(one: Plan, window: PlanningWindow) -> bool:
     return one.next_fire_at is not None and one.next_fire_at <= window.through
+
+
+def _tell_of_missed(written: Iterable[Plan]) -> None:
+    for one in written:
+        for missed in one.missed:
+            emit(
+                TicksMissed(
+                    one.cursor.namespace,
+                    one.cursor.schedule_id,
+                    one.job,
+                    len(missed.fire_times),
+                    missed.reason,
+                )
+            )
 
 
 def _epoch(plans: Sequence[Plan], shard: Shard) -> Epoch:

@@ -3,14 +3,23 @@ those that wait for their turn where the bell was missed."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from fencepost.config import Settings
 from fencepost.core.catchup import ON_TIME_MAX
-from fencepost.core.judgement import judge
+from fencepost.core.lifecycle import ENDED
 from fencepost.core.liveness import rescue
-from fencepost.model.rescue import Rescue
+from fencepost.errors import StoreUnavailable
+from fencepost.model.rescue import Expired, Rescue
 from fencepost.model.run import Receipt
 from fencepost.ports.store import Store
+from fencepost.services.judging import Minutes
 from fencepost.services.service import Service
+from fencepost.telemetry import traces
+from fencepost.telemetry.events import RunEnded, RunRescued, emit
+
+TRACED_MAX = 50
+"""How many rescues of one pass are told to whoever traces: each costs two questions."""
 
 
 class Reaper(Service):
@@ -27,18 +36,36 @@ class Reaper(Service):
         limit = self._settings.reap_batch_max
         silent = await self._store.ledger.expired(limit)
         rescues = [rescue(run) for run in silent]
+        taken: list[tuple[Expired, Rescue]] = []
         if rescues:
             receipts = await self._store.ledger.rescue(rescues)
-            self._report(
-                [one for one, receipt in zip(rescues, receipts, strict=True) if receipt is Receipt.ACCEPTED]
-            )
-        late = await self._store.ledger.sweep_late(ON_TIME_MAX.total_seconds(), limit, judge)
+            answered = zip(silent, rescues, receipts, strict=True)
+            taken = [(run, one) for run, one, receipt in answered if receipt is Receipt.ACCEPTED]
+            for run, one in taken:
+                self._report(run, one)
+        minutes = Minutes()
+        late = await self._store.ledger.sweep_late(ON_TIME_MAX.total_seconds(), limit, minutes.judge)
+        minutes.tell()
         if late:
             self.log.info("late ticks ended", ticks=late)
         await self._store.ledger.unpark(limit)
+        await self._trace([one for _, one in taken])
         more = len(silent) == limit or late >= limit
         return 0.0 if more else self._settings.reap_every_s
 
-    def _report(self, rescues: list[Rescue]) -> None:
-        for one in rescues:
-            self.log.run_warning(one.ticket.run_key, "rescued", state=one.state, reason=one.reason)
+    def _report(self, run: Expired, one: Rescue) -> None:
+        self.log.run_warning(one.ticket, "rescued", state=one.state, reason=one.reason)
+        job = None if run.job is None else run.job.name
+        emit(RunRescued(one.ticket, job, one.state, run.silent_for_s))
+        if job is not None and one.state in ENDED:
+            emit(RunEnded(one.ticket.namespace, one.ticket.run_key, job, one.state))
+
+    async def _trace(self, rescues: list[Rescue]) -> None:
+        """What the dead cannot tell is told by whoever took their runs, when all else is done: a store that
+        does not answer costs spans and nothing else."""
+        with suppress(StoreUnavailable):
+            for one in rescues[:TRACED_MAX] if traces.is_on() else ():
+                found = one.ticket.namespace, one.ticket.run_key
+                run = await self._store.ledger.get(*found)
+                if run is not None:
+                    traces.rescued(run, one, await self._store.ledger.attempts(*found))

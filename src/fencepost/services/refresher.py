@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from fencepost.clock import Clock
@@ -26,6 +27,7 @@ from fencepost.model.identifiers import Shard
 from fencepost.model.plan import Cursor, Outlived
 from fencepost.model.schedule import Schedule
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.binding import bound_spec
 from fencepost.services.leadership import Leadership
 from fencepost.services.service import Service
@@ -51,8 +53,11 @@ class Refresher(Service):
 
     name = "refresher"
 
-    def __init__(self, store: Store, leadership: Leadership, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, leadership: Leadership, clock: Clock, aside: Aside = on_the_spot
+    ) -> None:
         super().__init__()
+        self._aside = aside
         self._store = store
         self._leadership = leadership
         self._clock = clock
@@ -85,7 +90,7 @@ class Refresher(Service):
         now = await self._store.now()
         confirmed: list[tuple[Cursor, datetime | None]] = []
         for one in fresh:
-            found = self._compare(one, now)
+            found = await self._aside(partial(self._compare, one, now))
             if found is None:
                 self._set_aside(_name(one.cursor))
             elif found.same:
@@ -134,7 +139,7 @@ class Refresher(Service):
         current = await self._store.schedules.get(name.namespace, name.schedule_id)
         if current is None or current.version != name.version:
             return None
-        spec = await bound_spec(self._store, name.namespace, name.schedule_id, current.spec)
+        spec = await bound_spec(self._store, name.namespace, name.schedule_id, current.spec, self._aside)
         return await self._store.schedules.renew(
             name.namespace,
             name.schedule_id,

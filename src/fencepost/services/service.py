@@ -6,6 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 
 from fencepost.errors import StoreUnavailable
+from fencepost.telemetry.events import StoreMissed, emit
 from fencepost.telemetry.logs import Log
 
 PATIENCE_FIRST_S = 0.1
@@ -64,5 +65,6 @@ class Service(ABC):
 
     def _be_patient(self, error: StoreUnavailable) -> float:
         self._failures += 1
+        emit(StoreMissed(self.name, self._failures))
         self.log.warning("store unavailable", error=str(error), failures=self._failures)
         return min(PATIENCE_FIRST_S * (1 << min(self._failures - 1, 10)), self.patience_max_s)

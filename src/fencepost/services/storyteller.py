@@ -15,8 +15,9 @@ from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.plan import Tick
 from fencepost.model.run import RunRecord
 from fencepost.model.schedule import ScheduleVersion
-from fencepost.model.times import from_utc_text
+from fencepost.model.times import YEAR_FIRST, YEAR_LAST, from_utc_text
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.control import ScheduleDesk
 from fencepost.triggers import Combinable, stored_trigger
 
@@ -27,10 +28,17 @@ ENTRIES_MAX = 200
 class Storyteller:
     """Why did this tick not run?"""
 
-    def __init__(self, store: Store, namespace: Namespace, horizon_s: float = HORIZON_S) -> None:
+    def __init__(
+        self,
+        store: Store,
+        namespace: Namespace,
+        horizon_s: float = HORIZON_S,
+        aside: Aside = on_the_spot,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._horizon_s = horizon_s
+        self._aside = aside
         self._schedules = ScheduleDesk(store, namespace)
 
     async def why(self, schedule_id: str, fire_time: datetime) -> Story:
@@ -53,7 +61,7 @@ class Storyteller:
         just_before = fire_time - datetime.resolution
         runs = await ledger.ticks(namespace, schedule_id, just_before, fire_time, None, RUNS_MAX)
         version = version_at(versions, fire_time)
-        tick, before, after = self._around(schedule_id, version, fire_time)
+        tick, before, after = await self._aside(lambda: self._around(schedule_id, version, fire_time))
         ranges = await ledger.missed_ranges(namespace, schedule_id, just_before, fire_time)
         gates = await self._store.gates.closed(namespace)
         return Evidence(
@@ -113,7 +121,7 @@ def _neighbours(
     """Within the version's time in force; a search that is cut finds nothing."""
     before: datetime | None = None
     after: datetime | None = None
-    with suppress(SearchExhausted):
+    with suppress(InvalidTrigger):
         before = trigger.previous(fire_time)
     with suppress(SearchExhausted):
         after = trigger.next_after(fire_time)
@@ -130,6 +138,7 @@ def _named_tick(run_key: str) -> tuple[ScheduleId, datetime] | None:
     if len(parts) != len(("schedule", "fire time", "version")):
         return None
     try:
-        return ScheduleId(parts[0]), from_utc_text(parts[1])
+        fire_time = from_utc_text(parts[1])
     except InvalidTrigger:
         return None
+    return (ScheduleId(parts[0]), fire_time) if YEAR_FIRST <= fire_time.year <= YEAR_LAST else None

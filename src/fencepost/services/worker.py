@@ -1,7 +1,7 @@
 """The worker: claims due runs and does them.
 
-A pass looks at what waits, claims the more urgent kind first (runs that need no judgement, or ticks), up to
-the room that is left, and starts each claim as a task. It then rests until the next run is due, a hint comes,
+A pass looks at what waits, claims the more urgent kind first (`claiming.py`), up to the room that is left,
+and starts each claim as a task. It then rests until the next run is due, a hint comes,
 or the poll says that it has slept long enough. Room is given back when a run's work has ended; its report
 goes through the clerk, so the next claim and the last report travel at the same time.
 """
@@ -10,50 +10,30 @@ from __future__ import annotations
 
 import asyncio
 import math
-import traceback
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 
 from fencepost.config import Settings
-from fencepost.core.judgement import judge
-from fencepost.core.retry import misses_deadline
-from fencepost.core.retry_after import asked_wait_s
-from fencepost.core.retry_budget import RetryBudget
-from fencepost.core.settling import (
-    Ending,
-    Failed,
-    Interrupted,
-    Overdue,
-    Round,
-    Stopped,
-    Succeeded,
-    settle,
-)
-from fencepost.errors import (
-    PermanentFailure,
-    RetryableFailure,
-    RunFailure,
-    StoreUnavailable,
-    TimedOut,
-)
+from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite, Outlook
-from fencepost.model.clocks import Monotonic, elapsed_s, since
-from fencepost.model.identifiers import JobName, NodeId
-from fencepost.model.job import error_names
+from fencepost.model.clocks import since
+from fencepost.model.identifiers import JobName, NodeId, Queue
 from fencepost.model.run import Claim
-from fencepost.model.text import storable
 from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
+from fencepost.services.attempt import INTERRUPT_S, Attempts
+from fencepost.services.claiming import WAITING_MAX, helpings, share_room
 from fencepost.services.clerk import Clerk
+from fencepost.services.reach import LedgerReach
 from fencepost.services.service import Service
+from fencepost.telemetry.events import RunClaimed, emit
 
-DETAIL_LENGTH_MAX = 16_384
-OUTPUT_LENGTH_MAX = 65_536
-ERROR_LENGTH_MAX = 2_000
 REST_MIN_S = 0.001
-INTERRUPT_S = 5.0
-"""How long interrupted work may take to end: a command gets its SIGTERM and then its SIGKILL."""
 LOCKED_REST_S = 0.02
 """What is due and was not ours to claim is locked by another worker, for a moment."""
 
@@ -79,7 +59,6 @@ class Worker(Service):
         self._active = active
         self._clerk = clerk
         self._settings = settings
-        self._dice = dice
         self._appetite = Appetite(
             worker=node_id,
             queues=settings.queues,
@@ -87,12 +66,10 @@ class Worker(Service):
             alive_for_s=settings.heartbeat_timeout_s,
             namespace=settings.namespace,
         )
-        self._budgets = {
-            name: RetryBudget(job.spec.retry.budget)
-            for name, job in jobs.items()
-            if job.spec.retry.budget is not None
-        }
+        self._attempts = Attempts(jobs, active, clerk, dice, node_id)
+        self._queueing = frozenset(name for name, job in jobs.items() if job.queues)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turns: Counter[Queue] = Counter()
         self._claiming = asyncio.Lock()
         self._answer_lost = False
         self._stopping = False
@@ -124,6 +101,10 @@ class Worker(Service):
         except StoreUnavailable:
             self._answer_lost = True
             raise
+
+    def serve(self, queues: Iterable[Queue]) -> None:
+        """Claim from these queues from now on."""
+        self._appetite = replace(self._appetite, queues=tuple(queues))
 
     def drain(self, draining: bool) -> None:
         """Claim no more, or go on; what runs is let finish."""
@@ -157,30 +138,44 @@ class Worker(Service):
             if self._stoppable(one):
                 one.stop(StopCause.SHUTDOWN)
             else:
-                self.log.run_warning(one.claim.run_key, "cannot be stopped; left to be rescued")
+                self.log.run_warning(one.claim, "cannot be stopped; left to be rescued")
 
     def _stoppable(self, one: ActiveRun) -> bool:
         return self._jobs[one.claim.job].executor.stoppable
 
     async def _claim(self) -> float:
-        outlook = await self._store.ledger.outlook(self._appetite)
+        asked = helpings(self._appetite, self._queueing, self.room, self._near)
+        rests = [await self._claim_of(appetite, limit) for appetite, limit in asked]
+        return min(rests, default=self._settings.poll_s)
+
+    async def _claim_of(self, appetite: Appetite, limit: int) -> float:
+        ledger = self._store.ledger
+        outlook = await ledger.outlook(appetite)
+        shares = share_room(outlook, min(limit, self.room), self._busy_queues(), self._settings, self._turns)
         begun = 0
-        for kind in _kinds_by_urgency(outlook):
-            if self.room > 0:
-                claims = await self._claim_kind(kind)
+        for kind in shares.kinds():
+            room = min(limit - begun, self.room)
+            if room > 0:
+                claims = await shares.take(ledger, appetite, kind, room)
                 self._begin(claims)
                 begun += len(claims)
         return self._rest_s(outlook, begun)
 
-    async def _claim_kind(self, kind: str) -> list[Claim]:
-        ledger = self._store.ledger
-        if kind == "tick":
-            return list(await ledger.claim_ticks(self._appetite, self.room, judge))
-        return list(await ledger.claim_direct(self._appetite, self.room))
+    @property
+    def _near(self) -> int:
+        """How many more runs that queue for a child process would have one, or be the next to have one."""
+        in_hand = sum(one.claim.job in self._queueing and not one.has_ended for one in self._active)
+        return self._settings.processes + WAITING_MAX - in_hand
+
+    def _busy_queues(self) -> Counter[Queue]:
+        """What this worker has in progress of each queue; one queue has nobody to share with."""
+        if len(self._appetite.queues) == 1:
+            return Counter()
+        return Counter(one.claim.queue for one in self._active)
 
     def _rest_s(self, outlook: Outlook, begun: int) -> float:
         """Until the next run is due; hardly while something due may be left; else until the poll."""
-        if outlook.direct is not None or outlook.tick is not None:
+        if outlook.is_anything_due:
             if self.room <= 0:
                 return self._settings.poll_s
             return 0.0 if begun else LOCKED_REST_S
@@ -192,139 +187,39 @@ class Worker(Service):
     async def _adopt(self) -> None:
         """A claim whose answer was lost may have been granted: those runs are ours to do."""
         for claim in await self._store.ledger.adopt(self._appetite.worker, self._active.fences()):
-            self.log.run(claim.run_key, "adopted after a lost answer", fence=claim.fence)
+            self.log.run(claim, "adopted after a lost answer", fence=claim.fence)
+            emit(RunClaimed(claim, adopted=True))
             self._begin([claim])
         self._answer_lost = False
 
     def _begin(self, claims: list[Claim]) -> None:
         for claim in claims:
-            if claim.attempt - claim.spent == 1 and claim.job in self._budgets:
-                self._budgets[claim.job].earn()
-            active = ActiveRun(claim, self._beats_of(claim))
-            task = asyncio.create_task(self._attempt(active))
+            self._attempts.count(claim)
+            spec = self._jobs[claim.job].spec
+            beats, quiet_beats = self._beats_for(spec.timeout), self._beats_for(spec.progress_deadline)
+            active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
+            task = asyncio.create_task(self._attempts.do(active))
             active.attach(task)
             self._active.add(active)
             self._tasks.add(task)
-            task.add_done_callback(self._ended)
+            task.add_done_callback(partial(self._ended, claim.job))
 
-    def _beats_of(self, claim: Claim) -> int | None:
-        """Heartbeats for as long as the timeout, and for the time in which a stop should have worked."""
-        timeout = self._jobs[claim.job].spec.timeout
-        if timeout is None:
+    def _reach(self, claim: Claim) -> LedgerReach:
+        """Its way to the ledger. A run that its own transaction completed needs no heartbeat any more."""
+        idle_max_s, ticket = self._settings.heartbeat_timeout_s, claim.ticket
+        return LedgerReach(self._store, ticket, idle_max_s, lambda: self._active.remove(ticket))
+
+    def _beats_for(self, limit: timedelta | None) -> int | None:
+        """Heartbeats for as long as the limit, and for the time in which a stop should have worked."""
+        if limit is None:
             return None
-        alive_s = timeout.total_seconds() + self._settings.heartbeat_timeout_s
+        alive_s = limit.total_seconds() + self._settings.heartbeat_timeout_s
         return math.ceil(alive_s / self._settings.heartbeat_every_s)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        full = self.room <= 0
+    def _ended(self, job: JobName, task: asyncio.Task[None]) -> None:
+        full = self.room <= 0 or job in self._queueing
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._bug = task.exception()
         if full or self._bug:
             self.wakeup.wake()
-
-    async def _attempt(self, active: ActiveRun) -> None:
-        job, begun = self._jobs[active.claim.job], _now()
-        ending = await self._ending_of(active, job)
-        if active.cause is StopCause.LOST:
-            self._active.remove(active.ticket)
-            return
-        so_far = Round(active.claim.spent, _waited_s(active.claim) + elapsed_s(begun, _now()))
-        budget = self._budgets.get(active.claim.job)
-        self._clerk.file(settle(active.ticket, job.spec, ending, self._dice(), so_far, budget))
-
-    async def _ending_of(self, active: ActiveRun, job: Job) -> Ending:
-        """Whatever user code does ends up here, as a value."""
-        if misses_deadline(job.spec.retry, _waited_s(active.claim)):
-            return Overdue()
-        try:
-            if job.spec.timeout is None:
-                return Succeeded(_kept(await job.executor.execute(active.run)))
-            return Succeeded(_kept(await _within(job.spec.timeout.total_seconds(), job, active)))
-        except asyncio.CancelledError as error:
-            if active.cause is StopCause.REQUESTED:
-                return Stopped()
-            return Interrupted() if _is_cancelled() else _failed(error)
-        except BaseException as error:
-            return _failed(error)
-
-
-def _now() -> Monotonic:
-    """The loop's own time, by which the timeout of an attempt is measured too."""
-    return Monotonic(asyncio.get_running_loop().time())
-
-
-def _waited_s(claim: Claim) -> float:
-    """How long before this attempt the run's first one began, by the store's clock."""
-    if claim.begun_at is None:
-        return 0.0
-    return max(since(claim.begun_at, claim.started_at).total_seconds(), 0.0)
-
-
-async def _within(limit_s: float, job: Job, active: ActiveRun) -> str | None:
-    """The work, for so long. Work that does not heed its cancellation is left to itself: its fence is old."""
-    work = asyncio.create_task(job.executor.execute(active.run))
-    try:
-        done, _ = await asyncio.wait({work}, timeout=limit_s)
-    except asyncio.CancelledError:
-        await _abandon(work)
-        raise
-    if done:
-        return work.result()
-    active.run.ask_to_stop()
-    await _abandon(work)
-    late = TimedOut(f"longer than {limit_s:g}s")
-    late.output = active.run.left_output
-    raise late
-
-
-async def _abandon(work: asyncio.Task[str | None]) -> None:
-    work.cancel()
-    await asyncio.wait({work}, timeout=INTERRUPT_S)
-    if work.done() and not work.cancelled():
-        work.exception()
-
-
-def _is_cancelled() -> bool:
-    """Whether this attempt was told to stop; user code may raise `CancelledError` of its own accord."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _kinds_by_urgency(outlook: Outlook) -> list[str]:
-    heads = [("direct", outlook.direct), ("tick", outlook.tick)]
-    due = [(head.priority, head.run_at, kind) for kind, head in heads if head is not None]
-    return [kind for _, _, kind in sorted(due)]
-
-
-def _failed(error: BaseException) -> Failed:
-    """An error as text: nothing of the user's types crosses into the ledger."""
-    text = _words(error)
-    return Failed(
-        error=storable(text[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
-        detail=storable(_traceback(error), DETAIL_LENGTH_MAX),
-        output=_kept(error.output) if isinstance(error, RunFailure) else None,
-        permanent=isinstance(error, PermanentFailure),
-        kinds=error_names(type(error)),
-        wait_s=asked_wait_s(error.retry_after) if isinstance(error, RetryableFailure) else 0.0,
-    )
-
-
-def _words(error: BaseException) -> str:
-    name = type(error).__name__
-    try:
-        said = str(error)
-    except BaseException:
-        return f"{name}: (its text cannot be had)"
-    return f"{name}: {said}" if said else name
-
-
-def _traceback(error: BaseException) -> str:
-    try:
-        return "".join(traceback.format_exception(error))
-    except BaseException:
-        return "(its traceback cannot be had)"
-
-
-def _kept(output: str | None) -> str | None:
-    return None if output is None else storable(output, OUTPUT_LENGTH_MAX)

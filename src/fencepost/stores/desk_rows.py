@@ -28,7 +28,7 @@ BY_FATE = {
 
 
 def to_closed_gate(row: Row) -> ClosedGate:
-    """A closed gate with `held`, `oldest`, `newest` and `run_s`."""
+    """A closed gate with `held`, `oldest`, `newest` and `run_s`, and the `spec` of its schedule."""
     run_s = row["run_s"]
     return ClosedGate(
         namespace=row["namespace"],
@@ -39,6 +39,7 @@ def to_closed_gate(row: Row) -> ClosedGate:
         oldest=row["oldest"],
         newest=row["newest"],
         run_s=None if run_s is None else float(run_s),
+        spec_text=row["spec"],
     )
 
 

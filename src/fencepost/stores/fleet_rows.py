@@ -7,7 +7,7 @@ from dataclasses import asdict, astuple, fields
 
 from fencepost.model.identifiers import Epoch, NodeId, Queue, Shard
 from fencepost.model.json import canonical
-from fencepost.model.leader import LeaderRecord
+from fencepost.model.leader import LeaderRecord, Refusal, Term
 from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord
 from fencepost.model.node import Led, Node, NodeRecord, NodeReport
 from fencepost.stores.rows import Row
@@ -35,6 +35,32 @@ def to_leader_record(row: Row) -> LeaderRecord:
         lease_epoch=Epoch(row["lease_epoch"]),
         since=row["since"],
         transitions=row["transitions"],
+    )
+
+
+def to_term(row: Row) -> Term:
+    """A time for which somebody led a shard."""
+    return Term(
+        number=row["number"],
+        shard=Shard(row["shard"]),
+        epoch=Epoch(row["epoch"]),
+        holder=NodeId(row["holder"]),
+        lineage=row["lineage"],
+        since=row["since"],
+        until=row["until"],
+    )
+
+
+def to_refusal(row: Row) -> Refusal:
+    """A write that came under an old epoch."""
+    return Refusal(
+        number=row["number"],
+        at=row["at"],
+        shard=Shard(row["shard"]),
+        epoch=Epoch(row["epoch"]),
+        holder=NodeId(row["holder"]),
+        known_epoch=Epoch(row["known_epoch"]),
+        known_holder=row["known_holder"],
     )
 
 

@@ -16,18 +16,20 @@ from typing import Any, Protocol
 from fencepost.errors import InvalidSpec
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
-from fencepost.model.codec import job_from_text, schedule_from_text
+from fencepost.model.codec import job_from_text, limit_from_text, schedule_from_text
 from fencepost.model.identifiers import Fence
 from fencepost.model.json import JsonObject
+from fencepost.model.limits import JobLimit
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Cursor, Outlived
-from fencepost.model.policies import AT_ONCE_MAX, CatchUp, Overlap
+from fencepost.model.policies import AT_ONCE_MAX, CatchUp
 from fencepost.model.rescue import Expired
 from fencepost.model.run import Attempt, Claim, Hold, Origin, RunRecord, RunState, Ticket
+from fencepost.model.run_log import LogChunk, LoggedChunk
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
-from fencepost.model.status import QueueDepth
+from fencepost.model.status import QueueDepth, QueueView
 
-POLICIES_MAX = 1_024
+SPECS_MAX = 1_024
 
 
 class Row(Protocol):
@@ -57,7 +59,7 @@ def to_run_record(row: Row) -> RunRecord:
         error=row["error"],
         queue=row["queue"],
         priority=row["priority"],
-        payload=to_payload(row),
+        payload=_shown_payload(row),
         progress=row["progress"],
         cancel_requested=bool(row["cancel_requested"]),
         origin=Origin(row["origin"]),
@@ -67,6 +69,8 @@ def to_run_record(row: Row) -> RunRecord:
         spent=row["spent"],
         backfill_id=row["backfill_id"],
         alive_until=row["alive_until"],
+        note=row["note"],
+        progress_at=row["progress_at"],
     )
 
 
@@ -88,6 +92,8 @@ def to_claim(row: Row, previous: Any = None) -> Claim:
         previous=previous,
         begun_at=row["begun_at"],
         spent=row["spent"],
+        queue=row["queue"],
+        origin=Origin(row["origin"]),
     )
 
 
@@ -99,10 +105,19 @@ def to_payload(row: Row) -> JsonObject:
     if row["payload"] is not None:
         own: JsonObject = json.loads(row["payload"])
         return own
-    if row["spec"] is None:
-        return {}
-    inherited: JsonObject = json.loads(row["spec"]).get("payload", {})
-    return inherited
+    return {} if row["spec"] is None else _inherited(row["spec"])
+
+
+def _shown_payload(row: Row) -> JsonObject:
+    """The same for a run that is only looked at: a list has many runs of few versions."""
+    if row["payload"] is not None or row["spec"] is None:
+        return to_payload(row)
+    return dict(_known_payload(row["spec"]))
+
+
+def _inherited(spec_text: str) -> JsonObject:
+    payload: JsonObject = json.loads(spec_text).get("payload", {})
+    return payload
 
 
 def to_ticket(row: Row) -> Ticket:
@@ -150,19 +165,30 @@ def _to_expired(row: Row) -> Expired:
 
 
 def to_outlook(row: Row) -> Outlook:
-    """`now`, `next_due_at`, and `direct_`/`tick_` before `priority` and `run_at` of each head."""
+    """`now`, `next_due_at`, and the heads of each kind as rows of priority, `run_at` and queue; of lines
+    with the limits of their jobs. A line whose limits only a newer release can read has nothing for us."""
     return Outlook(
         now=row["now"],
-        direct=_to_head(row["direct_priority"], row["direct_run_at"]),
-        tick=_to_head(row["tick_priority"], row["tick_run_at"]),
+        directs=tuple(Head(*one) for one in row["directs"]),
+        ticks=tuple(Head(*one) for one in row["ticks"]),
+        lined=tuple(Head(*one) for *one, terms in row["lined"] if limit_if_readable(terms) is not None),
         next_due_at=row["next_due_at"],
     )
 
 
 def to_depth(row: Row) -> QueueDepth:
-    """Counts of `ready` and `running`, and `oldest_ready_s`."""
-    oldest_s = row["oldest_ready_s"]
-    return QueueDepth(row["ready"], row["running"], None if oldest_s is None else float(oldest_s))
+    """Counts of `ready`, `running` and `waiting`, and `oldest_ready_s` and `oldest_waiting_s`."""
+    ready_s, waiting_s = (
+        None if row[name] is None else float(row[name]) for name in ("oldest_ready_s", "oldest_waiting_s")
+    )
+    return QueueDepth(row["ready"], row["running"], ready_s, row["waiting"], waiting_s)
+
+
+def to_queue_view(row: Row) -> QueueView:
+    """Counts of `ready`, `waiting` and `running` in a `queue`, and `oldest_s`."""
+    oldest_s = row["oldest_s"]
+    counts = row["ready"], row["waiting"], row["running"]
+    return QueueView(row["queue"], *counts, None if oldest_s is None else float(oldest_s))
 
 
 def to_facts(
@@ -279,15 +305,17 @@ def to_missed_range(row: Row) -> MissedRange:
     )
 
 
-def _to_head(priority: int | None, run_at: Any) -> Head | None:
-    return None if priority is None else Head(priority, run_at)
+def to_logged_chunk(row: Row) -> LoggedChunk:
+    """Some lines of a run's log."""
+    chunk = LogChunk(row["number"], row["first_line"], row["lines"], row["text"])
+    return LoggedChunk(row["attempt"], chunk, row["at"])
 
 
 def _to_due_tick(row: Row) -> DueTick | None:
-    policies = _policies(row["spec"])
-    if policies is None:
+    spec = _known_spec(row["spec"])
+    if spec is None:
         return None
-    overlap, catch_up = policies
+    overlap, catch_up = spec.overlap, spec.catch_up
     origin = Origin(row["origin"])
     return DueTick(
         run_key=row["run_key"],
@@ -298,6 +326,9 @@ def _to_due_tick(row: Row) -> DueTick | None:
         origin=origin,
         at_once_max=at_once_max(origin, catch_up, row["at_once_max"]),
         parked=bool(row["held"] & Hold.PARKED),
+        job=spec.job,
+        payload=spec.payload,
+        limited=bool(row["held"] & (Hold.LIMITED | Hold.PACED)),
     )
 
 
@@ -312,10 +343,23 @@ def at_once_max(origin: Origin, catch_up: CatchUp, of_backfill: int | None) -> i
             return AT_ONCE_MAX
 
 
-@lru_cache(POLICIES_MAX)
-def _policies(spec_text: str) -> tuple[Overlap, CatchUp] | None:
-    spec = _spec_if_readable(spec_text)
-    return None if spec is None else (spec.overlap, spec.catch_up)
+@lru_cache(SPECS_MAX)
+def _known_payload(spec_text: str) -> JsonObject:
+    return _inherited(spec_text)
+
+
+@lru_cache(SPECS_MAX)
+def _known_spec(spec_text: str) -> ScheduleSpec | None:
+    return _spec_if_readable(spec_text)
+
+
+@lru_cache(SPECS_MAX)
+def limit_if_readable(text: str) -> JobLimit | None:
+    """The limits of a job; None where only a newer release can read them."""
+    try:
+        return limit_from_text(text)
+    except InvalidSpec:
+        return None
 
 
 def _spec_if_readable(text: str) -> ScheduleSpec | None:

@@ -20,6 +20,7 @@ from fencepost.model.claiming import (
 )
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.stores.allowances import Allowances
 
 V = TypeVar("V")
 
@@ -29,6 +30,7 @@ class Started:
     """A tick that may begin, with the fire time of its schedule's last success."""
 
     namespace: Namespace
+    schedule_id: ScheduleId
     run_key: RunKey
     previous: datetime | None
 
@@ -58,7 +60,7 @@ class Rulings:
         owner = facts.namespace, facts.schedule_id
         match verdict:
             case Start(run_key):
-                self.starts.append(Started(facts.namespace, run_key, facts.previous))
+                self.starts.append(Started(*owner, run_key, facts.previous))
             case End():
                 self.ends.append(Ruled(*owner, verdict))
             case Admit():
@@ -73,11 +75,22 @@ class Rulings:
                 assert_never(never)
 
 
-def rule(every: Sequence[ScheduleFacts], now: StoreTime, room: int, judge: Judge) -> Rulings:
-    """Ask the judge about each schedule with due ticks in turn, until no more runs may start."""
+def rule(
+    every: Sequence[ScheduleFacts],
+    now: StoreTime,
+    room: int,
+    judge: Judge,
+    allowances: Allowances | None = None,
+) -> Rulings:
+    """Ask the judge about each schedule with due ticks in turn, until no more runs may start. The allowances
+    are what the limits of their jobs leave; without any there are none to heed."""
     rulings = Rulings()
     for facts in (one for one in every if one.due):
-        for verdict in judge(facts, now, room - len(rulings.starts)):
+        left = room - len(rulings.starts)
+        verdicts = judge(facts, now, left if allowances is None else allowances.room_for(facts, left))
+        for verdict in verdicts:
             rulings.add(facts, verdict)
+        if allowances is not None:
+            allowances.settle(facts, verdicts)
     assert len(rulings.starts) <= max(room, 0), "the judge started more runs than there is room for"
     return rulings

@@ -1,7 +1,7 @@
 """Structured log lines: key=value for people, JSON on request.
 
 An event is a name and fields. Every line about a run carries its key, because it is written by a function
-that takes the key first.
+that takes the run first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,18 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from fencepost.model.masking import masked_text
+from fencepost.model.secret import MASK
+from fencepost.telemetry.secrets import mask
+from fencepost.telemetry.traces.ids import Keyed, trace_text
+from fencepost.telemetry.traces.switch import is_on
+
 ROOT = "fencepost"
 FIELDS = "fencepost_fields"
+OWN_FIELDS = frozenset(("run", "run_key", "job", "schedule", "schedule_id"))
+"""What a line is about. No secret that the process has read is struck out of these, or nobody could follow a
+run whose key happens to hold the value of some variable."""
+_in_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Log:
@@ -34,13 +44,18 @@ class Log:
     def error(self, event: str, **fields: Any) -> None:
         self._write(logging.ERROR, event, fields)
 
-    def run(self, run_key: str, event: str, **fields: Any) -> None:
+    def run(self, run: Keyed, event: str, **fields: Any) -> None:
         """A line about a run."""
-        self._write(logging.INFO, event, {"run_key": run_key, **fields})
+        self._write_of(run, logging.INFO, event, fields)
 
-    def run_warning(self, run_key: str, event: str, **fields: Any) -> None:
+    def run_warning(self, run: Keyed, event: str, **fields: Any) -> None:
         """A line about a run that an operator may want to see."""
-        self._write(logging.WARNING, event, {"run_key": run_key, **fields})
+        self._write_of(run, logging.WARNING, event, fields)
+
+    def _write_of(self, run: Keyed, level: int, event: str, fields: dict[str, Any]) -> None:
+        """With the run's key, and with its trace where there are traces."""
+        trace = {"trace_id": trace_text(run)} if is_on() else {}
+        self._write(level, event, {"run_key": run.run_key, **fields, **trace})
 
     def _write(self, level: int, event: str, fields: dict[str, Any]) -> None:
         if self._logger.isEnabledFor(level):
@@ -53,8 +68,9 @@ class PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         part = record.name.removeprefix(f"{ROOT}.")
-        fields = "".join(f" {key}={_plain(value)}" for key, value in _fields(record).items())
-        return f"{moment} {record.levelname.lower():7} {part} {record.getMessage()}{fields}{_trace(record)}"
+        fields = "".join(f" {name}={_plain(name, value)}" for name, value in _fields(record).items())
+        told = f"{_struck(record.getMessage())}{fields}{_struck(_trace(record))}"
+        return f"{moment} {record.levelname.lower():7} {part} {told}"
 
 
 class JsonFormatter(logging.Formatter):
@@ -66,12 +82,33 @@ class JsonFormatter(logging.Formatter):
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "part": record.name.removeprefix(f"{ROOT}."),
-            "event": record.getMessage(),
-            **_fields(record),
+            "event": _struck(record.getMessage()),
+            **{name: _shown(name, value) for name, value in _fields(record).items()},
         }
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+            line["traceback"] = _struck(self.formatException(record.exc_info))
+        return _in_json(line)
+
+
+def _shown(name: str, value: Any) -> Any:
+    """The value of a field without secrets in its texts: a driver may name its own password."""
+    match value:
+        case dict():
+            return {_struck(str(inner)): _shown("", one) for inner, one in value.items()}
+        case list() | tuple():
+            return [_shown("", one) for one in value]
+        case None | bool():
+            return value
+        case int() | float():
+            told = str(value)
+            return value if mask(told) == told else MASK
+    return masked_text(str(value)) if name in OWN_FIELDS else _struck(str(value))
+
+
+def _struck(text: str) -> str:
+    """The text without what this process has read as a secret, and without what looks like one. What is known
+    goes first: the other may find no more than a piece of it."""
+    return masked_text(mask(text)) if text else text
 
 
 def set_up_logging(level: str = "info", as_json: bool = False, stream: TextIO | None = None) -> None:
@@ -89,9 +126,12 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     return fields
 
 
-def _plain(value: Any) -> str:
-    text = f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "=\n') else text
+def _plain(name: str, value: Any) -> str:
+    if isinstance(value, float):
+        text = mask(f"{value:.3f}".rstrip("0").rstrip("."))
+    else:
+        text = masked_text(str(value)) if name in OWN_FIELDS else _struck(str(value))
+    return _in_json(text) if not text or any(c in text for c in ' "=\n') else text
 
 
 def _trace(record: logging.LogRecord) -> str:

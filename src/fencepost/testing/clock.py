@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 
 from fencepost.model.clocks import Monotonic
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+SLEEPER: ContextVar[str | None] = ContextVar("sleeper", default=None)
+"""In whose name somebody sleeps; it is handed on to whatever a task starts."""
 
 
 class VirtualClock:
@@ -17,6 +22,9 @@ class VirtualClock:
         self._start = start
         self._elapsed = timedelta()
         self._sleepers: list[tuple[timedelta, asyncio.Future[None]]] = []
+        self._names: dict[asyncio.Future[None], str | None] = {}
+        self.on_sleep: Callable[[], None] = lambda: None
+        """Called when somebody falls asleep."""
 
     def wall(self) -> datetime:
         return self._start + self._elapsed
@@ -30,6 +38,9 @@ class VirtualClock:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sleepers.append((self._elapsed + timedelta(seconds=seconds), future))
+        self._names[future] = SLEEPER.get()
+        future.add_done_callback(self._names.pop)
+        self.on_sleep()
         await future
 
     def advance(self, seconds: float) -> None:
@@ -41,3 +52,22 @@ class VirtualClock:
         for _, future in sorted(due, key=lambda pair: pair[0]):
             if not future.done():
                 future.set_result(None)
+
+    def advance_to(self, moment: datetime) -> None:
+        """Let time pass until then, if it has not come to that yet."""
+        self.advance(max((moment - self.wall()).total_seconds(), 0.0))
+
+    def next_wake(self) -> datetime | None:
+        """When the first sleeper wakes."""
+        moments = [moment for moment, future in self._sleepers if not future.done()]
+        return self._start + min(moments) if moments else None
+
+    def rouse(self, name: str) -> None:
+        """Somebody comes for those who sleep in this name: they do not count as asleep any more."""
+        for future, one in self._names.items():
+            if one == name:
+                self._names[future] = None
+
+    def is_asleep(self, name: str) -> bool:
+        """Whether somebody sleeps in this name."""
+        return any(one == name and not future.done() for future, one in self._names.items())

@@ -11,7 +11,8 @@ carry the whole search, and every member, itself perhaps a combination, answers 
 
 So a search goes from candidate to candidate, with no fire time in between, and keeps those that fire. One
 that never fires (noon, and also half past) would be looked through for ever; after `LOOKS_MAX` fruitless
-looks the search ends with `SearchExhausted`, which says how far it has come: a planner goes on from there.
+looks, or half a century of them (`patience`), the search ends with `SearchExhausted`, which says how far it
+has come: a planner goes on from there.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.json import JsonObject
 from fencepost.model.times import read_time, to_utc_text
 from fencepost.triggers.localtime.zones import zone
+from fencepost.triggers.patience import HORIZON_YEARS, LIST_PATIENCE, PATIENCE, Looks
 from fencepost.triggers.series import Binding, Series
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ LEAVES_MAX = 100
 DEPTH_MAX = 16
 
 Moment: TypeAlias = datetime | str | None
+Search: TypeAlias = Callable[[datetime, Looks], datetime | None]
 
 
 class Combinable(Series):
@@ -132,39 +135,49 @@ class Combination(Combinable):
         return self if all(map(is_, members, bound)) else self._with(bound)
 
     def next_after(self, after: datetime) -> datetime | None:
-        for _ in range(self._looks_max):
-            found = self.candidate_after(after)
-            if found is None or found in self:
-                return found
-            after = found
-        raise self._exhausted(after)
+        return self._search(after, Looks(self._looks_max))
 
     def previous(self, before: datetime) -> datetime | None:
-        for _ in range(LOOKS_BACK_MAX // self.leaves):
-            found = self.candidate_before(before)
-            if found is None or found in self:
-                return found
-            before = found
-        raise InvalidTrigger(f"found no fire time back to {to_utc_text(before)}; it may never fire")
+        return self._search_back(before, Looks(self._looks_back_max))
 
     def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
-        looks, looks_max = 0, self._looks_max
+        looks = Looks(self._looks_max)
         while (moment := self.candidate_after(after)) is not None and moment <= through:
-            looks += 1
             if moment in self:
                 yield moment
-                looks = 0
-            elif looks == looks_max:
-                raise self._exhausted(moment)
+                looks = Looks(self._looks_max)
+            elif not looks.go_on(moment):
+                raise _exhausted(moment, looks)
             after = moment
+
+    def _onwards(self, after: datetime) -> Iterator[datetime]:
+        return _patiently(self._search, after, self._looks_max * PATIENCE)
+
+    def _backwards(self, before: datetime) -> Iterator[datetime]:
+        return _patiently(self._search_back, before, self._looks_back_max)
+
+    def _search(self, after: datetime, looks: Looks) -> datetime | None:
+        while (found := self.candidate_after(after)) is not None and found not in self:
+            if not looks.go_on(found):
+                raise _exhausted(found, looks)
+            after = found
+        return found
+
+    def _search_back(self, before: datetime, looks: Looks) -> datetime | None:
+        while (found := self.candidate_before(before)) is not None and found not in self:
+            if not looks.go_on(found):
+                raise InvalidTrigger(f"found no fire time back to {to_utc_text(found)}; {_mend(looks)}")
+            before = found
+        return found
+
+    @property
+    def _looks_back_max(self) -> int:
+        return LOOKS_BACK_MAX // self.leaves
 
     @property
     def _looks_max(self) -> int:
         """A look asks every member, so that there are fewer of them in a search of many members."""
         return max(LOOKS_MAX // self.leaves, 1)
-
-    def _exhausted(self, moment: datetime) -> SearchExhausted:
-        return SearchExhausted(f"found no fire time up to {to_utc_text(moment)}; it may never fire", moment)
 
 
 @dataclass(frozen=True)
@@ -236,6 +249,28 @@ class Intersection(Group):
 
     def describe(self) -> str:
         return ", where that is also ".join(member.describe() for member in self.members)
+
+
+def _patiently(search: Search, moment: datetime, looks_max: int) -> Iterator[datetime]:
+    """One fire time after the other; so many looks for each, and a few times as many for them all."""
+    left = looks_max * LIST_PATIENCE
+    while left > 0:
+        looks = Looks(looks_max)
+        found = search(moment, looks)
+        if found is None:
+            return
+        yield found
+        moment = found
+        left -= looks.taken
+    raise SearchExhausted(f"found too few fire times up to {to_utc_text(moment)}; ask for fewer", moment)
+
+
+def _exhausted(moment: datetime, looks: Looks) -> SearchExhausted:
+    return SearchExhausted(f"found no fire time up to {to_utc_text(moment)}; {_mend(looks)}", moment)
+
+
+def _mend(looks: Looks) -> str:
+    return f"it may never fire: see that its parts meet within {looks.most} looks and {HORIZON_YEARS} years"
 
 
 def _flattened(kind: type[Group], members: Sequence[Combinable]) -> tuple[Combinable, ...]:

@@ -11,6 +11,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.durations import Duration, format_duration, parse_duration
@@ -138,7 +139,7 @@ class Every(Combinable):
         local = zone(tz)
         moment = EPOCH.replace(tzinfo=None) if anchor is None else _read(anchor)
         if moment.tzinfo is not None:
-            moment = moment.astimezone(local).replace(tzinfo=None, fold=0)
+            moment = _shown(moment, local)
         if moment.microsecond:
             raise InvalidTrigger(f"every {step}: anchor {moment.isoformat()} is finer than a second")
         policy = dst.policy(gap, fold, fixed_time=True)
@@ -185,6 +186,14 @@ class Beat:
         while moment is not None and moment <= through:
             yield moment
             moment = None if LAST - moment < self.interval else moment + self.interval
+
+
+def _shown(moment: datetime, local: ZoneInfo) -> datetime:
+    """What the zone's clocks show at an instant."""
+    try:
+        return moment.astimezone(local).replace(tzinfo=None, fold=0)
+    except OverflowError:
+        raise InvalidTrigger(f"anchor {moment.isoformat()} is out of range") from None
 
 
 def _read(anchor: object) -> datetime:

@@ -21,17 +21,19 @@ from typing import Literal, TypeAlias
 from fencepost.errors import SearchExhausted
 from fencepost.model.times import from_epoch_s, to_epoch_s, to_utc_text
 from fencepost.triggers.calendar_steps import CalendarStep, step_walls
+from fencepost.triggers.combine import LOOKS_MAX, Combinable
 from fencepost.triggers.every import Every
 from fencepost.triggers.localtime import dst
 from fencepost.triggers.localtime.offsets import segment_at
 from fencepost.triggers.localtime.times import FIRST_S, LAST_S, WallTimes, WallTrigger
 from fencepost.triggers.localtime.zones import zone
-from fencepost.triggers.series import CUTS_MAX, TICK, Series
+from fencepost.triggers.series import TICK, Series
 from fencepost.triggers.words import clocks, duration_words, listed, wall_words
 
 LOOKAHEAD_S = 2 * 366 * 86_400
 FIRE_TIMES_MAX = 10
 COUNT_MAX = 10_000
+EFFORT_MAX = 300_000
 WALLS_NAMED_MAX = 3
 KEEPS_BEAT = "it keeps its beat: no fire time is lost or doubled in elapsed time"
 SHOWINGS = {"first": "the first", "last": "the second", "both": "both"}
@@ -106,11 +108,14 @@ class Change:
         return words.partition(" ")[2] if self.is_within_day else words
 
 
-def preview(trigger: Series, after: datetime) -> list[ChangePreview]:
-    """The next change of the clocks in each zone of the trigger, within two years, and what it does."""
+def preview(trigger: Combinable, after: datetime) -> list[ChangePreview]:
+    """The next change of the clocks in each zone of the trigger, within two years, and what it does.
+
+    Where there is too much to look at, in many zones, it is given up with SearchExhausted."""
     found = (_next_change(tz, after) for tz in trigger.zones())
     changes = sorted((change for change in found if change is not None), key=lambda one: (one.at, one.tz))
-    return [_preview(trigger, change) for change in changes]
+    effort = _Effort()
+    return [_preview(trigger, change, effort) for change in changes]
 
 
 def _next_change(tz: str, after: datetime) -> Change | None:
@@ -125,8 +130,8 @@ def _next_change(tz: str, after: datetime) -> Change | None:
     return None
 
 
-def _preview(trigger: Series, change: Change) -> ChangePreview:
-    fires = _fires(trigger, change)
+def _preview(trigger: Combinable, change: Change, effort: _Effort) -> ChangePreview:
+    fires = _fires(trigger, change, effort)
     return ChangePreview(
         tz=change.tz,
         at=from_epoch_s(change.at),
@@ -140,19 +145,38 @@ def _preview(trigger: Series, change: Change) -> ChangePreview:
     )
 
 
-def _fires(trigger: Series, change: Change) -> list[datetime]:
+class _Effort:
+    """What may be spent on all changes together: a fire time costs a look at every part."""
+
+    def __init__(self) -> None:
+        self._left = EFFORT_MAX
+
+    def spend(self, looks: int, moment: datetime) -> None:
+        """Give up where it is too much."""
+        self._left -= looks
+        if self._left < 0:
+            raise SearchExhausted("there is too much to look at around the changes of the clocks", moment)
+
+
+def _fires(trigger: Combinable, change: Change, effort: _Effort) -> list[datetime]:
     """The fire times of the stretch."""
     since, until = change.at - change.length, change.at + change.length
-    return list(islice(_patient(trigger, from_epoch_s(since) - TICK, from_epoch_s(until) - TICK), COUNT_MAX))
+    stretch = from_epoch_s(since) - TICK, from_epoch_s(until) - TICK
+    found: list[datetime] = []
+    for moment in islice(_patient(trigger, *stretch, effort), COUNT_MAX):
+        effort.spend(trigger.leaves, moment)
+        found.append(moment)
+    return found
 
 
-def _patient(trigger: Series, after: datetime, through: datetime) -> Iterator[datetime]:
-    """The fire times; a search that gives up is taken up again, so often and no more."""
-    for _ in range(CUTS_MAX):
+def _patient(trigger: Combinable, after: datetime, through: datetime, effort: _Effort) -> Iterator[datetime]:
+    """The fire times; a search that was cut is taken up again."""
+    while after < through:
         try:
             yield from trigger.fire_times(after, through)
         except SearchExhausted as cut:
             after = cut.searched_through
+            effort.spend(LOOKS_MAX, after)
         else:
             return
 

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from fencepost.errors import InvalidTrigger, SearchExhausted
+from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
 from fencepost.model.times import checked_instant
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 TICK = timedelta.resolution
 FIRST = datetime.min.replace(tzinfo=UTC)
-
-# A search that was cut is taken up again this often before people are told that it found nothing.
-CUTS_MAX = 10
 
 
 @dataclass(frozen=True)
@@ -99,19 +97,27 @@ class Series(ABC):
 
     def next(self, after: datetime, n: int = 1) -> list[datetime]:
         """The first `n` fire times later than `after`; fewer where the series ends."""
-        if type(n) is not int or n < 0:
-            raise InvalidTrigger(f"next {quoted(n)}: expected a whole number of fire times")
-        found: list[datetime] = []
-        after = checked_instant(after)
-        while len(found) < n and (moment := self._patient_next(after)) is not None:
-            found.append(moment)
-            after = moment
-        return found
+        _check_number("next", n)
+        return list(islice(self._onwards(checked_instant(after)), n))
 
-    def _patient_next(self, after: datetime) -> datetime | None:
-        for _ in range(CUTS_MAX):
-            try:
-                return self.next_after(after)
-            except SearchExhausted as cut:
-                after = cut.searched_through
-        return self.next_after(after)
+    def last(self, before: datetime, n: int = 1) -> list[datetime]:
+        """The last `n` fire times earlier than `before`, the latest first; fewer where the series begins."""
+        _check_number("last", n)
+        return list(islice(self._backwards(checked_instant(before)), n))
+
+    def _onwards(self, after: datetime) -> Iterator[datetime]:
+        """The fire times later than `after`, for people, who wait longer for one than a planner does."""
+        while (moment := self.next_after(after)) is not None:
+            yield moment
+            after = moment
+
+    def _backwards(self, before: datetime) -> Iterator[datetime]:
+        """The fire times earlier than `before`, the latest first."""
+        while (moment := self.previous(before)) is not None:
+            yield moment
+            before = moment
+
+
+def _check_number(what: str, n: object) -> None:
+    if type(n) is not int or n < 0:
+        raise InvalidTrigger(f"{what} {quoted(n)}: expected a whole number of fire times")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from fencepost.core.backfilling import FIRE_TIMES_MAX, Account, duration_s
 from fencepost.errors import UnknownBackfill, UnknownSchedule, UsageError
@@ -55,7 +56,7 @@ class BackfillDesk(Desk):
         forgotten = await self._store.ledger.forgotten_before()
         account, reached = Account(asked.mode, forgotten), asked.since
         while reached < asked.until:
-            batch = source.next_batch(reached, asked.until, LOOK_BATCH)
+            batch = await self._aside(partial(source.next_batch, reached, asked.until, LOOK_BATCH))
             runs = [one async for one in self._runs(asked.schedule_id, reached, batch.through)]
             ranges = await self._store.ledger.missed_ranges(
                 self._namespace, asked.schedule_id, reached, batch.through
@@ -81,7 +82,7 @@ class BackfillDesk(Desk):
     async def fill(self, backfill: Backfill) -> Backfill:
         """Write its next runs, as many as may wait at a time; nodes that plan do the same meanwhile."""
         while backfill.state is BackfillState.ACTIVE:
-            written = await fill_next(self._store, backfill, self._author)
+            written = await fill_next(self._store, backfill, self._author, self._aside)
             backfill = await self.get(backfill.backfill_id)
             if written is None:
                 break
@@ -94,9 +95,9 @@ class BackfillDesk(Desk):
             raise _unknown(backfill_id)
         return found
 
-    async def list(self, limit: int) -> Sequence[Backfill]:
-        """The latest first."""
-        return await self._store.backfills.list(self._namespace, limit)
+    async def list(self, limit: int, before_id: int | None = None) -> Sequence[Backfill]:
+        """The latest first; `before_id` goes on from the last one of an earlier page."""
+        return await self._store.backfills.list(self._namespace, limit, before_id)
 
     async def cancel(self, backfill_id: int) -> Backfill:
         """Call off what of it waits, which is missed if nobody has begun it; what runs is let finish."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 
 PROGRAM = Author("application", "python")
 """Whoever calls from a program and does not say who asked for it."""
@@ -13,10 +14,18 @@ PROGRAM = Author("application", "python")
 class Desk:
     """Verbs of one namespace. What they change is written down in the author's name."""
 
-    def __init__(self, store: Store, namespace: Namespace, author: Author = PROGRAM) -> None:
+    def __init__(
+        self, store: Store, namespace: Namespace, author: Author = PROGRAM, aside: Aside = on_the_spot
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._author = author
+        self._aside = aside
+
+    @property
+    def namespace(self) -> Namespace:
+        """Whose verbs these are."""
+        return self._namespace
 
     def _because(self, what: str) -> str:
         """What happened, with the author's own reason behind it."""

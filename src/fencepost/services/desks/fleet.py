@@ -30,6 +30,10 @@ class FleetDesk(Desk):
             raise UsageError(f"node {quoted(name)}: which one? {_names(found)}")
         return found[0] if found else None
 
+    async def all(self) -> Sequence[NodeRecord]:
+        """The live nodes, by id."""
+        return await self._store.roster.live()
+
     async def get(self, node_id: NodeId) -> NodeRecord | None:
         """The live node of this very id."""
         live = await self._store.roster.live()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
-from fencepost.model.identifiers import ScheduleId
+from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, ScheduleId
+from fencepost.model.job import JobSpec
 from fencepost.model.schedule import Schedule
 from fencepost.services.desks.desk import Desk
 
@@ -30,13 +31,14 @@ class FreezeDesk(Desk):
     async def covered(self, scope: Scope) -> int:
         """How many schedules a scope has at this moment."""
         count, after = 0, None
+        jobs = await self._store.jobs.all(self._namespace)
         while page := await self._store.schedules.page(self._namespace, after, PAGE):
-            count += sum(_covers(scope, one) for one in page)
+            count += sum(_covers(scope, one, jobs) for one in page)
             after = page[-1].schedule_id
         return count
 
 
-def _covers(scope: Scope, schedule: Schedule) -> bool:
+def _covers(scope: Scope, schedule: Schedule, jobs: Mapping[JobName, JobSpec]) -> bool:
     match scope.kind:
         case ScopeKind.ALL:
             return True
@@ -45,3 +47,6 @@ def _covers(scope: Scope, schedule: Schedule) -> bool:
         case ScopeKind.LABEL:
             key, value = scope.label
             return schedule.spec.labels.get(key) == value
+        case ScopeKind.QUEUE:
+            job = jobs.get(schedule.spec.job)
+            return (schedule.spec.queue or (job.queue if job else DEFAULT_QUEUE)) == scope.value

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fencepost.errors import UsageError
+from fencepost.errors import UnknownGate
 from fencepost.model.gate import ClosedGate, GateDecision
 from fencepost.model.identifiers import ScheduleId
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.services.desks.desk import Desk
 
 
@@ -31,7 +32,7 @@ class GateDesk(Desk):
     async def closed(self) -> Sequence[GateView]:
         """All closed gates, by schedule."""
         gates = await self._store.gates.closed(self._namespace)
-        return [GateView(one, await self._at_once(one.schedule_id)) for one in gates]
+        return [GateView(one, _at_once(one.spec)) for one in gates]
 
     async def decide(self, schedule_id: str, decision: GateDecision) -> int:
         """Open a closed gate; how many runs were released."""
@@ -39,13 +40,12 @@ class GateDesk(Desk):
             self._namespace, ScheduleId(schedule_id), decision, self._author
         )
         if released is None:
-            raise UsageError(f"gate {schedule_id}: is not closed; see: fencepost gate list")
+            raise UnknownGate(f"gate {schedule_id}: is not closed; see: fencepost gate list")
         return released
 
-    async def _at_once(self, schedule_id: ScheduleId) -> int:
-        schedule = await self._store.schedules.get(self._namespace, schedule_id)
-        if schedule is None:
-            return 1
-        most = schedule.spec.overlap.at_once_max
-        at_once = schedule.spec.catch_up.at_once
-        return at_once if most is None else min(at_once, most)
+
+def _at_once(spec: ScheduleSpec | None) -> int:
+    if spec is None:
+        return 1
+    most, at_once = spec.overlap.at_once_max, spec.catch_up.at_once
+    return at_once if most is None else min(at_once, most)

@@ -21,6 +21,7 @@ from fencepost.model.run import RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleState, ScheduleVersion
 from fencepost.model.times import to_utc_text
 from fencepost.ports.store import Store
+from fencepost.services.aside import Aside, on_the_spot
 from fencepost.triggers import Combinable, stored_trigger
 from fencepost.triggers.series import TICK
 
@@ -35,6 +36,7 @@ class Occurrence:
     schedule: Schedule
     versions: Sequence[ScheduleVersion]
     fire_time: datetime
+    aside: Aside = on_the_spot
 
     async def seal(self, fate: Fate, author: Author) -> RunRecord | None:
         """Write its run with that fate, in one call; None where it has a run already."""
@@ -88,11 +90,16 @@ class Occurrence:
         version = version_at(self.versions, fire_time)
         if version is None:
             raise self._refusal(await self._why_not_in_force())
+        return version.version, await self.aside(lambda: self._tick(version))
+
+    def _tick(self, version: ScheduleVersion) -> Tick:
+        """The tick by that version; refused where it has none then, with those around it."""
+        schedule_id, fire_time = self.schedule.schedule_id, self.fire_time
         trigger = stored_trigger(version.spec, schedule_id)
         tick = tick_of(self.schedule.namespace, schedule_id, version, trigger, fire_time)
         if tick is None:
             raise self._refusal(f"is no fire time{_nearest(trigger, fire_time)}")
-        return version.version, tick
+        return tick
 
     async def _why_not_in_force(self) -> str:
         """The future belongs to the version in force now, which a paused schedule does not have."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
+from functools import partial
 from uuid import uuid4
 
 from fencepost.core.payload import check_payload
@@ -13,12 +14,18 @@ from fencepost.errors import UnknownJob, UnknownRun, UsageError
 from fencepost.model.identifiers import JobName, Namespace, RunKey, job_key
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
-from fencepost.model.run import REPLAYABLE, Attempt, NewRun, RunFilter, RunRecord, RunState
+from fencepost.model.run import REPLAYABLE, Attempt, NewRun, Ordered, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPlace
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST
 from fencepost.ports.store import Store
 from fencepost.services.desks.desk import Desk
+from fencepost.services.enqueueing import enqueue
+from fencepost.telemetry import traces
 
-REPLAY_BATCH_MAX = 500
+BATCH_MAX = 500
+LOG_PAGE_MAX = 100
+TAIL_CHUNKS = 20
+CANCELLED = "cancelled by an operator"
 
 
 class RunDesk(Desk):
@@ -30,7 +37,7 @@ class RunDesk(Desk):
         """One run by hand; returns its key and whether it is new."""
         spec = await known_job(self._store, self._namespace, job)
         run = new_run(spec, payload, key, at)
-        (fresh,) = await self._store.ledger.enqueue(self._namespace, [run], author=self._author)
+        (fresh,) = await enqueue(self._store.ledger, self._namespace, [run], self._author)
         return run.run_key, fresh
 
     async def get(self, run_key: str) -> tuple[RunRecord, Sequence[Attempt]]:
@@ -38,34 +45,68 @@ class RunDesk(Desk):
         found = known_run(run_key, await self._store.ledger.get(self._namespace, RunKey(run_key)))
         return found, await self._store.ledger.attempts(self._namespace, RunKey(run_key))
 
-    async def list(self, wanted: RunFilter) -> Sequence[RunRecord]:
+    async def getting(self, run_keys: Sequence[str]) -> AsyncIterator[Mapping[RunKey, RunRecord]]:
+        """Those of these runs that are there, a batch at a time."""
+        for batch in _batches(run_keys):
+            yield await self._store.ledger.get_many(self._namespace, batch)
+
+    async def log(
+        self, run_key: str, attempt: int | None = None, *, after: LogPlace = LOG_BEGIN
+    ) -> AsyncIterator[LoggedChunk]:
+        """What a run has logged, or one attempt of it, from behind that place to its present end."""
+        known_run(run_key, await self._store.ledger.get(self._namespace, RunKey(run_key)))
+        read = partial(self._store.logbook.read, self._namespace, RunKey(run_key), attempt=attempt)
+        while page := await read(after=after, limit=LOG_PAGE_MAX):
+            for one in page:
+                yield one
+            after = page[-1].place
+
+    async def log_page(
+        self, run_key: str, attempt: int | None, after: LogPlace, limit: int
+    ) -> Sequence[LoggedChunk]:
+        """The next chunks behind that place."""
+        return await self._store.logbook.read(
+            self._namespace, RunKey(run_key), attempt=attempt, after=after, limit=limit
+        )
+
+    async def log_tail(self, run_key: str) -> Sequence[LoggedChunk]:
+        """The end of what its last attempt has logged."""
+        found = await self._store.logbook.tail(self._namespace, RunKey(run_key), limit=TAIL_CHUNKS)
+        return [one for one in found if one.attempt == found[-1].attempt]
+
+    async def list(self, wanted: RunFilter) -> RunList:
         """Runs, newest fire time first."""
         return await self._store.ledger.list(self._namespace, wanted)
 
     async def all_of(self, wanted: RunFilter) -> AsyncIterator[RunRecord]:
-        """The same to the last one, a page of `limit` at a time.
-
-        A page may end amid the runs of one fire time, so the next one begins there again. One that has no
-        room for a whole fire time would get no further: the next is larger.
-        """
-        seen: set[RunKey] = set()
-        while page := await self.list(wanted):
-            for run in page:
-                if run.run_key not in seen:
-                    yield run
-            if len(page) < wanted.limit:
+        """The same to the last one, a page of `limit` at a time."""
+        while True:
+            page = await self.list(replace(wanted, limit=wanted.limit + 1))
+            for run in page[: wanted.limit]:
+                yield run
+            place = page.following(wanted.limit)
+            if place is None:
                 return
-            first, last = page[0].fire_time, page[-1].fire_time
-            seen |= {run.run_key for run in page if run.fire_time == last}
-            limit = 2 * wanted.limit if first == last else wanted.limit
-            wanted = replace(wanted, until=last + datetime.resolution, limit=limit)
+            wanted = replace(wanted, after=place)
 
     async def cancel(self, run_key: str, reason: str | None = None) -> RunRecord:
         """End a waiting run, or ask a running one to stop."""
-        why = reason or self._because("cancelled by an operator")
+        why = reason or self._because(CANCELLED)
         ledger = self._store.ledger
         found = await ledger.cancel(self._namespace, RunKey(run_key), why, author=self._author)
-        return known_run(run_key, found)
+        run = known_run(run_key, found)
+        traces.cancelled(run)
+        return run
+
+    async def cancelling(self, run_keys: Sequence[str]) -> AsyncIterator[Mapping[RunKey, Ordered]]:
+        """The same for many, a batch at a time: what became of those that are there."""
+        why = self._because(CANCELLED)
+        for batch in _batches(run_keys):
+            found = await self._store.ledger.cancel_many(self._namespace, batch, why, author=self._author)
+            for run, refused in found.values():
+                if refused is None:
+                    traces.cancelled(run)
+            yield found
 
     async def skip(self, run_key: str) -> RunRecord:
         """Call off a run that nobody has begun; any other stays as it is."""
@@ -93,18 +134,28 @@ class RunDesk(Desk):
         return replayed
 
     async def replaying(
-        self, run_keys: Sequence[str], every_s: float, *, only: frozenset[RunState] = REPLAYABLE
+        self,
+        run_keys: Sequence[str],
+        every_s: float,
+        *,
+        only: frozenset[RunState] = REPLAYABLE,
+        first_in_s: float = 0.0,
     ) -> AsyncIterator[Sequence[RunKey]]:
-        """The same a batch at a time, for whoever wants to watch; of those in one of these states."""
-        keys = [RunKey(one) for one in dict.fromkeys(run_keys)]
-        first_in_s = 0.0
-        for start in range(0, len(keys), REPLAY_BATCH_MAX):
-            batch = keys[start : start + REPLAY_BATCH_MAX]
+        """The same a batch at a time, for whoever wants to watch; of those in one of these states, the first
+        due so much later."""
+        for batch in _batches(run_keys):
             replayed = await self._store.ledger.replay(
                 self._namespace, batch, every_s, self._author, first_in_s=first_in_s, only=only
             )
             first_in_s += len(replayed) * every_s
             yield replayed
+
+
+def _batches(run_keys: Sequence[str]) -> Iterator[list[RunKey]]:
+    """Each key once, so many at a time that neither a transaction nor an answer grows with them."""
+    keys = [RunKey(one) for one in dict.fromkeys(run_keys)]
+    for start in range(0, len(keys), BATCH_MAX):
+        yield keys[start : start + BATCH_MAX]
 
 
 async def known_job(store: Store, namespace: Namespace, job: str) -> JobSpec:
@@ -129,8 +180,13 @@ def new_run(spec: JobSpec, payload: JsonObject, key: str | None, at: datetime | 
 def known_run(run_key: str, found: RunRecord | None) -> RunRecord:
     """The run, or a refusal."""
     if found is None:
-        raise UnknownRun(f"run {run_key}: not found; see: fencepost runs list")
+        raise unknown_run(run_key)
     return found
+
+
+def unknown_run(run_key: str) -> UnknownRun:
+    """What is said where there is none of that key."""
+    return UnknownRun(f"run {run_key}: not found; see: fencepost runs list")
 
 
 def _check_time(at: datetime | None) -> None:

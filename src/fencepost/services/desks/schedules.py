@@ -9,16 +9,25 @@ from difflib import get_close_matches
 
 from fencepost.core.caveats import LOOKED_AT, caveats
 from fencepost.core.payload import check_payload
-from fencepost.errors import ScheduleExists, SearchExhausted, UnknownSchedule, UsageError
+from fencepost.errors import (
+    ScheduleChanged,
+    ScheduleExists,
+    SearchExhausted,
+    TurnedAway,
+    UnknownSchedule,
+    UsageError,
+)
+from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import RunKey, ScheduleId, checked_name
 from fencepost.model.plan import Fate
 from fencepost.model.policies import CatchUp, CatchUpMode
 from fencepost.model.run import RunRecord
-from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.services.binding import bound_spec
 from fencepost.services.desks.desk import Desk
 from fencepost.services.desks.occurrences import Occurrence
 from fencepost.services.desks.runs import known_job, known_run
+from fencepost.telemetry import traces
 from fencepost.triggers import stored_trigger, tzdata_version
 
 PAGE = 500
@@ -38,7 +47,7 @@ class ScheduleDesk(Desk):
     async def add(self, schedule_id: str, spec: ScheduleSpec) -> Schedule:
         """A new schedule; it plans from now on."""
         checked_name("schedule", schedule_id)
-        spec = await self._checked(schedule_id, spec)
+        spec = await self.checked(schedule_id, spec)
         added = await self._put(schedule_id, spec, expected_version=0)
         if added is None:
             raise ScheduleExists(f"schedule {schedule_id}: exists already; use: fencepost schedules edit")
@@ -46,10 +55,10 @@ class ScheduleDesk(Desk):
 
     async def edit(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule:
         """The next version of a schedule, unless somebody else was quicker."""
-        spec = await self._checked(schedule_id, spec)
+        spec = await self.checked(schedule_id, spec)
         edited = await self._put(schedule_id, spec, expected_version=expected_version)
         if edited is None:
-            raise UsageError(f"schedule {schedule_id}: was changed meanwhile; look at it and edit again")
+            raise ScheduleChanged(f"schedule {schedule_id}: was changed meanwhile; look at it and edit again")
         return edited
 
     async def pause(self, schedule_id: str, reason: str | None = None) -> None:
@@ -74,24 +83,32 @@ class ScheduleDesk(Desk):
             author=self._author,
         ):
             raise UsageError(f"schedule {schedule_id}: is not paused")
-        resumed = await self.get(schedule_id)
-        begins = (await self.history(schedule_id))[-1].in_force_from
-        return Resumed(resumed, begins if back and begins < resumed.updated_at else None)
+        return await self.resumed(schedule_id, catch_up=catch_up)
+
+    async def resumed(self, schedule_id: str, *, catch_up: bool = True) -> Resumed:
+        """A schedule that was resumed so, and what came of its pause."""
+        schedule = await self.get(schedule_id)
+        back = _reach(schedule.spec.catch_up) if catch_up else timedelta()
+        last = await self.history(schedule_id, after=schedule.version - 1)
+        begins = last[-1].in_force_from
+        return Resumed(schedule, begins if back and begins < schedule.updated_at else None)
 
     async def remove(self, schedule_id: str) -> None:
         """Stop for good; its history stays."""
         schedule = await self.get(schedule_id)
         await self._store.schedules.remove(self._namespace, schedule.schedule_id, author=self._author)
 
-    async def trigger(self, schedule_id: str) -> RunKey:
-        """One extra tick, now."""
+    async def trigger(self, schedule_id: str, asked_at: StoreTime | None = None) -> RunKey:
+        """One extra tick, now; with `asked_at`, the one of that instant, however often it is asked for."""
         schedule = await self.get(schedule_id)
-        fire_time = await self._store.now()
+        fire_time = await self._store.now() if asked_at is None else asked_at
         run_key = await self._store.ledger.trigger(
             self._namespace, schedule.schedule_id, fire_time, author=self._author
         )
         if run_key is None:
             raise await self._unknown(schedule_id)
+        spec, of = schedule.spec, schedule.schedule_id
+        traces.enqueued([traces.Written(self._namespace, run_key, spec.job, spec.queue, of)], [True])
         return run_key
 
     async def skip(self, schedule_id: str, fire_time: datetime) -> RunRecord:
@@ -124,6 +141,10 @@ class ScheduleDesk(Desk):
             raise await self._unknown(schedule_id)
         return found
 
+    async def find(self, wanted: ScheduleFilter) -> Sequence[Schedule]:
+        """Schedules by id, as the filter says."""
+        return await self._store.schedules.find(self._namespace, wanted)
+
     async def all(self) -> AsyncIterator[Schedule]:
         """Every schedule that is not removed, a page at a time."""
         after: ScheduleId | None = None
@@ -132,26 +153,37 @@ class ScheduleDesk(Desk):
                 yield schedule
             after = page[-1].schedule_id
 
-    async def history(self, schedule_id: str) -> Sequence[ScheduleVersion]:
-        """All versions, also of a removed schedule."""
-        versions = await self._store.schedules.history(self._namespace, ScheduleId(schedule_id))
-        if not versions:
+    async def history(
+        self, schedule_id: str, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[ScheduleVersion]:
+        """All versions after that one, up to so many, the oldest first; also of a removed schedule."""
+        shelf, name = self._store.schedules, ScheduleId(schedule_id)
+        versions = await shelf.history(self._namespace, name, after=after, limit=limit)
+        if not versions and await shelf.get(self._namespace, name) is None:
             raise await self._unknown(schedule_id)
         return versions
 
     async def caveats(self, schedule: Schedule) -> list[str]:
-        """What is allowed and yet may surprise, one line each."""
+        """What is allowed and yet may surprise, one line each. What is written stays written where nobody has
+        time to look."""
         job = await known_job(self._store, self._namespace, schedule.spec.job)
-        trigger = stored_trigger(schedule.spec, schedule.schedule_id)
+        trigger, now = stored_trigger(schedule.spec, schedule.schedule_id), await self._store.now()
         try:
-            upcoming = trigger.next(await self._store.now(), LOOKED_AT)
+            upcoming = await self._aside(lambda: trigger.next(now, LOOKED_AT))
         except SearchExhausted:
             upcoming = []
+        except TurnedAway as error:
+            return [*caveats(job, schedule.spec, []), f"its next fire times were not looked at: {error}"]
         return caveats(job, schedule.spec, upcoming)
+
+    async def checked(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
+        """The spec as it would be written, with its calendars; refused where the job or the trigger is."""
+        check_payload(await known_job(self._store, self._namespace, spec.job), spec.payload)
+        return await bound_spec(self._store, self._namespace, ScheduleId(schedule_id), spec, self._aside)
 
     async def _occurrence(self, schedule_id: str, fire_time: datetime) -> Occurrence:
         schedule, versions = await self.get(schedule_id), await self.history(schedule_id)
-        return Occurrence(self._store, schedule, versions, fire_time)
+        return Occurrence(self._store, schedule, versions, fire_time, self._aside)
 
     async def _put(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule | None:
         return await self._store.schedules.put(
@@ -162,10 +194,6 @@ class ScheduleDesk(Desk):
             expected_version=expected_version,
             author=self._author,
         )
-
-    async def _checked(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
-        check_payload(await known_job(self._store, self._namespace, spec.job), spec.payload)
-        return await bound_spec(self._store, self._namespace, ScheduleId(schedule_id), spec)
 
     async def _unknown(self, schedule_id: str) -> UnknownSchedule:
         page = await self._store.schedules.page(self._namespace, None, PAGE)

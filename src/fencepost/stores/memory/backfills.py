@@ -69,8 +69,12 @@ class MemoryBackfills(MemoryPart):
         row = self._tables.backfills.get(backfill_id)
         return None if row is None or row.namespace != namespace else self._shown_backfill(backfill_id)
 
-    async def list(self, namespace: Namespace, limit: int) -> Sequence[Backfill]:
-        mine = [one for one, row in self._tables.backfills.items() if row.namespace == namespace]
+    async def list(
+        self, namespace: Namespace, limit: int, before_id: int | None = None
+    ) -> Sequence[Backfill]:
+        rows = self._tables.backfills.items()
+        earlier = ((one, row) for one, row in rows if before_id is None or one < before_id)
+        mine = [one for one, row in earlier if row.namespace == namespace]
         return [self._shown_backfill(one) for one in sorted(mine, reverse=True)[:limit]]
 
     async def active(self, limit: int) -> Sequence[Backfill]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import Behind, CalendarRecord
@@ -19,9 +19,17 @@ class MemoryCalendars(MemoryPart):
     """See `ports.calendars`."""
 
     async def put(
-        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
-    ) -> CalendarRecord:
+        self,
+        namespace: Namespace,
+        name: str,
+        definition: JsonObject,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
+    ) -> CalendarRecord | None:
         known = self._tables.calendars.get((namespace, name))
+        if expected_revision not in (None, known.revision if known else 0):
+            return None
         if known is not None and canonical(known.definition) == canonical(definition):
             return known
         revision = self._tables.revisions.get((namespace, name), 0) + 1
@@ -40,21 +48,28 @@ class MemoryCalendars(MemoryPart):
         return [record for (owner, _), record in sorted(self._tables.calendars.items()) if owner == namespace]
 
     async def remove(
-        self, namespace: Namespace, name: str, *, author: Author | None = None
+        self,
+        namespace: Namespace,
+        name: str,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
     ) -> Sequence[ScheduleId] | None:
         known = self._tables.calendars.get((namespace, name))
-        if known is None:
+        if known is None or expected_revision not in (None, known.revision):
             return None
-        users = await self.users(namespace, name, USERS_NAMED_MAX)
+        users = (await self.users(namespace, [name], USERS_NAMED_MAX))[name]
         if not users:
             del self._tables.calendars[namespace, name]
             self._tables.log(author, namespace, Action.CALENDAR_REMOVE, name, known.definition, {})
             self._signals.hint(Topic.CALENDARS)
         return users
 
-    async def users(self, namespace: Namespace, name: str, limit: int) -> Sequence[ScheduleId]:
-        rows = sorted(self._tables.schedules.items())
-        return [key for (owner, key), row in rows if owner == namespace and name in row.uses][:limit]
+    async def users(
+        self, namespace: Namespace, names: Sequence[str], limit: int
+    ) -> Mapping[str, Sequence[ScheduleId]]:
+        mine = [pair for pair in sorted(self._tables.schedules.items()) if pair[0][0] == namespace]
+        return {name: [key for (_, key), row in mine if name in row.uses][:limit] for name in names}
 
     async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
         found = [

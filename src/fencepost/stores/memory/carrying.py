@@ -7,7 +7,7 @@ from fencepost.model.claiming import Admit, CloseGate, Stop
 from fencepost.model.identifiers import Namespace
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.json import JsonObject
-from fencepost.model.run import Hold, Origin
+from fencepost.model.run import IN_TURN, Hold, Origin
 from fencepost.stores.memory.lanes import RunRow, is_tick
 from fencepost.stores.memory.part import MemoryPart
 from fencepost.stores.memory.tables import GateRow
@@ -29,7 +29,8 @@ class MemoryVerdicts(MemoryPart):
             self._admit(admit.namespace, admit.verdict)
         for wait in rulings.waits:
             row = self._tables.runs[wait.namespace, wait.verdict.run_key]
-            self._tables.change(row, held=row.record.held | Hold.PARKED, reason=wait.verdict.reason)
+            held = row.record.held & ~IN_TURN | Hold.PARKED
+            self._tables.change(row, held=held, reason=wait.verdict.reason)
         for closing in rulings.closings:
             self._close_gate(closing)
         self._ring(row for row in stopped if row.record.finished_at is not None)
@@ -43,7 +44,7 @@ class MemoryVerdicts(MemoryPart):
     def _admit(self, namespace: Namespace, admit: Admit) -> None:
         """A tick that was parked is judged anew when it is its turn to catch up."""
         row = self._tables.runs[namespace, admit.run_key]
-        held = row.record.held & ~Hold.PARKED
+        held = row.record.held & ~IN_TURN
         self._tables.change(
             row,
             origin=Origin.CATCH_UP,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.json import JsonObject
 from fencepost.model.plan import Fate, Tick
-from fencepost.model.run import REPLAYABLE, Hold, NewRun, Origin, RunRecord, RunState
+from fencepost.model.run import REPLAYABLE, Hold, NewRun, Ordered, Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleState, ScheduleVersion
 from fencepost.ports.signals import Topic
 from fencepost.stores.desk_rows import BY_FATE
@@ -54,15 +54,22 @@ class MemoryDesk(MemoryPart):
     async def cancel(
         self, namespace: Namespace, run_key: RunKey, reason: str, *, author: Author | None = None
     ) -> RunRecord | None:
-        row = self._tables.runs.get((namespace, run_key))
-        if row is None:
-            return None
-        before = self._shown(row)
-        if call_off(self._tables, row, reason):
-            self._log_run(author, Action.RUN_CANCEL, before, row)
-            if row.record.finished_at is not None:
-                self._ring([row])
-        return self._shown(row)
+        found = await self.cancel_many(namespace, [run_key], reason, author=author)
+        return found[run_key].run if found else None
+
+    async def cancel_many(
+        self, namespace: Namespace, run_keys: Sequence[RunKey], reason: str, *, author: Author | None = None
+    ) -> Mapping[RunKey, Ordered]:
+        names = [(namespace, run_key) for run_key in dict.fromkeys(run_keys)]
+        rows = [self._tables.runs[name] for name in names if name in self._tables.runs]
+        ended = []
+        for row in rows:
+            before = self._shown(row)
+            if call_off(self._tables, row, reason):
+                self._log_run(author, Action.RUN_CANCEL, before, row)
+                ended += [row] if row.record.finished_at is not None else []
+        self._ring(ended)
+        return {row.record.run_key: Ordered(self._shown(row)) for row in rows}
 
     async def skip(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
         row = self._tables.runs.get((namespace, run_key))

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.identifiers import Epoch, Namespace, NodeId, Shard, shard_of
-from fencepost.model.leader import LeaderRecord, Registration, Resharding, offer, registration, succeed
+from fencepost.model.leader import (
+    LeaderRecord,
+    Refusal,
+    Registration,
+    Resharding,
+    Term,
+    offer,
+    registration,
+    succeed,
+)
 from fencepost.model.lease import Granted
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.part import MemoryPart
@@ -24,6 +33,8 @@ class MemoryEpochs(MemoryPart):
         after = succeed(known, offer(shard, grant, holder, self._tables.now()))
         if after is not None:
             self._tables.leaders[shard] = after
+            if after is not known:
+                self._begin(after)
         return registration(known, after)
 
     async def all(self) -> Sequence[LeaderRecord]:
@@ -39,6 +50,10 @@ class MemoryEpochs(MemoryPart):
         self._tables.shards = shards
         for shard, known in self._tables.leaders.items():
             self._tables.leaders[shard] = replace(known, epoch=Epoch(known.epoch + 1))
+            if shard < min(before, shards):
+                self._begin(self._tables.leaders[shard])
+            else:
+                self._end(shard)
         moved = self._move(shards)
         said = {"shards": before}, {"shards": shards}
         self._tables.log(author, namespace, Action.RESHARD, "shards", *said)
@@ -52,3 +67,45 @@ class MemoryEpochs(MemoryPart):
             moved += shard != row.schedule.shard
             row.schedule = replace(row.schedule, shard=shard)
         return moved
+
+    def _begin(self, leader: LeaderRecord) -> None:
+        """The term before ends with this one's beginning."""
+        self._end(leader.shard)
+        if leader.holder is not None:
+            number, now = _next([one.number for one in self._tables.terms]), self._tables.now()
+            term = Term(number, leader.shard, leader.epoch, leader.holder, leader.lineage, now)
+            self._tables.terms.append(term)
+
+    def _end(self, shard: Shard) -> None:
+        now = self._tables.now()
+        self._tables.terms = [
+            replace(one, until=now) if one.shard == shard and one.until is None else one
+            for one in self._tables.terms
+        ]
+
+    async def terms(self, shard: Shard | None, before: int | None, limit: int) -> Sequence[Term]:
+        found = [one for one in reversed(self._tables.terms) if shard in (None, one.shard)]
+        return [one for one in found if before is None or one.number < before][:limit]
+
+    async def note_refusal(self, shard: Shard, epoch: Epoch, holder: NodeId) -> None:
+        known = self._tables.leaders.get(shard)
+        number = _next([one.number for one in self._tables.refusals])
+        by = (Epoch(0), None) if known is None else (known.epoch, known.holder)
+        self._tables.refusals.append(Refusal(number, self._tables.now(), shard, epoch, holder, *by))
+
+    async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
+        found = reversed(self._tables.refusals)
+        return [one for one in found if before is None or one.number < before][:limit]
+
+    async def trim(self, terms_max: int, refusals_max: int) -> int:
+        tables = self._tables
+        old = len(tables.terms) - terms_max
+        ended = [one for one in tables.terms[: max(old, 0)] if one.until is not None]
+        gone = tables.refusals[: max(len(tables.refusals) - refusals_max, 0)]
+        tables.terms = [one for one in tables.terms if one not in ended]
+        tables.refusals = tables.refusals[len(gone) :]
+        return len(ended) + len(gone)
+
+
+def _next(numbers: Sequence[int]) -> int:
+    return numbers[-1] + 1 if numbers else 1

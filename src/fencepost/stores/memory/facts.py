@@ -9,7 +9,7 @@ from typing import TypeAlias
 from fencepost.model.claiming import DueTick, GateFacts, ScheduleFacts, StartedRun
 from fencepost.model.clocks import StoreTime
 from fencepost.model.policies import WAITING_MAX
-from fencepost.model.run import Hold, Origin, RunRecord, RunState
+from fencepost.model.run import IN_TURN, Hold, Origin, RunRecord, RunState
 from fencepost.stores.memory.lanes import WAITING, Lane, RunRow, is_tick
 from fencepost.stores.memory.tables import GateRow, Owner, Tables
 from fencepost.stores.rows import at_once_max
@@ -35,7 +35,7 @@ def gather(
 def _facts_of(tables: Tables, owner: Owner, wanted: Wanted, now: StoreTime) -> ScheduleFacts:
     lane = tables.lane(*owner)
     open_due = [row for row in lane.open.values() if _is_due_tick(row.record, now)]
-    seen = [row for row in open_due if row.record.held in (Hold.NONE, Hold.PARKED) and wanted(row)]
+    seen = [row for row in open_due if not row.record.held & ~IN_TURN and wanted(row)]
     due = [_due_tick(tables, row.record) for row in _cut(sorted(seen, key=_turn))]
     known = [row.record.fire_time for row in open_due if not row.record.held & Hold.OPERATOR]
     return ScheduleFacts(
@@ -94,6 +94,9 @@ def _due_tick(tables: Tables, record: RunRecord) -> DueTick:
         origin=record.origin,
         at_once_max=at_once_max(record.origin, spec.catch_up, of_backfill),
         parked=bool(record.held & Hold.PARKED),
+        job=record.job,
+        payload=spec.payload,
+        limited=bool(record.held & (Hold.LIMITED | Hold.PACED)),
     )
 
 

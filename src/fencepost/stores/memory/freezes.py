@@ -64,5 +64,5 @@ def _covers(scope: Scope, schedule: Schedule) -> bool:
         case ScopeKind.LABEL:
             key, value = scope.label
             return schedule.spec.labels.get(key) == value
-        case ScopeKind.ALL:
+        case ScopeKind.ALL | ScopeKind.QUEUE:
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.model.audit import Action, Author
+from fencepost.model.codec import schedule_to_text
 from fencepost.model.gate import ClosedGate, GateDecision
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.run import Hold, RunState
@@ -59,6 +60,7 @@ class MemoryGates(MemoryPart):
     def _shown_gate(self, owner: Owner, gate: GateRow) -> ClosedGate:
         assert gate.closed_at is not None
         fire_times = [row.record.fire_time for row in self._held(owner)]
+        known = self._tables.schedules.get(owner)
         return ClosedGate(
             namespace=owner[0],
             schedule_id=owner[1],
@@ -68,6 +70,7 @@ class MemoryGates(MemoryPart):
             oldest=min(fire_times, default=None),
             newest=max(fire_times, default=None),
             run_s=typical_run_s(self._tables.lane(*owner)),
+            spec_text=None if known is None else schedule_to_text(known.schedule.spec),
         )
 
 

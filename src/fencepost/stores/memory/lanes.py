@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from fencepost.model.claiming import FINISHED_KEPT
 from fencepost.model.identifiers import RunKey
 from fencepost.model.policies import OF_LAST_MAX
-from fencepost.model.run import Attempt, Hold, Origin, RunRecord, RunState
+from fencepost.model.run import Attempt, Hold, Origin, RunRecord, RunState, Ticket
+from fencepost.model.run_log import LoggedChunk, LogPlace
 
 START_OF_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 WAITING = frozenset({RunState.PLANNED, RunState.READY})
@@ -21,7 +22,19 @@ class RunRow:
     record: RunRecord
     alive_until: datetime = START_OF_TIME
     stripped: bool = False
+    slot: str | None = None
+    """What it counts for, where its job has limits."""
     attempts: list[Attempt] = field(default_factory=list)
+    steps: dict[str, str] = field(default_factory=dict)
+    log: dict[LogPlace, LoggedChunk] = field(default_factory=dict)
+
+    def is_of(self, ticket: Ticket) -> bool:
+        """Whether the ticket's attempt is the run's latest, and nobody has taken the run from it."""
+        return (self.record.attempt, self.record.fence) == (ticket.attempt, ticket.fence)
+
+    def strip(self) -> None:
+        """Let go what the attempts left."""
+        self.stripped, self.attempts, self.steps, self.log = True, [], {}, {}
 
 
 @dataclass(slots=True)
@@ -45,6 +58,8 @@ class Lane:
     runs: dict[RunKey, RunRow] = field(default_factory=dict)
     open: dict[RunKey, RunRow] = field(default_factory=dict)
     parked: dict[RunKey, RunRow] = field(default_factory=dict)
+    limited: dict[RunKey, RunRow] = field(default_factory=dict)
+    """Ticks that wait for the limits of their job and for nothing else."""
     taken: dict[datetime, set[RunKey]] = field(default_factory=dict)
     """The runs of each fire time that were not withdrawn."""
     finished: Latest = field(default_factory=lambda: Latest(FINISHED_KEPT))
@@ -58,10 +73,13 @@ class Lane:
         self.runs[key] = row
         self._note_taken(record)
         self.parked.pop(key, None)
+        self.limited.pop(key, None)
         if record.finished_at is None:
             self.open[key] = row
             if record.held == Hold.PARKED:
                 self.parked[key] = row
+            if record.held in (Hold.LIMITED, Hold.PACED) and is_tick(record):
+                self.limited[key] = row
         else:
             self.open.pop(key, None)
         if ended_before:
@@ -76,6 +94,10 @@ class Lane:
     def first_parked(self) -> RunRow | None:
         """The tick whose turn is next."""
         return min(self.parked.values(), key=_place, default=None)
+
+    def first_limited(self) -> RunRow | None:
+        """The first of those that wait for the limits of their job."""
+        return min(self.limited.values(), key=_place, default=None)
 
     def forget(self, run_key: RunKey) -> None:
         """One of its runs, which has ended, was removed."""

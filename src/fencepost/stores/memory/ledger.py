@@ -12,6 +12,7 @@ from fencepost.model.run import (
     STOPPED_ON_REQUEST,
     Origin,
     Outcome,
+    ProgressReport,
     Pulse,
     Receipt,
     RunRecord,
@@ -24,20 +25,18 @@ from fencepost.stores.memory.claims import MemoryClaims
 from fencepost.stores.memory.desk import MemoryDesk
 from fencepost.stores.memory.lanes import RunRow
 from fencepost.stores.memory.reading import MemoryReading
+from fencepost.stores.memory.views import MemoryViews
 from fencepost.stores.memory.writing import keep_attempt
 
 
-class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading):
+class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading, MemoryViews):
     """See `ports.ledger`."""
 
     async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
         return [self._pulse(ticket, alive_for_s) for ticket in tickets]
 
-    async def report_progress(self, ticket: Ticket, progress: str) -> bool:
-        row = self._owned(ticket)
-        if row is not None:
-            self._tables.change(row, progress=progress)
-        return row is not None
+    async def report_progress(self, words: Sequence[ProgressReport]) -> Sequence[bool]:
+        return [self._report_progress(one) for one in words]
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         owned = [self._owned(outcome.ticket) for outcome in outcomes]
@@ -72,10 +71,10 @@ class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading):
 
     async def unpark(self, limit: int) -> int:
         waiting = (lane for lane in self._tables.lanes.values() if lane.parked)
-        unparked = sum(self._unpark(lane) for lane in list(islice(waiting, limit)))
-        if unparked:
+        rung = sum(self._unpark(lane) for lane in list(islice(waiting, limit))) + self._ring_limits(limit)
+        if rung:
             self._signals.hint(Topic.RUNS)
-        return unparked
+        return rung
 
     async def forget(self, older_than_s: float, limit: int) -> int:
         cutoff = StoreTime(self._tables.now() - timedelta(seconds=older_than_s))
@@ -90,8 +89,8 @@ class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading):
                 self._tables.drop(row)
                 self._tables.forgotten_before = max(cutoff, self._tables.forgotten_before or cutoff)
             else:
-                row.stripped, row.attempts = True, []
-                self._tables.change(row, payload={}, error=None, progress=None)
+                row.strip()
+                self._tables.change(row, payload={}, error=None, progress=None, note=None, progress_at=None)
         return len(old[:limit])
 
     def _may_be_planned(self, record: RunRecord) -> bool:
@@ -118,6 +117,15 @@ class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading):
             return Pulse(owned=False)
         row.alive_until = later(self._tables.now(), alive_for_s)
         return Pulse(owned=True, cancel_requested=row.record.cancel_requested)
+
+    def _report_progress(self, report: ProgressReport) -> bool:
+        row = self._owned(report.ticket)
+        if row is None:
+            return False
+        record = row.record
+        progress, note = report.progress or record.progress, report.note or record.note
+        self._tables.change(row, progress=progress, note=note, progress_at=self._tables.now())
+        return True
 
     def _finish(self, outcome: Outcome) -> Receipt:
         row = self._owned(outcome.ticket)

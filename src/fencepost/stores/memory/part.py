@@ -31,8 +31,9 @@ class MemoryPart:
             if row.record.schedule_id is not None
         }
         unparked = sum(self._unpark(lane) for lane in lanes.values())
-        if unparked:
+        if unparked or self._tables.rung:
             self._signals.hint(Topic.RUNS)
+        self._tables.rung = False
 
     def _unpark(self, lane: Lane) -> bool:
         row = lane.first_parked()

@@ -45,7 +45,9 @@ class MemoryPlanBook(MemoryPart):
         written = sum(self._write(plan) for plan in fitting)
         if written:
             self._signals.hint(Topic.RUNS)
-        return PlanReceipt(written, tuple(sorted(stale)), len(fenced) - len(fitting))
+        done = {plan.cursor.place for plan in fitting}
+        dropped = tuple(place for plan in fenced if (place := plan.cursor.place) not in done)
+        return PlanReceipt(written, tuple(sorted(stale)), dropped)
 
     async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
         moment = later(self._tables.now(), by_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import calendar_revisions
@@ -11,7 +12,8 @@ from fencepost.model.clocks import StoreTime, later
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
 from fencepost.model.run import Hold, Origin, RunState
-from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.model.views import COUNTED_MAX
 from fencepost.ports.signals import Topic
 from fencepost.stores.desk_rows import logged_schedule
 from fencepost.stores.memory.freezes import mark_frozen
@@ -125,9 +127,38 @@ class MemorySchedules(MemoryPart):
         ]
         return [one for one in found if one.state is not ScheduleState.REMOVED][:limit]
 
-    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
+    async def history(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        since: datetime | None = None,
+    ) -> Sequence[ScheduleVersion]:
         row = self._tables.schedules.get((namespace, schedule_id))
-        return [] if row is None else list(row.versions)
+        found = [] if row is None else [one for one in row.versions if one.version > after]
+        return [one for one in found if since is None or _lasts_beyond(one, since)][:limit]
+
+    async def find(self, namespace: Namespace, wanted: ScheduleFilter) -> Sequence[Schedule]:
+        found = self._wanted(namespace, wanted)
+        return [one for one in found if wanted.after is None or one.schedule_id > wanted.after][
+            : wanted.limit
+        ]
+
+    async def count(self, namespace: Namespace, wanted: ScheduleFilter) -> int:
+        return min(len(self._wanted(namespace, wanted)), COUNTED_MAX)
+
+    async def labels(self, namespace: Namespace, limit: int) -> Sequence[str]:
+        every = self._wanted(namespace, ScheduleFilter())
+        return sorted({f"{key}={value}" for one in every for key, value in one.spec.labels.items()})[:limit]
+
+    def _wanted(self, namespace: Namespace, wanted: ScheduleFilter) -> list[Schedule]:
+        """What the filter finds on all its pages, by id."""
+        mine = [
+            row.shown() for (owner, _), row in sorted(self._tables.schedules.items()) if owner == namespace
+        ]
+        return [one for one in mine if _matches(one, wanted)]
 
     def _create(
         self, namespace: Namespace, schedule_id: ScheduleId, spec: ScheduleSpec, tzdata: str
@@ -209,5 +240,22 @@ def _visible_version(row: ScheduleRow | None) -> int:
     return 0 if row is None or gone else row.schedule.version
 
 
+def _lasts_beyond(version: ScheduleVersion, since: datetime) -> bool:
+    return version.in_force_until is None or version.in_force_until > since
+
+
 def _same(one: ScheduleSpec, other: ScheduleSpec) -> bool:
     return schedule_to_text(one) == schedule_to_text(other)
+
+
+def _matches(schedule: Schedule, wanted: ScheduleFilter) -> bool:
+    key, value = wanted.label_terms
+    labels = schedule.spec.labels
+    gone = schedule.state is ScheduleState.REMOVED
+    return (
+        (not gone if wanted.state is None else schedule.state is wanted.state)
+        and (wanted.text is None or wanted.text in schedule.schedule_id or wanted.text in schedule.spec.job)
+        and (wanted.job is None or schedule.spec.job == wanted.job)
+        and (key is None or (key in labels and value in (None, labels[key])))
+        and (wanted.frozen is None or schedule.frozen is wanted.frozen)
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fencepost.clock import Clock
 from fencepost.model.clocks import StoreTime
+from fencepost.stores.memory.access import MemoryAccess
+from fencepost.stores.memory.answers import MemoryAnswers
 from fencepost.stores.memory.audit_log import MemoryAuditLog
 from fencepost.stores.memory.backfills import MemoryBackfills
 from fencepost.stores.memory.calendars import MemoryCalendars
@@ -13,11 +15,14 @@ from fencepost.stores.memory.gates import MemoryGates
 from fencepost.stores.memory.jobs import MemoryJobs
 from fencepost.stores.memory.leases import MemoryLeases
 from fencepost.stores.memory.ledger import MemoryLedger
+from fencepost.stores.memory.logbook import MemoryLogbook
 from fencepost.stores.memory.planbook import MemoryPlanBook
 from fencepost.stores.memory.roster import MemoryRoster
 from fencepost.stores.memory.schedules import MemorySchedules
 from fencepost.stores.memory.signals import MemorySignals
+from fencepost.stores.memory.steps import MemorySteps
 from fencepost.stores.memory.tables import Tables
+from fencepost.stores.memory.transactions import MemoryTransactions
 
 
 class MemoryStore:
@@ -38,6 +43,11 @@ class MemoryStore:
         self.freezes = MemoryFreezes(self.tables, self.signals)
         self.backfills = MemoryBackfills(self.tables, self.signals)
         self.audit_log = MemoryAuditLog(self.tables, self.signals)
+        self.access = MemoryAccess(self.tables, self.signals)
+        self.answers = MemoryAnswers(self.tables, self.signals)
+        self.transactions = MemoryTransactions()
+        self.steps = MemorySteps(self.tables, self.signals)
+        self.logbook = MemoryLogbook(self.tables, self.signals)
 
     async def now(self) -> StoreTime:
         return self.tables.now()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,12 +27,14 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.job import PRIORITY_DEFAULT, JobSpec
 from fencepost.model.json import JsonObject, JsonValue
-from fencepost.model.leader import LeaderRecord
+from fencepost.model.leader import LeaderRecord, Refusal, Term
+from fencepost.model.limits import JobLimit
 from fencepost.model.missed import MissedRange
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import Hold, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
-from fencepost.stores.memory.lanes import START_OF_TIME, WAITING, Lane, RunRow, by_fire_time
+from fencepost.stores.memory.access_tables import AccessRows, AnswerRows
+from fencepost.stores.memory.lanes import START_OF_TIME, WAITING, Lane, RunRow, by_fire_time, is_tick
 
 Owner = tuple[Namespace, ScheduleId]
 
@@ -97,6 +100,14 @@ class GateRow:
 
 
 @dataclass(slots=True)
+class LimitRow:
+    """The state of a job's rate: how far ahead it is used up, and when it lets the next one go."""
+
+    paid_until: StoreTime | None = None
+    next_at: StoreTime | None = None
+
+
+@dataclass(slots=True)
 class BackfillRow:
     """A backfill; `next_run_at` is when its next run may be due."""
 
@@ -146,11 +157,18 @@ class Tables:
     running: dict[tuple[Namespace, RunKey], RunRow] = field(default_factory=dict)
     missed: dict[Owner, list[RangeRow]] = field(default_factory=dict)
     gates: dict[Owner, GateRow] = field(default_factory=dict)
+    limits: dict[tuple[Namespace, JobName], LimitRow] = field(default_factory=dict)
+    rung: bool = False
+    """Whether a slot became free for somebody who waits, and nobody has been told yet."""
     freezes: dict[tuple[Namespace, Scope], Freeze] = field(default_factory=dict)
     backfills: dict[int, BackfillRow] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
+    access: AccessRows = field(default_factory=AccessRows)
+    answers: AnswerRows = field(default_factory=dict)
     leases: dict[Shard, LeaseRow] = field(default_factory=dict)
     leaders: dict[Shard, LeaderRecord] = field(default_factory=dict)
+    terms: list[Term] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
     nodes: dict[NodeId, NodeRow] = field(default_factory=dict)
     fence: int = 0
     forgotten_before: datetime | None = None
@@ -170,8 +188,11 @@ class Tables:
 
     def change(self, row: RunRow, **changes: object) -> RunRecord:
         """Give a run new values; the record itself is immutable."""
+        ran = row.record.state is RunState.RUNNING
         row.record = replace(row.record, **changes)  # type: ignore[arg-type]
         self._index(row)
+        if ran and row.record.state is not RunState.RUNNING and row.slot is not None:
+            self.rung |= fill_slot(self, row.record.namespace, row.record.job, row.slot) > 0
         return row.record
 
     def drop(self, row: RunRow) -> None:
@@ -234,6 +255,16 @@ class Tables:
         row = self.schedules.get((namespace, schedule_id))
         return Hold.FROZEN if row is not None and row.schedule.frozen else Hold.NONE
 
+    def limit_of(self, namespace: Namespace, job: JobName) -> JobLimit | None:
+        """What a job may do at most."""
+        spec = self.jobs.get((namespace, job))
+        return None if spec is None else spec.limit
+
+    def running_of(self, namespace: Namespace, job: JobName) -> Counter[str]:
+        """How many runs of a limited job run, by slot."""
+        mine = (row for (owner, _), row in self.running.items() if owner == namespace)
+        return Counter(row.slot for row in mine if row.record.job == job and row.slot is not None)
+
     def range_at(self, owner: Owner, fire_time: datetime) -> RangeRow | None:
         """The missed range in which a fire time lies."""
         return next((one for one in self.missed.get(owner, []) if one.covers(fire_time)), None)
@@ -248,3 +279,24 @@ class Tables:
             self.running[key] = row
         if row.record.schedule_id is not None:
             self.lane(row.record.namespace, row.record.schedule_id).note(row)
+
+
+def fill_slot(tables: Tables, namespace: Namespace, job: JobName, slot: str) -> int:
+    """As many of those that wait for a slot as there is place for get into line again; how many."""
+    limit = tables.limit_of(namespace, job)
+    if limit is None or limit.concurrency is None:
+        return 0
+    waiting = [
+        row
+        for row in tables.waiting.values()
+        if row.record.held == Hold.LIMITED and (row.record.namespace, row.record.job) == (namespace, job)
+    ]
+    mine = sorted((row for row in waiting if row.slot == slot), key=_turn)
+    free = max(0, limit.concurrency - tables.running_of(namespace, job)[slot])
+    for row in mine[:free]:
+        tables.change(row, held=Hold.NONE if is_tick(row.record) else Hold.PACED)
+    return len(mine[:free])
+
+
+def _turn(row: RunRow) -> tuple[int, datetime, str]:
+    return row.record.priority, row.record.run_at, row.record.run_key

@@ -125,6 +125,8 @@ def send_again(
         begun_at=None,
         worker=None,
         progress=None,
+        note=None,
+        progress_at=None,
         cancel_requested=False,
         origin=origin,
         held=Hold.NONE if owner is None else tables.hold_of(record.namespace, owner),

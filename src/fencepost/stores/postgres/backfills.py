@@ -88,9 +88,12 @@ class PostgresBackfills:
         async with self._database.transaction() as session:
             return await _get(session, namespace, backfill_id)
 
-    async def list(self, namespace: Namespace, limit: int) -> Sequence[Backfill]:
+    async def list(
+        self, namespace: Namespace, limit: int, before_id: int | None = None
+    ) -> Sequence[Backfill]:
         async with self._database.transaction() as session:
-            return await _with_runs(session, await session.fetch(QUERIES["list"], namespace, limit))
+            rows = await session.fetch(QUERIES["list"], namespace, limit, before_id)
+            return await _with_runs(session, rows)
 
     async def active(self, limit: int) -> Sequence[Backfill]:
         async with self._database.transaction() as session:

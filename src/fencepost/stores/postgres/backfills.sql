@@ -21,7 +21,7 @@ WHERE backfill.namespace = $1 AND backfill.backfill_id = $2;
 -- name: list
 SELECT backfill.*
 FROM fencepost.backfills AS backfill
-WHERE backfill.namespace = $1
+WHERE backfill.namespace = $1 AND backfill.backfill_id < coalesce($3::bigint, 9223372036854775807)
 ORDER BY backfill.backfill_id DESC
 LIMIT $2;
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import Behind, CalendarRecord
@@ -15,6 +16,9 @@ from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_calendar_record
 
+if TYPE_CHECKING:
+    from fencepost.stores.postgres.connection import Session
+
 QUERIES = load_queries(__package__, "calendars.sql")
 
 
@@ -25,22 +29,38 @@ class PostgresCalendars:
         self._database = database
 
     async def put(
-        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
-    ) -> CalendarRecord:
+        self,
+        namespace: Namespace,
+        name: str,
+        definition: JsonObject,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
+    ) -> CalendarRecord | None:
         key = namespace, name
         async with self._database.transaction() as session:
             if await session.fetchrow(QUERIES["take"], *key) is None:
+                if expected_revision:
+                    return None
                 await session.fetch(QUERIES["create"], *key)
             known = await session.fetchval(QUERIES["take"], *key)
-            row = await session.fetchrow(QUERIES["put"], *key, canonical(definition))
+            row = await session.fetchrow(QUERIES["put"], *key, canonical(definition), expected_revision)
             if row is None:
-                row = await session.fetchrow(QUERIES["get"], *key)
-            else:
-                before = {} if known is None else json.loads(known)
-                await log(session, namespace, author, Action.CALENDAR_PUT, Change(name, before, definition))
-                await session.fetch(QUERIES["tell"])
-            assert row is not None, "a calendar that was left as it is stays locked until it has been read"
+                return await self._left(session, namespace, name, expected_revision)
+            before = {} if known is None else json.loads(known)
+            await log(session, namespace, author, Action.CALENDAR_PUT, Change(name, before, definition))
+            await session.fetch(QUERIES["tell"])
             return to_calendar_record(row)
+
+    async def _left(
+        self, session: Session, namespace: Namespace, name: str, expected_revision: int | None
+    ) -> CalendarRecord | None:
+        """A calendar that was left as it is, and stays locked until it has been read; None where it is not
+        the expected one."""
+        row = await session.fetchrow(QUERIES["get"], namespace, name)
+        if row is None or expected_revision not in (None, row["revision"]):
+            return None
+        return to_calendar_record(row)
 
     async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None:
         row = await self._database.fetch_one(QUERIES["get"], namespace, name)
@@ -51,13 +71,18 @@ class PostgresCalendars:
         return [to_calendar_record(row) for row in rows]
 
     async def remove(
-        self, namespace: Namespace, name: str, *, author: Author | None = None
+        self,
+        namespace: Namespace,
+        name: str,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
     ) -> Sequence[ScheduleId] | None:
         async with self._database.transaction() as session:
-            known = await session.fetchrow(QUERIES["lock"], namespace, name)
+            known = await session.fetchrow(QUERIES["lock"], namespace, name, expected_revision)
             if known is None:
                 return None
-            rows = await session.fetch(QUERIES["users"], namespace, name, USERS_NAMED_MAX)
+            rows = await session.fetch(QUERIES["users"], namespace, [name], USERS_NAMED_MAX)
             if not rows:
                 await session.fetch(QUERIES["remove"], namespace, name)
                 change = Change(name, json.loads(known["definition"]), {})
@@ -65,9 +90,13 @@ class PostgresCalendars:
                 await session.fetch(QUERIES["tell"])
             return [row["schedule_id"] for row in rows]
 
-    async def users(self, namespace: Namespace, name: str, limit: int) -> Sequence[ScheduleId]:
-        rows = await self._database.fetch(QUERIES["users"], namespace, name, limit)
-        return [row["schedule_id"] for row in rows]
+    async def users(
+        self, namespace: Namespace, names: Sequence[str], limit: int
+    ) -> Mapping[str, Sequence[ScheduleId]]:
+        found: dict[str, list[ScheduleId]] = {name: [] for name in names}
+        for row in await self._database.fetch(QUERIES["users"], namespace, list(found), limit):
+            found[row["calendar"]].append(row["schedule_id"])
+        return found
 
     async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
         rows = await self._database.fetch(QUERIES["behind"], sorted(set(shards)), limit)

@@ -8,10 +8,14 @@ ON CONFLICT (namespace, name) DO NOTHING;
 -- name: take
 SELECT definition FROM fencepost.calendars WHERE namespace = $1 AND name = $2 FOR NO KEY UPDATE;
 
+-- What is not there, or not any more, is expected as revision 0.
 -- name: put
 UPDATE fencepost.calendars
 SET revision = revision + 1, definition = $3, updated_at = fencepost.now()
-WHERE namespace = $1 AND name = $2 AND definition IS DISTINCT FROM $3
+WHERE namespace = $1
+    AND name = $2
+    AND definition IS DISTINCT FROM $3
+    AND ($4::bigint IS NULL OR $4 = CASE WHEN definition IS NULL THEN 0 ELSE revision END)
 RETURNING namespace, name, revision, definition, updated_at;
 
 -- name: get
@@ -29,7 +33,7 @@ ORDER BY name;
 -- name: lock
 SELECT definition
 FROM fencepost.calendars
-WHERE namespace = $1 AND name = $2 AND definition IS NOT NULL
+WHERE namespace = $1 AND name = $2 AND definition IS NOT NULL AND revision = coalesce($3::bigint, revision)
 FOR UPDATE;
 
 -- name: remove
@@ -41,11 +45,16 @@ WHERE namespace = $1 AND name = $2;
 SELECT pg_notify('fencepost_calendars', '');
 
 -- name: users
-SELECT schedule_id
-FROM fencepost.calendar_uses
-WHERE namespace = $1 AND calendar = $2
-ORDER BY schedule_id
-LIMIT $3;
+SELECT used.calendar, used.schedule_id
+FROM unnest($2::text[]) AS given (name)
+CROSS JOIN LATERAL (
+    SELECT each.calendar, each.schedule_id
+    FROM fencepost.calendar_uses AS each
+    WHERE each.namespace = $1 AND each.calendar = given.name
+    ORDER BY each.schedule_id
+    LIMIT $3
+) AS used
+ORDER BY used.calendar, used.schedule_id;
 
 -- Calendars are few. Of their users only those with an older revision are walked, which are none most of
 -- the time: the offset of nothing and the limit keep the planner from a join that walks them all.

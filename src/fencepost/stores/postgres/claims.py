@@ -1,6 +1,7 @@
 """Claiming in PostgreSQL: what is due goes to whoever locks it first.
 
-A direct run is claimed by one statement. A tick is judged, and the judgement depends on the other runs
+A direct run is claimed by one statement, lane by lane; those of limited jobs get into the lines of their jobs
+(`lines.py`). A tick is judged, and the judgement depends on the other runs
 of its schedule, so its claim is a transaction: lock the schedules, read the facts with a snapshot that is
 younger than the locks, ask the judge, write. Whoever started or ended a tick of the schedule before held
 the same lock, so the facts are complete; whoever comes later waits or passes on.
@@ -12,7 +13,9 @@ from collections.abc import Sequence
 
 from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.identifiers import Fence, NodeId
+from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
+from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.facts import judge_locked
 from fencepost.stores.postgres.rulings import carry_out, start
@@ -22,6 +25,8 @@ from fencepost.stores.rows import to_claim, to_outlook
 QUERIES = load_queries(__package__, "claims.sql")
 LOCKED_MAX = 200
 WALK_PER_SCHEDULE, WALK_MIN = 4, 200
+SWEEPS_MAX = 20
+"""How often a claim walks on where it met runs of limited jobs."""
 
 
 class PostgresClaims:
@@ -36,25 +41,57 @@ class PostgresClaims:
         return to_outlook(row)
 
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        rows = await self._database.fetch(
-            QUERIES["claim_direct"],
-            *_tastes(appetite),
-            limit,
-            appetite.worker,
-            appetite.alive_for_s,
-            appetite.namespace,
-        )
-        return [to_claim(row, row["previous"]) for row in rows]
+        claims: list[Claim] = []
+        queues, priorities, mosts = _portions(appetite, limit)
+        for _ in range(SWEEPS_MAX):
+            rows = await self._database.fetch(
+                QUERIES["claim_direct"],
+                queues,
+                _jobs(appetite),
+                limit - len(claims),
+                appetite.worker,
+                appetite.alive_for_s,
+                appetite.namespace,
+                priorities,
+                mosts,
+            )
+            begun = [row for row in rows if row["run_key"] is not None]
+            claims += [to_claim(row, row["previous"]) for row in begun]
+            for row in begun:
+                mosts[row["number"] - 1] -= 1
+            if not rows[0]["lined"] or len(claims) >= limit:
+                break
+        return claims
 
-    async def claim_ticks(self, appetite: Appetite, limit: int, judge: Judge) -> Sequence[Claim]:
-        tastes, most = _tastes(appetite), min(limit, LOCKED_MAX)
+    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
+        async with self._database.transaction() as session:
+            taken = await lines.take(session, appetite, limit, limiter)
+        await lines.fill(self._database, taken.full)
+        return taken.claims
+
+    async def claim_ticks(
+        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
+    ) -> Sequence[Claim]:
+        most = min(limit, LOCKED_MAX)
+        queues, priorities, mosts = _portions(appetite, most)
+        walk = WALK_PER_SCHEDULE * most + WALK_MIN
         async with self._database.transaction() as session:
             locked = await session.fetch(
-                QUERIES["lock_due"], *tastes, most, appetite.namespace, WALK_PER_SCHEDULE * most + WALK_MIN
+                QUERIES["lock_due"],
+                queues,
+                _jobs(appetite),
+                most,
+                appetite.namespace,
+                walk,
+                priorities,
+                mosts,
             )
-            rulings = await judge_locked(session, locked, tastes, limit, judge)
-            await carry_out(session, rulings)
-            return await start(session, rulings.starts, appetite)
+            tastes = _tastes(appetite)
+            judged = await judge_locked(session, locked, tastes, limit, judge, limiter)
+            await carry_out(session, judged)
+            claims = await start(session, judged, appetite)
+        await lines.fill(self._database, judged.slots)
+        return claims
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
         most = min(limit, LOCKED_MAX)
@@ -62,7 +99,10 @@ class PostgresClaims:
             locked = await session.fetch(
                 QUERIES["lock_late"], older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
             )
-            return await carry_out(session, await judge_locked(session, locked, (None, None), 0, judge))
+            judged = await judge_locked(session, locked, (None, None), 0, judge)
+            ended = await carry_out(session, judged)
+        await lines.fill(self._database, judged.slots)
+        return ended
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
         rows = await self._database.fetch(QUERIES["adopt"], worker, list(known))
@@ -72,4 +112,13 @@ class PostgresClaims:
 
 
 def _tastes(appetite: Appetite) -> tuple[list[str], list[str]]:
-    return sorted(set(appetite.queues)), sorted(set(appetite.jobs))
+    return sorted(set(appetite.queues)), _jobs(appetite)
+
+
+def _jobs(appetite: Appetite) -> list[str]:
+    return sorted(set(appetite.jobs))
+
+
+def _portions(appetite: Appetite, limit: int) -> tuple[list[str], list[int], list[int]]:
+    walk = appetite.walk(limit)
+    return [one.queue for one in walk], [one.priority for one in walk], [one.most for one in walk]

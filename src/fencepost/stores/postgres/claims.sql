@@ -1,18 +1,22 @@
 -- The index on what is due also holds what will be due within the horizon. One probe for each queue
 -- and priority of a namespace is a range of it that ends at the store's time, so the future is never walked.
--- The fifth priority is that of what comes behind live work. Where everything is frozen there is nothing to
--- see.
+-- The fifth priority is that of what comes behind live work. Where everything is frozen, or a queue, there is nothing
+-- to see.
 
 -- name: outlook
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), slot AS (
-    SELECT queue, priority::smallint AS priority
+    SELECT given.queue, each.priority::smallint AS priority
     FROM unnest($1::text[]) AS given (queue)
     CROSS JOIN generate_series(1, 5) AS each (priority)
-    WHERE NOT EXISTS (SELECT 1 FROM fencepost.freezes WHERE namespace = $3 AND kind = 'all')
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM fencepost.freezes
+        WHERE namespace = $3 AND (kind = 'all' OR (kind = 'queue' AND value = given.queue))
+    )
 ), direct AS (
-    SELECT slot.priority, first.run_at
+    SELECT slot.priority, first.run_at, slot.queue
     FROM slot
     CROSS JOIN LATERAL (
         SELECT run_at
@@ -28,10 +32,8 @@ WITH moment AS MATERIALIZED (
         ORDER BY run.run_at
         LIMIT 1
     ) AS first
-    ORDER BY slot.priority, first.run_at
-    LIMIT 1
 ), tick AS (
-    SELECT slot.priority, first.run_at
+    SELECT slot.priority, first.run_at, slot.queue
     FROM slot
     CROSS JOIN LATERAL (
         SELECT run_at
@@ -48,8 +50,21 @@ WITH moment AS MATERIALIZED (
         ORDER BY run.run_at
         LIMIT 1
     ) AS first
-    ORDER BY slot.priority, first.run_at
-    LIMIT 1
+), line AS MATERIALIZED (
+    SELECT known.next_at, known.terms, first.priority, first.run_at, open.queue
+    FROM fencepost.limits AS known
+    CROSS JOIN (SELECT DISTINCT slot.queue FROM slot) AS open
+    CROSS JOIN LATERAL (
+        SELECT run.priority, run.run_at
+        FROM fencepost.runs AS run
+        WHERE run.held = 32
+            AND run.namespace = $3
+            AND run.job = known.job
+            AND run.queue = open.queue
+        ORDER BY run.priority, run.run_at
+        LIMIT 1
+    ) AS first
+    WHERE known.namespace = $3 AND known.job = ANY ($2::text[])
 ), future AS (
     SELECT next.run_at
     FROM slot
@@ -87,44 +102,59 @@ WITH moment AS MATERIALIZED (
     ) AS next
 )
 SELECT moment.now,
-    direct.priority AS direct_priority,
-    direct.run_at AS direct_run_at,
-    tick.priority AS tick_priority,
-    tick.run_at AS tick_run_at,
-    (SELECT min(run_at) FROM future) AS next_due_at
-FROM moment
-LEFT JOIN direct ON true
-LEFT JOIN tick ON true;
+    ARRAY(SELECT ROW(priority, run_at, queue) FROM direct) AS directs,
+    ARRAY(SELECT ROW(priority, run_at, queue) FROM tick) AS ticks,
+    ARRAY(
+        SELECT ROW(priority, run_at, queue, terms) FROM line WHERE coalesce(next_at, '-infinity') <= moment.now
+    ) AS lined,
+    least(
+        (SELECT min(run_at) FROM future), (SELECT min(next_at) FROM line WHERE next_at > moment.now)
+    ) AS next_due_at
+FROM moment;
 
--- Rows are locked as they are walked, one priority after the other, and the walk ends at the limit;
--- only among several queues of one priority are more rows locked than taken.
+-- Rows are locked as they are walked, one lane after the other, each as far as its portion says; the walk ends at the
+-- limit. The inner limit is for the server's planner, which knows nothing of a lane's. What is of a limited job
+-- gets into the line of its job and takes up a place of the walk, so whoever asks looks again.
 -- name: claim_direct
 WITH due AS MATERIALIZED (
-    SELECT ripe.namespace, ripe.run_key
-    FROM generate_series(1, 5) AS slot (priority)
+    SELECT ripe.namespace, ripe.run_key, ripe.job, portion.number
+    FROM unnest($1::text[], $7::smallint[], $8::integer[]) WITH ORDINALITY
+        AS portion (queue, priority, most, number)
     CROSS JOIN LATERAL (
-        SELECT first.namespace, first.run_key
-        FROM unnest($1::text[]) AS given (queue)
-        CROSS JOIN LATERAL (
-            SELECT run.namespace, run.run_key, run.run_at
+        SELECT first.namespace, first.run_key, first.job
+        FROM (
+            SELECT run.namespace, run.run_key, run.job
             FROM fencepost.runs AS run
             WHERE run.state IN ('planned', 'ready')
                 AND (run.schedule_id IS NULL OR run.fence > 0)
                 AND run.held = 0
                 AND run.namespace = $6
-                AND run.queue = given.queue
-                AND run.priority = slot.priority::smallint
+                AND run.queue = portion.queue
+                AND run.priority = portion.priority
                 AND run.job = ANY ($2::text[])
                 AND run.run_at <= (SELECT fencepost.now())
             ORDER BY run.run_at
             LIMIT $3
             FOR UPDATE SKIP LOCKED
         ) AS first
-        ORDER BY first.run_at
-        LIMIT $3
+        LIMIT portion.most
     ) AS ripe
-    WHERE NOT EXISTS (SELECT 1 FROM fencepost.freezes WHERE namespace = $6 AND kind = 'all')
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM fencepost.freezes
+        WHERE namespace = $6 AND (kind = 'all' OR (kind = 'queue' AND value = portion.queue))
+    )
     LIMIT $3
+), limited AS MATERIALIZED (
+    SELECT job FROM fencepost.limits WHERE namespace = $6
+), lined AS (
+    UPDATE fencepost.runs AS run
+    SET held = 32, reason = NULL
+    FROM due
+    WHERE run.namespace = due.namespace
+        AND run.run_key = due.run_key
+        AND due.job IN (SELECT limited.job FROM limited)
+    RETURNING 1
 ), claimed AS (
     UPDATE fencepost.runs AS run
     SET state = 'running',
@@ -134,14 +164,17 @@ WITH due AS MATERIALIZED (
         worker = $4,
         started_at = fencepost.now(),
         begun_at = coalesce(run.begun_at, fencepost.now()),
-        alive_until = fencepost.now() + make_interval(secs => $5)
+        alive_until = fencepost.now() + make_interval(secs => $5),
+        slot = NULL
     FROM due
-    WHERE run.namespace = due.namespace AND run.run_key = due.run_key
+    WHERE run.namespace = due.namespace
+        AND run.run_key = due.run_key
+        AND due.job NOT IN (SELECT limited.job FROM limited)
     RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
         run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,
-        run.spent, run.priority
+        run.spent, run.queue, run.origin, due.number
 )
-SELECT claimed.*, version.spec,
+SELECT claimed.*, swept.lined, version.spec,
     CASE WHEN claimed.schedule_id IS NOT NULL THEN (
         SELECT max(past.fire_time)
         FROM fencepost.runs AS past
@@ -149,47 +182,54 @@ SELECT claimed.*, version.spec,
             AND past.schedule_id = claimed.schedule_id
             AND past.state = 'succeeded'
     ) END AS previous
-FROM claimed
+FROM (SELECT count(*) AS lined FROM lined) AS swept
+LEFT JOIN claimed ON true
 LEFT JOIN fencepost.schedule_versions AS version
     ON version.namespace = claimed.namespace
     AND version.schedule_id = claimed.schedule_id
     AND version.version = claimed.version
-ORDER BY claimed.priority, claimed.run_at, claimed.fence;
+ORDER BY claimed.number, claimed.run_at, claimed.fence;
 
--- Of the ticks walked ($5 of each queue and priority) the first schedules are taken, each in the place of the
--- most urgent of its ticks; one that another claimer has locked is passed over.
+-- Of the ticks of a lane that are walked ($5) the first schedules are taken, each in the place of the first of its
+-- ticks; one that another claimer has locked is passed over. A schedule with ticks in two lanes comes twice.
 -- name: lock_due
 SELECT ripe.namespace, ripe.schedule_id
-FROM (
-    SELECT due.namespace, due.schedule_id
-    FROM generate_series(1, 5) AS slot (priority)
-    CROSS JOIN unnest($1::text[]) AS given (queue)
-    CROSS JOIN LATERAL (
-        SELECT run.namespace, run.schedule_id, run.run_at
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready')
-            AND run.schedule_id IS NOT NULL
-            AND run.fence = 0
-            AND run.held = 0
-            AND run.namespace = $4
-            AND run.queue = given.queue
-            AND run.priority = slot.priority::smallint
-            AND run.job = ANY ($2::text[])
-            AND run.run_at <= (SELECT fencepost.now())
-        ORDER BY run.run_at
-        LIMIT $5
-    ) AS due
-    WHERE NOT EXISTS (SELECT 1 FROM fencepost.freezes WHERE namespace = $4 AND kind = 'all')
-    GROUP BY due.namespace, due.schedule_id
-    ORDER BY min(slot.priority), (array_agg(due.run_at ORDER BY slot.priority, due.run_at))[1],
-        due.namespace, due.schedule_id
-) AS ripe
+FROM unnest($1::text[], $6::smallint[], $7::integer[]) AS portion (queue, priority, most)
 CROSS JOIN LATERAL (
+    SELECT first.namespace, first.schedule_id
+    FROM (
+        SELECT due.namespace, due.schedule_id
+        FROM (
+            SELECT run.namespace, run.schedule_id, run.run_at
+            FROM fencepost.runs AS run
+            WHERE run.state IN ('planned', 'ready')
+                AND run.schedule_id IS NOT NULL
+                AND run.fence = 0
+                AND run.held = 0
+                AND run.namespace = $4
+                AND run.queue = portion.queue
+                AND run.priority = portion.priority
+                AND run.job = ANY ($2::text[])
+                AND run.run_at <= (SELECT fencepost.now())
+            ORDER BY run.run_at
+            LIMIT $5
+        ) AS due
+        GROUP BY due.namespace, due.schedule_id
+        ORDER BY min(due.run_at), due.namespace, due.schedule_id
+    ) AS first
+    CROSS JOIN LATERAL (
+        SELECT 1
+        FROM fencepost.schedules AS schedule
+        WHERE schedule.namespace = first.namespace AND schedule.schedule_id = first.schedule_id
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS locked
+    LIMIT portion.most
+) AS ripe
+WHERE NOT EXISTS (
     SELECT 1
-    FROM fencepost.schedules AS schedule
-    WHERE schedule.namespace = ripe.namespace AND schedule.schedule_id = ripe.schedule_id
-    FOR NO KEY UPDATE SKIP LOCKED
-) AS locked
+    FROM fencepost.freezes
+    WHERE namespace = $4 AND (kind = 'all' OR (kind = 'queue' AND value = portion.queue))
+)
 LIMIT $3;
 
 -- The lanes (pairs of namespace and queue) are found by leaping through the index from one to the next.
@@ -251,7 +291,8 @@ LIMIT $2;
 
 -- name: adopt
 SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version, run.attempt,
-    run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at, run.spent, version.spec,
+    run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at, run.spent, run.queue,
+    run.origin, version.spec,
     CASE WHEN run.schedule_id IS NOT NULL THEN (
         SELECT max(past.fire_time)
         FROM fencepost.runs AS past

@@ -80,6 +80,13 @@ class Connection(BaseConnection):
             self.is_unconfirmed = True
 
 
+class GuestConnection(Connection):
+    """A connection for the statements of jobs: what one has set is gone before the next one comes."""
+
+    def get_reset_query(self) -> str:
+        return str(BaseConnection.get_reset_query(self))
+
+
 class Database:
     """The pool behind all parts of the store.
 
@@ -106,7 +113,7 @@ class Database:
             session = await self._take()
             try:
                 answer = await work(session)
-                _check_confirmed(session)
+                check_confirmed(session)
             except BaseException:
                 self._give_back(session)
                 raise
@@ -150,7 +157,7 @@ class Database:
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
                 async with session.transaction():
                     yield session
-                _check_confirmed(session)
+                check_confirmed(session)
 
     async def confirm(self) -> None:
         """Until all that can be read now would also survive the loss of the primary."""
@@ -180,9 +187,27 @@ async def open_database(address: Address, pool_max: int) -> Database:
         return Database(pool, await pool.acquire(timeout=ACQUIRE_TIMEOUT_S))
 
 
-async def connect(address: Address) -> Connection:
-    """One connection outside the pool, with the same settings."""
-    connection: Connection = await asyncpg.connect(**_options(address))
+async def open_guest_pool(address: Address, open_max: int) -> asyncpg.Pool[asyncpg.Record]:
+    """Connections for the statements of others: the server plans them as it is set up to."""
+    return await asyncpg.create_pool(
+        min_size=0,
+        max_size=open_max,
+        max_inactive_connection_lifetime=IDLE_CONNECTION_MAX_S,
+        init=_init,
+        **_options(address)
+        | {
+            "server_settings": NAMED_SETTINGS,
+            "command_timeout": None,
+            "connection_class": GuestConnection,
+        },
+    )
+
+
+async def connect(address: Address, *, patient: bool = False) -> Connection:
+    """One connection outside the pool, with the same settings; a patient one waits for a statement as long as
+    that takes."""
+    bound = {"command_timeout": None} if patient else {}
+    connection: Connection = await asyncpg.connect(**_options(address) | bound)
     await _init(connection)
     return connection
 
@@ -200,7 +225,8 @@ def _is_open(session: Session) -> bool:
         return False
 
 
-def _check_confirmed(session: Session) -> None:
+def check_confirmed(session: Session) -> None:
+    """Raise where the last commit on this connection was answered before the standby had it."""
     if getattr(session, "is_unconfirmed", False):
         raise StoreUnavailable("the store did not answer: the wait for its standby was cancelled")
 

@@ -1,34 +1,42 @@
-"""What people do to runs in PostgreSQL: each verb is one transaction, with its entry in the audit log.
+"""What people do to runs in PostgreSQL: a change and its entry in the audit log are one transaction.
 
-A verb about one run locks the run. One that makes ticks, or sends them on their way again, locks their
-schedules first, as a claim and an edit do, and so comes entirely before or after them; one that makes ticks
-also locks the cursors, and marks them, and so comes entirely before or after a planner.
+A verb about runs locks them, or says which cannot be had: a job may keep its run locked for as long
+as it has a transaction open. What is locked is tried again, each time in a transaction of its own: whoever
+kept some runs while it waited for others would hold up who has those. One that makes ticks, or sends them on
+their way again, locks their schedules first, as a claim and an edit do, and so comes entirely before or after
+them; one that makes ticks also locks the cursors, and marks them, and so comes entirely before or after a
+planner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, assert_never
 
+from fencepost.errors import UsageError
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.json import canonical
 from fencepost.model.plan import Fate, Tick
-from fencepost.model.run import REPLAYABLE, Hold, NewRun, Origin, RunRecord, RunState
+from fencepost.model.run import REPLAYABLE, Hold, NewRun, Ordered, Origin, RunRecord, RunState
 from fencepost.stores.desk_rows import BY_FATE, logged_run
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.runs import PostgresRuns
 from fencepost.stores.postgres.writing import (
+    PAUSE_S,
+    TRIES_OF_PEOPLE,
+    lock_ended,
     lock_planning,
-    lock_with_schedules,
     read_places,
     read_runs,
     ring,
     send_again,
     store_time,
+    take_runs,
     tell,
     touch_planning,
 )
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session
 
 QUERIES = load_queries(__package__, "desk.sql")
+LOCKED = "it is in a transaction of its own, and nothing can be asked of it until that ends; ask again"
 
 
 class PostgresDesk(PostgresRuns):
@@ -96,42 +105,70 @@ class PostgresDesk(PostgresRuns):
     async def cancel(
         self, namespace: Namespace, run_key: RunKey, reason: str, *, author: Author | None = None
     ) -> RunRecord | None:
-        return await self._act(namespace, run_key, Action.RUN_CANCEL, "cancel", author, clean(reason))
+        return _single(await self.cancel_many(namespace, [run_key], reason, author=author))
+
+    async def cancel_many(
+        self, namespace: Namespace, run_keys: Sequence[RunKey], reason: str, *, author: Author | None = None
+    ) -> Mapping[RunKey, Ordered]:
+        return await self._order(namespace, run_keys, Action.RUN_CANCEL, "cancel", author, clean(reason))
 
     async def skip(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
-        return await self._act(namespace, run_key, Action.RUN_SKIP, "skip", author, clean(author.reason))
+        terms = Action.RUN_SKIP, "skip", author, clean(author.reason)
+        return _single(await self._order(namespace, [run_key], *terms))
 
     async def hold(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
-        return await self._act(namespace, run_key, Action.RUN_HOLD, "hold", author)
+        return _single(await self._order(namespace, [run_key], Action.RUN_HOLD, "hold", author))
 
     async def release(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
-        return await self._act(namespace, run_key, Action.RUN_RELEASE, "release", author)
+        return _single(await self._order(namespace, [run_key], Action.RUN_RELEASE, "release", author))
 
-    async def _act(
+    async def _order(
         self,
         namespace: Namespace,
-        run_key: RunKey,
+        run_keys: Sequence[RunKey],
         action: Action,
         query: str,
         author: Author | None,
         *terms: object,
-    ) -> RunRecord | None:
-        """Do one thing to one run; returns the run as it is then."""
+    ) -> Mapping[RunKey, Ordered]:
+        """Do one thing to runs; returns those that are there, as they are then. No lock is kept while one
+        that cannot be had yet is waited for."""
+        found = dict(await self._order_once(namespace, run_keys, action, query, author, *terms))
+        for _ in range(TRIES_OF_PEOPLE - 1):
+            left = [key for key, one in found.items() if one.refused is not None]
+            if not left:
+                break
+            await asyncio.sleep(PAUSE_S)
+            found |= await self._order_once(namespace, left, action, query, author, *terms)
+        return found
+
+    async def _order_once(
+        self,
+        namespace: Namespace,
+        run_keys: Sequence[RunKey],
+        action: Action,
+        query: str,
+        author: Author | None,
+        *terms: object,
+    ) -> Mapping[RunKey, Ordered]:
+        """Do it to those that can be had at once, and say which cannot."""
         async with self._database.transaction() as session:
-            await session.fetch(QUERIES["lock"], namespace, run_key)
-            before = (await read_runs(session, namespace, [run_key])).get(run_key)
-            if before is None:
-                return None
-            if await session.fetchrow(QUERIES[query], namespace, run_key, *terms) is None:
-                return before
-            after = (await read_runs(session, namespace, [run_key]))[run_key]
-            change = Change(run_key, logged_run(before), logged_run(after))
-            await log(session, namespace, author, action, change)
-            if after.finished_at is not None:
-                await ring(session, [(namespace, after.schedule_id)])
-            elif action is Action.RUN_RELEASE:
+            there = await read_runs(session, namespace, run_keys)
+            names = [(namespace, key) for key in dict.fromkeys(run_keys) if key in there]
+            taken = {key for _, key in await take_runs(session, names, tries=1)}
+            before = await read_runs(session, namespace, list(there))
+            rows = await session.fetch(QUERIES[query], namespace, sorted(taken), *terms)
+            after = await read_runs(session, namespace, [row["run_key"] for row in rows])
+            changed = [key for _, key in names if key in after]
+            changes = [Change(key, logged_run(before[key]), logged_run(after[key])) for key in changed]
+            await log(session, namespace, author, action, *changes)
+            await ring(session, [(namespace, one.schedule_id) for one in after.values() if one.finished_at])
+            if changed and action is Action.RUN_RELEASE:
                 await tell(session)
-            return after
+            return {
+                key: Ordered(after.get(key, run), None if key in taken else f"run {key}: {LOCKED}")
+                for key, run in before.items()
+            }
 
     async def replay(
         self,
@@ -144,8 +181,8 @@ class PostgresDesk(PostgresRuns):
         only: frozenset[RunState] = REPLAYABLE,
     ) -> Sequence[RunKey]:
         async with self._database.transaction() as session:
-            await lock_with_schedules(session, namespace, run_keys)
-            ended = set(await session.fetchval(QUERIES["replayable"], namespace, run_keys, sorted(only)))
+            ended = await lock_ended(session, namespace, run_keys)
+            ended &= set(await session.fetchval(QUERIES["replayable"], namespace, run_keys, sorted(only)))
             sent = [key for key in dict.fromkeys(run_keys) if key in ended]
             if not sent:
                 return []
@@ -188,6 +225,15 @@ class PostgresDesk(PostgresRuns):
                 await touch_planning(session, namespace, schedule_id)
                 await tell(session)
             return written
+
+
+def _single(found: Mapping[RunKey, Ordered]) -> RunRecord | None:
+    """The one run that an order was about, where it is there; a refusal where it cannot be had."""
+    for run, refused in found.values():
+        if refused is not None:
+            raise UsageError(refused)
+        return run
+    return None
 
 
 def _end_of(fate: Fate, author: Author | None, *, frozen: bool) -> tuple[int, RunState, str | None]:

@@ -53,9 +53,6 @@ WHERE schedule.namespace = $1 AND schedule.schedule_id = $2
 ON CONFLICT (namespace, run_key) DO NOTHING
 RETURNING run_key;
 
--- name: lock
-SELECT schedule_id FROM fencepost.runs WHERE namespace = $1 AND run_key = $2 FOR UPDATE;
-
 -- name: cancel
 UPDATE fencepost.runs
 SET state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
@@ -66,7 +63,7 @@ SET state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
     error = CASE WHEN state = 'running' THEN error END,
     held = CASE WHEN state = 'running' THEN held ELSE 0 END
 WHERE namespace = $1
-    AND run_key = $2
+    AND run_key = ANY ($2::text[])
     AND finished_at IS NULL
     AND NOT (cancel_requested AND alive_until IS NOT NULL)
 RETURNING run_key;
@@ -74,19 +71,19 @@ RETURNING run_key;
 -- name: skip
 UPDATE fencepost.runs
 SET state = 'skipped', reason = $3, error = NULL, finished_at = fencepost.now(), held = 0
-WHERE namespace = $1 AND run_key = $2 AND finished_at IS NULL AND fence = 0
+WHERE namespace = $1 AND run_key = ANY ($2::text[]) AND finished_at IS NULL AND fence = 0
 RETURNING run_key;
 
 -- name: hold
 UPDATE fencepost.runs
 SET held = held | 1
-WHERE namespace = $1 AND run_key = $2 AND finished_at IS NULL AND alive_until IS NULL AND held & 1 = 0
+WHERE namespace = $1 AND run_key = ANY ($2::text[]) AND finished_at IS NULL AND alive_until IS NULL AND held & 1 = 0
 RETURNING run_key;
 
 -- name: release
 UPDATE fencepost.runs
 SET held = held & ~1, run_at = greatest(run_at, fencepost.now())
-WHERE namespace = $1 AND run_key = $2 AND finished_at IS NULL AND alive_until IS NULL AND held & 1 <> 0
+WHERE namespace = $1 AND run_key = ANY ($2::text[]) AND finished_at IS NULL AND alive_until IS NULL AND held & 1 <> 0
 RETURNING run_key;
 
 -- name: replayable

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.identifiers import Epoch, Lineage, Namespace, NodeId, ScheduleId, Shard, shard_of
-from fencepost.model.leader import LeaderRecord, Refused, Registered, Registration, Resharding
+from fencepost.model.leader import LeaderRecord, Refusal, Refused, Registered, Registration, Resharding, Term
 from fencepost.model.lease import Granted
-from fencepost.stores.fleet_rows import to_leader_record
+from fencepost.stores.fleet_rows import to_leader_record, to_refusal, to_term
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
@@ -63,11 +63,25 @@ class PostgresEpochs:
             await session.fetch(QUERIES["set_shards"], str(shards))
             await session.fetch(QUERIES["take_epochs"])
             await session.fetch(QUERIES["raise_all"])
+            await session.fetch(QUERIES["end_above"], min(before, shards))
+            await session.fetch(QUERIES["begin_all"], min(before, shards))
             moved = await _move(session, shards)
             change = Change("shards", {"shards": before}, {"shards": shards})
             await log(session, namespace, author, Action.RESHARD, change)
             await session.fetch(QUERIES["tell"])
             return Resharding(before, shards, moved)
+
+    async def terms(self, shard: Shard | None, before: int | None, limit: int) -> Sequence[Term]:
+        return [to_term(row) for row in await self._database.fetch(QUERIES["terms"], shard, before, limit)]
+
+    async def note_refusal(self, shard: Shard, epoch: Epoch, holder: NodeId) -> None:
+        await self._database.fetch(QUERIES["note_refusal"], shard, epoch, holder)
+
+    async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
+        return [to_refusal(row) for row in await self._database.fetch(QUERIES["refusals"], before, limit)]
+
+    async def trim(self, terms_max: int, refusals_max: int) -> int:
+        return int(await self._database.fetch_value(QUERIES["trim"], terms_max, refusals_max))
 
 
 def _registered(row: Row, grant: Granted) -> Registered:

@@ -24,7 +24,11 @@ WITH before AS MATERIALIZED (
     WHERE known.lineage <> excluded.lineage
         OR known.lease_epoch < excluded.lease_epoch
         OR known.lease_epoch = excluded.lease_epoch AND known.holder = excluded.holder
-    RETURNING shard, epoch
+    RETURNING shard, epoch, holder, lineage, since
+), begun AS (
+    INSERT INTO fencepost.terms (shard, epoch, holder, lineage, since)
+    SELECT shard, epoch, holder, lineage, since FROM registered ORDER BY shard
+    ON CONFLICT (shard, epoch) DO NOTHING
 )
 SELECT registered.shard, registered.epoch, before.lineage AS lineage_before
 FROM registered
@@ -73,3 +77,65 @@ WHERE cursor.namespace = given.namespace AND cursor.schedule_id = given.schedule
 
 -- name: tell
 SELECT pg_notify('fencepost_leases', '');
+
+-- After every epoch was raised: whoever leads goes on under the new one, unless the shard is gone.
+-- name: begin_all
+INSERT INTO fencepost.terms (shard, epoch, holder, lineage, since)
+SELECT shard, epoch, holder, lineage, fencepost.now()
+FROM fencepost.epochs
+WHERE shard < $1 AND holder IS NOT NULL
+ORDER BY shard;
+
+-- name: end_above
+UPDATE fencepost.terms AS term
+SET until = fencepost.now()
+WHERE term.shard >= $1
+    AND term.until IS NULL
+    AND term.epoch = (SELECT max(last.epoch) FROM fencepost.terms AS last WHERE last.shard = term.shard);
+
+-- name: terms
+SELECT term.number, term.shard, term.epoch, term.holder, term.lineage, term.since,
+    coalesce(term.until, next.since) AS until
+FROM fencepost.terms AS term
+LEFT JOIN LATERAL (
+    SELECT later.since
+    FROM fencepost.terms AS later
+    WHERE later.shard = term.shard AND later.epoch > term.epoch
+    ORDER BY later.epoch
+    LIMIT 1
+) AS next ON true
+WHERE ($1::integer IS NULL OR term.shard = $1) AND ($2::bigint IS NULL OR term.number < $2)
+ORDER BY term.number DESC
+LIMIT $3;
+
+-- name: note_refusal
+INSERT INTO fencepost.refusals (at, shard, epoch, holder, known_epoch, known_holder)
+SELECT fencepost.now(), given.shard, $2, $3, coalesce(known.epoch, 0), known.holder
+FROM (SELECT $1::integer AS shard) AS given
+LEFT JOIN fencepost.epochs AS known ON known.shard = given.shard;
+
+-- name: refusals
+SELECT number, at, shard, epoch, holder, known_epoch, known_holder
+FROM fencepost.refusals
+WHERE $1::bigint IS NULL OR number < $1
+ORDER BY number DESC
+LIMIT $2;
+
+-- name: trim
+WITH old_terms AS (
+    DELETE FROM fencepost.terms AS term
+    WHERE term.number <= (SELECT number FROM fencepost.terms ORDER BY number DESC LIMIT 1 OFFSET $1)
+        AND (
+            term.until IS NOT NULL
+            OR EXISTS (
+                SELECT 1 FROM fencepost.terms AS next
+                WHERE next.shard = term.shard AND next.epoch > term.epoch
+            )
+        )
+    RETURNING 1
+), old_refusals AS (
+    DELETE FROM fencepost.refusals
+    WHERE number <= (SELECT number FROM fencepost.refusals ORDER BY number DESC LIMIT 1 OFFSET $2)
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM old_terms) + (SELECT count(*) FROM old_refusals);

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fencepost.model.claiming import FINISHED_KEPT, GateFacts, Judge, ScheduleFacts
+from fencepost.model.limits import Limiter
 from fencepost.model.policies import OF_LAST_MAX, WAITING_MAX
+from fencepost.stores.allowances import Allowances
+from fencepost.stores.postgres import lines
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_facts
 from fencepost.stores.verdicts import Rulings, rule
@@ -23,24 +27,40 @@ DUE_COLUMNS = ("run_key", "fire_time", "run_at", "origin", "held", "at_once_max"
 STARTED_COLUMNS = ("run_key", "fire_time", "finished_at", "origin", "cancel_requested", "begun_at")
 
 
+@dataclass(slots=True)
+class Judged:
+    """What a pass over several schedules amounts to, and what it left of the limits of their jobs.
+
+    `slots` are those that became free, or that some wait for: whoever waits is called after the commit."""
+
+    rulings: Rulings = field(default_factory=Rulings)
+    allowed: Allowances | None = None
+    slots: set[lines.Slot] = field(default_factory=set)
+
+
 async def judge_locked(
     session: Session,
     locked: Sequence[Row],
     tastes: tuple[list[str] | None, list[str] | None],
     room: int,
     judge: Judge,
-) -> Rulings:
-    """Ask the judge about these schedules; without tastes every due tick counts."""
-    if not locked:
-        return Rulings()
+    limiter: Limiter | None = None,
+) -> Judged:
+    """Ask the judge about these schedules; without tastes every due tick counts. Where there is room for
+    something, the limits of the ticks' jobs are asked first."""
+    owners = dict.fromkeys((row["namespace"], row["schedule_id"]) for row in locked)
+    if not owners:
+        return Judged()
     rows = await session.fetch(
-        QUERIES["facts"],
-        [row["namespace"] for row in locked],
-        [row["schedule_id"] for row in locked],
-        *tastes,
-        *LIMITS,
+        QUERIES["facts"], [one for one, _ in owners], [one for _, one in owners], *tastes, *LIMITS
     )
-    return rule([_facts(row) for row in rows], rows[0]["now"], room, judge) if rows else Rulings()
+    if not rows:
+        return Judged()
+    every, now, allowed = [_facts(row) for row in rows], rows[0]["now"], None
+    if room > 0 and any(row["limited"] for row in rows):
+        allowed = await lines.allowances(session, every, limiter, now)
+    rulings = rule(every, now, room, judge, allowed)
+    return Judged(rulings, allowed, set() if allowed is None else set(allowed.full))
 
 
 def _facts(row: Row) -> ScheduleFacts:

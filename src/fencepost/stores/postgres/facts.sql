@@ -1,14 +1,15 @@
 -- Asked in a statement of its own, whose snapshot is younger than the locks. Without queues ($3 is
--- null) every due tick counts. The schedules are judged in the order in which they were taken.
+-- null) every due tick counts, else those of the queues that are not paused. The schedules are judged in the order
+-- in which they were taken.
 --
--- Of what is behind live work the first that are not parked are looked at apart from those that are: else a
--- long queue, whose head is parked, would hide from the judge the very ticks that make its schedule due. The
+-- Of what is behind live work the first that do not wait are looked at apart from those that do: else a long
+-- queue, whose head is parked (8) or limited (16, 32), would hide from the judge the very ticks that make its schedule due. The
 -- gate is only asked where catch-up is due.
 -- name: facts
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 )
-SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due,
+SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.limited,
     (
         SELECT max(newest.fire_time)
         FROM (
@@ -103,6 +104,11 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due,
 FROM moment
 CROSS JOIN unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (namespace, schedule_id, number)
 CROSS JOIN LATERAL (
+    SELECT ARRAY(
+        SELECT value FROM fencepost.freezes WHERE namespace = given.namespace AND kind = 'queue'
+    ) AS queues
+) AS paused
+CROSS JOIN LATERAL (
     SELECT array_agg(
             ROW(
                 tick.run_key, tick.fire_time, tick.run_at, tick.origin, tick.held, backfill.at_once_max,
@@ -111,27 +117,35 @@ CROSS JOIN LATERAL (
             ORDER BY tick.origin NOT IN ('live', 'manual'), tick.fire_time, tick.run_key
         ) AS ticks,
         bool_or(tick.origin = 'catch_up') AS catches_up,
+        bool_or(tick.job IN (SELECT job FROM fencepost.limits WHERE namespace = given.namespace)) AS limited,
         min(tick.run_at) AS run_at
     FROM (
         (
             SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id
+                run.backfill_id, run.job
             FROM fencepost.runs AS run
             WHERE run.namespace = given.namespace
                 AND run.schedule_id = given.schedule_id
                 AND run.state IN ('planned', 'ready')
                 AND run.fence = 0
                 AND run.origin IN ('live', 'manual')
-                AND run.held IN (0, 8)
+                AND run.held IN (0, 8, 16, 32)
                 AND run.run_at <= moment.now
-                AND ($3::text[] IS NULL OR (run.queue = ANY ($3::text[]) AND run.job = ANY ($4::text[])))
+                AND (
+                    $3::text[] IS NULL
+                    OR (
+                        run.queue = ANY ($3::text[])
+                        AND run.queue <> ALL (paused.queues)
+                        AND run.job = ANY ($4::text[])
+                    )
+                )
             ORDER BY run.fire_time
             LIMIT $5
         )
         UNION ALL
         (
             SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id
+                run.backfill_id, run.job
             FROM fencepost.runs AS run
             WHERE run.namespace = given.namespace
                 AND run.schedule_id = given.schedule_id
@@ -140,23 +154,37 @@ CROSS JOIN LATERAL (
                 AND run.origin IN ('catch_up', 'backfill', 'replay')
                 AND run.held = 0
                 AND run.run_at <= moment.now
-                AND ($3::text[] IS NULL OR (run.queue = ANY ($3::text[]) AND run.job = ANY ($4::text[])))
+                AND (
+                    $3::text[] IS NULL
+                    OR (
+                        run.queue = ANY ($3::text[])
+                        AND run.queue <> ALL (paused.queues)
+                        AND run.job = ANY ($4::text[])
+                    )
+                )
             ORDER BY run.fire_time
             LIMIT $5
         )
         UNION ALL
         (
             SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id
+                run.backfill_id, run.job
             FROM fencepost.runs AS run
             WHERE run.namespace = given.namespace
                 AND run.schedule_id = given.schedule_id
                 AND run.state IN ('planned', 'ready')
                 AND run.fence = 0
                 AND run.origin IN ('catch_up', 'backfill', 'replay')
-                AND run.held = 8
+                AND run.held IN (8, 16, 32)
                 AND run.run_at <= moment.now
-                AND ($3::text[] IS NULL OR (run.queue = ANY ($3::text[]) AND run.job = ANY ($4::text[])))
+                AND (
+                    $3::text[] IS NULL
+                    OR (
+                        run.queue = ANY ($3::text[])
+                        AND run.queue <> ALL (paused.queues)
+                        AND run.job = ANY ($4::text[])
+                    )
+                )
             ORDER BY run.fire_time
             LIMIT $5
         )

@@ -81,4 +81,5 @@ def brief(error: BaseException) -> str:
 
 
 def _is_closed(error: asyncpg.InterfaceError) -> bool:
-    return "clos" in str(error)
+    """The driver has no class of its own for it; a connection that broke was taken back by its pool."""
+    return "clos" in str(error) or "released back" in str(error)

@@ -5,8 +5,12 @@ cursors and on its runs, because those are what a claim and a planner's write lo
 changes in one transaction under the locks of the schedule and of its cursors. So whoever plans or judges a
 tick comes entirely before a freeze, and then its runs are marked, or entirely after it.
 
-A freeze of everything marks nothing: every claim looks for it. A claim whose statement began before the
-freeze was committed may still start what it found.
+A running run is marked for the sake of its next attempt. One that is in a transaction of its own is locked
+by its job, and nobody waits for it: `settle_left`, the net, marks it once it can be had. Only an attempt that
+begins before the net comes escapes a freeze, or waits for it after a thaw.
+
+A freeze of everything, or of a queue, marks nothing: every claim looks for it. A claim whose statement began
+before the freeze was committed may still start what it found.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.stores.desk_rows import to_freeze
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database, clean
-from fencepost.stores.postgres.writing import tell
+from fencepost.stores.postgres.writing import TRIES_OF_PEOPLE, take_runs, tell
 from fencepost.stores.queries import load_queries
 
 if TYPE_CHECKING:
@@ -43,7 +47,15 @@ async def settle(session: Session, namespace: Namespace, schedules: Sequence[Sch
         changed = [row["schedule_id"] for row in rows if row["frozen"] is frozen]
         if changed:
             await session.fetch(QUERIES["mark_cursors"], namespace, changed, frozen)
-            await session.fetch(QUERIES["mark_runs"], namespace, changed, frozen)
+            running = await session.fetch(QUERIES["running"], namespace, changed)
+            names = [(namespace, row["run_key"]) for row in running]
+            taken = [key for _, key in await take_runs(session, names, TRIES_OF_PEOPLE)]
+            await session.fetch(QUERIES["mark_runs"], namespace, changed, frozen, taken)
+
+
+async def settle_left(database: Database, limit: int) -> None:
+    """Mark the runs, up to so many, that a freeze or a thaw had to leave."""
+    await database.fetch(QUERIES["mark_left"], limit)
 
 
 class PostgresFreezes:
@@ -87,7 +99,7 @@ async def _settle_covered(session: Session, namespace: Namespace, scope: Scope) 
 
 async def _lock_covered(session: Session, namespace: Namespace, scope: Scope) -> Sequence[Row]:
     match scope.kind:
-        case ScopeKind.ALL:
+        case ScopeKind.ALL | ScopeKind.QUEUE:
             return []
         case ScopeKind.SCHEDULE:
             return await session.fetch(QUERIES["lock_schedule"], namespace, scope.value)

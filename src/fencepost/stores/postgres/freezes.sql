@@ -67,7 +67,17 @@ UPDATE fencepost.cursors
 SET frozen = $3
 WHERE namespace = $1 AND schedule_id = ANY ($2::text[]);
 
--- Every run that has not ended, found by the indexes that hold only such, and taken in the order of the keys.
+-- name: running
+SELECT run_key
+FROM fencepost.runs
+WHERE namespace = $1
+    AND schedule_id = ANY ($2::text[])
+    AND schedule_id IS NOT NULL
+    AND fence > 0
+    AND state = 'running';
+
+-- Every run that has not ended, found by the indexes that hold only such, and taken in the order of the keys;
+-- of those that are running only the ones ($4) that are locked already.
 -- name: mark_runs
 WITH open AS (
     SELECT each.run_key
@@ -95,6 +105,7 @@ WITH open AS (
             AND run.schedule_id = given.schedule_id
             AND run.state IN ('ready', 'running')
             AND run.fence > 0
+            AND (run.state = 'ready' OR run.run_key = ANY ($4::text[]))
     ) AS each
 ), locked AS MATERIALIZED (
     SELECT run.run_key
@@ -108,3 +119,34 @@ UPDATE fencepost.runs AS run
 SET held = CASE WHEN $3::boolean THEN run.held | 2 ELSE run.held & ~2 END
 FROM locked
 WHERE run.namespace = $1 AND run.run_key = locked.run_key AND run.finished_at IS NULL;
+
+-- What a freeze or a thaw had to leave because its job had it locked. Both rows are read again under their
+-- locks; whose schedule is locked is being settled by somebody else.
+-- name: mark_left
+WITH found AS MATERIALIZED (
+    SELECT run.namespace, run.run_key
+    FROM fencepost.runs AS run
+    WHERE run.schedule_id IS NOT NULL
+        AND run.fence > 0
+        AND run.state IN ('ready', 'running')
+        AND (run.held & 2 <> 0) <> (
+            SELECT schedule.frozen
+            FROM fencepost.schedules AS schedule
+            WHERE schedule.namespace = run.namespace AND schedule.schedule_id = run.schedule_id
+        )
+    LIMIT $1
+), left_over AS MATERIALIZED (
+    SELECT run.namespace, run.run_key
+    FROM found
+    JOIN fencepost.runs AS run ON run.namespace = found.namespace AND run.run_key = found.run_key
+    JOIN fencepost.schedules AS schedule
+        ON schedule.namespace = run.namespace AND schedule.schedule_id = run.schedule_id
+    WHERE run.finished_at IS NULL AND schedule.frozen <> (run.held & 2 <> 0)
+    FOR UPDATE OF run SKIP LOCKED
+    FOR SHARE OF schedule SKIP LOCKED
+)
+UPDATE fencepost.runs AS run
+SET held = run.held # 2
+FROM left_over
+WHERE run.namespace = left_over.namespace AND run.run_key = left_over.run_key
+RETURNING run.run_key;

@@ -34,8 +34,10 @@ SELECT gate.namespace, gate.schedule_id, gate.closed_at, gate.reason, backlog.he
             ORDER BY run.finished_at DESC
             LIMIT $2
         ) AS last
-    ) AS run_s
+    ) AS run_s, schedule.spec
 FROM fencepost.gates AS gate
+LEFT JOIN fencepost.schedules AS schedule
+    ON schedule.namespace = gate.namespace AND schedule.schedule_id = gate.schedule_id
 CROSS JOIN LATERAL (
     SELECT count(*) AS held, min(run.fire_time) AS oldest, max(run.fire_time) AS newest
     FROM fencepost.runs AS run

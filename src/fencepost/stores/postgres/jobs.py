@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
+from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
 
@@ -21,14 +22,17 @@ class PostgresJobs:
 
     async def register(self, namespace: Namespace, specs: Sequence[JobSpec]) -> None:
         latest = list({spec.name: spec for spec in specs}.values())
-        await self._database.fetch(
-            QUERIES["register"],
-            namespace,
-            [spec.name for spec in latest],
-            [job_to_text(spec) for spec in latest],
-            [spec.queue for spec in latest],
-            [spec.priority for spec in latest],
-        )
+        async with self._database.transaction() as session:
+            await session.fetch(
+                QUERIES["register"],
+                namespace,
+                [spec.name for spec in latest],
+                [job_to_text(spec) for spec in latest],
+                [spec.queue for spec in latest],
+                [spec.priority for spec in latest],
+            )
+            changed = await lines.put(session, namespace, latest)
+        await lines.release(self._database, namespace, changed)
 
     async def all(self, namespace: Namespace) -> Mapping[JobName, JobSpec]:
         rows = await self._database.fetch(QUERIES["all"], namespace)

@@ -10,17 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, Ticket
+from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, ProgressReport, Pulse, Receipt, Ticket
+from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.desk import PostgresDesk
+from fencepost.stores.postgres.freezes import settle_left
+from fencepost.stores.postgres.views import PostgresViews
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_expired
 
 QUERIES = load_queries(__package__, "ledger.sql")
 
 
-class PostgresLedger(PostgresClaims, PostgresDesk):
+class PostgresLedger(PostgresClaims, PostgresDesk, PostgresViews):
     """See `ports.ledger`."""
 
     async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
@@ -29,10 +32,15 @@ class PostgresLedger(PostgresClaims, PostgresDesk):
         owned = {row["number"]: row["cancel_requested"] for row in rows}
         return [Pulse(number in owned, owned.get(number, False)) for number in range(len(tickets))]
 
-    async def report_progress(self, ticket: Ticket, progress: str) -> bool:
-        key = ticket.namespace, ticket.run_key, ticket.attempt, ticket.fence
-        row = await self._database.fetch_one(QUERIES["report_progress"], *key, clean(progress))
-        return row is not None
+    async def report_progress(self, words: Sequence[ProgressReport]) -> Sequence[bool]:
+        rows = await self._database.fetch(
+            QUERIES["report_progress"],
+            *_ticket_columns([one.ticket for one in words]),
+            [clean(one.progress) for one in words],
+            [clean(one.note) for one in words],
+        )
+        taken = {row["number"] for row in rows}
+        return [number in taken for number in range(len(words))]
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         tickets = [outcome.ticket for outcome in outcomes]
@@ -48,6 +56,7 @@ class PostgresLedger(PostgresClaims, PostgresDesk):
             STOPPED_ON_REQUEST,
         )
         assert row is not None
+        await lines.fill(self._database, row["freed"])
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
 
     async def expired(self, limit: int) -> Sequence[Expired]:
@@ -63,11 +72,16 @@ class PostgresLedger(PostgresClaims, PostgresDesk):
             STOPPED_ON_REQUEST,
         )
         assert row is not None
+        await lines.fill(self._database, row["freed"])
         accepted = frozenset(row["numbers"] or ())
         return [Receipt.ACCEPTED if number in accepted else Receipt.REFUSED for number in range(len(rescues))]
 
     async def unpark(self, limit: int) -> int:
-        return int(await self._database.fetch_value(QUERIES["unpark"], limit))
+        row = await self._database.fetch_one(QUERIES["unpark"], limit)
+        assert row is not None
+        rung = await lines.net(self._database, limit) if row["limited"] else 0
+        await settle_left(self._database, limit)
+        return int(row["unparked"]) + rung
 
     async def forget(self, older_than_s: float, limit: int) -> int:
         return int(await self._database.fetch_value(QUERIES["forget"], older_than_s, limit))

@@ -1,29 +1,59 @@
--- Batches are walked in the order of their keys, so that two of them do not lock each other out.
+-- A run whose row is locked has its own transaction open, or is being taken away just now. Nobody waits for it:
+-- the first cannot be taken away while the lock is held, and the second hears of it with the next heartbeat.
 -- name: pulse
-UPDATE fencepost.runs AS run
-SET alive_until = fencepost.now() + make_interval(secs => $5)
-FROM (
+WITH given AS MATERIALIZED (
     SELECT *
     FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) WITH ORDINALITY
         AS each (namespace, run_key, attempt, fence, number)
-    ORDER BY namespace, run_key
-) AS given
-WHERE run.namespace = given.namespace
+), held AS MATERIALIZED (
+    SELECT run.namespace, run.run_key, given.number, run.cancel_requested
+    FROM given
+    JOIN fencepost.runs AS run
+        ON run.namespace = given.namespace
+        AND run.run_key = given.run_key
+        AND run.attempt = given.attempt
+        AND run.fence = given.fence
+        AND run.alive_until IS NOT NULL
+    FOR UPDATE OF run SKIP LOCKED
+), beaten AS (
+    UPDATE fencepost.runs AS run
+    SET alive_until = fencepost.now() + make_interval(secs => $5)
+    FROM held
+    WHERE run.namespace = held.namespace AND run.run_key = held.run_key
+    RETURNING held.number, held.cancel_requested
+)
+SELECT number - 1 AS number, cancel_requested FROM beaten
+UNION ALL
+SELECT given.number - 1 AS number, run.cancel_requested
+FROM given
+JOIN fencepost.runs AS run
+    ON run.namespace = given.namespace
     AND run.run_key = given.run_key
     AND run.attempt = given.attempt
     AND run.fence = given.fence
     AND run.alive_until IS NOT NULL
-RETURNING given.number - 1 AS number, run.cancel_requested;
+WHERE NOT EXISTS (SELECT 1 FROM held WHERE held.number = given.number);
 
 -- name: report_progress
-UPDATE fencepost.runs
-SET progress = $5
-WHERE namespace = $1
-    AND run_key = $2
-    AND attempt = $3
-    AND fence = $4
-    AND alive_until IS NOT NULL
-RETURNING run_key;
+WITH held AS MATERIALIZED (
+    SELECT run.namespace, run.run_key, given.progress, given.note, given.number
+    FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY
+        AS given (namespace, run_key, attempt, fence, progress, note, number)
+    JOIN fencepost.runs AS run
+        ON run.namespace = given.namespace
+        AND run.run_key = given.run_key
+        AND run.attempt = given.attempt
+        AND run.fence = given.fence
+        AND run.alive_until IS NOT NULL
+    FOR UPDATE OF run SKIP LOCKED
+)
+UPDATE fencepost.runs AS run
+SET progress = coalesce(held.progress, run.progress),
+    note = coalesce(held.note, run.note),
+    progress_at = fencepost.now()
+FROM held
+WHERE run.namespace = held.namespace AND run.run_key = held.run_key
+RETURNING held.number - 1 AS number;
 
 -- What the attempt leaves behind reads the run as it was before this statement: there the worker
 -- still is.
@@ -72,7 +102,7 @@ WITH given AS MATERIALIZED (
         AND run.attempt = given.attempt
         AND run.fence = given.fence
         AND run.alive_until IS NOT NULL
-    RETURNING given.*, run.schedule_id, run.finished_at IS NOT NULL AS ended
+    RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
 ), rung AS (
     UPDATE fencepost.runs AS run
     SET held = 0
@@ -108,6 +138,7 @@ WITH given AS MATERIALIZED (
     ON CONFLICT (namespace, run_key, attempt) DO NOTHING
 )
 SELECT total.numbers,
+    ARRAY(SELECT DISTINCT ROW(namespace, job, slot) FROM done WHERE slot IS NOT NULL) AS freed,
     CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM rung) THEN pg_notify('fencepost_runs', '') END AS told
 FROM (
     SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once FROM done
@@ -136,6 +167,7 @@ LEFT JOIN fencepost.jobs AS job ON job.namespace = run.namespace AND job.name = 
 ORDER BY run.alive_until, run.run_key
 LIMIT $1;
 
+-- A run whose row is locked has a transaction of its own open: it is alive for as long as that is.
 -- name: rescue
 WITH given AS MATERIALIZED (
     SELECT *
@@ -143,7 +175,16 @@ WITH given AS MATERIALIZED (
         $1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[],
         $7::double precision[]
     ) WITH ORDINALITY AS each (namespace, run_key, attempt, fence, state, reason, retry_in_s, number)
-    ORDER BY namespace, run_key
+), free AS MATERIALIZED (
+    SELECT given.*
+    FROM given
+    JOIN fencepost.runs AS run
+        ON run.namespace = given.namespace
+        AND run.run_key = given.run_key
+        AND run.attempt = given.attempt
+        AND run.fence = given.fence
+        AND run.alive_until < fencepost.now()
+    FOR UPDATE OF run SKIP LOCKED
 ), rescued AS (
     UPDATE fencepost.runs AS run
     SET state = CASE
@@ -161,13 +202,9 @@ WITH given AS MATERIALIZED (
             ELSE fencepost.now() + make_interval(secs => given.retry_in_s)
         END,
         held = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN 0 ELSE run.held END
-    FROM given
-    WHERE run.namespace = given.namespace
-        AND run.run_key = given.run_key
-        AND run.attempt = given.attempt
-        AND run.fence = given.fence
-        AND run.alive_until < fencepost.now()
-    RETURNING given.*, run.schedule_id, run.finished_at IS NOT NULL AS ended
+    FROM free AS given
+    WHERE run.namespace = given.namespace AND run.run_key = given.run_key
+    RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
 ), rung AS (
     UPDATE fencepost.runs AS run
     SET held = 0
@@ -200,6 +237,7 @@ WITH given AS MATERIALIZED (
     ON CONFLICT (namespace, run_key, attempt) DO NOTHING
 )
 SELECT total.numbers,
+    ARRAY(SELECT DISTINCT ROW(namespace, job, slot) FROM rescued WHERE slot IS NOT NULL) AS freed,
     CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM rung) THEN pg_notify('fencepost_runs', '') END AS told
 FROM (
     SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once
@@ -240,6 +278,14 @@ WITH cutoff AS MATERIALIZED (
     DELETE FROM fencepost.attempts AS attempt
     USING old
     WHERE attempt.namespace = old.namespace AND attempt.run_key = old.run_key
+), steps AS (
+    DELETE FROM fencepost.steps AS step
+    USING old
+    WHERE step.namespace = old.namespace AND step.run_key = old.run_key
+), logs AS (
+    DELETE FROM fencepost.run_logs AS log
+    USING old
+    WHERE log.namespace = old.namespace AND log.run_key = old.run_key
 ), removed AS (
     DELETE FROM fencepost.runs AS run
     USING old
@@ -248,7 +294,7 @@ WITH cutoff AS MATERIALIZED (
         AND old.schedule_id IS NOT NULL
 ), stripped AS (
     UPDATE fencepost.runs AS run
-    SET payload = NULL, error = NULL, progress = NULL, stripped = true
+    SET payload = NULL, error = NULL, progress = NULL, note = NULL, progress_at = NULL, stripped = true
     FROM old
     WHERE run.namespace = old.namespace
         AND run.run_key = old.run_key
@@ -306,5 +352,8 @@ WITH RECURSIVE waiting AS (
     WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 )
-SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_runs', '') END AS told
+SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_runs', '') END AS told,
+    EXISTS (SELECT 1 FROM fencepost.limits)
+        OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
+        OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16) AS limited
 FROM (SELECT count(*) AS unparked FROM rung) AS total;

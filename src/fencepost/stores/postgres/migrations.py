@@ -2,7 +2,8 @@
 
 Migrators take turns by an advisory lock that ends with the transaction, and read what is applied only
 after they have it; so any number of them may start at once. A migration waits for the locks of its tables
-only briefly and gives up, rather than stop every lease and claim that queues behind it.
+only briefly and gives up, rather than stop every lease and claim that queues behind it. What it then does
+takes as long as it takes: an index over many runs is longer in the making than any other statement may last.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ async def migrate(url: str, *, shards: int) -> list[str]:
     assert shards > 0
     address = parse_address(url)
     with translated_at_open(address):
-        connection = await connect(address)
+        connection = await connect(address, patient=True)
     try:
         with translated():
             return await _migrate(connection, shards)

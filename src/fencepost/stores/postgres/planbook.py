@@ -39,21 +39,21 @@ class PostgresPlanBook:
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
         # In one order for all writers, so that two of them do not lock each other out.
-        plans = sorted(plans, key=lambda plan: _place(plan.cursor))
+        plans = sorted(plans, key=lambda plan: plan.cursor.place)
         arguments = _plan_columns(plans) + _tick_columns(plans) + _missed_columns(plans)
         row = await self._database.fetch_one(QUERIES["write"], *arguments)
         assert row is not None
         fenced, advanced = set(row["fenced"]), set(row["advanced"])
         stale = {plan.cursor.shard for plan in plans} - fenced
-        dropped = [
-            plan
+        dropped = tuple(
+            plan.cursor.place
             for number, plan in enumerate(plans)
             if number not in advanced and plan.cursor.shard not in stale
-        ]
-        return PlanReceipt(row["written"], tuple(sorted(stale)), len(dropped))
+        )
+        return PlanReceipt(row["written"], tuple(sorted(stale)), dropped)
 
     async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
-        marks = _mark_columns(sorted(cursors, key=_place))
+        marks = _mark_columns(sorted(cursors, key=lambda one: one.place))
         await self._database.fetch(QUERIES["postpone"], *marks, by_s)
 
     async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
@@ -61,14 +61,10 @@ class PostgresPlanBook:
         return [to_outlived(row) for row in await self._database.fetch(QUERIES["outlived"], *terms)]
 
     async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
-        confirmed = sorted(confirmed, key=lambda each: _place(each[0]))
+        confirmed = sorted(confirmed, key=lambda each: each[0].place)
         marks = _mark_columns([cursor for cursor, _ in confirmed])
         upcoming = [next_fire_at for _, next_fire_at in confirmed]
         await self._database.fetch(QUERIES["confirm"], *marks, upcoming, tzdata)
-
-
-def _place(cursor: Cursor) -> tuple[str, str, int]:
-    return cursor.namespace, cursor.schedule_id, cursor.version
 
 
 def _mark_columns(cursors: Sequence[Cursor]) -> list[list[Any]]:

@@ -33,17 +33,28 @@ FROM moment
 LEFT JOIN cursor ON true
 ORDER BY cursor.next_fire_at, cursor.namespace, cursor.schedule_id, cursor.version;
 
+-- A cursor that somebody has locked is passed over, here and in all that follows: an edit may be in a
+-- transaction that its caller keeps open for long, and the others must not wait for that. It comes up again.
 -- name: postpone
+WITH free AS MATERIALIZED (
+    SELECT cursor.namespace, cursor.schedule_id, cursor.version
+    FROM unnest($1::text[], $2::text[], $3::integer[], $4::timestamptz[], $5::timestamptz[])
+        AS given (namespace, schedule_id, version, planned_through, until)
+    JOIN fencepost.cursors AS cursor
+        ON cursor.namespace = given.namespace
+        AND cursor.schedule_id = given.schedule_id
+        AND cursor.version = given.version
+        AND cursor.planned_through = given.planned_through
+        AND cursor.until IS NOT DISTINCT FROM given.until
+        AND cursor.next_fire_at IS NOT NULL
+    FOR NO KEY UPDATE OF cursor SKIP LOCKED
+)
 UPDATE fencepost.cursors AS cursor
 SET next_fire_at = fencepost.now() + make_interval(secs => $6)
-FROM unnest($1::text[], $2::text[], $3::integer[], $4::timestamptz[], $5::timestamptz[])
-    AS given (namespace, schedule_id, version, planned_through, until)
-WHERE cursor.namespace = given.namespace
-    AND cursor.schedule_id = given.schedule_id
-    AND cursor.version = given.version
-    AND cursor.planned_through = given.planned_through
-    AND cursor.until IS NOT DISTINCT FROM given.until
-    AND cursor.next_fire_at IS NOT NULL;
+FROM free
+WHERE cursor.namespace = free.namespace
+    AND cursor.schedule_id = free.schedule_id
+    AND cursor.version = free.version;
 
 -- name: outlived
 WITH moment AS MATERIALIZED (
@@ -88,23 +99,32 @@ LEFT JOIN fencepost.jobs AS job
     ON job.namespace = version.namespace AND job.name = version.job;
 
 -- name: confirm
+WITH free AS MATERIALIZED (
+    SELECT cursor.namespace, cursor.schedule_id, cursor.version, given.next_fire_at
+    FROM unnest(
+        $1::text[], $2::text[], $3::integer[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[]
+    ) AS given (namespace, schedule_id, version, planned_through, until, next_fire_at)
+    JOIN fencepost.cursors AS cursor
+        ON cursor.namespace = given.namespace
+        AND cursor.schedule_id = given.schedule_id
+        AND cursor.version = given.version
+        AND cursor.planned_through = given.planned_through
+        AND cursor.until IS NOT DISTINCT FROM given.until
+        AND cursor.next_fire_at IS NOT NULL
+        AND cursor.tzdata <= $7
+    FOR NO KEY UPDATE OF cursor SKIP LOCKED
+)
 UPDATE fencepost.cursors AS cursor
-SET next_fire_at = given.next_fire_at, tzdata = $7
-FROM unnest(
-    $1::text[], $2::text[], $3::integer[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[]
-) AS given (namespace, schedule_id, version, planned_through, until, next_fire_at)
-WHERE cursor.namespace = given.namespace
-    AND cursor.schedule_id = given.schedule_id
-    AND cursor.version = given.version
-    AND cursor.planned_through = given.planned_through
-    AND cursor.until IS NOT DISTINCT FROM given.until
-    AND cursor.next_fire_at IS NOT NULL
-    AND cursor.tzdata <= $7;
+SET next_fire_at = free.next_fire_at, tzdata = $7
+FROM free
+WHERE cursor.namespace = free.namespace
+    AND cursor.schedule_id = free.schedule_id
+    AND cursor.version = free.version;
 
 -- The rows of the fence are locked FOR SHARE, which keeps a newer epoch from being registered until
 -- this write is durable. One that was registered while this statement waited for the row is seen,
 -- because PostgreSQL compares a row again after a wait, and drops it. A cursor that moved meanwhile is
--- dropped in the same way. So is one beside which somebody else wrote ticks: runs are not read again after a
+-- dropped in the same way, and one that is locked is passed over. So is one beside which somebody else wrote ticks: runs are not read again after a
 -- wait, and this statement may have begun too early to see them. Runs are written only for cursors that this
 -- very statement advanced, and held where the cursor, as it is after any wait, says that its schedule is
 -- frozen.
@@ -130,12 +150,12 @@ WITH plan AS MATERIALIZED (
         ON asked.shard = known.shard AND asked.epoch = known.epoch
     ORDER BY known.shard
     FOR SHARE OF known
-), advanced AS (
-    UPDATE fencepost.cursors AS cursor
-    SET planned_through = plan.planned_through, next_fire_at = plan.next_fire_at, tzdata = plan.tzdata
+), free AS MATERIALIZED (
+    SELECT plan.*
     FROM plan
     JOIN fence ON fence.shard = plan.shard AND fence.epoch = plan.epoch
-    WHERE cursor.namespace = plan.namespace
+    JOIN fencepost.cursors AS cursor
+        ON cursor.namespace = plan.namespace
         AND cursor.schedule_id = plan.schedule_id
         AND cursor.shard = plan.shard
         AND cursor.version = plan.version
@@ -144,6 +164,14 @@ WITH plan AS MATERIALIZED (
         AND cursor.touched = plan.touched
         AND cursor.next_fire_at IS NOT NULL
         AND cursor.planned_through <= plan.planned_through
+    FOR NO KEY UPDATE OF cursor SKIP LOCKED
+), advanced AS (
+    UPDATE fencepost.cursors AS cursor
+    SET planned_through = plan.planned_through, next_fire_at = plan.next_fire_at, tzdata = plan.tzdata
+    FROM free AS plan
+    WHERE cursor.namespace = plan.namespace
+        AND cursor.schedule_id = plan.schedule_id
+        AND cursor.version = plan.version
     RETURNING plan.number, plan.namespace, plan.schedule_id, plan.version, plan.epoch, plan.job,
         plan.queue, plan.priority, plan.planned_from, cursor.frozen
 ), written AS (

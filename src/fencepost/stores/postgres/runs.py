@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
-from fencepost.model.run import Attempt, RunFilter, RunRecord, RunState
-from fencepost.model.status import QueueDepth
+from fencepost.model.run import Attempt, Origin, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.status import QueueDepth, QueueView
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_attempt, to_depth, to_missed_range, to_run_record
+from fencepost.stores.rows import to_attempt, to_depth, to_missed_range, to_queue_view, to_run_record
 
 QUERIES = load_queries(__package__, "runs.sql")
 READINGS = {
-    name: "\n".join((QUERIES["shown"], QUERIES[name])) for name in ("get", "get_many", "ticks", "running")
+    **{name: "\n".join((QUERIES["shown"], QUERIES[name])) for name in ("get", "get_many", "running")},
+    "ticks": "\n".join((QUERIES["ticks"], QUERIES["shown"], QUERIES["of_ticks"])),
 }
+NARROW = (
+    "of_backfill",
+    "of_schedule",
+    "dead",
+    "held",
+    "unended",
+    "not_run",
+    "of_error",
+    "of_origin",
+    "of_job",
+)
 LISTS = {
-    name: "\n".join((QUERIES["shown"], QUERIES[name], QUERIES["wanted"]))
-    for name in ("all", "of_schedule", "of_backfill", "dead", "held")
+    name: "\n".join((QUERIES[name], QUERIES["wanted"], QUERIES["shown"], QUERIES["of_found"]))
+    for name in (*NARROW, "all")
 }
+UNENDED = frozenset({RunState.PLANNED, RunState.READY, RunState.RUNNING})
+NOT_RUN = frozenset({RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED, RunState.WITHDRAWN})
 TYPICAL_OF = 20
 
 
@@ -34,17 +48,26 @@ class PostgresRuns:
         row = await self._database.fetch_one(READINGS["get"], namespace, run_key)
         return None if row is None else to_run_record(row)
 
+    async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:
+        rows = await self._database.fetch(READINGS["get_many"], namespace, list(run_keys))
+        return {row["run_key"]: to_run_record(row) for row in rows}
+
     async def attempts(self, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
         rows = await self._database.fetch(QUERIES["attempts"], namespace, run_key)
         return [to_attempt(row) for row in rows]
 
-    async def list(self, namespace: Namespace, filter: RunFilter) -> Sequence[RunRecord]:
+    async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
+        after, after_key = filter.after or (None, None)
+        until = filter.until
+        if after is not None and not after_key:
+            # No key is before the empty one: all of that fire time has been searched.
+            until = min(after, until or after)
         rows = await self._database.fetch(
             LISTS[_narrowest(filter)],
             namespace,
             filter.job,
             filter.since,
-            filter.until,
+            until,
             filter.state,
             filter.origin,
             filter.error,
@@ -52,8 +75,17 @@ class PostgresRuns:
             filter.held,
             filter.schedule_id,
             filter.limit,
+            filter.searched_max,
+            after,
+            after_key,
+            filter.text,
+            filter.worker,
+            filter.queue,
+            list(filter.states) or None,
         )
-        return [to_run_record(row) for row in rows]
+        searched_to = rows[0]["searched_to"]
+        place = None if searched_to is None else (searched_to, RunKey(""))
+        return RunList([to_run_record(row) for row in rows if row["run_key"] is not None], place)
 
     async def ticks(
         self,
@@ -92,6 +124,10 @@ class PostgresRuns:
         assert row is not None
         return to_depth(row)
 
+    async def queues(self, namespace: Namespace) -> Sequence[QueueView]:
+        rows = await self._database.fetch(QUERIES["queues"], namespace)
+        return [to_queue_view(row) for row in rows]
+
     async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
         rows = await self._database.fetch(QUERIES["tally"], namespace, since_s)
         return {RunState(row["state"]): row["runs"] for row in rows}
@@ -99,10 +135,16 @@ class PostgresRuns:
 
 def _narrowest(filter: RunFilter) -> str:
     """Which of the indexes has the fewest rows beside those that are asked for."""
-    if filter.backfill_id is not None:
-        return "of_backfill"
-    if filter.schedule_id is not None:
-        return "of_schedule"
-    if filter.state is RunState.DEAD:
-        return "dead"
-    return "held" if filter.held else "all"
+    states = {*filter.states, *([filter.state] if filter.state else [])}
+    fits = (
+        filter.backfill_id is not None,
+        filter.schedule_id is not None,
+        filter.state is RunState.DEAD,
+        bool(filter.held),
+        bool(states) and states <= UNENDED,
+        filter.state in NOT_RUN,
+        filter.error is not None,
+        filter.origin not in (None, Origin.LIVE),
+        filter.job is not None,
+    )
+    return next((name for name, fit in zip(NARROW, fits, strict=True) if fit), "all")

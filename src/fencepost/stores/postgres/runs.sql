@@ -10,7 +10,7 @@ SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.
     run.reason, run.attempt, run.fence, run.epoch, run.run_at, run.started_at, run.finished_at,
     run.worker, run.error, run.queue, run.priority, run.payload, run.progress, run.cancel_requested,
     run.origin, run.held, run.met, run.begun_at, run.spent, run.backfill_id, run.alive_until,
-    version.spec
+    run.note, run.progress_at, version.spec
 FROM fencepost.runs AS run
 LEFT JOIN fencepost.schedule_versions AS version
     ON version.namespace = run.namespace
@@ -24,12 +24,23 @@ WHERE run.namespace = $1 AND run.run_key = $2;
 WHERE run.namespace = $1 AND run.run_key = ANY ($2::text[]);
 
 -- name: ticks
-WHERE run.namespace = $1
-    AND run.schedule_id = $2
-    AND run.fire_time > $3
-    AND run.fire_time <= $4
-    AND run.fire_time >= coalesce($5::timestamptz, '-infinity')
-    AND (run.fire_time, run.run_key) > (coalesce($5::timestamptz, '-infinity'), coalesce($6::text, ''))
+WITH fitting AS (
+    SELECT run.namespace, run.run_key, run.fire_time
+    FROM fencepost.runs AS run
+    WHERE run.namespace = $1
+        AND run.schedule_id = $2
+        AND run.fire_time > $3
+        AND run.fire_time <= $4
+        AND run.fire_time >= coalesce($5::timestamptz, '-infinity')
+        AND (run.fire_time, run.run_key) > (coalesce($5, '-infinity'), coalesce($6::text, ''))
+    ORDER BY run.fire_time
+    FETCH FIRST ($7::bigint) ROWS WITH TIES
+), found AS MATERIALIZED (
+    SELECT namespace, run_key FROM fitting ORDER BY fire_time, run_key LIMIT $7
+)
+
+-- name: of_ticks
+JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
 ORDER BY run.fire_time, run.run_key
 LIMIT $7;
 
@@ -38,38 +49,130 @@ WHERE run.namespace = $1 AND run.state = 'running'
 ORDER BY run.alive_until, run.run_key
 LIMIT $2;
 
--- A list is narrowed by an index where there is one for what is asked, and then by all that is asked.
+-- A list is found first and shown then. It begins with the runs that one index has, in the order of that index, which
+-- no server has a reason to sort; those of one fire time come together, and are put in order at the end. What no index
+-- knows is looked for among so many of the newest ($12) and no further; where that was not enough for a full page, the
+-- answer says how far it went, in one row without a run if need be.
 -- name: all
-WHERE run.version >= 0
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.version >= 0
 
 -- name: of_schedule
-WHERE run.schedule_id = $10
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.schedule_id = $10
+
+-- name: of_job
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.version >= 0 AND run.job = $2
 
 -- name: of_backfill
-WHERE run.backfill_id = $8
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.backfill_id = $8
+
+-- name: of_origin
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.origin <> 'live' AND run.origin = $6
+
+-- name: of_error
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.error IS NOT NULL
 
 -- name: dead
-WHERE run.state = 'dead'
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.state = 'dead'
+
+-- name: not_run
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.state IN ('skipped', 'missed', 'cancelled', 'withdrawn') AND run.state = $5
 
 -- name: held
-WHERE run.held <> 0
+WITH walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM fencepost.runs AS run
+    WHERE run.held <> 0
+
+-- What has not ended is in one of four small indexes.
+-- name: unended
+WITH unended AS (
+    SELECT * FROM fencepost.runs WHERE state = 'running' AND namespace = $1
+    UNION ALL
+    SELECT * FROM fencepost.runs WHERE held <> 0 AND namespace = $1
+    UNION ALL
+    SELECT *
+    FROM fencepost.runs
+    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0 AND namespace = $1
+    UNION ALL
+    SELECT *
+    FROM fencepost.runs
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0 AND namespace = $1
+), walked AS NOT MATERIALIZED (
+    SELECT run.*
+    FROM unended AS run
+    WHERE true
 
 -- name: wanted
-    AND run.namespace = $1
-    AND ($2::text IS NULL OR run.job = $2)
-    AND ($3::timestamptz IS NULL OR run.fire_time >= $3)
-    AND ($4::timestamptz IS NULL OR run.fire_time < $4)
-    AND ($5::text IS NULL OR $5 = CASE
-        WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
-        ELSE run.state
-    END)
-    AND ($6::text IS NULL OR run.origin = $6)
-    AND ($7::text IS NULL OR strpos(run.error, $7) > 0)
-    AND ($8::bigint IS NULL OR run.backfill_id = $8)
-    AND ($9::boolean IS NULL OR (run.held <> 0) = $9)
-    AND ($10::text IS NULL OR run.schedule_id = $10)
+        AND run.namespace = $1
+        AND run.fire_time >= coalesce($3::timestamptz, '-infinity')
+        AND run.fire_time < coalesce($4::timestamptz, 'infinity')
+        AND run.fire_time <= coalesce($13::timestamptz, 'infinity')
+    ORDER BY run.fire_time DESC
+    FETCH FIRST ($12::bigint) ROWS WITH TIES
+), fitting AS (
+    SELECT run.namespace, run.run_key, run.fire_time
+    FROM walked AS run
+    WHERE ($2::text IS NULL OR run.job = $2)
+        AND ($5::text IS NULL OR $5 = CASE
+            WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
+            ELSE run.state
+        END)
+        AND ($6::text IS NULL OR run.origin = $6)
+        AND ($7::text IS NULL OR strpos(run.error, $7) > 0)
+        AND ($8::bigint IS NULL OR run.backfill_id = $8)
+        AND ($9::boolean IS NULL OR (run.held <> 0) = $9)
+        AND ($10::text IS NULL OR run.schedule_id = $10)
+        AND (run.fire_time, run.run_key) < (coalesce($13, 'infinity'), coalesce($14::text, ''))
+        AND ($15::text IS NULL OR strpos(run.run_key, $15) > 0)
+        AND ($16::text IS NULL OR run.worker = $16)
+        AND ($17::text IS NULL OR run.queue = $17)
+        AND ($18::text[] IS NULL OR CASE
+            WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
+            ELSE run.state
+        END = ANY ($18))
+    ORDER BY run.fire_time DESC
+    FETCH FIRST ($11::bigint) ROWS WITH TIES
+), found AS MATERIALIZED (
+    SELECT namespace, run_key FROM fitting ORDER BY fire_time DESC, run_key DESC LIMIT $11
+), listed AS (
+
+-- name: of_found
+JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
 ORDER BY run.fire_time DESC, run.run_key DESC
-LIMIT $11;
+LIMIT $11
+)
+SELECT bound.searched_to, listed.*
+FROM (
+    SELECT CASE WHEN (SELECT count(*) FROM found) < $11 THEN (
+        SELECT CASE WHEN count(*) >= $12 THEN min(run.fire_time) END FROM walked AS run
+    ) END AS searched_to
+) AS bound
+LEFT JOIN listed ON true
+ORDER BY listed.fire_time DESC, listed.run_key DESC;
 
 -- name: attempts
 SELECT attempt, fence, worker, started_at, finished_at, outcome, error, detail, output
@@ -97,14 +200,58 @@ WITH moment AS MATERIALIZED (
         AND fence = 0
         AND held = 0
         AND run_at <= (SELECT now FROM moment)
+), waiting AS (
+    SELECT run_at FROM fencepost.runs WHERE namespace = $1 AND held = 16
+    UNION ALL
+    SELECT run_at FROM fencepost.runs WHERE namespace = $1 AND held = 32
 )
 SELECT
     (SELECT count(*) FROM due) AS ready,
+    (SELECT count(*) FROM waiting) AS waiting,
     (SELECT count(*) FROM fencepost.runs WHERE namespace = $1 AND state = 'running') AS running,
     (
         SELECT extract(epoch FROM moment.now - min(run_at))::double precision FROM due
-    ) AS oldest_ready_s
+    ) AS oldest_ready_s,
+    (
+        SELECT extract(epoch FROM moment.now - min(run_at))::double precision FROM waiting
+    ) AS oldest_waiting_s
 FROM moment;
+
+-- name: queues
+WITH moment AS MATERIALIZED (
+    SELECT fencepost.now() AS now
+), each AS (
+    SELECT queue, run_at, 'ready' AS kind
+    FROM fencepost.runs
+    WHERE namespace = $1
+        AND state IN ('planned', 'ready')
+        AND (schedule_id IS NULL OR fence > 0)
+        AND held = 0
+        AND run_at <= (SELECT now FROM moment)
+    UNION ALL
+    SELECT queue, run_at, 'ready' AS kind
+    FROM fencepost.runs
+    WHERE namespace = $1
+        AND state IN ('planned', 'ready')
+        AND schedule_id IS NOT NULL
+        AND fence = 0
+        AND held = 0
+        AND run_at <= (SELECT now FROM moment)
+    UNION ALL
+    SELECT queue, run_at, 'waiting' AS kind FROM fencepost.runs WHERE namespace = $1 AND held = 16
+    UNION ALL
+    SELECT queue, run_at, 'waiting' AS kind FROM fencepost.runs WHERE namespace = $1 AND held = 32
+    UNION ALL
+    SELECT queue, NULL, 'running' AS kind FROM fencepost.runs WHERE namespace = $1 AND state = 'running'
+)
+SELECT each.queue,
+    count(*) FILTER (WHERE each.kind = 'ready') AS ready,
+    count(*) FILTER (WHERE each.kind = 'waiting') AS waiting,
+    count(*) FILTER (WHERE each.kind = 'running') AS running,
+    extract(epoch FROM (SELECT now FROM moment) - min(each.run_at))::double precision AS oldest_s
+FROM each
+GROUP BY each.queue
+ORDER BY each.queue;
 
 -- name: tally
 WITH moment AS MATERIALIZED (

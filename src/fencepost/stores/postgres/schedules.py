@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,8 @@ from fencepost.model.calendar import calendar_revisions
 from fencepost.model.codec import schedule_from_text, schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
 from fencepost.model.run import Hold
-from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.model.views import COUNTED_MAX
 from fencepost.stores.desk_rows import logged_schedule
 from fencepost.stores.postgres.audit_log import Change as Entered
 from fencepost.stores.postgres.audit_log import log
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session
 
 QUERIES = load_queries(__package__, "schedules.sql")
+FIND, COUNT = (f"{QUERIES['wanted']} {QUERIES[name]}" for name in ("find", "count"))
+PAGE = f"{QUERIES['page']} {QUERIES['find']}"
 
 
 class PostgresSchedules:
@@ -145,12 +148,32 @@ class PostgresSchedules:
         return None if row is None else to_schedule(row)
 
     async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:
-        rows = await self._database.fetch(QUERIES["page"], namespace, after or "", limit)
+        rows = await self._database.fetch(PAGE, namespace, after or "", limit)
         return [to_schedule(row) for row in rows]
 
-    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
-        rows = await self._database.fetch(QUERIES["history"], namespace, schedule_id)
+    async def history(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        since: datetime | None = None,
+    ) -> Sequence[ScheduleVersion]:
+        rows = await self._database.fetch(QUERIES["history"], namespace, schedule_id, after, limit, since)
         return [to_schedule_version(row) for row in rows]
+
+    async def find(self, namespace: Namespace, wanted: ScheduleFilter) -> Sequence[Schedule]:
+        rows = await self._database.fetch(FIND, *_terms(namespace, wanted), wanted.limit)
+        return [to_schedule(row) for row in rows]
+
+    async def count(self, namespace: Namespace, wanted: ScheduleFilter) -> int:
+        terms = _terms(namespace, replace(wanted, after=None))
+        return int(await self._database.fetch_value(COUNT, *terms, COUNTED_MAX))
+
+    async def labels(self, namespace: Namespace, limit: int) -> Sequence[str]:
+        rows = await self._database.fetch(QUERIES["labels"], namespace, limit)
+        return [row["label"] for row in rows]
 
 
 @dataclass(frozen=True)
@@ -243,3 +266,8 @@ class _Change:
 
 def _visible_version(row: Row | None) -> int:
     return 0 if row is None or row["state"] == ScheduleState.REMOVED else row["version"]
+
+
+def _terms(namespace: Namespace, wanted: ScheduleFilter) -> tuple[object, ...]:
+    label = wanted.label_terms
+    return namespace, wanted.after or "", wanted.state, wanted.text, wanted.job, *label, wanted.frozen

@@ -49,6 +49,8 @@ CREATE TABLE fencepost.schedules (
     PRIMARY KEY (namespace, schedule_id)
 );
 
+CREATE INDEX schedules_by_change ON fencepost.schedules (namespace, updated_at);
+
 CREATE TABLE fencepost.schedule_versions (
     namespace      text COLLATE "C" NOT NULL,
     schedule_id    text COLLATE "C" NOT NULL,
@@ -107,7 +109,8 @@ CREATE INDEX calendar_uses_by_revision
 
 -- The constraints let a statement that names its rows by key say "still running" or "not begun" without
 -- the state, so that the planner has no reason to walk a partial index instead. A run that was replayed has
--- attempts and no fence. `held` is a set of bits: an operator 1, a freeze 2, the gate 4, parked 8.
+-- attempts and no fence. `held` is a set of bits: an operator 1, a freeze 2, the gate 4, parked 8,
+-- waiting for a slot 16, in the line of a limited job 32.
 CREATE TABLE fencepost.runs (
     namespace        text COLLATE "C" NOT NULL,
     run_key          text COLLATE "C" NOT NULL,
@@ -139,6 +142,9 @@ CREATE TABLE fencepost.runs (
     begun_at         timestamptz,
     spent            integer NOT NULL DEFAULT 0,
     backfill_id      bigint,
+    slot             text COLLATE "C",
+    note             text,
+    progress_at      timestamptz,
     PRIMARY KEY (namespace, run_key),
     CONSTRAINT runs_running_are_alive CHECK ((state = 'running') = (alive_until IS NOT NULL)),
     CONSTRAINT runs_ended_are_finished
@@ -192,6 +198,46 @@ CREATE INDEX runs_of_backfill ON fencepost.runs (backfill_id, state, run_at)
     WHERE backfill_id IS NOT NULL;
 CREATE INDEX runs_ended ON fencepost.runs (finished_at) WHERE finished_at IS NOT NULL AND NOT stripped;
 
+-- Lists of what is rare, and of one job.
+CREATE INDEX runs_by_job ON fencepost.runs (namespace, job, fire_time) WHERE version >= 0;
+CREATE INDEX runs_not_run ON fencepost.runs (namespace, state, fire_time)
+    WHERE state IN ('skipped', 'missed', 'cancelled', 'withdrawn');
+CREATE INDEX runs_by_origin ON fencepost.runs (namespace, origin, fire_time) WHERE origin <> 'live';
+CREATE INDEX runs_by_error ON fencepost.runs (namespace, fire_time) WHERE error IS NOT NULL;
+
+-- A run of a limited job stands in the line of its job (held by 32), or waits for a slot (16). The last index is
+-- what runs, of limited jobs.
+CREATE INDEX runs_lined ON fencepost.runs (namespace, job, queue, priority, run_at) WHERE held = 32;
+CREATE INDEX runs_limited ON fencepost.runs (namespace, job, slot, priority, run_at) WHERE held = 16;
+CREATE INDEX runs_limited_ticks ON fencepost.runs (namespace, schedule_id, fire_time)
+    WHERE held IN (16, 32) AND schedule_id IS NOT NULL AND fence = 0;
+CREATE INDEX runs_in_slots ON fencepost.runs (namespace, job, slot)
+    WHERE slot IS NOT NULL AND state = 'running';
+
+-- Of the run, not of the attempt that made it.
+CREATE TABLE fencepost.steps (
+    namespace   text COLLATE "C" NOT NULL,
+    run_key     text COLLATE "C" NOT NULL,
+    name        text COLLATE "C" NOT NULL,
+    result      text NOT NULL,
+    attempt     integer NOT NULL,
+    recorded_at timestamptz NOT NULL,
+    number      bigint GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (namespace, run_key, name)
+);
+
+CREATE TABLE fencepost.run_logs (
+    namespace  text COLLATE "C" NOT NULL,
+    run_key    text COLLATE "C" NOT NULL,
+    attempt    integer NOT NULL,
+    number     integer NOT NULL,
+    first_line bigint NOT NULL,
+    lines      integer NOT NULL,
+    text       text NOT NULL,
+    at         timestamptz NOT NULL,
+    PRIMARY KEY (namespace, run_key, attempt, number)
+);
+
 CREATE TABLE fencepost.attempts (
     namespace   text COLLATE "C" NOT NULL,
     run_key     text COLLATE "C" NOT NULL,
@@ -206,6 +252,8 @@ CREATE TABLE fencepost.attempts (
     output      text,
     PRIMARY KEY (namespace, run_key, attempt)
 );
+
+CREATE INDEX attempts_by_time ON fencepost.attempts (finished_at);
 
 CREATE TABLE fencepost.leases (
     shard         integer PRIMARY KEY,
@@ -225,6 +273,28 @@ CREATE TABLE fencepost.epochs (
     lease_epoch bigint NOT NULL DEFAULT 0,
     since       timestamptz,
     transitions bigint NOT NULL DEFAULT 0
+);
+
+-- A term ends when the next one of its shard begins; `until` is set only where the shard was cut away.
+CREATE TABLE fencepost.terms (
+    number  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    shard   integer NOT NULL,
+    epoch   bigint NOT NULL,
+    holder  text COLLATE "C" NOT NULL,
+    lineage text COLLATE "C" NOT NULL,
+    since   timestamptz NOT NULL,
+    until   timestamptz,
+    UNIQUE (shard, epoch)
+);
+
+CREATE TABLE fencepost.refusals (
+    number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at           timestamptz NOT NULL,
+    shard        integer NOT NULL,
+    epoch        bigint NOT NULL,
+    holder       text COLLATE "C" NOT NULL,
+    known_epoch  bigint NOT NULL,
+    known_holder text COLLATE "C"
 );
 
 CREATE TABLE fencepost.nodes (
@@ -251,9 +321,21 @@ CREATE TABLE fencepost.gates (
     PRIMARY KEY (namespace, schedule_id)
 );
 
+-- A job without limits has no row. `terms` are those of its spec; `paid_until` is how far ahead its starts have
+-- used up its rate, and `next_at` when that lets the next one go.
+CREATE TABLE fencepost.limits (
+    namespace   text COLLATE "C" NOT NULL,
+    job         text COLLATE "C" NOT NULL,
+    terms       text NOT NULL,
+    concurrency integer,
+    paid_until  timestamptz,
+    next_at     timestamptz,
+    PRIMARY KEY (namespace, job)
+) WITH (fillfactor = 50);
+
 CREATE TABLE fencepost.freezes (
     namespace text COLLATE "C" NOT NULL,
-    kind      text COLLATE "C" NOT NULL CHECK (kind IN ('all', 'label', 'schedule')),
+    kind      text COLLATE "C" NOT NULL CHECK (kind IN ('all', 'label', 'queue', 'schedule')),
     value     text COLLATE "C" NOT NULL,
     since     timestamptz NOT NULL,
     author    text NOT NULL,
@@ -308,3 +390,73 @@ CREATE TABLE fencepost.audit_log (
 
 CREATE INDEX audit_log_by_number ON fencepost.audit_log (namespace, number);
 CREATE INDEX audit_log_by_subject ON fencepost.audit_log (namespace, subject, number);
+
+-- Credentials. Only digests are kept.
+CREATE TABLE fencepost.tokens (
+    number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    token_id     text COLLATE "C" NOT NULL UNIQUE,
+    digest       text COLLATE "C" NOT NULL,
+    name         text NOT NULL,
+    role         text COLLATE "C" NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    namespace    text COLLATE "C" NOT NULL,
+    created_at   timestamptz NOT NULL,
+    created_by   text NOT NULL,
+    expires_at   timestamptz,
+    last_used_at timestamptz,
+    revoked_at   timestamptz,
+    rotated_from text COLLATE "C" UNIQUE
+);
+
+CREATE INDEX tokens_by_namespace ON fencepost.tokens (namespace, number);
+CREATE INDEX tokens_over ON fencepost.tokens ((least(expires_at, revoked_at)));
+
+CREATE TABLE fencepost.sessions (
+    number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    session_id   text COLLATE "C" NOT NULL UNIQUE,
+    digest       text COLLATE "C" NOT NULL,
+    name         text NOT NULL,
+    role         text COLLATE "C" NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    namespace    text COLLATE "C" NOT NULL,
+    opened_with  text COLLATE "C" NOT NULL,
+    rests_on     text COLLATE "C",
+    created_at   timestamptz NOT NULL,
+    expires_at   timestamptz NOT NULL,
+    last_used_at timestamptz NOT NULL,
+    ended_at     timestamptz
+);
+
+CREATE INDEX sessions_by_namespace ON fencepost.sessions (namespace, number);
+CREATE INDEX sessions_by_what_they_rest_on ON fencepost.sessions (rests_on);
+CREATE INDEX sessions_over ON fencepost.sessions ((least(expires_at, ended_at)));
+
+-- A link is used once: `session_id` is what became of it. It ends with the token, or the setting, that it rests on.
+CREATE TABLE fencepost.sign_in_links (
+    link_id    text COLLATE "C" PRIMARY KEY,
+    digest     text COLLATE "C" NOT NULL,
+    name       text NOT NULL,
+    role       text COLLATE "C" NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    namespace  text COLLATE "C" NOT NULL,
+    created_at timestamptz NOT NULL,
+    created_by text NOT NULL,
+    expires_at timestamptz NOT NULL,
+    session_id text COLLATE "C",
+    rests_on   text COLLATE "C"
+);
+
+CREATE INDEX sign_in_links_over ON fencepost.sign_in_links (expires_at);
+
+-- Answers to calls with a key of their own. `held_until` is until when whoever began it is waited for.
+CREATE TABLE fencepost.answers (
+    namespace    text COLLATE "C" NOT NULL,
+    principal_id text COLLATE "C" NOT NULL,
+    key          text COLLATE "C" NOT NULL,
+    fingerprint  text COLLATE "C" NOT NULL,
+    asked_at     timestamptz NOT NULL,
+    held_until   timestamptz NOT NULL,
+    status       integer,
+    body         bytea,
+    headers      text,
+    PRIMARY KEY (namespace, principal_id, key)
+);
+
+CREATE INDEX answers_by_age ON fencepost.answers (asked_at);

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fencepost.clock import Clock
 from fencepost.model.clocks import StoreTime
+from fencepost.stores.postgres.access import PostgresAccess
 from fencepost.stores.postgres.address import Address, parse_address
+from fencepost.stores.postgres.answers import PostgresAnswers
 from fencepost.stores.postgres.audit_log import PostgresAuditLog
 from fencepost.stores.postgres.backfills import PostgresBackfills
 from fencepost.stores.postgres.calendars import PostgresCalendars
@@ -16,21 +18,31 @@ from fencepost.stores.postgres.gates import PostgresGates
 from fencepost.stores.postgres.jobs import PostgresJobs
 from fencepost.stores.postgres.leases import PostgresLeases
 from fencepost.stores.postgres.ledger import PostgresLedger
+from fencepost.stores.postgres.logbook import PostgresLogbook
 from fencepost.stores.postgres.migrations import check_schema
 from fencepost.stores.postgres.planbook import PostgresPlanBook
 from fencepost.stores.postgres.roster import PostgresRoster
 from fencepost.stores.postgres.schedules import PostgresSchedules
 from fencepost.stores.postgres.signals import PostgresSignals
+from fencepost.stores.postgres.steps import PostgresSteps
+from fencepost.stores.postgres.transactions import PostgresTransactions
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "store.sql")
 POOL_MAX = 5
+TRANSACTIONS_MAX = 10
 
 
 class PostgresStore:
     """See `ports.store`."""
 
-    def __init__(self, database: Database, address: Address, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        address: Address,
+        clock: Clock,
+        transactions_max: int = TRANSACTIONS_MAX,
+    ) -> None:
         self._database = database
         self._signals = PostgresSignals(address, clock)
         self._jobs = PostgresJobs(database)
@@ -45,6 +57,11 @@ class PostgresStore:
         self._freezes = PostgresFreezes(database)
         self._backfills = PostgresBackfills(database)
         self._audit_log = PostgresAuditLog(database)
+        self._access = PostgresAccess(database)
+        self._answers = PostgresAnswers(database)
+        self._steps = PostgresSteps(database)
+        self._logbook = PostgresLogbook(database)
+        self._transactions = PostgresTransactions(address, transactions_max)
 
     @property
     def jobs(self) -> PostgresJobs:
@@ -95,6 +112,26 @@ class PostgresStore:
         return self._audit_log
 
     @property
+    def access(self) -> PostgresAccess:
+        return self._access
+
+    @property
+    def answers(self) -> PostgresAnswers:
+        return self._answers
+
+    @property
+    def steps(self) -> PostgresSteps:
+        return self._steps
+
+    @property
+    def logbook(self) -> PostgresLogbook:
+        return self._logbook
+
+    @property
+    def transactions(self) -> PostgresTransactions:
+        return self._transactions
+
+    @property
     def signals(self) -> PostgresSignals:
         return self._signals
 
@@ -103,11 +140,14 @@ class PostgresStore:
 
     async def close(self) -> None:
         await self._leases.close()
+        await self._transactions.close()
         await self._signals.close()
         await self._database.close()
 
 
-async def open_store(url: str, *, clock: Clock, pool_max: int = POOL_MAX) -> PostgresStore:
+async def open_store(
+    url: str, *, clock: Clock, pool_max: int = POOL_MAX, transactions_max: int = TRANSACTIONS_MAX
+) -> PostgresStore:
     """Connect to a store that has been set up, and check that its schema fits this program."""
     address = parse_address(url)
     database = await open_database(address, pool_max)
@@ -117,4 +157,4 @@ async def open_store(url: str, *, clock: Clock, pool_max: int = POOL_MAX) -> Pos
     except BaseException:
         await database.close()
         raise
-    return PostgresStore(database, address, clock)
+    return PostgresStore(database, address, clock, transactions_max)

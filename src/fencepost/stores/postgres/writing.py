@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_from_text
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session
 
 QUERIES = load_queries(__package__, "writing.sql")
+PAUSE_S = 0.02
+TRIES_OF_PEOPLE = 50
+"""How often somebody who asks once, and waits for the answer, looks for a run that is locked."""
+
+RunName: TypeAlias = tuple[Namespace, RunKey]
 
 
 class Place(NamedTuple):
@@ -63,15 +68,30 @@ async def touch_planning(session: Session, namespace: Namespace, schedule_id: Sc
     await session.fetch(QUERIES["touch_cursors"], namespace, schedule_id)
 
 
-async def lock_runs(session: Session, namespace: Namespace, run_keys: Sequence[RunKey]) -> None:
-    """Wait for these runs; whoever also needs their schedules has taken them before."""
-    await session.fetch(QUERIES["lock_runs"], namespace, run_keys)
-
-
-async def lock_with_schedules(session: Session, namespace: Namespace, run_keys: Sequence[RunKey]) -> None:
-    """Wait for the schedules of these runs, then for the runs."""
+async def lock_ended(session: Session, namespace: Namespace, run_keys: Sequence[RunKey]) -> set[RunKey]:
+    """Wait for the schedules of these runs, then for those of the runs that have ended; returns which."""
     await session.fetch(QUERIES["lock_schedules_of"], namespace, run_keys)
-    await lock_runs(session, namespace, run_keys)
+    return {row["run_key"] for row in await session.fetch(QUERIES["lock_ended"], namespace, run_keys)}
+
+
+async def take_runs(session: Session, runs: Collection[RunName], tries: int) -> set[RunName]:
+    """Lock those of the runs that can be had; returns which.
+
+    A statement of the ledger locks a run for a moment, and is worth another look. A job locks it for as long
+    as its transaction is open, and whoever waited for that would fail with all else that it was about to do.
+    """
+    taken: set[RunName] = set()
+    for number in range(tries):
+        left = sorted(set(runs) - taken)
+        if not left:
+            break
+        if number:
+            await session.fetch(QUERIES["pause"], PAUSE_S)
+        names = [namespace for namespace, _ in left], [run_key for _, run_key in left]
+        taken |= {
+            (row["namespace"], row["run_key"]) for row in await session.fetch(QUERIES["take_runs"], *names)
+        }
+    return taken
 
 
 async def read_runs(

@@ -45,7 +45,7 @@ WHERE namespace = $1 AND schedule_id = $2
 ORDER BY version
 FOR UPDATE;
 
--- A planner's write that waits for a cursor goes on with the snapshot that it began with, and does not see
+-- A planner's write that waits, for its fence, goes on with the snapshot that it began with, and does not see
 -- what was written meanwhile. So whoever writes ticks beside the planner leaves a mark on every cursor that is
 -- still planned, and a plan that was made before is dropped.
 -- name: touch_cursors
@@ -66,13 +66,25 @@ WHERE schedule.namespace = $1
 ORDER BY schedule.schedule_id
 FOR UPDATE;
 
--- And several runs in the order of their keys.
--- name: lock_runs
+-- And several runs in the order of their keys. One that has not ended is not waited for: it may be in a
+-- transaction of its own.
+-- name: lock_ended
 SELECT run.run_key
 FROM unnest($2::text[]) AS given (run_key)
 JOIN fencepost.runs AS run ON run.namespace = $1 AND run.run_key = given.run_key
+WHERE run.finished_at IS NOT NULL
 ORDER BY run.run_key
 FOR UPDATE OF run;
+
+-- Nobody is waited for, so any order will do.
+-- name: take_runs
+SELECT run.namespace, run.run_key
+FROM unnest($1::text[], $2::text[]) AS given (namespace, run_key)
+JOIN fencepost.runs AS run ON run.namespace = given.namespace AND run.run_key = given.run_key
+FOR UPDATE OF run SKIP LOCKED;
+
+-- name: pause
+SELECT pg_sleep($1);
 
 -- Whoever calls it holds the locks of the runs and of their schedules.
 -- name: send_again
@@ -88,6 +100,8 @@ SET state = 'ready',
     begun_at = NULL,
     worker = NULL,
     progress = NULL,
+    note = NULL,
+    progress_at = NULL,
     cancel_requested = false,
     origin = $4,
     held = CASE WHEN EXISTS (

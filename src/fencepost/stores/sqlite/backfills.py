@@ -61,8 +61,10 @@ class SqliteBackfills:
     async def get(self, namespace: Namespace, backfill_id: int) -> Backfill | None:
         return await self._database.read(partial(_get, namespace, backfill_id))
 
-    async def list(self, namespace: Namespace, limit: int) -> Sequence[Backfill]:
-        terms = {"namespace": namespace, "limit": limit}
+    async def list(
+        self, namespace: Namespace, limit: int, before_id: int | None = None
+    ) -> Sequence[Backfill]:
+        terms = {"namespace": namespace, "limit": limit, "before_id": before_id}
         return await self._database.read(partial(_every, "list", terms))
 
     async def active(self, limit: int) -> Sequence[Backfill]:

@@ -16,7 +16,7 @@ WHERE backfill_id = :backfill_id AND namespace = :namespace
 -- name: list
 SELECT backfill_id, namespace, schedule_id, since, until, mode, at_once_max, every_s, state, filled_through, created_at
 FROM backfills INDEXED BY backfills_by_namespace
-WHERE namespace = :namespace
+WHERE namespace = :namespace AND backfill_id < coalesce(:before_id, 9223372036854775807)
 ORDER BY backfill_id DESC
 LIMIT :limit
 

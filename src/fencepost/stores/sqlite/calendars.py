@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import apsw
 
@@ -32,18 +32,24 @@ class SqliteCalendars:
         self._signals = signals
 
     async def put(
-        self, namespace: Namespace, name: str, definition: JsonObject, *, author: Author | None = None
-    ) -> CalendarRecord:
-        def work(connection: apsw.Connection, now: StoreTime) -> tuple[CalendarRecord, bool]:
+        self,
+        namespace: Namespace,
+        name: str,
+        definition: JsonObject,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
+    ) -> CalendarRecord | None:
+        def work(connection: apsw.Connection, now: StoreTime) -> tuple[CalendarRecord | None, bool]:
             before = _get(connection, namespace, name)
-            terms = {"definition": canonical(definition), "now": to_us(now)}
+            terms = {"definition": canonical(definition), "now": to_us(now), "expected": expected_revision}
             connection.execute(QUERIES["put"], {**terms, "namespace": namespace, "name": name})
             after = _get(connection, namespace, name)
-            assert after is not None
-            if before != after:
+            if after is not None and before != after:
                 said = _logged(before), after.definition
                 note(connection, now, namespace, author, Action.CALENDAR_PUT, name, *said)
-            return after, before != after
+            is_expected = expected_revision in (None, before.revision if before else 0)
+            return after if is_expected else None, before != after
 
         record, changed = await self._database.transact(work)
         if changed:
@@ -61,13 +67,18 @@ class SqliteCalendars:
         return await self._database.read(work)
 
     async def remove(
-        self, namespace: Namespace, name: str, *, author: Author | None = None
+        self,
+        namespace: Namespace,
+        name: str,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
     ) -> Sequence[ScheduleId] | None:
         def work(connection: apsw.Connection, now: StoreTime) -> Sequence[ScheduleId] | None:
             known = _get(connection, namespace, name)
-            if known is None:
+            if known is None or expected_revision not in (None, known.revision):
                 return None
-            users = _users(connection, namespace, name, USERS_NAMED_MAX)
+            users = _users(connection, namespace, [name], USERS_NAMED_MAX)[name]
             if not users:
                 terms = {"namespace": namespace, "name": name, "now": to_us(now)}
                 connection.execute(QUERIES["remove"], terms)
@@ -79,8 +90,10 @@ class SqliteCalendars:
             self._signals.hint(Topic.CALENDARS)
         return users
 
-    async def users(self, namespace: Namespace, name: str, limit: int) -> Sequence[ScheduleId]:
-        return await self._database.read(lambda connection, _: _users(connection, namespace, name, limit))
+    async def users(
+        self, namespace: Namespace, names: Sequence[str], limit: int
+    ) -> Mapping[str, Sequence[ScheduleId]]:
+        return await self._database.read(lambda connection, _: _users(connection, namespace, names, limit))
 
     async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
         def work(connection: apsw.Connection, _: StoreTime) -> list[Behind]:
@@ -99,6 +112,11 @@ def _logged(record: CalendarRecord | None) -> JsonObject:
     return {} if record is None else record.definition
 
 
-def _users(connection: apsw.Connection, namespace: Namespace, name: str, limit: int) -> list[ScheduleId]:
-    terms = {"namespace": namespace, "name": name, "limit": limit}
-    return [schedule_id for (schedule_id,) in connection.execute(QUERIES["users"], terms)]
+def _users(
+    connection: apsw.Connection, namespace: Namespace, names: Sequence[str], limit: int
+) -> dict[str, list[ScheduleId]]:
+    terms = {"namespace": namespace, "names": json.dumps(list(names)), "limit": limit}
+    found: dict[str, list[ScheduleId]] = {name: [] for name in names}
+    for name, schedule_id in connection.execute(QUERIES["users"], terms):
+        found[name].append(schedule_id)
+    return found

@@ -1,39 +1,44 @@
 """Claims in SQLite.
 
 The write lock of the transaction is the lock on every schedule, so nobody else judges meanwhile. What is
-due is found by probes, one for each pair of priority and queue, merged by `run_at`; a probe is read only
-as far as it is needed.
+due is found by probes, one for each lane, in the order of the portions; a probe is read only as far as it is
+needed. Runs of limited jobs that a probe meets get into the lines of their jobs (`lines.py`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from heapq import merge
-from itertools import islice
 from typing import Any, TypeAlias
 
 import apsw
 
-from fencepost.model.claiming import Appetite, Head, Judge, Outlook
+from fencepost.model.claiming import Appetite, Head, Judge, Outlook, nothing_due
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
 from fencepost.model.job import LANES
-from fencepost.model.run import Claim
+from fencepost.model.limits import Limiter
+from fencepost.model.run import Claim, Origin
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_claim, to_payload
+from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import Database, take_fences
 from fencepost.stores.sqlite.facts import choose, gather
-from fencepost.stores.sqlite.freezes import is_all_frozen
+from fencepost.stores.sqlite.freezes import stopped_queues
 from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
 from fencepost.stores.sqlite.rulings import carry_out
 from fencepost.stores.sqlite.signals import SqliteSignals
 from fencepost.stores.verdicts import rule
 
 QUERIES = load_queries("fencepost.stores.sqlite", "claims.sql")
+
+LINED_MAX = 2_000
+ALL = 2**31
 
 Lane: TypeAlias = tuple[Namespace, Queue]
 
@@ -51,8 +56,14 @@ class SqliteClaims:
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
         return await self._database.transact(partial(_claim_direct, appetite, limit))
 
-    async def claim_ticks(self, appetite: Appetite, limit: int, judge: Judge) -> Sequence[Claim]:
-        claims, rung = await self._database.transact(partial(_claim_ticks, appetite, limit, judge))
+    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
+        return await self._database.transact(partial(_claim_lined, appetite, limit, limiter))
+
+    async def claim_ticks(
+        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
+    ) -> Sequence[Claim]:
+        work = partial(_claim_ticks, appetite, limit, judge, limiter)
+        claims, rung = await self._database.transact(work)
         self._hint_if(rung)
         return claims
 
@@ -70,45 +81,75 @@ class SqliteClaims:
 
 
 def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) -> Outlook:
-    if is_all_frozen(connection, appetite.namespace):
-        return Outlook(now, None, None, None)
+    wanted = _unpaused(appetite, connection)
+    if wanted is None:
+        return nothing_due(now)
     terms = {
         "now": to_us(now),
-        "namespace": appetite.namespace,
-        "queues": json.dumps(appetite.queues),
-        "jobs": json.dumps(appetite.jobs),
+        "namespace": wanted.namespace,
+        "queues": json.dumps(wanted.queues),
+        "jobs": json.dumps(wanted.jobs),
         "priorities": json.dumps(LANES),
     }
     rows = list(connection.execute(QUERIES["outlook"], terms))
+    lined, later = lines.heads(connection, wanted, now)
     return Outlook(
         now,
-        _head((priority, direct) for priority, direct, _, _, _ in rows),
-        _head((priority, tick) for priority, _, tick, _, _ in rows),
-        _first(moment for row in rows for moment in row[3:]),
+        tuple(Head(row[0], from_us(row[2]), row[1]) for row in rows if row[2] is not None),
+        tuple(Head(row[0], from_us(row[3]), row[1]) for row in rows if row[3] is not None),
+        lined,
+        _first([*later, *(moment for row in rows for moment in row[4:])]),
     )
 
 
 def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, now: StoreTime) -> list[Claim]:
-    if is_all_frozen(connection, appetite.namespace):
+    wanted = _unpaused(appetite, connection)
+    if wanted is None:
         return []
-    terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs)}
-    due = probe(connection, QUERIES["due_direct"], _lanes_of(appetite), terms)
-    picked = [row_id for _, _, row_id in islice(due, limit)]
+    limited = lines.limited_jobs(connection, wanted.namespace)
+    picked: list[int] = []
+    lined: list[int] = []
+    for most, lane in _walk(connection, QUERIES["due_direct"], wanted, limit, now):
+        end = min(limit, len(picked) + most)
+        while len(picked) < end and len(lined) < LINED_MAX and (row := next(lane, None)) is not None:
+            (lined if row[3] in limited else picked).append(row[2])
+    lines.line_up(connection, lined)
     return _start(picked, appetite, connection, now)
 
 
+def _claim_lined(
+    appetite: Appetite, limit: int, limiter: Limiter, connection: apsw.Connection, now: StoreTime
+) -> list[Claim]:
+    wanted = _unpaused(appetite, connection)
+    if wanted is None:
+        return []
+    picked = lines.take(connection, now, wanted, limit, limiter)
+    claims = _start([row_id for row_id, _ in picked], appetite, connection, now)
+    lines.stamp(connection, picked)
+    return claims
+
+
 def _claim_ticks(
-    appetite: Appetite, limit: int, judge: Judge, connection: apsw.Connection, now: StoreTime
+    appetite: Appetite,
+    limit: int,
+    judge: Judge,
+    limiter: Limiter | None,
+    connection: apsw.Connection,
+    now: StoreTime,
 ) -> tuple[list[Claim], bool]:
-    if is_all_frozen(connection, appetite.namespace):
+    wanted = _unpaused(appetite, connection)
+    if wanted is None:
         return [], False
-    terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs)}
-    due = probe(connection, QUERIES["due_ticks"], _lanes_of(appetite), terms)
-    facts = gather(connection, choose(due, limit), now, appetite)
-    rulings = rule(facts.every, now, limit, judge)
+    due = _walk(connection, QUERIES["due_ticks"], wanted, limit, now)
+    facts = gather(connection, choose(due, limit), now, wanted)
+    allowed = lines.allowances(connection, now, facts.every, limiter)
+    rulings = rule(facts.every, now, limit, judge, allowed)
     rung = carry_out(rulings, facts, connection, now)
-    picked = [facts.row_ids[one.namespace, one.run_key] for one in rulings.starts]
-    return _start(picked, appetite, connection, now), rung
+    lines.keep(connection, allowed)
+    keys = [(one.namespace, one.run_key) for one in rulings.starts]
+    claims = _start([facts.row_ids[key] for key in keys], appetite, connection, now)
+    lines.stamp(connection, [(facts.row_ids[key], slot) for key, slot in allowed.slots.items()])
+    return claims, rung
 
 
 def _sweep_late(
@@ -119,8 +160,8 @@ def _sweep_late(
     now: StoreTime,
 ) -> tuple[int, bool]:
     terms = {"by": to_us(now) - span_us(older_than_s), "jobs": None}
-    late = probe(connection, QUERIES["due_ticks"], list(_lanes_with_ticks(connection)), terms)
-    facts = gather(connection, choose(late, limit), now, None)
+    late = _probe(connection, QUERIES["due_ticks"], list(_lanes_with_ticks(connection)), terms)
+    facts = gather(connection, choose([(limit, late)], limit), now, None)
     rulings = rule(facts.every, now, 0, judge)
     rung = carry_out(rulings, facts, connection, now)
     return len(rulings.ends) + len(rulings.admits), rung
@@ -132,7 +173,7 @@ def _adopt(worker: NodeId, known: Sequence[Fence], connection: apsw.Connection, 
     return [to_claim(row, row["previous"]) for row in rows]
 
 
-def probe(
+def _probe(
     connection: apsw.Connection, query: str, lanes: Sequence[Lane], terms: dict[str, Any]
 ) -> Iterator[Any]:
     """Due rows by priority, then by `run_at` over all lanes, read as they are taken."""
@@ -145,8 +186,28 @@ def probe(
         yield from found[0] if len(found) == 1 else merge(*found)
 
 
-def _lanes_of(appetite: Appetite) -> list[Lane]:
-    return [(appetite.namespace, queue) for queue in sorted(set(appetite.queues))]
+def _unpaused(appetite: Appetite, connection: apsw.Connection) -> Appetite | None:
+    """The appetite without the queues that are paused; None where everything is frozen."""
+    stopped = stopped_queues(connection, appetite.namespace)
+    if not stopped:
+        return appetite
+    if None in stopped:
+        return None
+    return replace(
+        appetite,
+        queues=tuple(one for one in appetite.queues if one not in stopped),
+        portions=tuple(one for one in appetite.walk(ALL) if one.queue not in stopped),
+    )
+
+
+def _walk(
+    connection: apsw.Connection, query: str, appetite: Appetite, limit: int, now: StoreTime
+) -> Iterator[tuple[int, Iterator[Any]]]:
+    """The lanes in turn: how many may be taken, and the due rows by `run_at`, read as they are taken."""
+    terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs), "namespace": appetite.namespace}
+    for one in appetite.walk(limit):
+        lane = {"queue": one.queue, "priority": one.priority}
+        yield one.most, iter(connection.execute(query, {**terms, **lane}))
 
 
 def _lanes_with_ticks(connection: apsw.Connection) -> Iterator[Lane]:
@@ -188,6 +249,8 @@ def _to_claim(
     spec: str | None,
     begun_at: int | None,
     spent: int,
+    queue: Queue,
+    origin: str,
     previous: int | None,
 ) -> Claim:
     """One row of `picked`, by its columns: a worker's appetite is fed through here."""
@@ -207,12 +270,9 @@ def _to_claim(
         None if previous is None else from_us(previous),
         None if begun_at is None else StoreTime(from_us(begun_at)),
         spent,
+        queue,
+        Origin(origin),
     )
-
-
-def _head(pairs: Iterable[tuple[int, int | None]]) -> Head | None:
-    first = min(((priority, at) for priority, at in pairs if at is not None), default=None)
-    return None if first is None else Head(first[0], from_us(first[1]))
 
 
 def _first(moments: Iterable[int | None]) -> datetime | None:

@@ -1,7 +1,7 @@
 -- Claiming. Every probe is a range of one partial index up to the store's time: what is not due is never walked.
 
 -- name: outlook
-SELECT p.value AS priority,
+SELECT p.value AS priority, q.value AS queue,
        (SELECT min(run_at) FROM runs INDEXED BY runs_due_direct
         WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
           AND namespace = :namespace AND queue = q.value AND priority = p.value AND run_at <= :now
@@ -21,7 +21,7 @@ SELECT p.value AS priority,
 FROM json_each(:queues) q, json_each(:priorities) p
 
 -- name: due_direct
-SELECT run_at, run_key, rowid
+SELECT run_at, run_key, rowid, job
 FROM runs INDEXED BY runs_due_direct
 WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
   AND namespace = :namespace AND queue = :queue AND priority = :priority AND run_at <= :by
@@ -48,7 +48,7 @@ LIMIT 1
 -- name: picked
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.attempt + 1 AS attempt,
        :fence + picked.key AS fence, r.epoch, r.run_at, r.payload, v.spec,
-       iif(r.fence = 0, :now, r.begun_at) AS begun_at, r.spent,
+       iif(r.fence = 0, :now, r.begun_at) AS begun_at, r.spent, r.queue, r.origin,
        (SELECT p.fire_time FROM runs p INDEXED BY runs_succeeded
         WHERE p.namespace = r.namespace AND p.schedule_id = r.schedule_id AND p.state = 'succeeded'
         ORDER BY p.fire_time DESC LIMIT 1) AS previous
@@ -62,13 +62,13 @@ ORDER BY picked.key
 UPDATE runs
 SET state = 'running', attempt = attempt + 1, fence = :fence + picked.key, worker = :worker,
     started_at = :now, alive_until = :alive_until, begun_at = iif(fence = 0, :now, begun_at),
-    held = held & ~8, reason = NULL
+    held = held & ~56, slot = NULL, reason = NULL
 FROM json_each(:picked) AS picked
 WHERE runs.rowid = picked.value
 
 -- name: adopt
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.attempt, r.fence, r.epoch,
-       r.run_at, r.started_at, r.payload, r.begun_at, r.spent, v.spec,
+       r.run_at, r.started_at, r.payload, r.begun_at, r.spent, r.queue, r.origin, v.spec,
        (SELECT p.fire_time FROM runs p INDEXED BY runs_succeeded
         WHERE p.namespace = r.namespace AND p.schedule_id = r.schedule_id AND p.state = 'succeeded'
         ORDER BY p.fire_time DESC LIMIT 1) AS previous

@@ -20,6 +20,8 @@ answer is dropped.
 from __future__ import annotations
 
 import asyncio
+import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -82,6 +84,32 @@ class Settled:
     error: Exception | None = None
 
 
+class OpenFiles:
+    """The files that this process has open by our own copy of the SQLite library.
+
+    SQLite's locks are the process's: a second copy of the library, as in the interpreter's `sqlite3`, sees
+    none of them, and lets go of all of them when it closes the file.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._paths: Counter[str] = Counter()
+
+    def add(self, path: Path) -> None:
+        with self._lock:
+            self._paths[os.path.realpath(path)] += 1
+
+    def remove(self, path: Path) -> None:
+        with self._lock:
+            self._paths[os.path.realpath(path)] -= 1
+
+    def __contains__(self, path: Path) -> bool:
+        return self._paths[os.path.realpath(path)] > 0
+
+
+OPEN_HERE = OpenFiles()
+
+
 class Database:
     """The connection and its thread."""
 
@@ -136,6 +164,7 @@ class Database:
                 self._opened.set_exception(error)
             return
         self._inode = self._path.stat().st_ino
+        OPEN_HERE.add(self._path)
         with suppress(InvalidStateError):
             self._opened.set_result(None)
         try:
@@ -143,6 +172,7 @@ class Database:
                 self._answer(connection, group)
         finally:
             connection.close(True)
+            OPEN_HERE.remove(self._path)
 
     def _next_group(self) -> list[Hop] | None:
         """The hops that wait, at least one; None when there will be no more."""

@@ -13,13 +13,14 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.json import JsonObject, canonical
-from fencepost.model.run import NewRun, RunRecord
+from fencepost.model.run import NewRun, Ordered
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.audit_log import note
 from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
 from fencepost.stores.sqlite.orders import Order
 from fencepost.stores.sqlite.parking import Owner, ring
+from fencepost.stores.sqlite.runs import get_many
 
 QUERIES = load_queries("fencepost.stores.sqlite", "ledger.sql")
 
@@ -81,17 +82,20 @@ def trigger(
 
 def cancel(
     namespace: Namespace,
-    run_key: RunKey,
+    run_keys: Sequence[RunKey],
     reason: str,
     author: Author | None,
     connection: apsw.Connection,
     now: StoreTime,
-) -> tuple[RunRecord | None, bool]:
-    """End a run that waits, or ask a running one to stop; also whether a tick was unparked."""
+) -> tuple[dict[RunKey, Ordered], bool]:
+    """End runs that wait, or ask running ones to stop; also whether a tick was unparked."""
     order = Order(connection, now, namespace, author, Action.RUN_CANCEL)
-    before = order.read(run_key)
-    rung = ring(connection, call_off(namespace, run_key, reason, connection, now))
-    return order.note(run_key, before), rung
+    known = get_many(namespace, run_keys, connection, now)
+    before = {run_key: known[run_key] for run_key in run_keys if run_key in known}
+    ended = [owner for one in before for owner in call_off(namespace, one, reason, connection, now)]
+    rung = ring(connection, ended)
+    after = {run_key: order.note(run_key, run) for run_key, run in before.items()}
+    return {run_key: Ordered(run) for run_key, run in after.items() if run is not None}, rung
 
 
 def call_off(
@@ -110,7 +114,7 @@ def forget(older_than_s: float, limit: int, connection: apsw.Connection, now: St
     cutoff = to_us(now) - span_us(older_than_s)
     old = list(connection.execute(QUERIES["forgettable"], {"cutoff": cutoff, "limit": limit}))
     terms = {"old": json.dumps([row_id for (row_id,) in old])}
-    for query in ("forget_attempts", "strip"):
+    for query in ("forget_attempts", "forget_steps", "forget_logs", "strip"):
         connection.execute(QUERIES[query], terms)
     if sum(1 for _ in connection.execute(QUERIES["forget"], terms)):
         connection.execute(QUERIES["note_forgotten"], {"cutoff": str(cutoff)})

@@ -9,19 +9,29 @@ import apsw
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Namespace, NodeId, ScheduleId, Shard, shard_of
-from fencepost.model.leader import LeaderRecord, Registration, Resharding, offer, registration, succeed
+from fencepost.model.identifiers import Epoch, Namespace, NodeId, ScheduleId, Shard, shard_of
+from fencepost.model.leader import (
+    LeaderRecord,
+    Refusal,
+    Registration,
+    Resharding,
+    Term,
+    offer,
+    registration,
+    succeed,
+)
 from fencepost.model.lease import Granted
 from fencepost.ports.signals import Topic
-from fencepost.stores.fleet_rows import to_leader_record
+from fencepost.stores.fleet_rows import to_leader_record, to_refusal, to_term
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import migrations
 from fencepost.stores.sqlite.audit_log import note
 from fencepost.stores.sqlite.connection import Database
-from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
 
 QUERIES = load_queries("fencepost.stores.sqlite", "epochs.sql")
+BEGUN_WITH = ("shard", "epoch", "holder", "lineage", "now")
 
 
 class SqliteEpochs:
@@ -51,6 +61,40 @@ class SqliteEpochs:
         self._signals.hint(Topic.LEASES)
         return done
 
+    async def terms(self, shard: Shard | None, before: int | None, limit: int) -> Sequence[Term]:
+        terms = {"shard": shard, "before": ALWAYS_US if before is None else before, "limit": limit}
+
+        def work(connection: apsw.Connection, _: StoreTime) -> Sequence[Term]:
+            return [to_term(row) for row in fetch(connection.execute(QUERIES["terms"], terms))]
+
+        return await self._database.read(work)
+
+    async def note_refusal(self, shard: Shard, epoch: Epoch, holder: NodeId) -> None:
+        def work(connection: apsw.Connection, now: StoreTime) -> None:
+            terms = {"shard": shard, "epoch": epoch, "holder": holder, "now": to_us(now)}
+            connection.execute(QUERIES["note_refusal"], terms)
+
+        await self._database.transact(work)
+
+    async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
+        terms = {"before": ALWAYS_US if before is None else before, "limit": limit}
+
+        def work(connection: apsw.Connection, _: StoreTime) -> Sequence[Refusal]:
+            return [to_refusal(row) for row in fetch(connection.execute(QUERIES["refusals"], terms))]
+
+        return await self._database.read(work)
+
+    async def trim(self, terms_max: int, refusals_max: int) -> int:
+        return await self._database.transact(partial(_trim, terms_max, refusals_max))
+
+
+def _trim(terms_max: int, refusals_max: int, connection: apsw.Connection, _: StoreTime) -> int:
+    gone = 0
+    for query, kept in (("trim_terms", terms_max), ("trim_refusals", refusals_max)):
+        connection.execute(QUERIES[query], {"kept": kept})
+        gone += connection.changes()
+    return gone
+
 
 def _register(
     shard: Shard, grant: Granted, holder: NodeId, connection: apsw.Connection, now: StoreTime
@@ -62,6 +106,7 @@ def _register(
         terms = {"shard": shard, "epoch": after.epoch, "holder": holder, "now": to_us(now)}
         terms |= {"lineage": grant.lineage, "lease_epoch": grant.epoch}
         connection.execute(QUERIES["register"], terms)
+        connection.execute(QUERIES["begin_term"], {name: terms[name] for name in BEGUN_WITH})
     return registration(known, after)
 
 
@@ -73,6 +118,9 @@ def _reshard(
         return Resharding(before, before, 0)
     migrations.set_meta(connection, "shards", shards)
     connection.execute(QUERIES["raise_all"])
+    kept = {"shards": min(before, shards), "now": to_us(now)}
+    connection.execute(QUERIES["end_above"], kept)
+    connection.execute(QUERIES["begin_all"], kept)
     moves = [
         {"namespace": owner, "schedule_id": schedule_id, "shard": shard}
         for owner, schedule_id, shard in _moves(connection, shards)

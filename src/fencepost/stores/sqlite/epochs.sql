@@ -24,3 +24,56 @@ UPDATE schedules SET shard = :shard WHERE namespace = :namespace AND schedule_id
 
 -- name: move_cursors
 UPDATE cursors SET shard = :shard WHERE namespace = :namespace AND schedule_id = :schedule_id
+
+-- name: begin_term
+INSERT INTO terms (shard, epoch, holder, lineage, since)
+VALUES (:shard, :epoch, :holder, :lineage, :now)
+
+-- After every epoch was raised: whoever leads goes on under the new one, unless the shard is gone.
+-- name: begin_all
+INSERT INTO terms (shard, epoch, holder, lineage, since)
+SELECT shard, epoch, holder, lineage, :now
+FROM epochs
+WHERE shard < :shards AND holder IS NOT NULL
+ORDER BY shard
+
+-- name: end_above
+UPDATE terms
+SET until = :now
+WHERE shard >= :shards AND until IS NULL
+  AND epoch = (SELECT max(last.epoch) FROM terms AS last WHERE last.shard = terms.shard)
+
+-- name: terms
+SELECT t.number, t.shard, t.epoch, t.holder, t.lineage, t.since,
+       coalesce(t.until, (
+           SELECT next.since FROM terms AS next
+           WHERE next.shard = t.shard AND next.epoch > t.epoch
+           ORDER BY next.epoch
+           LIMIT 1
+       )) AS until
+FROM terms AS t
+WHERE t.number < :before AND (:shard IS NULL OR t.shard = :shard)
+ORDER BY t.number DESC
+LIMIT :limit
+
+-- name: note_refusal
+INSERT INTO refusals (at, shard, epoch, holder, known_epoch, known_holder)
+SELECT :now, :shard, :epoch, :holder, coalesce(known.epoch, 0), known.holder
+FROM (SELECT 1) LEFT JOIN epochs AS known ON known.shard = :shard
+
+-- name: refusals
+SELECT number, at, shard, epoch, holder, known_epoch, known_holder
+FROM refusals
+WHERE number < :before
+ORDER BY number DESC
+LIMIT :limit
+
+-- name: trim_terms
+DELETE FROM terms
+WHERE number <= (SELECT number FROM terms ORDER BY number DESC LIMIT 1 OFFSET :kept)
+  AND (until IS NOT NULL
+       OR EXISTS (SELECT 1 FROM terms AS next WHERE next.shard = terms.shard AND next.epoch > terms.epoch))
+
+-- name: trim_refusals
+DELETE FROM refusals
+WHERE number <= (SELECT number FROM refusals ORDER BY number DESC LIMIT 1 OFFSET :kept)

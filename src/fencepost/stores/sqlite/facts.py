@@ -39,10 +39,15 @@ class Facts:
     row_ids: dict[tuple[Namespace, RunKey], int]
 
 
-def choose(due: Iterable[Any], limit: int) -> Chosen:
-    """The first schedules that have a due tick; a long queue of one of them is not walked to its end."""
-    walked = islice(due, WALK_MAX)
-    owners = dict.fromkeys((namespace, schedule_id) for _, namespace, schedule_id in walked)
+def choose(lanes: Iterable[tuple[int, Iterable[Any]]], limit: int) -> Chosen:
+    """The first schedules of each lane that have a due tick, as many as it may have; a long queue of one of
+    them is not walked to its end."""
+    owners: dict[tuple[Namespace, ScheduleId], None] = {}
+    for most, lane in lanes:
+        here = dict.fromkeys((namespace, schedule_id) for _, namespace, schedule_id in islice(lane, WALK_MAX))
+        owners |= dict.fromkeys(islice((one for one in here if one not in owners), most))
+        if len(owners) >= limit:
+            break
     return list(owners)[: min(limit, SCHEDULES_MAX)]
 
 

@@ -38,7 +38,7 @@ FROM (
 )
 ORDER BY place
 
--- Live ticks, then those behind them; parked ones (8) are cut by themselves, or a long line of them would hide
+-- Live ticks, then those behind them; those that wait (8, 16, 32) are cut by themselves, or a long line of them would hide
 -- the ticks that have not been parked yet. Without queues and jobs every due tick counts.
 -- name: facts_due
 SELECT s.key AS place, r.rowid AS row_id, r.run_key, r.fire_time, r.run_at, r.origin, r.held, b.at_once_max,
@@ -49,7 +49,7 @@ CROSS JOIN runs r ON r.rowid IN (
         SELECT rowid AS row_id FROM runs INDEXED BY runs_open
         WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
           AND state IN ('planned', 'ready') AND fence = 0 AND origin IN ('live', 'manual')
-          AND held IN (0, 8) AND run_at <= :now
+          AND held IN (0, 8, 16, 32) AND run_at <= :now
           AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
           AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
         ORDER BY fire_time, run_key LIMIT :due_max
@@ -69,7 +69,7 @@ CROSS JOIN runs r ON r.rowid IN (
         SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
         WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
           AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
-          AND held = 8 AND run_at <= :now
+          AND held IN (8, 16, 32) AND run_at <= :now
           AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
           AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
         ORDER BY fire_time, run_key LIMIT :due_max

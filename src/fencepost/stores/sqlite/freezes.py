@@ -1,8 +1,8 @@
 """Freezes in SQLite.
 
-A freeze of everything is looked up by each claim. Any other marks what it covers: schedules, their cursors,
-for the planner, and their runs. Which freezes cover a schedule is said in one place, `covers`; labels are few
-and people freeze seldom, so they are compared here and not in SQL.
+A freeze of everything, or of a queue, is looked up by each claim. Any other marks what it covers: schedules,
+their cursors, for the planner, and their runs. Which freezes cover a schedule is said in one place, `covers`;
+labels are few and people freeze seldom, so they are compared here and not in SQL.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import apsw
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
-from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.identifiers import Namespace, Queue, ScheduleId
 from fencepost.model.json import JsonObject
 from fencepost.ports.signals import Topic
 from fencepost.stores.desk_rows import to_freeze
@@ -49,9 +49,10 @@ class SqliteFreezes:
         return await self._database.read(lambda connection, _: _all(connection, namespace))
 
 
-def is_all_frozen(connection: apsw.Connection, namespace: Namespace) -> bool:
-    """Whether nothing of the namespace may start."""
-    return connection.execute(QUERIES["is_all_frozen"], {"namespace": namespace}).get is not None
+def stopped_queues(connection: apsw.Connection, namespace: Namespace) -> frozenset[Queue | None]:
+    """The queues of which nothing may start; None among them is all of them."""
+    rows = connection.execute(QUERIES["stopped_queues"], {"namespace": namespace})
+    return frozenset(queue for (queue,) in rows)
 
 
 def is_frozen(
@@ -65,9 +66,9 @@ def is_frozen(
 
 
 def covers(scope: Scope, schedule_id: ScheduleId, labels: Mapping[str, str]) -> bool:
-    """Whether the scope marks that schedule; the one of everything marks none."""
+    """Whether the scope marks that schedule; those of everything and of a queue mark none."""
     match scope.kind:
-        case ScopeKind.ALL:
+        case ScopeKind.ALL | ScopeKind.QUEUE:
             return False
         case ScopeKind.SCHEDULE:
             return scope.value == schedule_id

@@ -15,8 +15,8 @@ FROM freezes
 WHERE namespace = :namespace
 ORDER BY kind, value
 
--- name: is_all_frozen
-SELECT 1 FROM freezes WHERE namespace = :namespace AND kind = 'all'
+-- name: stopped_queues
+SELECT iif(kind = 'queue', value, NULL) FROM freezes WHERE namespace = :namespace AND kind IN ('all', 'queue')
 
 -- name: labels
 SELECT schedule_id, labels FROM schedules WHERE namespace = :namespace

@@ -18,6 +18,7 @@ RETURNING 1
 -- name: closed
 SELECT g.namespace, g.schedule_id, g.closed_at, g.reason, count(r.rowid) AS held, min(r.fire_time) AS oldest,
        max(r.fire_time) AS newest,
+       (SELECT spec FROM schedules WHERE namespace = g.namespace AND schedule_id = g.schedule_id) AS spec,
        (SELECT avg(took) FROM (
             SELECT (finished_at - started_at) / 1e6 AS took FROM runs INDEXED BY runs_succeeded
             WHERE namespace = g.namespace AND schedule_id = g.schedule_id AND state = 'succeeded'

@@ -11,6 +11,7 @@ from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
 from fencepost.stores.queries import load_queries
+from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.moments import fetch, to_us
 
@@ -39,6 +40,7 @@ class SqliteJobs:
                     for spec in specs
                 ),
             )
+            lines.put(connection, namespace, specs)
 
         await self._database.transact(work)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Fate, Tick
 from fencepost.model.rescue import Expired, Rescue
@@ -16,16 +16,20 @@ from fencepost.model.run import (
     REPLAYABLE,
     Attempt,
     NewRun,
+    Ordered,
     Outcome,
+    ProgressReport,
     Pulse,
     Receipt,
     RunFilter,
+    RunList,
     RunRecord,
     RunState,
     Ticket,
 )
-from fencepost.model.status import QueueDepth
-from fencepost.stores.sqlite import entries, orders, parking, reports, runs
+from fencepost.model.status import QueueDepth, QueueView
+from fencepost.model.views import Attention, News, RunMark, TrafficBucket
+from fencepost.stores.sqlite import entries, orders, parking, reports, runs, views
 from fencepost.stores.sqlite.claims import SqliteClaims
 
 
@@ -55,8 +59,8 @@ class SqliteLedger(SqliteClaims):
     async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
         return await self._database.transact(partial(reports.pulse, tickets, alive_for_s))
 
-    async def report_progress(self, ticket: Ticket, progress: str) -> bool:
-        return await self._database.transact(partial(reports.report_progress, ticket, progress))
+    async def report_progress(self, words: Sequence[ProgressReport]) -> Sequence[bool]:
+        return await self._database.transact(partial(reports.report_progress, words))
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         receipts, rung = await self._database.transact(partial(reports.finish, outcomes))
@@ -79,10 +83,16 @@ class SqliteLedger(SqliteClaims):
     async def cancel(
         self, namespace: Namespace, run_key: RunKey, reason: str, *, author: Author | None = None
     ) -> RunRecord | None:
-        work = partial(entries.cancel, namespace, run_key, reason, author)
-        record, rung = await self._database.transact(work)
+        found = await self.cancel_many(namespace, [run_key], reason, author=author)
+        return found[run_key].run if found else None
+
+    async def cancel_many(
+        self, namespace: Namespace, run_keys: Sequence[RunKey], reason: str, *, author: Author | None = None
+    ) -> Mapping[RunKey, Ordered]:
+        work = partial(entries.cancel, namespace, run_keys, reason, author)
+        found, rung = await self._database.transact(work)
         self._hint_if(rung)
-        return record
+        return found
 
     async def skip(self, namespace: Namespace, run_key: RunKey, author: Author) -> RunRecord | None:
         record, rung = await self._database.transact(partial(orders.skip, namespace, run_key, author))
@@ -132,10 +142,13 @@ class SqliteLedger(SqliteClaims):
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
         return await self._database.read(partial(runs.get, namespace, run_key))
 
+    async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:
+        return await self._database.read(partial(runs.get_many, namespace, run_keys))
+
     async def attempts(self, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
         return await self._database.read(partial(runs.attempts, namespace, run_key))
 
-    async def list(self, namespace: Namespace, filter: RunFilter) -> Sequence[RunRecord]:
+    async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
         return await self._database.read(partial(runs.list_runs, namespace, filter))
 
     async def ticks(
@@ -167,8 +180,33 @@ class SqliteLedger(SqliteClaims):
     async def depth(self, namespace: Namespace) -> QueueDepth:
         return await self._database.read(partial(runs.depth, namespace))
 
+    async def queues(self, namespace: Namespace) -> Sequence[QueueView]:
+        return await self._database.read(partial(runs.queues, namespace))
+
     async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
         return await self._database.read(partial(runs.tally, namespace, since_s))
+
+    async def strips(
+        self, namespace: Namespace, schedule_ids: Sequence[ScheduleId], each: int
+    ) -> Mapping[ScheduleId, Sequence[RunMark]]:
+        return await self._database.read(partial(views.strips, namespace, schedule_ids, each))
+
+    async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
+        return await self._database.read(partial(views.traffic, namespace, since_s, bucket_s))
+
+    async def overdue(self, namespace: Namespace, since_s: float, late_s: float) -> int:
+        return await self._database.read(partial(views.overdue, namespace, since_s, late_s))
+
+    async def tally_by_job(
+        self, namespace: Namespace, since_s: float
+    ) -> Mapping[JobName, Mapping[RunState, int]]:
+        return await self._database.read(partial(views.tally_by_job, namespace, since_s))
+
+    async def attention(self, namespace: Namespace, most: int) -> Attention:
+        return await self._database.read(partial(views.attention, namespace, most))
+
+    async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
+        return await self._database.read(partial(views.news, since, limit, namespaces))
 
     async def forget(self, older_than_s: float, limit: int) -> int:
         return await self._database.transact(partial(entries.forget, older_than_s, limit))

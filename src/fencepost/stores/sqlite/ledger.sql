@@ -31,7 +31,9 @@ WHERE namespace = :namespace AND run_key = :run_key AND attempt = :attempt AND f
 UPDATE runs SET alive_until = :alive_until WHERE rowid = :row_id
 
 -- name: report_progress
-UPDATE runs SET progress = :progress WHERE rowid = :row_id
+UPDATE runs
+SET progress = coalesce(:progress, progress), note = coalesce(:note, note), progress_at = :now
+WHERE rowid = :row_id
 
 -- name: keep_attempt
 INSERT INTO attempts (namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error, detail, output)
@@ -123,9 +125,21 @@ WHERE (namespace, run_key) IN (
     SELECT namespace, run_key FROM runs WHERE rowid IN (SELECT value FROM json_each(:old))
 )
 
+-- name: forget_steps
+DELETE FROM steps
+WHERE (namespace, run_key) IN (
+    SELECT namespace, run_key FROM runs WHERE rowid IN (SELECT value FROM json_each(:old))
+)
+
+-- name: forget_logs
+DELETE FROM run_logs
+WHERE (namespace, run_key) IN (
+    SELECT namespace, run_key FROM runs WHERE rowid IN (SELECT value FROM json_each(:old))
+)
+
 -- name: strip
 UPDATE runs
-SET stripped = 1, payload = NULL, error = NULL, progress = NULL
+SET stripped = 1, payload = NULL, error = NULL, progress = NULL, note = NULL, progress_at = NULL
 WHERE rowid IN (SELECT value FROM json_each(:old)) AND schedule_id IS NULL
 
 -- name: forget

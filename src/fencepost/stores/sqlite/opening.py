@@ -32,7 +32,7 @@ def path_of(url: str) -> Path:
 
 def connect(path: Path) -> apsw.Connection:
     """Open or create the file, ready for use by several processes at once."""
-    _warn_of_old_sqlite(apsw.sqlite_lib_version())
+    warn_of_old_sqlite(apsw.sqlite_lib_version())
     if not path.parent.is_dir():
         raise UsageError(f"store {path}: the folder {path.parent} does not exist; create it first")
     try:
@@ -74,12 +74,12 @@ def _persistently(connection: apsw.Connection, statement: str) -> None:
 
 
 @cache
-def _warn_of_old_sqlite(version: str) -> None:
+def warn_of_old_sqlite(version: str) -> None:
     """Once a process: older libraries can corrupt a WAL that several processes write."""
     if tuple(int(part) for part in version.split(".")[:3]) < SAFE_SQLITE:
         safe = ".".join(map(str, SAFE_SQLITE))
         log.warning(
-            "SQLite %s can corrupt a database that several processes write; use apsw with SQLite %s or later",
+            "SQLite %s can corrupt a database that several processes write; use one of %s or later",
             version,
             safe,
         )

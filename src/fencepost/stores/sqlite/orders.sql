@@ -22,7 +22,8 @@ RETURNING 1
 -- name: send_again
 UPDATE runs
 SET state = 'ready', reason = NULL, fence = 0, priority = :priority, run_at = :run_at, started_at = NULL,
-    finished_at = NULL, alive_until = NULL, worker = NULL, error = NULL, progress = NULL, cancel_requested = 0,
+    finished_at = NULL, alive_until = NULL, worker = NULL, error = NULL, progress = NULL, note = NULL,
+    progress_at = NULL, cancel_requested = 0,
     origin = :origin, met = NULL, begun_at = NULL, spent = attempt,
     backfill_id = :backfill_id,
     held = coalesce((SELECT iif(s.frozen, 2, 0) FROM schedules s

@@ -18,6 +18,7 @@ import apsw
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.stores.queries import load_queries
+from fencepost.stores.sqlite import lines
 
 QUERIES = load_queries("fencepost.stores.sqlite", "parking.sql")
 
@@ -33,9 +34,9 @@ def ring(connection: apsw.Connection, ended: Iterable[Owner]) -> bool:
 
 
 def unpark(limit: int, connection: apsw.Connection, _: StoreTime) -> int:
-    """The net: ring once for every schedule with parked ticks."""
+    """The net: ring once for every schedule with parked ticks, and for what waits for limits."""
     schedules: list[Owner] = list(connection.execute(QUERIES["parked"], {"limit": limit}))
-    return _unpark(connection, schedules)
+    return _unpark(connection, schedules) + lines.net(limit, connection)
 
 
 def _unpark(connection: apsw.Connection, schedules: Iterable[Owner]) -> int:

@@ -113,7 +113,9 @@ def _write(plans: Sequence[Plan], connection: apsw.Connection, _: StoreTime) -> 
     before = connection.total_changes()
     connection.executemany(QUERIES["plan"], (run for plan, held in fitting for run in _runs(plan, held)))
     written = connection.total_changes() - before
-    return PlanReceipt(written, tuple(sorted(stale)), len(fenced) - len(fitting))
+    done = {plan.cursor.place for plan, _held in fitting}
+    dropped = tuple(place for plan in fenced if (place := plan.cursor.place) not in done)
+    return PlanReceipt(written, tuple(sorted(stale)), dropped)
 
 
 def _stale_shards(connection: apsw.Connection, plans: Sequence[Plan]) -> set[Shard]:

@@ -14,10 +14,20 @@ from typing import NamedTuple, TypeAlias
 import apsw
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, RunState, Ticket
+from fencepost.model.run import (
+    STOPPED_ON_REQUEST,
+    Outcome,
+    ProgressReport,
+    Pulse,
+    Receipt,
+    RunState,
+    Ticket,
+)
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_expired
+from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.moments import fetch, span_us, to_us
 from fencepost.stores.sqlite.parking import Owner, ring
@@ -56,13 +66,24 @@ def pulse(
     ]
 
 
-def report_progress(ticket: Ticket, progress: str, connection: apsw.Connection, _: StoreTime) -> bool:
-    """Keep the latest word of progress."""
+def is_owned(ticket: Ticket, connection: apsw.Connection) -> bool:
+    """Whether the attempt is still at it."""
     match = _shown(connection, [ticket]).get(0)
-    if match is None or not match.owned:
-        return False
-    connection.execute(QUERIES["report_progress"], {"row_id": match.row_id, "progress": progress})
-    return True
+    return match is not None and match.owned
+
+
+def report_progress(
+    words: Sequence[ProgressReport], connection: apsw.Connection, now: StoreTime
+) -> Sequence[bool]:
+    """Keep the latest words of progress."""
+    shown = _shown(connection, [one.ticket for one in words])
+    owned = {place: match.row_id for place, match in shown.items() if match.owned}
+    said = (
+        {"row_id": row_id, "progress": words[place].progress, "note": words[place].note, "now": to_us(now)}
+        for place, row_id in owned.items()
+    )
+    connection.executemany(QUERIES["report_progress"], said)
+    return [place in owned for place in range(len(words))]
 
 
 def finish(
@@ -74,7 +95,7 @@ def finish(
     rest = [place for place in range(len(outcomes)) if place not in done]
     settled, also_ended = _finish([outcomes[place] for place in rest], connection, now_us)
     receipts = dict(zip(rest, settled, strict=True))
-    rung = ring(connection, [*ended, *also_ended])
+    rung = ring(connection, [*ended, *also_ended]) | lines.ring(connection, _runs_of(outcomes))
     return [receipts.get(place, Receipt.ACCEPTED) for place in range(len(outcomes))], rung
 
 
@@ -131,7 +152,11 @@ def rescue(
     """Take runs away from attempts that show no life; also whether a tick was unparked."""
     ended: list[Owner] = []
     receipts = [_rescue(one, ended, connection, to_us(now)) for one in rescues]
-    return receipts, ring(connection, ended)
+    return receipts, ring(connection, ended) | lines.ring(connection, _runs_of(rescues))
+
+
+def _runs_of(reports: Sequence[Outcome] | Sequence[Rescue]) -> list[tuple[Namespace, RunKey]]:
+    return [(one.ticket.namespace, one.ticket.run_key) for one in reports]
 
 
 def _rescue(one: Rescue, ended: list[Owner], connection: apsw.Connection, now_us: int) -> Receipt:

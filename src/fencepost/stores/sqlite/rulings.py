@@ -17,7 +17,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.run import Hold
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite import entries, gates, reports
+from fencepost.stores.sqlite import entries, gates, lines, reports
 from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.facts import Facts
 from fencepost.stores.sqlite.moments import to_us
@@ -38,7 +38,8 @@ def carry_out(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: 
     connection.executemany(QUERIES["park"], _waits(rulings, facts))
     for closing in rulings.closings:
         gates.close(connection, now, closing.namespace, closing.schedule_id, closing.verdict.reason)
-    return ring(connection, stopped)
+    ended = [(one.namespace, one.verdict.run_key) for one in rulings.stops if one.verdict.at_once]
+    return ring(connection, stopped) | lines.ring(connection, ended)
 
 
 def _stop(stop: Ruled[Stop], connection: apsw.Connection, now: StoreTime) -> Iterable[Owner]:

@@ -8,11 +8,11 @@ WHERE rowid = :row_id
 -- It has to be judged anew, so it is not parked any more.
 -- name: admit
 UPDATE runs
-SET origin = 'catch_up', priority = :priority, held = (held & ~8) | :held
+SET origin = 'catch_up', priority = :priority, held = (held & ~56) | :held
 WHERE rowid = :row_id
 
 -- name: park
-UPDATE runs SET held = held | 8, reason = :reason WHERE rowid = :row_id
+UPDATE runs SET held = (held & ~56) | 8, reason = :reason WHERE rowid = :row_id
 
 -- name: unfinished
 SELECT rowid, state

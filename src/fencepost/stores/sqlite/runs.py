@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import apsw
@@ -11,14 +12,17 @@ import apsw
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
-from fencepost.model.run import Attempt, RunFilter, RunRecord, RunState
-from fencepost.model.status import QueueDepth
+from fencepost.model.run import Attempt, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.status import QueueDepth, QueueView
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_attempt, to_depth, to_missed_range, to_run_record
-from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, span_us, to_us
+from fencepost.stores.rows import to_attempt, to_depth, to_missed_range, to_queue_view, to_run_record
+from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, span_us, to_us
 
 QUERIES = load_queries("fencepost.stores.sqlite", "runs.sql")
 TYPICAL_OF = 20
+BY_TIME = frozenset({"list", "list_of_schedule", "list_dead"})
+"""The lists whose index is in the order of fire times; any other has to be gone through as a whole."""
+NOTHING_ELSE = RunFilter(limit=0, searched_max=0)
 
 
 def get(
@@ -28,6 +32,15 @@ def get(
     terms = {"namespace": namespace, "run_key": run_key}
     shown = _shown(connection.execute(QUERIES["get"], terms), connection, now)
     return shown[0] if shown else None
+
+
+def get_many(
+    namespace: Namespace, run_keys: Sequence[RunKey], connection: apsw.Connection, now: StoreTime
+) -> Mapping[RunKey, RunRecord]:
+    """Many runs as they are to be shown, by key."""
+    terms = {"namespace": namespace, "run_keys": json.dumps(list(run_keys))}
+    shown = _shown(connection.execute(QUERIES["get_many"], terms), connection, now)
+    return {one.run_key: one for one in shown}
 
 
 def attempts(
@@ -40,24 +53,58 @@ def attempts(
 
 def list_runs(
     namespace: Namespace, wanted: RunFilter, connection: apsw.Connection, now: StoreTime
-) -> Sequence[RunRecord]:
+) -> RunList:
     """Runs, newest fire time first; `since` is inclusive, `until` is not."""
-    terms: dict[str, str | int | None] = {
+    terms = _terms(namespace, wanted, now)
+    source = _list_for(wanted)
+    edge = _edge(source, terms, connection) if source in BY_TIME and _searches(wanted) else None
+    if edge is not None:
+        terms["since"] = edge
+    query = f"SELECT rowid {QUERIES[source]} {QUERIES['wanted']}"
+    found = _shown(connection.execute(query, terms), connection, now)
+    is_short = edge is not None and len(found) < wanted.limit
+    return RunList(found, (from_us(edge), RunKey("")) if is_short else None)
+
+
+def _terms(namespace: Namespace, wanted: RunFilter, now: StoreTime) -> dict[str, str | int | None]:
+    """The index is entered by `until`, so that is where an earlier page ended, if there was one. No key is
+    before the empty one: whoever goes on from there has seen all of that fire time."""
+    after, after_key = wanted.after or (None, RunKey(""))
+    after_us = ALWAYS_US if after is None else to_us(after)
+    until_us = ALWAYS_US if wanted.until is None else to_us(wanted.until)
+    return {
         "namespace": namespace,
         "schedule_id": wanted.schedule_id,
         "job": wanted.job,
         "state": wanted.state,
         "since": -ALWAYS_US if wanted.since is None else to_us(wanted.since),
-        "until": ALWAYS_US if wanted.until is None else to_us(wanted.until),
+        "until": min(until_us, after_us + 1 if after_key else after_us),
         "origin": wanted.origin,
         "error": wanted.error,
         "backfill_id": wanted.backfill_id,
         "held": wanted.held,
+        "text": wanted.text,
+        "worker": wanted.worker,
+        "queue": wanted.queue,
+        "states": json.dumps(wanted.states) if wanted.states else None,
+        "after": after_us,
+        "after_key": after_key,
         "limit": wanted.limit,
+        "searched_max": wanted.searched_max,
         "now": to_us(now),
     }
-    query = f"{QUERIES[_list_for(wanted)]} {QUERIES['wanted']}"
-    return _shown(connection.execute(query, terms), connection, now)
+
+
+def _searches(wanted: RunFilter) -> bool:
+    """Whether runs of the list may have to be passed by: some indexes know all that is asked for."""
+    known = replace(wanted, schedule_id=None, since=None, until=None, after=None, limit=0, searched_max=0)
+    return replace(known, state=None if wanted.state is RunState.DEAD else wanted.state) != NOTHING_ELSE
+
+
+def _edge(source: str, terms: dict[str, str | int | None], connection: apsw.Connection) -> int | None:
+    """The fire time as far as a search goes; None where that is to the end."""
+    edge: int | None = connection.execute(f"SELECT fire_time {QUERIES[source]} {QUERIES['edge']}", terms).get
+    return edge
 
 
 def _list_for(wanted: RunFilter) -> str:
@@ -131,6 +178,12 @@ def depth(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> 
     terms = {"namespace": namespace, "now": to_us(now)}
     (row,) = fetch(connection.execute(QUERIES["depth"], terms))
     return to_depth(row)
+
+
+def queues(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> Sequence[QueueView]:
+    """Every queue in which something is due, waits or runs."""
+    terms = {"namespace": namespace, "now": to_us(now)}
+    return [to_queue_view(row) for row in fetch(connection.execute(QUERIES["queues"], terms))]
 
 
 def tally(

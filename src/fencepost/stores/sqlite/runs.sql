@@ -5,7 +5,7 @@ SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version,
        iif(r.state = 'planned' AND r.run_at <= :now, 'ready', r.state) AS state,
        r.reason, r.attempt, r.fence, r.epoch, r.run_at, r.started_at, r.finished_at, r.worker, r.error,
        r.queue, r.priority, r.payload, r.progress, r.cancel_requested, r.origin, r.held, r.met, r.begun_at,
-       r.spent, r.backfill_id, r.alive_until, v.spec
+       r.spent, r.backfill_id, r.alive_until, r.note, r.progress_at, v.spec
 FROM json_each(:found) AS found
 CROSS JOIN runs r ON r.rowid = found.value
 LEFT JOIN schedule_versions v
@@ -15,27 +15,36 @@ ORDER BY found.key
 -- name: get
 SELECT rowid FROM runs WHERE namespace = :namespace AND run_key = :run_key
 
+-- name: get_many
+SELECT rowid FROM runs WHERE namespace = :namespace AND run_key IN (SELECT value FROM json_each(:run_keys))
+
 -- name: attempts
 SELECT attempt, fence, worker, started_at, finished_at, outcome, error, detail, output
 FROM attempts
 WHERE namespace = :namespace AND run_key = :run_key
 ORDER BY attempt
 
--- Each of the lists ends in `wanted`.
+-- A list goes through one index, in the order of fire times where that has it. Each ends in `wanted`, or in `edge`,
+-- which says how far it goes at most: no further than so many runs, and the others of the last one's fire time.
 -- name: list
-SELECT rowid FROM runs INDEXED BY runs_by_time WHERE
+FROM runs INDEXED BY runs_by_time WHERE
 
 -- name: list_of_schedule
-SELECT rowid FROM runs INDEXED BY runs_by_schedule WHERE schedule_id = :schedule_id AND
+FROM runs INDEXED BY runs_by_schedule WHERE schedule_id = :schedule_id AND
 
 -- name: list_of_backfill
-SELECT rowid FROM runs INDEXED BY runs_of_backfill WHERE backfill_id = :backfill_id AND
+FROM runs INDEXED BY runs_of_backfill WHERE backfill_id = :backfill_id AND
 
 -- name: list_held
-SELECT rowid FROM runs INDEXED BY runs_held WHERE held <> 0 AND
+FROM runs INDEXED BY runs_held WHERE held <> 0 AND
 
 -- name: list_dead
-SELECT rowid FROM runs INDEXED BY runs_dead WHERE state = 'dead' AND
+FROM runs INDEXED BY runs_dead WHERE state = 'dead' AND
+
+-- name: edge
+namespace = :namespace AND fire_time >= :since AND fire_time < :until
+ORDER BY fire_time DESC
+LIMIT 1 OFFSET :searched_max - 1
 
 -- name: wanted
 namespace = :namespace AND fire_time >= :since AND fire_time < :until
@@ -46,6 +55,12 @@ AND (:origin IS NULL OR origin = :origin)
 AND (:error IS NULL OR instr(error, :error) > 0)
 AND (:backfill_id IS NULL OR backfill_id = :backfill_id)
 AND (:held IS NULL OR (held <> 0) = :held)
+AND (fire_time, run_key) < (:after, :after_key)
+AND (:text IS NULL OR instr(run_key, :text) > 0)
+AND (:worker IS NULL OR worker = :worker)
+AND (:queue IS NULL OR queue = :queue)
+AND (:states IS NULL OR iif(state = 'planned' AND run_at <= :now, 'ready', state)
+     IN (SELECT value FROM json_each(:states)))
 ORDER BY fire_time DESC, run_key DESC
 LIMIT :limit
 
@@ -81,20 +96,46 @@ FROM (
 )
 
 -- name: depth
-SELECT count(*) FILTER (WHERE state <> 'running') AS ready, count(*) FILTER (WHERE state = 'running') AS running,
-       (:now - min(run_at) FILTER (WHERE state <> 'running')) / 1e6 AS oldest_ready_s
+SELECT count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,
+       count(*) FILTER (WHERE kind = 2) AS running,
+       (:now - min(run_at) FILTER (WHERE kind = 0)) / 1e6 AS oldest_ready_s,
+       (:now - min(run_at) FILTER (WHERE kind = 1)) / 1e6 AS oldest_waiting_s
 FROM (
-    SELECT state, run_at FROM runs INDEXED BY runs_due_direct
+    SELECT run_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
     WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
       AND namespace = :namespace AND run_at <= :now
     UNION ALL
-    SELECT state, run_at FROM runs INDEXED BY runs_due_ticks
+    SELECT run_at, 0 FROM runs INDEXED BY runs_due_ticks
     WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
       AND namespace = :namespace AND run_at <= :now
     UNION ALL
-    SELECT state, run_at FROM runs INDEXED BY runs_running
-    WHERE state = 'running' AND namespace = :namespace
+    SELECT run_at, 1 FROM runs INDEXED BY runs_limited WHERE held = 16 AND namespace = :namespace
+    UNION ALL
+    SELECT run_at, 1 FROM runs INDEXED BY runs_lined WHERE held = 32 AND namespace = :namespace
+    UNION ALL
+    SELECT run_at, 2 FROM runs INDEXED BY runs_running WHERE state = 'running' AND namespace = :namespace
 )
+
+-- name: queues
+SELECT queue, count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,
+       count(*) FILTER (WHERE kind = 2) AS running, (:now - min(due_at)) / 1e6 AS oldest_s
+FROM (
+    SELECT queue, run_at AS due_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
+    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
+      AND namespace = :namespace AND run_at <= :now
+    UNION ALL
+    SELECT queue, run_at, 0 FROM runs INDEXED BY runs_due_ticks
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
+      AND namespace = :namespace AND run_at <= :now
+    UNION ALL
+    SELECT queue, run_at, 1 FROM runs INDEXED BY runs_limited WHERE held = 16 AND namespace = :namespace
+    UNION ALL
+    SELECT queue, run_at, 1 FROM runs INDEXED BY runs_lined WHERE held = 32 AND namespace = :namespace
+    UNION ALL
+    SELECT queue, NULL, 2 FROM runs INDEXED BY runs_running WHERE state = 'running' AND namespace = :namespace
+)
+GROUP BY queue
+ORDER BY queue
 
 -- name: tally
 SELECT iif(state = 'planned' AND run_at <= :now, 'ready', state) AS state, count(*) AS runs

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
+from typing import Any
 
 import apsw
 
@@ -11,15 +13,19 @@ from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
-from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
+from fencepost.model.views import COUNTED_MAX
 from fencepost.ports.signals import Topic
 from fencepost.stores.rows import to_schedule, to_schedule_version
 from fencepost.stores.specs import applied_by_code
 from fencepost.stores.sqlite import edits
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.edits import QUERIES, Subject
-from fencepost.stores.sqlite.moments import fetch
+from fencepost.stores.sqlite.moments import fetch, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
+
+EVERYTHING = -1
+"""What SQLite takes for no limit."""
 
 
 class SqliteSchedules:
@@ -141,9 +147,28 @@ class SqliteSchedules:
         terms = {"namespace": namespace, "after": after or "", "limit": limit}
         return await self._database.read(partial(_page, terms))
 
-    async def history(self, namespace: Namespace, schedule_id: ScheduleId) -> Sequence[ScheduleVersion]:
-        terms = {"namespace": namespace, "schedule_id": schedule_id}
+    async def history(
+        self,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        since: datetime | None = None,
+    ) -> Sequence[ScheduleVersion]:
+        name = {"namespace": namespace, "schedule_id": schedule_id}
+        since_us = None if since is None else to_us(since)
+        terms = {**name, "after": after, "limit": EVERYTHING if limit is None else limit, "since": since_us}
         return await self._database.read(partial(_history, terms))
+
+    async def find(self, namespace: Namespace, wanted: ScheduleFilter) -> Sequence[Schedule]:
+        return await self._database.read(partial(_find, _terms(namespace, wanted)))
+
+    async def count(self, namespace: Namespace, wanted: ScheduleFilter) -> int:
+        return await self._database.read(partial(_count, _terms(namespace, wanted)))
+
+    async def labels(self, namespace: Namespace, limit: int) -> Sequence[str]:
+        return await self._database.read(partial(_labels, {"namespace": namespace, "limit": limit}))
 
     def _subject(
         self,
@@ -174,6 +199,35 @@ def _page(terms: dict[str, str | int], connection: apsw.Connection, _: StoreTime
     return [to_schedule(row) for row in fetch(connection.execute(QUERIES["page"], terms))]
 
 
-def _history(terms: dict[str, str], connection: apsw.Connection, _: StoreTime) -> list[ScheduleVersion]:
+def _history(terms: dict[str, Any], connection: apsw.Connection, _: StoreTime) -> list[ScheduleVersion]:
     rows = fetch(connection.execute(QUERIES["history"], terms))
     return [to_schedule_version(row) for row in rows]
+
+
+def _terms(namespace: Namespace, wanted: ScheduleFilter) -> dict[str, str | int | None]:
+    label, label_value = wanted.label_terms
+    return {
+        "namespace": namespace,
+        "after": wanted.after or "",
+        "text": wanted.text,
+        "state": wanted.state,
+        "job": wanted.job,
+        "label": label,
+        "label_value": label_value,
+        "frozen": wanted.frozen,
+        "limit": wanted.limit,
+    }
+
+
+def _find(terms: dict[str, str | int | None], connection: apsw.Connection, _: StoreTime) -> list[Schedule]:
+    query = f"{QUERIES['find']} {QUERIES['wanted']}"
+    return [to_schedule(row) for row in fetch(connection.execute(query, terms))]
+
+
+def _count(terms: dict[str, str | int | None], connection: apsw.Connection, _: StoreTime) -> int:
+    counted: int = connection.execute(f"{QUERIES['count']} {QUERIES['wanted']}", {**terms, "limit": 1}).get
+    return min(counted, COUNTED_MAX)
+
+
+def _labels(terms: dict[str, str | int], connection: apsw.Connection, _: StoreTime) -> list[str]:
+    return [label for (label,) in connection.execute(QUERIES["labels"], terms)]

@@ -16,11 +16,46 @@ WHERE s.namespace = :namespace AND s.schedule_id > :after AND s.state <> 'remove
 ORDER BY s.schedule_id
 LIMIT :limit
 
+-- name: find
+SELECT s.namespace, s.schedule_id, s.shard, s.version, s.state, s.spec, s.code_spec, s.code_digest,
+       s.updated_at, s.frozen, c.planned_through
+FROM schedules s
+JOIN cursors c USING (namespace, schedule_id, version)
+WHERE s.schedule_id > :after AND
+
+-- name: count
+SELECT count(*)
+FROM schedules s
+WHERE
+
+-- Both end in this.
+-- name: wanted
+s.namespace = :namespace
+AND iif(:state IS NULL, s.state <> 'removed', s.state = :state)
+AND (:text IS NULL OR instr(s.schedule_id, :text) > 0 OR instr(s.job, :text) > 0)
+AND (:job IS NULL OR s.job = :job)
+AND (:frozen IS NULL OR s.frozen = :frozen)
+AND (:label IS NULL OR EXISTS (
+    SELECT 1 FROM json_each(s.labels) AS one
+    WHERE one.key = :label AND (:label_value IS NULL OR one.value = :label_value)
+))
+ORDER BY s.schedule_id
+LIMIT :limit
+
+-- name: labels
+SELECT DISTINCT one.key || '=' || one.value AS label
+FROM schedules s, json_each(s.labels) AS one
+WHERE s.namespace = :namespace AND s.state <> 'removed'
+ORDER BY label
+LIMIT :limit
+
 -- name: history
 SELECT version, spec, in_force_from, in_force_until, tzdata
 FROM schedule_versions
-WHERE namespace = :namespace AND schedule_id = :schedule_id
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND version > :after
+  AND (:since IS NULL OR in_force_until IS NULL OR in_force_until > :since)
 ORDER BY version
+LIMIT :limit
 
 -- name: last_version
 SELECT tzdata, coalesce(in_force_until, in_force_from) AS not_before

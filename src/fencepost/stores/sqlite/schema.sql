@@ -42,6 +42,8 @@ CREATE TABLE schedules (
     PRIMARY KEY (namespace, schedule_id)
 ) STRICT;
 
+CREATE INDEX schedules_by_change ON schedules (namespace, updated_at);
+
 CREATE TABLE schedule_versions (
     namespace      TEXT NOT NULL,
     schedule_id    TEXT NOT NULL,
@@ -125,6 +127,9 @@ CREATE TABLE runs (
     begun_at         INTEGER,
     spent            INTEGER NOT NULL DEFAULT 0,
     backfill_id      INTEGER,
+    slot             TEXT,
+    note             TEXT,
+    progress_at      INTEGER,
     PRIMARY KEY (namespace, run_key)
 ) STRICT;
 
@@ -171,6 +176,37 @@ CREATE INDEX runs_dead ON runs (namespace, fire_time) WHERE state = 'dead';
 CREATE INDEX runs_of_backfill ON runs (backfill_id) WHERE backfill_id IS NOT NULL;
 CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL AND NOT stripped;
 
+-- A run of a limited job stands in the line of its job (held by 32), or waits for a slot (16). The last index is
+-- what runs, of limited jobs.
+CREATE INDEX runs_lined ON runs (namespace, job, queue, priority, run_at) WHERE held = 32;
+CREATE INDEX runs_limited ON runs (namespace, job, slot, priority, run_at) WHERE held = 16;
+CREATE INDEX runs_limited_ticks ON runs (namespace, schedule_id, fire_time)
+    WHERE held IN (16, 32) AND schedule_id IS NOT NULL AND fence = 0;
+CREATE INDEX runs_in_slots ON runs (namespace, job, slot) WHERE slot IS NOT NULL AND state = 'running';
+
+-- Of the run, not of the attempt that made it.
+CREATE TABLE steps (
+    namespace   TEXT NOT NULL,
+    run_key     TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    result      TEXT NOT NULL,
+    attempt     INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, run_key, name)
+) STRICT;
+
+CREATE TABLE run_logs (
+    namespace  TEXT NOT NULL,
+    run_key    TEXT NOT NULL,
+    attempt    INTEGER NOT NULL,
+    number     INTEGER NOT NULL,
+    first_line INTEGER NOT NULL,
+    lines      INTEGER NOT NULL,
+    text       TEXT NOT NULL,
+    at         INTEGER NOT NULL,
+    PRIMARY KEY (namespace, run_key, attempt, number)
+) STRICT;
+
 CREATE TABLE attempts (
     namespace   TEXT NOT NULL,
     run_key     TEXT NOT NULL,
@@ -186,6 +222,8 @@ CREATE TABLE attempts (
     PRIMARY KEY (namespace, run_key, attempt)
 ) STRICT;
 
+CREATE INDEX attempts_by_time ON attempts (finished_at);
+
 -- A gate that was never closed has no row. `let_through` is the newest fire time that was released when it
 -- was last opened.
 CREATE TABLE gates (
@@ -198,9 +236,21 @@ CREATE TABLE gates (
     PRIMARY KEY (namespace, schedule_id)
 ) STRICT;
 
+-- A job without limits has no row. `terms` are those of its spec; `paid_until` is how far ahead its starts have used
+-- up its rate, and `next_at` when that lets the next one go.
+CREATE TABLE limits (
+    namespace   TEXT NOT NULL,
+    job         TEXT NOT NULL,
+    terms       TEXT NOT NULL,
+    concurrency INTEGER,
+    paid_until  INTEGER,
+    next_at     INTEGER,
+    PRIMARY KEY (namespace, job)
+) STRICT;
+
 CREATE TABLE freezes (
     namespace TEXT NOT NULL,
-    kind      TEXT NOT NULL CHECK (kind IN ('all', 'label', 'schedule')),
+    kind      TEXT NOT NULL CHECK (kind IN ('all', 'label', 'queue', 'schedule')),
     value     TEXT NOT NULL,
     since     INTEGER NOT NULL,
     author    TEXT NOT NULL,
@@ -275,6 +325,28 @@ CREATE TABLE epochs (
     transitions INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- A term ends when the next one of its shard begins; `until` is set only where the shard was cut away.
+CREATE TABLE terms (
+    number  INTEGER PRIMARY KEY,
+    shard   INTEGER NOT NULL,
+    epoch   INTEGER NOT NULL,
+    holder  TEXT NOT NULL,
+    lineage TEXT NOT NULL,
+    since   INTEGER NOT NULL,
+    until   INTEGER,
+    UNIQUE (shard, epoch)
+) STRICT;
+
+CREATE TABLE refusals (
+    number       INTEGER PRIMARY KEY,
+    at           INTEGER NOT NULL,
+    shard        INTEGER NOT NULL,
+    epoch        INTEGER NOT NULL,
+    holder       TEXT NOT NULL,
+    known_epoch  INTEGER NOT NULL,
+    known_holder TEXT
+) STRICT;
+
 CREATE TABLE nodes (
     node_id     TEXT PRIMARY KEY,
     about       TEXT NOT NULL,
@@ -285,3 +357,71 @@ CREATE TABLE nodes (
     reported_at INTEGER,
     draining    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- Credentials. Only digests are kept.
+CREATE TABLE tokens (
+    number       INTEGER PRIMARY KEY,
+    token_id     TEXT NOT NULL UNIQUE,
+    digest       TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    role         TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    namespace    TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT NOT NULL,
+    expires_at   INTEGER,
+    last_used_at INTEGER,
+    revoked_at   INTEGER,
+    rotated_from TEXT UNIQUE
+) STRICT;
+
+CREATE INDEX tokens_by_namespace ON tokens (namespace, number);
+
+CREATE TABLE sessions (
+    number       INTEGER PRIMARY KEY,
+    session_id   TEXT NOT NULL UNIQUE,
+    digest       TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    role         TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    namespace    TEXT NOT NULL,
+    opened_with  TEXT NOT NULL,
+    rests_on     TEXT,
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    ended_at     INTEGER
+) STRICT;
+
+CREATE INDEX sessions_by_namespace ON sessions (namespace, number);
+CREATE INDEX sessions_by_what_they_rest_on ON sessions (rests_on);
+
+-- A link is used once: `session_id` is what became of it. It ends with the token, or the setting, that it rests on.
+CREATE TABLE sign_in_links (
+    link_id    TEXT PRIMARY KEY,
+    digest     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    role       TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    namespace  TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    session_id TEXT,
+    rests_on   TEXT
+) STRICT;
+
+CREATE INDEX sign_in_links_over ON sign_in_links (expires_at);
+
+-- Answers to calls with a key of their own. `held_until` is until when whoever began it is waited for.
+CREATE TABLE answers (
+    namespace    TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    key          TEXT NOT NULL,
+    fingerprint  TEXT NOT NULL,
+    asked_at     INTEGER NOT NULL,
+    held_until   INTEGER NOT NULL,
+    status       INTEGER,
+    body         BLOB,
+    headers      TEXT,
+    PRIMARY KEY (namespace, principal_id, key)
+) STRICT;
+
+CREATE INDEX answers_by_age ON answers (asked_at);

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fencepost.clock import Clock, SystemClock
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.sqlite import migrations
+from fencepost.stores.sqlite.access import SqliteAccess
+from fencepost.stores.sqlite.answers import SqliteAnswers
 from fencepost.stores.sqlite.audit_log import SqliteAuditLog
 from fencepost.stores.sqlite.backfills import SqliteBackfills
 from fencepost.stores.sqlite.calendars import SqliteCalendars
@@ -15,11 +17,14 @@ from fencepost.stores.sqlite.gates import SqliteGates
 from fencepost.stores.sqlite.jobs import SqliteJobs
 from fencepost.stores.sqlite.leases import SqliteLeases
 from fencepost.stores.sqlite.ledger import SqliteLedger
+from fencepost.stores.sqlite.logbook import SqliteLogbook
 from fencepost.stores.sqlite.opening import path_of
 from fencepost.stores.sqlite.planbook import SqlitePlanBook
 from fencepost.stores.sqlite.roster import SqliteRoster
 from fencepost.stores.sqlite.schedules import SqliteSchedules
 from fencepost.stores.sqlite.signals import SqliteSignals
+from fencepost.stores.sqlite.steps import SqliteSteps
+from fencepost.stores.sqlite.transactions import SqliteTransactions
 
 SHARDS_DEFAULT = 8
 
@@ -27,7 +32,7 @@ SHARDS_DEFAULT = 8
 class SqliteStore:
     """See `ports.store`. One file on one host; the host's clock is the store's."""
 
-    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+    def __init__(self, database: Database, signals: SqliteSignals, transactions: SqliteTransactions) -> None:
         self._database = database
         self.signals = signals
         self.jobs = SqliteJobs(database)
@@ -42,6 +47,11 @@ class SqliteStore:
         self.freezes = SqliteFreezes(database, signals)
         self.backfills = SqliteBackfills(database, signals)
         self.audit_log = SqliteAuditLog(database)
+        self.access = SqliteAccess(database)
+        self.answers = SqliteAnswers(database)
+        self.steps = SqliteSteps(database)
+        self.logbook = SqliteLogbook(database)
+        self.transactions = transactions
 
     async def now(self) -> StoreTime:
         return self._database.now()
@@ -62,7 +72,8 @@ async def open_store(url: str, *, clock: Clock, shards: int = SHARDS_DEFAULT) ->
     except BaseException:
         await database.close()
         raise
-    return SqliteStore(database, SqliteSignals(path_of(url)))
+    signals = SqliteSignals(path_of(url))
+    return SqliteStore(database, signals, SqliteTransactions(path_of(url), signals, clock))
 
 
 async def migrate(url: str, *, shards: int = SHARDS_DEFAULT) -> list[str]:

@@ -187,6 +187,8 @@ class BackfillContract:
         shelf = harness.store.backfills
         assert list(await shelf.list(NS, MANY)) == [second, first]
         assert list(await shelf.list(NS, 1)) == [second]
+        assert list(await shelf.list(NS, MANY, second.backfill_id)) == [first]
+        assert list(await shelf.list(NS, MANY, first.backfill_id)) == []
         assert list(await shelf.list(OTHER_NS, MANY)) == [other]
         assert other is not None
         assert other.asked == asked

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+
+import pytest
 
 from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId
@@ -22,6 +25,7 @@ from fencepost.testing.conformance.builders import (
     shard_for,
 )
 from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.operators import ANNA, entries
 
 CHRISTMAS: JsonObject = {"name": "de", "weekend": "SAT SUN", "holidays": "2026-12-25", "workdays": ""}
 EASTER: JsonObject = {"name": "de", "weekend": "SAT SUN", "holidays": "2026-04-06", "workdays": ""}
@@ -34,7 +38,7 @@ class CalendarContract:
         shelf = harness.store.calendars
         assert await shelf.get(NS, "de") is None
         assert list(await shelf.all(NS)) == []
-        assert list(await shelf.users(NS, "de", MANY)) == []
+        assert await users(harness) == []
         assert await remove(harness) is None
 
     async def test_a_calendar_does_not_lose_anything_in_the_store(self, harness: StoreHarness) -> None:
@@ -84,6 +88,54 @@ class CalendarContract:
         record = await set_calendar(harness, CHRISTMAS)
         assert (record.revision, record.updated_at) == (2, harness.now)
 
+    @pytest.mark.parametrize("expected", [0, 1, 3])
+    async def test_a_calendar_of_another_revision_is_not_overwritten(
+        self, harness: StoreHarness, expected: int
+    ) -> None:
+        await set_calendar(harness, CHRISTMAS)
+        before = await set_calendar(harness, EASTER)
+        shelf = harness.store.calendars
+        for definition in (CHRISTMAS, EASTER):
+            put = await shelf.put(NS, "de", definition, expected_revision=expected, author=ANNA)
+            assert put is None
+        assert await shelf.remove(NS, "de", expected_revision=expected, author=ANNA) is None
+        assert await shelf.get(NS, "de") == before
+        assert await entries(harness) == []
+
+    async def test_whoever_expects_what_is_there_is_not_refused(self, harness: StoreHarness) -> None:
+        shelf = harness.store.calendars
+        for number, definition in enumerate((CHRISTMAS, EASTER)):
+            record = await shelf.put(NS, "de", definition, expected_revision=number)
+            assert record is not None
+            assert (record.revision, record.definition) == (number + 1, definition)
+            assert await shelf.put(NS, "de", definition, expected_revision=number + 1) == record
+        assert await shelf.remove(NS, "de", expected_revision=2) == []
+        assert await shelf.get(NS, "de") is None
+
+    async def test_a_calendar_that_is_not_there_has_no_revision_to_expect(
+        self, harness: StoreHarness
+    ) -> None:
+        shelf = harness.store.calendars
+        assert await shelf.put(NS, "de", CHRISTMAS, expected_revision=1) is None
+        assert await shelf.get(NS, "de") is None
+        await set_calendar(harness, CHRISTMAS)
+        await remove(harness)
+        assert await shelf.put(NS, "de", EASTER, expected_revision=1) is None
+        assert await shelf.remove(NS, "de", expected_revision=1) is None
+        assert await shelf.get(NS, "de") is None
+        anew = await shelf.put(NS, "de", EASTER, expected_revision=0)
+        assert anew is not None
+        assert anew.revision == 2
+
+    async def test_of_two_who_expect_the_same_revision_one_is_refused(self, harness: StoreHarness) -> None:
+        await set_calendar(harness, CHRISTMAS)
+        shelf = harness.store.calendars
+        days = [{**CHRISTMAS, "holidays": f"2026-12-{day}"} for day in range(10, 20)]
+        written = await asyncio.gather(*(shelf.put(NS, "de", one, expected_revision=1) for one in days))
+        (won,) = [one for one in written if one is not None]
+        assert await shelf.get(NS, "de") == won
+        assert won.revision == 2
+
 
 class CalendarUseContract:
     """Who was written with what."""
@@ -108,7 +160,7 @@ class CalendarUseContract:
             await put(harness, using(de=1), name)
         assert await remove(harness) == names[:-1]
         assert await users(harness) == names
-        assert list(await harness.store.calendars.users(NS, "de", 2)) == names[:2]
+        assert await users(harness, most=2) == names[:2]
 
     async def test_users_are_not_those_of_another_calendar_or_namespace(self, harness: StoreHarness) -> None:
         await put(harness, using(de=1))
@@ -116,7 +168,22 @@ class CalendarUseContract:
         await put(harness, using(de=1, fr=1), namespace=OTHER_NS)
         assert await users(harness) == [SCHEDULE]
         assert await users(harness, "fr") == [OTHER_SCHEDULE]
-        assert list(await harness.store.calendars.users(OTHER_NS, "fr", MANY)) == [SCHEDULE]
+        assert await users(harness, "fr", namespace=OTHER_NS) == [SCHEDULE]
+
+    async def test_users_of_many_calendars_do_not_mix_nor_push_one_another_out(
+        self, harness: StoreHarness
+    ) -> None:
+        for name in ("a", "b", "c"):
+            await put(harness, using(de=1, fr=1), ScheduleId(name))
+        await put(harness, using(at=1), OTHER_SCHEDULE)
+        found = await harness.store.calendars.users(NS, ["fr", "it", "de", "at"], 2)
+        assert {name: list(ids) for name, ids in found.items()} == {
+            "de": ["a", "b"],
+            "fr": ["a", "b"],
+            "at": [OTHER_SCHEDULE],
+            "it": [],
+        }
+        assert await harness.store.calendars.users(NS, [], 2) == {}
 
     async def test_a_calendar_that_is_not_in_the_store_is_no_fault(self, harness: StoreHarness) -> None:
         schedule = await put(harness, using(de=7))
@@ -247,7 +314,9 @@ async def set_calendar(
     harness: StoreHarness, definition: JsonObject, name: str = "de", *, namespace: Namespace = NS
 ) -> CalendarRecord:
     """Write a calendar."""
-    return await harness.store.calendars.put(namespace, name, definition)
+    record = await harness.store.calendars.put(namespace, name, definition)
+    assert record is not None, "whoever expects nothing is not refused"
+    return record
 
 
 async def remove(harness: StoreHarness) -> list[ScheduleId] | None:
@@ -262,9 +331,11 @@ async def revision(harness: StoreHarness, name: str = "de") -> int | None:
     return None if record is None else record.revision
 
 
-async def users(harness: StoreHarness, name: str = "de") -> list[ScheduleId]:
+async def users(
+    harness: StoreHarness, name: str = "de", *, namespace: Namespace = NS, most: int = MANY
+) -> list[ScheduleId]:
     """All users of a calendar."""
-    return list(await harness.store.calendars.users(NS, name, MANY))
+    return list((await harness.store.calendars.users(namespace, [name], most))[name])
 
 
 async def behind(harness: StoreHarness, *schedules: ScheduleId, limit: int = MANY) -> list[Behind]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.model.audit import Action
-from fencepost.model.claiming import Outlook
+from fencepost.model.claiming import Outlook, nothing_due
 from fencepost.model.clocks import later
 from fencepost.model.freeze import Freeze, Scope, ScopeKind, label_scope
 from fencepost.model.identifiers import tick_key
@@ -60,7 +60,7 @@ class FreezeContract:
         assert await holds(harness, due, ahead) == [FROZEN, FROZEN]
         assert await start_ticks(harness) == []
         assert not await is_asked(harness)
-        assert await outlook(harness) == Outlook(harness.now, None, None, None)
+        assert await outlook(harness) == nothing_due(harness.now)
         assert (await known(harness)).frozen
 
     async def test_a_freeze_does_not_reach_other_schedules_or_runs_by_hand(
@@ -229,7 +229,7 @@ class FreezeOfAllContract:
         assert await claim(harness) == []
         assert await start_ticks(harness) == []
         assert not await is_asked(harness)
-        assert await outlook(harness) == Outlook(harness.now, None, None, None)
+        assert await outlook(harness) == nothing_due(harness.now)
         assert await states(harness, due, ahead) == [RunState.READY, RunState.PLANNED]
 
     async def test_a_retry_waits_for_the_thaw(self, harness: StoreHarness) -> None:

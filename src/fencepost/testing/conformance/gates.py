@@ -84,7 +84,9 @@ class GateContract:
         await harness.advance(60)
         (gate,) = await harness.store.gates.closed(NS)
         closed_at = at(harness, -60)
-        assert gate == ClosedGate(NS, SCHEDULE, closed_at, WHY, 3, oldest, newest, gate.run_s)
+        terms = closed_at, WHY, 3, oldest, newest, gate.run_s, gate.spec_text
+        assert gate == ClosedGate(NS, SCHEDULE, *terms)
+        assert gate.spec == make_spec()
         assert gate.run_s == pytest.approx(20)
         assert gate.load_s == pytest.approx(60)
         assert list(await harness.store.gates.closed(OTHER_NS)) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.core.judgement import judge
-from fencepost.model.claiming import Outlook
+from fencepost.model.claiming import Outlook, nothing_due
 from fencepost.model.identifiers import RunKey
 from fencepost.model.policies import CatchUp
 from fencepost.model.run import Hold, Origin, RunFilter, RunState
@@ -50,7 +50,7 @@ class HoldContract:
         assert held is not None
         assert (held.state, held.held) == (RunState.READY, Hold.OPERATOR)
         assert await claim(harness) == []
-        assert await outlook(harness) == Outlook(harness.now, None, None, None)
+        assert await outlook(harness) == nothing_due(harness.now)
 
     async def test_a_held_tick_is_neither_judged_nor_swept(self, harness: StoreHarness) -> None:
         await put(harness)

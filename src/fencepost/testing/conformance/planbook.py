@@ -99,7 +99,8 @@ class PlanBookContract:
         good = make_plan(await read_cursor(harness, OTHER_SCHEDULE), at(harness, 30))
         await put(harness, make_spec(every_s=90))
         receipt = await write(harness, old, good)
-        assert (receipt.runs_written, receipt.outdated) == (1, 1)
+        assert (receipt.runs_written, receipt.dropped) == (1, (old.cursor.place,))
+        assert list(receipt.written([old, good])) == [good]
 
     async def test_a_plan_of_the_old_version_is_refused_after_an_edit(self, harness: StoreHarness) -> None:
         await put(harness)

@@ -7,7 +7,7 @@ import pytest
 from fencepost.model.identifiers import RunKey
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.policies import CatchUp
-from fencepost.model.run import Claim, Hold, Origin, Receipt, RunState
+from fencepost.model.run import Claim, Hold, Origin, ProgressReport, Receipt, RunState
 from fencepost.ports.signals import Topic
 from fencepost.testing.conformance.builders import (
     MANY,
@@ -228,7 +228,7 @@ async def replay(harness: StoreHarness, *keys: RunKey) -> list[RunKey]:
 async def dead_tick(harness: StoreHarness) -> Claim:
     """A tick whose one attempt failed for good."""
     claimed = await start_tick(harness)
-    await harness.store.ledger.report_progress(claimed.ticket, "half way")
+    await harness.store.ledger.report_progress([ProgressReport(claimed.ticket, "half way")])
     await finish(harness, death(claimed.ticket))
     return claimed
 

@@ -203,19 +203,6 @@ class ReportContract:
         assert [one.owned for one in pulses] == [True, False, True]
         assert list(await harness.store.ledger.pulse([], 30)) == []
 
-    async def test_the_last_word_of_progress_stands(self, harness: StoreHarness) -> None:
-        claimed = await claim_one(harness)
-        assert await harness.store.ledger.report_progress(claimed.ticket, "1 of 2")
-        assert await harness.store.ledger.report_progress(claimed.ticket, "2 of 2")
-        assert (await read(harness, claimed.run_key)).progress == "2 of 2"
-
-    async def test_a_lost_attempt_does_not_report_progress(self, harness: StoreHarness) -> None:
-        first = await claim_one(harness)
-        await finish(harness, retry(first.ticket))
-        await claim(harness, BOB)
-        assert not await harness.store.ledger.report_progress(first.ticket, "half")
-        assert (await read(harness, first.run_key)).progress is None
-
 
 async def pulse(harness: StoreHarness, ticket: Ticket) -> Pulse:
     """One heartbeat of one attempt."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.model.identifiers import RunKey
 from fencepost.model.job import JobSpec
 from fencepost.model.rescue import Expired, Rescue
-from fencepost.model.run import STOPPED_ON_REQUEST, Receipt, RunState, Ticket
+from fencepost.model.run import STOPPED_ON_REQUEST, ProgressReport, Receipt, RunState, Ticket
 from fencepost.testing.conformance.builders import (
     ALICE,
     BOB,
@@ -86,7 +86,8 @@ class RescueContract:
         assert await finish(harness, success(claimed)) is Receipt.REFUSED
         (pulse,) = await harness.store.ledger.pulse([claimed], 30)
         assert not pulse.owned
-        assert not await harness.store.ledger.report_progress(claimed, "still here")
+        said = ProgressReport(claimed, "still here")
+        assert list(await harness.store.ledger.report_progress([said])) == [False]
         assert await states(harness, claimed.run_key) == [RunState.READY]
 
     async def test_a_rescued_run_is_not_lost(self, harness: StoreHarness) -> None:

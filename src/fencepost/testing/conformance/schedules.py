@@ -138,6 +138,18 @@ class ScheduleContract:
         assert [one.in_force_from for one in history] == times
         assert {one.tzdata for one in history} == {TZDATA}
 
+    async def test_a_part_of_the_history_has_no_versions_beside_it(self, harness: StoreHarness) -> None:
+        for every_s in (60, 90, 60, 90):
+            await put(harness, make_spec(every_s=every_s))
+            await harness.advance(5)
+        shelf = harness.store.schedules
+        every = await shelf.history(NS, SCHEDULE)
+        assert list(await shelf.history(NS, SCHEDULE, after=1, limit=2)) == list(every[1:3])
+        assert list(await shelf.history(NS, SCHEDULE, after=3)) == list(every[3:])
+        assert list(await shelf.history(NS, SCHEDULE, after=4)) == []
+        assert list(await shelf.history(NS, SCHEDULE, since=every[2].in_force_from)) == list(every[2:])
+        assert list(await shelf.history(NS, SCHEDULE, since=harness.now)) == list(every[3:])
+
     async def test_a_spec_does_not_lose_anything_in_the_store(self, harness: StoreHarness) -> None:
         payload = {"region": "eu", "ids": [1, 2], "deep": {"ratio": 0.5, "none": None}}
         spec = make_spec(

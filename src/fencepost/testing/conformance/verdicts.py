@@ -8,7 +8,7 @@ from fencepost.model.claiming import FINISHED_KEPT, Admit, DueTick, End, Start, 
 from fencepost.model.identifiers import Queue
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.policies import BUFFER_MAX, CatchUp
-from fencepost.model.run import Hold, Origin, Receipt, RunState
+from fencepost.model.run import Hold, Origin, ProgressReport, Receipt, RunState
 from fencepost.testing.conformance.builders import (
     BOB,
     MANY,
@@ -163,7 +163,7 @@ class StopContract:
         assert new.run_key == key
         ledger = harness.store.ledger
         assert await finish(harness, success(old.ticket)) is Receipt.REFUSED
-        assert await ledger.report_progress(old.ticket, "half") is False
+        assert list(await ledger.report_progress([ProgressReport(old.ticket, "half")])) == [False]
         assert [one.owned for one in await ledger.pulse([old.ticket], 30)] == [False]
         assert await states(harness, old.run_key, key) == [CANCELLED, RUNNING]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fencepost.testing.conformance.access import TokenContract
+from fencepost.testing.conformance.answers import AnswerContract
 from fencepost.testing.conformance.audit_log import AuditLogContract
 from fencepost.testing.conformance.backfills import BackfillContract, FillModeContract
 from fencepost.testing.conformance.by_name import ByNameContract
@@ -13,11 +15,19 @@ from fencepost.testing.conformance.freezes import FreezeContract, FreezeOfAllCon
 from fencepost.testing.conformance.gates import GateContract, GateFactContract
 from fencepost.testing.conformance.holds import HoldContract, SkipContract
 from fencepost.testing.conformance.jobs import JobContract
+from fencepost.testing.conformance.lanes import LaneContract
 from fencepost.testing.conformance.ledger import LedgerContract
+from fencepost.testing.conformance.limited_ticks import LimitedTickContract
+from fencepost.testing.conformance.limits import RateContract, SlotContract
+from fencepost.testing.conformance.logbook import LogbookContract
+from fencepost.testing.conformance.many_runs import ManyRunsContract
 from fencepost.testing.conformance.missed_ranges import MissedRangeContract
+from fencepost.testing.conformance.paging import RunPagingContract, ScheduleFindingContract
 from fencepost.testing.conformance.parking import ParkingContract
 from fencepost.testing.conformance.planbook import PlanBookContract
 from fencepost.testing.conformance.policies import CatchUpContract, OverlapContract
+from fencepost.testing.conformance.progress import ProgressContract
+from fencepost.testing.conformance.queue_freezes import QueueFreezeContract, QueueViewContract
 from fencepost.testing.conformance.readings import ReadingContract
 from fencepost.testing.conformance.renewals import RenewalContract
 from fencepost.testing.conformance.replays import ReplayContract
@@ -27,16 +37,21 @@ from fencepost.testing.conformance.resuming import ResumingContract
 from fencepost.testing.conformance.retention import RetentionContract
 from fencepost.testing.conformance.roster import DrainContract, RosterContract
 from fencepost.testing.conformance.schedules import ScheduleContract
+from fencepost.testing.conformance.sign_in import SessionContract, SignInLinkContract
 from fencepost.testing.conformance.signals import SignalContract
+from fencepost.testing.conformance.steps import StepContract
 from fencepost.testing.conformance.store import StoreContract
+from fencepost.testing.conformance.terms import TermContract
 from fencepost.testing.conformance.ticks import SweepContract, TickContract
 from fencepost.testing.conformance.triggering import TriggerContract
 from fencepost.testing.conformance.verdicts import FactContract, StopContract, VerdictContract
+from fencepost.testing.conformance.views import NewsContract, StripContract, TrafficContract
 from fencepost.testing.conformance.zone_rules import ConfirmationContract, OutlivedContract
 
 
 class StoreConformance(
     AdoptionContract,
+    AnswerContract,
     AuditLogContract,
     BackfillContract,
     ByNameContract,
@@ -56,13 +71,22 @@ class StoreConformance(
     GateFactContract,
     HoldContract,
     JobContract,
+    LaneContract,
     LedgerContract,
+    LimitedTickContract,
+    LogbookContract,
+    ManyRunsContract,
     MissedRangeContract,
+    NewsContract,
     OutlivedContract,
     OutlookContract,
     OverlapContract,
     ParkingContract,
     PlanBookContract,
+    ProgressContract,
+    QueueFreezeContract,
+    QueueViewContract,
+    RateContract,
     ReadingContract,
     RenewalContract,
     ReplayContract,
@@ -72,13 +96,23 @@ class StoreConformance(
     ResumingContract,
     RetentionContract,
     RosterContract,
+    RunPagingContract,
     ScheduleContract,
+    ScheduleFindingContract,
+    SessionContract,
+    SignInLinkContract,
     SignalContract,
     SkipContract,
+    SlotContract,
+    StepContract,
     StopContract,
     StoreContract,
+    StripContract,
     SweepContract,
+    TermContract,
     TickContract,
+    TrafficContract,
+    TokenContract,
     TriggerContract,
     VerdictContract,
 ):

@@ -100,7 +100,14 @@ def _read(what: str, given: Given) -> date:
 def _whole(what: str, moment: datetime) -> datetime:
     if moment.microsecond:
         raise InvalidTrigger(f"rrule {what} {moment.isoformat()} is finer than a second")
-    return moment.replace(fold=0) if moment.tzinfo is None else moment.astimezone(UTC)
+    if moment.tzinfo is None:
+        return moment.replace(fold=0)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidTrigger(
+            f"rrule {what} {moment.isoformat()}: expected a year {YEAR_FIRST}-{YEAR_LAST}"
+        ) from None
 
 
 def _text(moment: date) -> str:

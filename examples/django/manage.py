@@ -1,0 +1,15 @@
+"""Django's own entry. In this folder, with a PostgreSQL named by PGHOST, PGPORT, PGUSER and PGDATABASE:
+
+python manage.py migrate
+python manage.py fencepost migrate
+python manage.py fencepost run
+"""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+    execute_from_command_line(sys.argv)

@@ -1,0 +1,8 @@
+"""The application: jobs and schedules in code, and the way to run and steer them."""
+
+from __future__ import annotations
+
+from fencepost.app.application import JOB_THREAD, Fencepost
+from fencepost.app.specs import schedule_spec
+
+__all__ = ["JOB_THREAD", "Fencepost", "schedule_spec"]

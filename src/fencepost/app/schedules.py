@@ -1,0 +1,117 @@
+"""`app.schedules`: the verbs on schedules, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from fencepost.app.specs import schedule_spec
+from fencepost.model.backfill import Backfill, FillMode, NewBackfill
+from fencepost.model.freeze import Scope, ScopeKind
+from fencepost.model.identifiers import RunKey, ScheduleId
+from fencepost.model.run import RunRecord
+from fencepost.model.schedule import Schedule
+from fencepost.model.trigger import Trigger
+from fencepost.ports.store import Store
+from fencepost.services.control import Control, ScheduleDesk
+from fencepost.wiring import borrow_store
+
+if TYPE_CHECKING:
+    from fencepost.app.application import Fencepost
+
+
+class Schedules:
+    """`app.schedules`: the verbs on schedules, with triggers instead of their JSON form."""
+
+    def __init__(self, app: Fencepost, connection: object = None) -> None:
+        self._app = app
+        self._connection = connection
+
+    def within(self, connection: object) -> Schedules:
+        """The same verbs in the caller's own transaction: seen when the caller commits, and not otherwise.
+
+        Over a connection that blocks nothing waits, so that `finish_now(app.schedules.within(c).pause("x"))`
+        needs no event loop."""
+        return Schedules(self._app, connection)
+
+    async def add(
+        self, schedule_id: str, *, job: str | Callable[..., Any], trigger: Trigger, **options: Any
+    ) -> Schedule:
+        """A new schedule in the store; options as in `Fencepost.add_schedule`."""
+        spec = schedule_spec(job=job, trigger=trigger, **options)
+        known = self._app.jobs.get(spec.job)
+        if known is not None:
+            known.executor.check(spec.payload)
+        return await (await self._desk()).add(schedule_id, spec)
+
+    async def pause(self, schedule_id: str) -> None:
+        """Stop planning."""
+        await (await self._desk()).pause(schedule_id)
+
+    async def resume(self, schedule_id: str, *, catch_up: bool = True) -> None:
+        """Plan again; of the pause only what the schedule catches up, or nothing."""
+        await (await self._desk()).resume(schedule_id, catch_up=catch_up)
+
+    async def remove(self, schedule_id: str) -> None:
+        """Stop for good."""
+        await (await self._desk()).remove(schedule_id)
+
+    async def trigger(self, schedule_id: str) -> RunKey:
+        """One extra tick, now."""
+        return await (await self._desk()).trigger(schedule_id)
+
+    async def skip(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Call off one tick, also one that is not planned yet."""
+        return await (await self._desk()).skip(schedule_id, fire_time)
+
+    async def hold(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Let nobody start one tick until it is released."""
+        return await (await self._desk()).hold(schedule_id, fire_time)
+
+    async def release(self, schedule_id: str, fire_time: datetime) -> RunRecord:
+        """Take the hold of one tick away again."""
+        return await (await self._desk()).release(schedule_id, fire_time)
+
+    async def freeze(self, schedule_id: str) -> bool:
+        """Start nothing of a schedule until it thaws."""
+        return await (await self._control()).freezes.freeze(Scope(ScopeKind.SCHEDULE, schedule_id))
+
+    async def thaw(self, schedule_id: str) -> bool:
+        """End that freeze."""
+        return await (await self._control()).freezes.thaw(Scope(ScopeKind.SCHEDULE, schedule_id))
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        since: datetime,
+        until: datetime,
+        *,
+        at_once_max: int = 1,
+        every_s: float = 0.0,
+    ) -> Backfill:
+        """Run the fire times in (since, until] that nothing accounts for; nodes that plan see to it."""
+        asked = NewBackfill(ScheduleId(schedule_id), since, until, FillMode.MISSING, at_once_max, every_s)
+        return await (await self._control()).backfills.start(asked)
+
+    async def get(self, schedule_id: str) -> Schedule:
+        """One schedule."""
+        return await (await self._desk()).get(schedule_id)
+
+    async def _desk(self) -> ScheduleDesk:
+        return ScheduleDesk(await self._store(), self._app.settings.namespace)
+
+    async def _control(self) -> Control:
+        if self._connection is None:
+            return await self._app.control()
+        return Control(await self._store(), self._app.settings.namespace)
+
+    async def _store(self) -> Store:
+        """Where a program opens the store itself, its jobs are made known first; in somebody's transaction
+        that would lock them for as long as it is open."""
+        app = self._app
+        if self._connection is not None:
+            return await borrow_store(self._connection)
+        store = await app.open()
+        await store.jobs.register(app.settings.namespace, [job.spec for job in app.jobs.values()])
+        return store

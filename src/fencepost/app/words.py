@@ -1,0 +1,67 @@
+"""The words that every kind of job takes, and the spec that they make. Each kind adds its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, TypedDict
+
+from fencepost.app.specs import is_at_most_once, length_of, limit_of
+from fencepost.app.work import PlaceWords
+from fencepost.errors import InvalidSpec
+from fencepost.model.durations import Duration
+from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
+from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry
+
+
+class JobWords(TypedDict, total=False):
+    """How a job is treated, whatever its work is."""
+
+    retry: Retry | None
+    timeout: Duration | None
+    progress_deadline: Duration | None
+    queue: str
+    priority: int
+    delivery: str
+    concurrency: int | None
+    concurrency_key: str | None
+    rate: str | None
+
+
+class FunctionWords(JobWords, PlaceWords, total=False):
+    """What `@app.job()` takes beside its schedule."""
+
+
+def job_spec(
+    name: str,
+    words: Mapping[str, Any],
+    *,
+    parameters: tuple[Parameter, ...] = (),
+    open_payload: bool = True,
+    external: bool = False,
+) -> JobSpec:
+    """The spec of a job; of the words only those of `JobWords` are read."""
+    return JobSpec(
+        name=JobName(name),
+        queue=Queue(words.get("queue", DEFAULT_QUEUE)),
+        priority=words.get("priority", PRIORITY_DEFAULT),
+        retry=words.get("retry") or Retry(),
+        timeout=length_of(words.get("timeout")),
+        progress_deadline=length_of(words.get("progress_deadline")),
+        at_most_once=is_at_most_once(words.get("delivery", Delivery.AT_LEAST_ONCE)),
+        limit=limit_of(words.get("concurrency"), words.get("concurrency_key"), words.get("rate")),
+        parameters=parameters,
+        open_payload=open_payload,
+        external=external,
+    )
+
+
+def own_words(name: str, kind: type[Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kind of job says beside `JobWords`; a word that it does not know is refused."""
+    known = kind.__annotations__
+    for word in words:
+        if word not in known:
+            near = get_close_matches(word, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+            raise InvalidSpec(f"job {name}: unknown word {word!r}; {hint}")
+    return {word: value for word, value in words.items() if word not in JobWords.__annotations__}

@@ -1,0 +1,133 @@
+"""`fencepost web`: the API and the worker protocol over HTTP, and `--bind` for whoever serves it beside other
+work."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fencepost.cli.options import Command, Place, in_store, logged
+from fencepost.web.binding import DEFAULT_BIND
+
+if TYPE_CHECKING:
+    import asyncio
+    from socket import socket
+
+    from fencepost.app import Fencepost
+    from fencepost.cli.serving import Stopper
+    from fencepost.web.server import WebServer
+    from fencepost.web.tls import Tls
+
+bind_option = click.option(
+    "--bind",
+    metavar="HOST:PORT",
+    help="Serve the web here too.",
+)
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """The files that a command was pointed at."""
+
+    certificate: str | None = None
+    key: str | None = None
+
+    def checked(self) -> Tls | None:
+        """What the server is given; None for no TLS."""
+        from fencepost.web.tls import checked_tls
+
+        return checked_tls(self.certificate, self.key)
+
+
+NO_TLS = TlsFiles()
+
+
+def takes_tls(command: Command) -> Command:
+    """Give a command `--tls-cert` and `--tls-key`, handed over as one `tls`."""
+
+    @click.option(
+        "--tls-cert", metavar="FILE", envvar="FENCEPOST_TLS_CERT", help="Serve TLS with this, in PEM."
+    )
+    @click.option(
+        "--tls-key", metavar="FILE", envvar="FENCEPOST_TLS_KEY", help="The certificate's key, in PEM."
+    )
+    @functools.wraps(command)
+    def with_tls(*args: Any, tls_cert: str | None, tls_key: str | None, **options: Any) -> Any:
+        return command(*args, tls=TlsFiles(tls_cert, tls_key), **options)
+
+    return with_tls
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@click.option("--bind", metavar="HOST:PORT", default=DEFAULT_BIND, show_default=True, help="Where to listen.")
+@takes_tls
+@in_store
+@logged
+@click.pass_context
+def web(context: click.Context, target: str, bind: str, tls: TlsFiles, place: Place) -> None:
+    """Serve the dashboard, the API, and workers in other languages over HTTP.
+
+    The document of the API is at /api/v1/openapi.json. Nobody comes in without a credential: a token of the
+    store (fencepost token create), or the one that FENCEPOST_TOKEN holds, at least 32 characters, which is an
+    admin of everything. Only this host can reach the server unless --bind says otherwise; then give it TLS,
+    or put a proxy before it.
+
+    \b
+    Example:
+      fencepost web shop:app --bind 127.0.0.1:8580
+      fencepost web shop:app --bind 0.0.0.0:8580 --tls-cert cron.pem --tls-key cron.key
+      export FENCEPOST_TOKEN="$(openssl rand -hex 32)"
+    """
+    from fencepost.cli.serving import serve
+    from fencepost.cli.target import load_target
+
+    app = load_target(target)
+    app.configure(store=place.store, namespace=place.namespace)
+    listener = open_door(app, bind, tls)
+
+    async def work(stopper: Stopper) -> None:
+        async with app:
+            node = await app.node(plans=False, works=False)
+            node.also(await web_beside(app, listener, stopper.stop, tls))
+            await stopper.run(node)
+
+    with listener:
+        context.exit(serve(app, work))
+
+
+def open_door(app: Fencepost, bind: str, tls: TlsFiles = NO_TLS) -> socket:
+    """The socket of the web; what cannot be served is refused here, before anything begins."""
+    from fencepost.wiring import require_web
+
+    require_web()
+    from fencepost.telemetry.logs import Log
+    from fencepost.web.auth import checked_token
+    from fencepost.web.binding import bound, is_loopback
+
+    if app.settings.token:
+        checked_token(app.settings.token)
+    secured = tls.checked() is not None
+    listener = bound(bind)
+    if not secured and not is_loopback(listener):
+        told = (
+            "other hosts can reach this, without TLS: give --tls-cert and --tls-key, or put a proxy before it"
+        )
+        Log("web").warning(told, bind=bind)
+    return listener
+
+
+async def web_beside(
+    app: Fencepost, door: socket | str, stop: asyncio.Event, tls: TlsFiles = NO_TLS
+) -> WebServer:
+    """A server of the application's store, to be run beside the services of a node."""
+    from fencepost.cli.leases import leases_elsewhere
+    from fencepost.web.server import WebServer
+
+    listener = open_door(app, door, tls) if isinstance(door, str) else door
+    store = await app.open()
+    leases = leases_elsewhere(app.settings, store)
+    return WebServer(store, app.settings, listener, stop, leases, tls=tls.checked())

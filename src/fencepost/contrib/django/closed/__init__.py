@@ -1,0 +1,1 @@
+"""A database backend that only says why it cannot be used; see `fencepost.contrib.django.shutting`."""

@@ -1,0 +1,1 @@
+"""Django finds the commands of an app here."""

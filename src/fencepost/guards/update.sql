@@ -1,0 +1,1 @@
+UPDATE ${table} SET ${changes} WHERE ${key} AND (${fence} IS NULL OR ${fence} <= ${limit})

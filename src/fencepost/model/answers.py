@@ -1,0 +1,42 @@
+"""Answers that are kept, so that a call that is repeated under the same key is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fencepost.model.clocks import StoreTime
+
+KEPT_S = 24 * 3600.0
+"""How long a key is remembered, counted from the first time it was used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Go ahead. `asked_at` is when it was asked for the first time; `again`: this is not that time, and the
+    call may have been carried out then."""
+
+    asked_at: StoreTime
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """It was done already, and this was the answer."""
+
+    status: int
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """Somebody is at it at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The same key was used for something else."""
+
+
+Beginning = Begun | Answered | InFlight | Mismatch

@@ -1,0 +1,43 @@
+"""A secret in the hands of a job: it shows itself only when it is asked to."""
+
+from __future__ import annotations
+
+from typing import NoReturn, Self
+
+MASK = "***"
+REFERENCE_PREFIX = "secret:"
+"""How a payload names a secret: `secret:stripe`. The payload, the ledger and every page hold only that."""
+
+
+class Secret:
+    """What a job is given for a parameter that is annotated so. `reveal()` is the value; printed, formatted
+    or put into a message it is `***`. It can be neither pickled nor written as JSON."""
+
+    __slots__ = ("_value", "name")
+
+    def __init__(self, name: str, value: str) -> None:
+        self.name = name
+        """The name under which it is registered."""
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Secret({self.name!r}, {MASK})"
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return MASK
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"secret {self.name}: cannot be pickled; pass on its reference instead")

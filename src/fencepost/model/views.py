@@ -1,0 +1,134 @@
+"""What lists, boards and live streams read of the ledger, small enough to be read often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, RunKey, ScheduleId
+from fencepost.model.run import Origin, RunState
+from fencepost.model.times import EPOCH
+
+COUNTED_MAX = 10_000
+"""As far as the counts of lists and streams go: what is more is `many`, and shown as such."""
+ERROR_SHOWN_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class RunMark:
+    """One cell of a schedule's strip. `late_s` is how long after it was due its last attempt began, `took_s`
+    how long that attempt took."""
+
+    run_key: RunKey
+    fire_time: datetime
+    state: RunState
+    origin: Origin
+    late_s: float | None
+    took_s: float | None
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficBucket:
+    """The runs whose fire time lies in [at, at + bucket): how many are in each state, and how late those that
+    began did so. A percentile is the least lateness that so many of them do not exceed."""
+
+    at: datetime
+    counts: Mapping[RunState, int] = field(default_factory=dict)
+    late_p50_s: float | None = None
+    late_p95_s: float | None = None
+    late_max_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunNews:
+    """A run that began, failed for now, or ended; of its error the first line."""
+
+    namespace: Namespace
+    run_key: RunKey
+    schedule_id: ScheduleId | None
+    job: JobName
+    state: RunState
+    origin: Origin
+    fire_time: datetime
+    run_at: datetime
+    started_at: StoreTime | None
+    finished_at: StoreTime | None
+    attempt: int
+    fence: Fence
+    worker: NodeId | None
+    error: str | None
+    at: StoreTime
+    """When that happened."""
+
+    @property
+    def late_s(self) -> float | None:
+        """How long after it was due its last attempt began; unknown once it waits for the next one."""
+        if self.started_at is None or self.state is RunState.READY:
+            return None
+        began: datetime = self.started_at
+        return (began - self.run_at).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one namespace stands: due and not held, running, dead, held; each counted up to `COUNTED_MAX`.
+    `schedules_at` is when a schedule of it last changed."""
+
+    ready: int = 0
+    running: int = 0
+    dead: int = 0
+    held: int = 0
+    oldest_ready_s: float | None = None
+    schedules_at: StoreTime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What waits for a person: dead runs, and those that somebody, a freeze or a gate holds. Runs that merely
+    wait for their turn need nobody."""
+
+    dead: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What happened lately, the latest first, and how every namespace stands. `cut`: there was more than
+    was asked for. `leases_at` is when a shard last changed hands."""
+
+    at: StoreTime
+    runs: tuple[RunNews, ...] = ()
+    cut: bool = False
+    standings: Mapping[Namespace, Standing] = field(default_factory=dict)
+    leases_at: StoreTime | None = None
+
+
+def bucket_start(moment: datetime, bucket_s: int) -> datetime:
+    """The beginning of the bucket in which a moment lies; buckets are counted from 1970."""
+    size = timedelta(seconds=bucket_s)
+    return EPOCH + (moment - EPOCH) // size * size
+
+
+def every_bucket(
+    found: Iterable[TrafficBucket], since: datetime, until: datetime, bucket_s: int
+) -> list[TrafficBucket]:
+    """A bucket for every stretch up to `until`, empty where nothing was found."""
+    known = {one.at: one for one in found}
+    first, last = bucket_start(since, bucket_s), bucket_start(until, bucket_s)
+    steps = (last - first) // timedelta(seconds=bucket_s)
+    moments = (first + timedelta(seconds=bucket_s * step) for step in range(steps + 1))
+    return [known.get(at) or TrafficBucket(at) for at in moments]
+
+
+def percentile(ascending: Sequence[float], part: float) -> float | None:
+    """The least value that this part of them does not exceed."""
+    return ascending[math.ceil(part * len(ascending)) - 1] if ascending else None
+
+
+def shown_error(error: str | None) -> str | None:
+    """The first line of an error, as far as it fits into a list."""
+    return None if error is None else error.partition("\n")[0][:ERROR_SHOWN_MAX]

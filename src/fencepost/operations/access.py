@@ -1,0 +1,172 @@
+"""The verbs of credentials: who is asking, tokens, sign-in links and sessions.
+
+An admin of one namespace sees and makes what is good there; `services.desks.access` holds that. The secret
+of what is made is in one answer, which is never kept to be repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.core.access import SessionTerms
+from fencepost.model.access import CREDENTIAL_LENGTH_MAX, EVERYWHERE, Role
+from fencepost.model.identifiers import NAME_LENGTH_MAX
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, cut, encode_cursor, number_behind
+from fencepost.operations.shapes.access import (
+    MadeLink,
+    MadeToken,
+    SessionPage,
+    SessionShape,
+    TokenPage,
+    TokenShape,
+    WhoAmI,
+    made_link,
+    made_token,
+    session_shape,
+    token_shape,
+)
+from fencepost.operations.words import Seconds
+from fencepost.services.control import Control
+from fencepost.services.desks.access import LIFETIME_MAX_S, LINK_LASTS_MAX_S, LINK_LASTS_S, OVERLAP_MAX_S
+
+Where = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=NAME_LENGTH_MAX,
+        pattern=r"^(\*|[A-Za-z0-9_][A-Za-z0-9_.:/-]*)$(?!\n)",
+        description="The namespace that it is good in; `*`: everywhere. Your own unless given.",
+        examples=["billing"],
+    ),
+]
+Label = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX, examples=["ci"])]
+CredentialId = Annotated[
+    str, Meta(min_length=1, max_length=CREDENTIAL_LENGTH_MAX, examples=["t3f9c2a1b8d7e6f50"])
+]
+
+
+class AskWhoAmI(Asked, frozen=True, kw_only=True):
+    """Nothing."""
+
+
+class ListTokens(Asked, frozen=True, kw_only=True):
+    """Which tokens to list."""
+
+    namespace: Annotated[Where, Meta(description="Only those that are good in it.")] | None = None
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class CreateToken(Change, frozen=True, kw_only=True):
+    """What a new token is to be good for."""
+
+    name: Label
+    role: Role
+    namespace: Where | None = None
+    lasts_s: (
+        Annotated[Seconds, Meta(gt=0, le=LIFETIME_MAX_S, description="For how long; for good unless given.")]
+        | None
+    ) = None
+
+
+class RotateToken(Change, frozen=True, kw_only=True):
+    """Which token gets a successor, and how long it stays good beside it."""
+
+    token_id: CredentialId
+    overlap_s: Annotated[Seconds, Meta(ge=0, le=OVERLAP_MAX_S)] = 0.0
+
+
+class OneToken(Change, frozen=True, kw_only=True):
+    """One token, by its id."""
+
+    token_id: CredentialId
+
+
+class OpenLink(Change, frozen=True, kw_only=True):
+    """What whoever uses the link may do."""
+
+    role: Role = Role.ADMIN
+    namespace: Where | None = None
+    lasts_s: Annotated[
+        Seconds, Meta(gt=0, le=LINK_LASTS_MAX_S, description="How long the link can be used.")
+    ] = LINK_LASTS_S
+
+
+class ListSessions(Asked, frozen=True, kw_only=True):
+    """Which part of the list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class OneSession(Change, frozen=True, kw_only=True):
+    """One session, by its id."""
+
+    session_id: CredentialId
+
+
+@operation("whoami.show", "GET /whoami", Role.VIEWER)
+async def show_whoami(control: Control, asked: AskWhoAmI) -> WhoAmI:
+    """Say who is asking, and what they may do. Whoever opens the store itself may do anything."""
+    who = control.principal
+    if who is None:
+        return WhoAmI(
+            name=control.author.name, role=Role.ADMIN, namespace=EVERYWHERE, came=None, credential_id=None
+        )
+    return WhoAmI(
+        name=who.name, role=who.role, namespace=who.namespace, came=who.came, credential_id=who.credential_id
+    )
+
+
+@operation("tokens.list", "GET /tokens", Role.ADMIN)
+async def list_tokens(control: Control, asked: ListTokens) -> TokenPage:
+    """List tokens, newest first; never what they are, only their ids."""
+    found = await control.access.tokens(asked.namespace, number_behind(asked.after), asked.limit + 1)
+    page, last = cut(found, asked.limit)
+    now = await control.store.now()
+    following = None if last is None else encode_cursor(last.number)
+    return TokenPage(items=[token_shape(one, now) for one in page], next=following)
+
+
+@operation("tokens.create", "POST /tokens", Role.ADMIN, secret=True)
+async def create_token(control: Control, asked: CreateToken) -> MadeToken:
+    """Make a token. The answer has it, and it is not shown again."""
+    return made_token(await control.access.create(asked.name, asked.role, asked.namespace, asked.lasts_s))
+
+
+@operation("tokens.rotate", "POST /tokens/{token_id}/rotate", Role.ADMIN, secret=True)
+async def rotate_token(control: Control, asked: RotateToken) -> MadeToken:
+    """Put a new token in the place of one, with the same name, role and namespace."""
+    return made_token(await control.access.rotate(asked.token_id, asked.overlap_s))
+
+
+@operation("tokens.revoke", "DELETE /tokens/{token_id}", Role.ADMIN)
+async def revoke_token(control: Control, asked: OneToken) -> TokenShape:
+    """End a token. Whoever signed in with it is signed out, and open streams end within seconds."""
+    record = await control.access.revoke(asked.token_id)
+    return token_shape(record, await control.store.now())
+
+
+@operation("links.open", "POST /links", Role.ADMIN, secret=True)
+async def open_link(control: Control, asked: OpenLink) -> MadeLink:
+    """Make a link that signs one browser in, once. The answer has it, and it is not shown again."""
+    return made_link(await control.access.open_link(asked.role, asked.namespace, asked.lasts_s))
+
+
+@operation("sessions.list", "GET /sessions", Role.ADMIN)
+async def list_sessions(control: Control, asked: ListSessions) -> SessionPage:
+    """List who is signed in, newest first."""
+    terms = SessionTerms(control.settings.session_lasts_s, control.settings.session_idle_s)
+    found = await control.access.sessions(terms, number_behind(asked.after), asked.limit + 1)
+    page, last = cut(found, asked.limit)
+    following = None if last is None else encode_cursor(last.number)
+    return SessionPage(items=[session_shape(one) for one in page], next=following)
+
+
+@operation("sessions.end", "DELETE /sessions/{session_id}", Role.ADMIN)
+async def end_session(control: Control, asked: OneSession) -> SessionShape:
+    """Sign somebody out."""
+    return session_shape(await control.access.end_session(asked.session_id))

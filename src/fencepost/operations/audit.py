@@ -1,0 +1,85 @@
+"""What was expected against what is recorded.
+
+Over HTTP an audit is bounded, because somebody waits for it. Whoever has the store may look at all of it, and
+see how far it is: `report_of` is for them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.core.accounting import Report
+from fencepost.errors import UsageError
+from fencepost.model.access import Role
+from fencepost.model.identifiers import ScheduleId
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.shapes.accounts import ReportShape, report_shape
+from fencepost.operations.words import ScheduleIdText, When, read_when
+from fencepost.services.accounting import AuditDesk, Bounds, Progress
+from fencepost.services.control import Control
+
+BOUNDS = Bounds(schedules_max=1_000, ticks_max=100_000)
+RUNS_MAX = 2 * BOUNDS.ticks_max
+BACKWARDS = "until: expected a time that is not before since"
+
+Since = Annotated[When, Meta(description="Fire times from then on; the last day unless given.")]
+Until = Annotated[When, Meta(description="Up to this fire time; now unless given.")]
+
+
+class AuditRange(Asked, frozen=True, kw_only=True):
+    """What to audit."""
+
+    schedule: Annotated[ScheduleIdText, Meta(description="One schedule, also a removed one.")] | None = None
+    since: Since = "24h"
+    until: Until = "0s"
+
+
+class RepairRange(Change, frozen=True, kw_only=True):
+    """What to audit and repair."""
+
+    schedule: Annotated[ScheduleIdText, Meta(description="One schedule, also a removed one.")] | None = None
+    since: Since = "24h"
+    until: Until = "0s"
+
+
+@operation("audit.report", "GET /audit", Role.VIEWER)
+async def audit(control: Control, asked: AuditRange) -> ReportShape:
+    """Compare the ticks that a schedule's history asks for with what the ledger records, of one or of all.
+
+    A tick is missing, doubled, unexpected, miscounted, uncertain (started, and its worker shows no life) or
+    overdue (too late, and nobody judged it). That one began late is only reported. A range with more ticks
+    than can be looked at while you wait is refused."""
+    return await report_of(control, asked, bounded_progress, BOUNDS)
+
+
+@operation("audit.repair", "POST /audit/repair", Role.OPERATOR)
+async def repair(control: Control, asked: RepairRange) -> ReportShape:
+    """Audit, and plan the ticks that are missing, by name.
+
+    What is repaired is due at its own time: lateness and catch-up decide whether it still runs."""
+    return await report_of(control, asked, bounded_progress, BOUNDS)
+
+
+async def report_of(
+    control: Control, asked: AuditRange | RepairRange, progress: Progress, bounds: Bounds | None = None
+) -> ReportShape:
+    """The report that is asked for, after which what is missing is planned where that is asked for too."""
+    now = await control.store.now()
+    # People mean the first fire time too; the range itself is open at its beginning.
+    first = read_when("since", asked.since, now) - datetime.resolution
+    last = read_when("until", asked.until, now)
+    if last <= first:
+        raise UsageError(BACKWARDS)
+    desk = AuditDesk(control.store, control.namespace, control.aside)
+    report: Report = await desk.audit(asked.schedule, first, last, progress, bounds)
+    repaired = await desk.repair(report, control.author) if isinstance(asked, RepairRange) else ()
+    return report_shape(report, repaired)
+
+
+def bounded_progress(schedule_id: ScheduleId, runs: int) -> None:
+    """Runs that nobody expects are looked at too, and there is no end to how many they may be."""
+    if runs > RUNS_MAX:
+        raise UsageError(f"audit: {schedule_id} has more than {RUNS_MAX} runs; ask for a shorter range")

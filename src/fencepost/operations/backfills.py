@@ -1,0 +1,145 @@
+"""The verbs of backfills."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.model.access import Role
+from fencepost.model.backfill import Backfill, FillMode, NewBackfill
+from fencepost.model.identifiers import ScheduleId
+from fencepost.model.policies import AT_ONCE_MAX
+from fencepost.model.rate import UNITS_S
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, cut, encode_cursor, number_behind
+from fencepost.operations.shapes.backfills import (
+    BackfillPage,
+    BackfillShape,
+    EstimateShape,
+    backfill_shape,
+    estimate_shape,
+)
+from fencepost.operations.words import BIG_INTEGER_MAX, ScheduleIdText, Seconds, When, read_when
+from fencepost.services.control import Control
+
+REPEATED_MAX = 20
+"""So many of the latest are looked through for one that a lost answer was about."""
+
+Number = Annotated[int, Meta(ge=1, le=BIG_INTEGER_MAX, description="The backfill's number.")]
+From = Annotated[When, Meta(description="From this fire time on; also a length of time before now.")]
+To = Annotated[When, Meta(description="Up to this fire time; `0s` is now.")]
+AtOnce = Annotated[int, Meta(ge=1, le=AT_ONCE_MAX, description="So many at once.")]
+Apart = Annotated[Seconds, Meta(ge=0, le=UNITS_S["d"], description="How far apart they become due.")]
+
+
+class EstimateBackfill(Asked, frozen=True, kw_only=True):
+    """Which fire times of which schedule, and how they are to run."""
+
+    schedule_id: ScheduleIdText
+    since: From
+    until: To
+    mode: FillMode = FillMode.MISSING
+    at_once_max: AtOnce = 1
+    every_s: Apart = 0.0
+
+
+class StartBackfill(Change, frozen=True, kw_only=True):
+    """Which fire times of which schedule, and how they are to run."""
+
+    schedule_id: ScheduleIdText
+    since: From
+    until: To
+    mode: FillMode = FillMode.MISSING
+    at_once_max: AtOnce = 1
+    every_s: Apart = 0.0
+
+
+class ListBackfills(Asked, frozen=True, kw_only=True):
+    """Which part of the list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class OneBackfill(Asked, frozen=True, kw_only=True):
+    """One backfill, by its number."""
+
+    backfill_id: Number
+
+
+class ChangeBackfill(Change, frozen=True, kw_only=True):
+    """One backfill, by its number."""
+
+    backfill_id: Number
+
+
+@operation("backfills.estimate", "POST /backfills/estimate", Role.VIEWER, repeatable=True)
+async def estimate_backfill(control: Control, asked: EstimateBackfill) -> EstimateShape:
+    """Say what a backfill would run, and for how long. Nothing is written."""
+    return estimate_shape(await control.backfills.estimate(await _meant(control, asked)))
+
+
+@operation("backfills.start", "POST /backfills", Role.OPERATOR)
+async def start_backfill(control: Control, asked: StartBackfill) -> BackfillShape:
+    """Have the fire times of a range run that nothing accounts for, behind all live work.
+
+    Nodes that plan write its runs, or `fill` does. Each runs by the version that was in force at its time;
+    where none was, before the first and in pauses, by the latest."""
+    meant = await _meant(control, asked)
+    started = await _started_before(control, meant)
+    return backfill_shape(await control.backfills.start(meant) if started is None else started)
+
+
+@operation("backfills.list", "GET /backfills", Role.VIEWER)
+async def list_backfills(control: Control, asked: ListBackfills) -> BackfillPage:
+    """List backfills, the latest first."""
+    found = await control.backfills.list(asked.limit + 1, number_behind(asked.after))
+    page, last = cut(found, asked.limit)
+    following = None if last is None else encode_cursor(last.backfill_id)
+    return BackfillPage(items=[backfill_shape(one) for one in page], next=following)
+
+
+@operation("backfills.show", "GET /backfills/{backfill_id}", Role.VIEWER)
+async def show_backfill(control: Control, asked: OneBackfill) -> BackfillShape:
+    """Show one backfill: what was asked for, how far it is, and how its runs stand."""
+    return backfill_shape(await control.backfills.get(asked.backfill_id))
+
+
+@operation("backfills.fill", "POST /backfills/{backfill_id}/fill", Role.OPERATOR, repeatable=True)
+async def fill_backfill(control: Control, asked: ChangeBackfill) -> BackfillShape:
+    """Write the next runs of a backfill, as many as may wait at a time.
+
+    Nodes that plan do the same by themselves; one that is filled or cancelled stays as it is."""
+    found = await control.backfills.get(asked.backfill_id)
+    return backfill_shape(await control.backfills.fill(found))
+
+
+@operation("backfills.cancel", "POST /backfills/{backfill_id}/cancel", Role.OPERATOR)
+async def cancel_backfill(control: Control, asked: ChangeBackfill) -> BackfillShape:
+    """Cancel what of a backfill waits; what runs is let finish. What nobody has begun ends as missed."""
+    return backfill_shape(await control.backfills.cancel(asked.backfill_id))
+
+
+async def _meant(control: Control, asked: EstimateBackfill | StartBackfill) -> NewBackfill:
+    await control.schedules.get(asked.schedule_id)
+    now = control.asked_at or await control.store.now()
+    return NewBackfill(
+        schedule_id=ScheduleId(asked.schedule_id),
+        # People mean the first fire time too; the range itself is open at its beginning.
+        since=read_when("since", asked.since, now) - datetime.resolution,
+        until=read_when("until", asked.until, now),
+        mode=asked.mode,
+        at_once_max=asked.at_once_max,
+        every_s=asked.every_s,
+    )
+
+
+async def _started_before(control: Control, meant: NewBackfill) -> Backfill | None:
+    """What the first of these calls started, where its answer was lost."""
+    first = control.asked_at
+    if first is None:
+        return None
+    latest = await control.backfills.list(REPEATED_MAX)
+    return next((one for one in latest if one.asked == meant and one.created_at >= first), None)

@@ -1,0 +1,165 @@
+"""The verbs of calendars: which days are business days."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.errors import CalendarChanged, UnknownCalendar
+from fencepost.model.access import Role
+from fencepost.model.audit import Action
+from fencepost.model.calendar import CalendarRecord
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
+from fencepost.operations.shapes.calendars import (
+    CalendarChange,
+    CalendarPage,
+    CalendarShape,
+    RemovedCalendar,
+    Rewritten,
+    calendar_shape,
+    change_of_calendar,
+)
+from fencepost.operations.specs import WordVoice
+from fencepost.operations.words import INTEGER_MAX, Name
+from fencepost.services.calendars import defined
+from fencepost.services.control import Control
+from fencepost.triggers import Calendar
+from fencepost.triggers.business.calendar import DATES_MAX
+from fencepost.triggers.business.wording import CalendarWords, build_calendar
+from fencepost.triggers.wording import Voice
+
+USERS_MAX = 10_000
+NONE = "none"
+
+CalendarName = Annotated[Name, Meta(description="The calendar's name.", examples=["de"])]
+DateText = Annotated[str, Meta(min_length=1, max_length=64, examples=["2026-12-25"])]
+WeekdayText = Annotated[str, Meta(min_length=1, max_length=16, examples=["SAT"])]
+Dates = Annotated[list[DateText], Meta(max_length=DATES_MAX)]
+Revision = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
+
+
+class ListCalendars(Asked, frozen=True, kw_only=True):
+    """Which calendars to list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class OneCalendar(Asked, frozen=True, kw_only=True):
+    """One calendar, by its name."""
+
+    name: CalendarName
+
+
+class SetCalendar(Change, frozen=True, kw_only=True):
+    """All of a calendar's days; single holidays and workdays win over the region."""
+
+    name: CalendarName
+    weekend: Annotated[
+        Annotated[str, Meta(max_length=64)] | Annotated[list[WeekdayText], Meta(max_length=7)] | None,
+        Meta(description="Days without work, SAT,SUN unless given; or none.", examples=["SAT,SUN"]),
+    ] = None
+    holidays: Annotated[Dates | None, Meta(description="Days without work.")] = None
+    workdays: Annotated[Dates | None, Meta(description="Days that are worked all the same.")] = None
+    region: (
+        Annotated[
+            str,
+            Meta(
+                max_length=64,
+                description="The holidays of a country, a part or a market.",
+                examples=["DE-BY", "XNYS"],
+            ),
+        ]
+        | None
+    ) = None
+    years: (
+        Annotated[
+            str,
+            Meta(
+                max_length=16,
+                description="For which years to look the region up.",
+                examples=["2026-2030"],
+            ),
+        ]
+        | None
+    ) = None
+    expected_version: Revision | None = None
+    dry_run: Annotated[bool, Meta(description="Say what would change, and write nothing.")] = False
+
+
+class RemoveCalendar(Change, frozen=True, kw_only=True):
+    """One calendar, by its name."""
+
+    name: CalendarName
+    expected_version: Revision | None = None
+
+
+@operation("calendars.list", "GET /calendars", Role.VIEWER)
+async def list_calendars(control: Control, asked: ListCalendars) -> CalendarPage:
+    """List calendars, by name, with the schedules that use them."""
+    found = await control.calendars.all()
+    page, after = sliced(found, lambda one: (one.name,), tuple[str], asked.limit, asked.after)
+    users = await control.calendars.users([one.name for one in page], USERS_MAX)
+    return CalendarPage(items=[calendar_shape(one, users[one.name]) for one in page], next=after)
+
+
+@operation("calendars.show", "GET /calendars/{name}", Role.VIEWER, versioned="revision")
+async def show_calendar(control: Control, asked: OneCalendar) -> CalendarShape:
+    """Show one calendar: its weekend, its days, and the schedules that use it."""
+    record = await control.calendars.get(asked.name)
+    users = await control.calendars.users([asked.name], USERS_MAX)
+    return calendar_shape(record, users[asked.name])
+
+
+@operation("calendars.set", "PUT /calendars/{name}", Role.OPERATOR, versioned="revision")
+async def set_calendar(control: Control, asked: SetCalendar) -> CalendarChange:
+    """Write a calendar: all of its days, in place of those that it has.
+
+    The schedules that use it are planned anew, as far as they have not fired. A dry run says what would be
+    different. With `If-Match: *` it is written whatever is there, also where nothing is."""
+    calendar = await asyncio.to_thread(calendar_of, asked)
+    before = await control.store.calendars.get(control.namespace, calendar.name)
+    if asked.dry_run and asked.expected_version not in (None, before.revision if before else 0):
+        raise control.calendars.changed(calendar.name)
+    after = None if asked.dry_run else await _written(control, calendar, asked.expected_version)
+    users = await control.calendars.users([calendar.name], USERS_MAX)
+    return change_of_calendar(Rewritten(calendar, before, after, users[calendar.name]))
+
+
+@operation("calendars.remove", "DELETE /calendars/{name}", Role.OPERATOR)
+async def remove_calendar(control: Control, asked: RemoveCalendar) -> RemovedCalendar:
+    """Take a calendar away that no schedule uses."""
+    try:
+        await control.calendars.remove(asked.name, asked.expected_version)
+    except (UnknownCalendar, CalendarChanged):
+        if not await control.done_before(Action.CALENDAR_REMOVE, asked.name):
+            raise
+    return RemovedCalendar(name=asked.name, removed=True)
+
+
+def calendar_of(asked: SetCalendar, voice: Voice | None = None) -> Calendar:
+    """The calendar that the words mean."""
+    words = CalendarWords(
+        weekend="" if asked.weekend == NONE else asked.weekend,
+        holidays=asked.holidays,
+        workdays=asked.workdays,
+        region=asked.region,
+        years=asked.years,
+    )
+    return build_calendar(asked.name, words, voice or WordVoice())
+
+
+async def _written(control: Control, calendar: Calendar, expected: int | None) -> CalendarRecord:
+    """The calendar as it was written, also where this call wrote it so before and its answer was lost."""
+    try:
+        return await control.calendars.set(calendar, expected)
+    except CalendarChanged:
+        if not await control.done_before(Action.CALENDAR_PUT, calendar.name):
+            raise
+        standing = await control.calendars.get(calendar.name)
+        if standing.definition != defined(calendar):
+            raise
+        return standing

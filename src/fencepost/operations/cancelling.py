@@ -1,0 +1,45 @@
+"""Many runs cancelled at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.model.access import Role
+from fencepost.model.run import Ordered, RunState
+from fencepost.operations.operation import Change, operation
+from fencepost.operations.runs import KEYS_MAX
+from fencepost.operations.shapes.cancelling import CancelAnswer, CancelledRun, Fate
+from fencepost.operations.words import RunKeyText
+from fencepost.services.control import Control
+from fencepost.services.desks.runs import unknown_run
+
+FATES = {RunState.CANCELLED: Fate.CANCELLED, RunState.RUNNING: Fate.ASKED_TO_STOP}
+
+
+class CancelRuns(Change, frozen=True, kw_only=True):
+    """Which runs to cancel."""
+
+    run_keys: Annotated[list[RunKeyText], Meta(min_length=1, max_length=KEYS_MAX)]
+
+
+@operation("runs.cancel_many", "POST /runs/cancel", Role.OPERATOR)
+async def cancel_runs(control: Control, asked: CancelRuns) -> CancelAnswer:
+    """Cancel many runs, and say of each what became of it.
+
+    One that waits ends at once, one that runs is asked to stop, one that has ended stays as it is."""
+    items = {one: _unknown(one) for one in asked.run_keys}
+    async for batch in control.runs.cancelling(asked.run_keys):
+        items |= {run_key: _ordered(one) for run_key, one in batch.items()}
+    return CancelAnswer(items=list(items.values()))
+
+
+def _ordered(one: Ordered) -> CancelledRun:
+    state = one.run.state
+    fate = FATES.get(state, Fate.HAD_ENDED) if one.refused is None else Fate.REFUSED
+    return CancelledRun(run_key=one.run.run_key, fate=fate, state=str(state), why=one.refused)
+
+
+def _unknown(run_key: str) -> CancelledRun:
+    return CancelledRun(run_key=run_key, fate=Fate.UNKNOWN, state=None, why=str(unknown_run(run_key)))

@@ -1,0 +1,119 @@
+"""The verbs of the fleet: its nodes, and the shards that they share. A change is one for all namespaces."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.core.fleet import is_skewed
+from fencepost.errors import UnknownNode
+from fencepost.model.access import Role
+from fencepost.model.identifiers import NodeId
+from fencepost.model.node import NodeRecord
+from fencepost.model.quoting import quoted
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
+from fencepost.operations.shapes.fleet import (
+    DrainAnswer,
+    FleetNode,
+    NodePage,
+    ReshardAnswer,
+    fleet_node,
+    reshard_answer,
+)
+from fencepost.operations.words import Text, moment
+from fencepost.services.control import Control
+from fencepost.services.desks.fleet import SHARDS_MAX
+
+NodeName = Annotated[Text, Meta(min_length=1, description="The node's id.", examples=["web-3-4711-a1b2"])]
+
+
+class ListNodes(Asked, frozen=True, kw_only=True):
+    """Which nodes to list."""
+
+    node_id: Annotated[Text, Meta(min_length=1, description="Only the node of this very id.")] | None = None
+    name: (
+        Annotated[
+            Text,
+            Meta(
+                min_length=1,
+                description="Only the node of this id, or else the only one whose id begins so; where "
+                "several do, it is refused.",
+            ),
+        ]
+        | None
+    ) = None
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class ChangeNode(Change, frozen=True, kw_only=True):
+    """One live node, by its id."""
+
+    node_id: NodeName
+
+
+class Reshard(Change, frozen=True, kw_only=True):
+    """How many shards there are to be."""
+
+    shards: Annotated[int, Meta(ge=1, le=SHARDS_MAX)]
+
+
+@operation("nodes.list", "GET /nodes", Role.VIEWER)
+async def list_nodes(control: Control, asked: ListNodes) -> NodePage:
+    """List the live nodes: what they do, lead and run, and their clocks' skew."""
+    found = await control.fleet.all() if asked.name is None else await _named(control, asked.name)
+    wanted = [one for one in found if asked.node_id in (None, one.node.node_id)]
+    page, after = sliced(wanted, lambda one: (str(one.node.node_id),), tuple[str], asked.limit, asked.after)
+    now = await control.store.now()
+    return NodePage(items=[_shape(control, one) for one in page], next=after, at=moment(now))
+
+
+@operation("nodes.drain", "POST /nodes/{node_id}/drain", Role.ADMIN, whole_fleet=True)
+async def drain_node(control: Control, asked: ChangeNode) -> DrainAnswer:
+    """Have a node plan nothing and start nothing more.
+
+    Its shards go to other nodes at once, and what it runs is let finish. Then its process can be stopped
+    without anybody waiting for a lease or a run."""
+    return await _drained(control, NodeId(asked.node_id), True)
+
+
+@operation("nodes.undrain", "POST /nodes/{node_id}/undrain", Role.ADMIN, whole_fleet=True)
+async def undrain_node(control: Control, asked: ChangeNode) -> DrainAnswer:
+    """Let a node that drains plan and work again."""
+    return await _drained(control, NodeId(asked.node_id), False)
+
+
+@operation("shards.reshard", "POST /shards", Role.ADMIN, whole_fleet=True)
+async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
+    """Cut the schedules into another number of shards, while nodes run.
+
+    All schedules move in one transaction, in which every epoch rises; no tick is lost or doubled. Nodes
+    follow by themselves."""
+    return reshard_answer(await control.fleet.reshard(asked.shards))
+
+
+async def _named(control: Control, name: str) -> list[NodeRecord]:
+    found = await control.fleet.find(name)
+    return [] if found is None else [found]
+
+
+async def _drained(control: Control, node_id: NodeId, draining: bool) -> DrainAnswer:
+    before = await _known(control, node_id)
+    await (control.fleet.drain if draining else control.fleet.undrain)(node_id)
+    record = await _known(control, node_id)
+    undone = await control.fleet.left_undone(record) if draining else []
+    changed = before.draining is not record.draining
+    return DrainAnswer(node=_shape(control, record), changed=changed, undone=undone)
+
+
+async def _known(control: Control, node_id: NodeId) -> NodeRecord:
+    found = await control.fleet.get(node_id)
+    if found is None:
+        raise UnknownNode(f"node {quoted(node_id)}: no live node is called so; see: fencepost status")
+    return found
+
+
+def _shape(control: Control, record: NodeRecord) -> FleetNode:
+    return fleet_node(record, is_skewed(record, control.settings.skew_warning_s))

@@ -1,0 +1,81 @@
+"""The verbs of catch-up gates. Each decision opens the gate; they differ in what becomes of what it holds."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from msgspec import Meta
+
+from fencepost.errors import UnknownGate, UsageError
+from fencepost.model.access import Role
+from fencepost.model.audit import Action
+from fencepost.model.gate import GateDecision
+from fencepost.operations.operation import REASON_LENGTH_MAX, Asked, Change, operation
+from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
+from fencepost.operations.shapes.gates import GateAnswer, GatePage, gate_shape
+from fencepost.operations.words import ScheduleIdText
+from fencepost.services.control import Control
+
+
+class ListGates(Asked, frozen=True, kw_only=True):
+    """Which part of the list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class DecideGate(Change, frozen=True, kw_only=True):
+    """The gate of one schedule."""
+
+    schedule_id: ScheduleIdText
+
+
+class DropGate(Asked, frozen=True, kw_only=True):
+    """The gate of one schedule, and why nothing of it is to run."""
+
+    schedule_id: ScheduleIdText
+    reason: Annotated[
+        str,
+        Meta(min_length=1, max_length=REASON_LENGTH_MAX, description="Why; the missed ticks will say it."),
+    ]
+
+
+@operation("gates.list", "GET /gates", Role.VIEWER)
+async def list_gates(control: Control, asked: ListGates) -> GatePage:
+    """List closed gates: what each holds, why, and how much work that is."""
+    found = await control.gates.closed()
+    page, after = sliced(
+        found, lambda one: (str(one.gate.schedule_id),), tuple[str], asked.limit, asked.after
+    )
+    return GatePage(items=[gate_shape(one) for one in page], next=after)
+
+
+@operation("gates.open", "POST /gates/{schedule_id}/open", Role.OPERATOR)
+async def open_gate(control: Control, asked: DecideGate) -> GateAnswer:
+    """Let all that a gate holds run."""
+    return await _decide(control, asked.schedule_id, GateDecision.OPEN)
+
+
+@operation("gates.latest", "POST /gates/{schedule_id}/latest", Role.OPERATOR)
+async def keep_latest(control: Control, asked: DecideGate) -> GateAnswer:
+    """Let only the newest tick that a gate holds run; the others are missed."""
+    return await _decide(control, asked.schedule_id, GateDecision.LATEST)
+
+
+@operation("gates.drop", "POST /gates/{schedule_id}/drop", Role.OPERATOR)
+async def drop_gate(control: Control, asked: DropGate) -> GateAnswer:
+    """Let nothing that a gate holds run: all of it is missed. It needs a reason."""
+    if not asked.reason.strip():
+        raise UsageError(f"gate {asked.schedule_id}: say why; it is what the missed ticks will say")
+    return await _decide(control, asked.schedule_id, GateDecision.DROP)
+
+
+async def _decide(control: Control, schedule_id: str, decision: GateDecision) -> GateAnswer:
+    try:
+        released = await control.gates.decide(schedule_id, decision)
+    except UnknownGate:
+        decided = await control.done_before(Action(f"gate.{decision}"), schedule_id)
+        if decided is None:
+            raise
+        released = cast("int", decided.after["released"])
+    return GateAnswer(schedule_id=schedule_id, decision=decision, released=released)

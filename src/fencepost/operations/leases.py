@@ -1,0 +1,95 @@
+"""The verbs of leases: who leads which shard, who did, and whose late writes were refused."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.model.access import Role
+from fencepost.model.address import mask
+from fencepost.model.identifiers import Shard
+from fencepost.operations.operation import Asked, operation
+from fencepost.operations.paging import (
+    LIMIT_DEFAULT,
+    Cursor,
+    Limit,
+    cut,
+    encode_cursor,
+    number_behind,
+    sliced,
+)
+from fencepost.operations.shapes.fleet import (
+    LeasePage,
+    RefusalPage,
+    TermPage,
+    refusal_shape,
+    shard_shape,
+    term_shape,
+)
+from fencepost.operations.words import moment
+from fencepost.services.control import Control
+from fencepost.services.desks.fleet import SHARDS_MAX
+from fencepost.services.fleet import look
+
+
+class ListLeases(Asked, frozen=True, kw_only=True):
+    """Which part of the list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class ListTerms(Asked, frozen=True, kw_only=True):
+    """Which terms to list."""
+
+    shard: Annotated[int, Meta(ge=0, lt=SHARDS_MAX, description="Only of this shard.")] | None = None
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class ListRefusals(Asked, frozen=True, kw_only=True):
+    """Which part of the list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+@operation("leases.list", "GET /leases", Role.VIEWER)
+async def list_leases(control: Control, asked: ListLeases) -> LeasePage:
+    """List the shards with who leads them, under which epoch, and for how long.
+
+    Where the lease store does not answer, the rest is there all the same."""
+    fleet = await look(control.store, control.leases, control.settings.skew_warning_s)
+    page, after = sliced(fleet.shards, lambda one: (int(one.shard),), tuple[int], asked.limit, asked.after)
+    return LeasePage(
+        items=[shard_shape(one) for one in page],
+        next=after,
+        at=moment(fleet.at),
+        url=shown_leases(control),
+        trouble=fleet.trouble,
+    )
+
+
+@operation("leases.terms", "GET /leases/terms", Role.VIEWER)
+async def list_terms(control: Control, asked: ListTerms) -> TermPage:
+    """List who led which shard when, the latest first."""
+    shard = None if asked.shard is None else Shard(asked.shard)
+    found = await control.store.epochs.terms(shard, number_behind(asked.after), asked.limit + 1)
+    page, last = cut(found, asked.limit)
+    following = None if last is None else encode_cursor(last.number)
+    return TermPage(items=[term_shape(one) for one in page], next=following)
+
+
+@operation("leases.refusals", "GET /leases/refusals", Role.VIEWER)
+async def list_refusals(control: Control, asked: ListRefusals) -> RefusalPage:
+    """List the writes of leaders that had been followed by another: each was refused and changed nothing."""
+    found = await control.store.epochs.refusals(number_behind(asked.after), asked.limit + 1)
+    page, last = cut(found, asked.limit)
+    following = None if last is None else encode_cursor(last.number)
+    return RefusalPage(items=[refusal_shape(one) for one in page], next=following)
+
+
+def shown_leases(control: Control) -> str | None:
+    """The lease store's URL without its passwords; None where leases live in the store."""
+    return mask(control.settings.leases) if control.settings.leases else None

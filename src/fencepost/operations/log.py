@@ -1,0 +1,48 @@
+"""Who did what, when, from where and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.model.access import Role
+from fencepost.model.audit import Action, LogFilter
+from fencepost.operations.operation import Asked, operation
+from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, cut, encode_cursor, number_behind
+from fencepost.operations.shapes.log import EntryPage, entry_shape
+from fencepost.operations.words import Text, When, read_when
+from fencepost.services.control import Control
+
+
+class ListLog(Asked, frozen=True, kw_only=True):
+    """Which entries to list."""
+
+    subject: Annotated[Text, Meta(description="Only of this schedule, run, calendar or backfill.")] | None = (
+        None
+    )
+    action: Action | None = None
+    by: Annotated[Text, Meta(description="Only what this person did.")] | None = None
+    since: Annotated[When, Meta(description="From then on.")] | None = None
+    until: Annotated[When, Meta(description="Up to then.")] | None = None
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+@operation("log.list", "GET /log", Role.VIEWER)
+async def list_log(control: Control, asked: ListLog) -> EntryPage:
+    """List what people changed, the newest first, with what it was before and after."""
+    now = await control.store.now()
+    wanted = LogFilter(
+        subject=asked.subject,
+        action=asked.action,
+        author=asked.by,
+        since=None if asked.since is None else read_when("since", asked.since, now),
+        until=None if asked.until is None else read_when("until", asked.until, now),
+        before_number=number_behind(asked.after),
+        limit=asked.limit + 1,
+    )
+    page, last = cut(await control.log(wanted), asked.limit)
+    return EntryPage(
+        items=[entry_shape(one) for one in page], next=None if last is None else encode_cursor(last.number)
+    )

@@ -1,0 +1,122 @@
+"""The verbs that stop schedules and let them go on, one or many."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from fencepost.errors import UsageError
+from fencepost.model.access import Role
+from fencepost.model.audit import Action
+from fencepost.model.schedule import ScheduleState
+from fencepost.operations.operation import Change, operation
+from fencepost.operations.schedules import ChangeSchedule, ScheduleChoice, schedule_filter
+from fencepost.operations.shapes.schedules import (
+    Outcome,
+    OutcomeList,
+    ResumedShape,
+    ScheduleShape,
+    resumed_shape,
+    schedule_shape,
+)
+from fencepost.operations.words import ScheduleIdText
+from fencepost.services.control import Control
+from fencepost.services.desks.schedules import Resumed
+
+MANY_MAX = 500
+
+CatchUpFlag = Annotated[
+    bool, Meta(description="False: nothing of the pause fires, whatever the schedule's catch-up says.")
+]
+
+
+class ResumeSchedule(ChangeSchedule, frozen=True, kw_only=True):
+    """One schedule, by its id, and what becomes of its pause."""
+
+    catch_up: CatchUpFlag = True
+
+
+class ChangeSchedules(Change, frozen=True, kw_only=True):
+    """Which schedules: by their ids, or by a filter, which finds at most 500 at a time."""
+
+    schedule_ids: Annotated[list[ScheduleIdText], Meta(min_length=1, max_length=MANY_MAX)] | None = None
+    filter: ScheduleChoice | None = None
+
+
+class ResumeSchedules(ChangeSchedules, frozen=True, kw_only=True):
+    """The same, and what becomes of their pauses."""
+
+    catch_up: CatchUpFlag = True
+
+
+@operation("schedules.pause", "POST /schedules/{schedule_id}/pause", Role.OPERATOR)
+async def pause_schedule(control: Control, asked: ChangeSchedule) -> ScheduleShape:
+    """Stop planning and withdraw what is planned."""
+    await _pause(control, asked.schedule_id)
+    return schedule_shape(await control.schedules.get(asked.schedule_id))
+
+
+@operation("schedules.resume", "POST /schedules/{schedule_id}/resume", Role.OPERATOR)
+async def resume_schedule(control: Control, asked: ResumeSchedule) -> ResumedShape:
+    """Plan again from now on.
+
+    A schedule that catches up also gets what of its pause lies within its greatest lateness, and after the
+    last edit where it was edited meanwhile. The answer says from when on."""
+    return resumed_shape(await _resume(control, asked.schedule_id, asked.catch_up))
+
+
+@operation("schedules.pause_many", "POST /schedules/-/pause", Role.OPERATOR)
+async def pause_schedules(control: Control, asked: ChangeSchedules) -> OutcomeList:
+    """Pause many schedules. What cannot be is told, and keeps none of the others from it."""
+    ids, more = await _chosen(control, asked, ScheduleState.ACTIVE)
+    return OutcomeList(items=[await _told(one, _pause(control, one)) for one in ids], more=more)
+
+
+@operation("schedules.resume_many", "POST /schedules/-/resume", Role.OPERATOR)
+async def resume_schedules(control: Control, asked: ResumeSchedules) -> OutcomeList:
+    """Resume many schedules. What cannot be is told, and keeps none of the others from it."""
+    ids, more = await _chosen(control, asked, ScheduleState.PAUSED)
+    changed = [await _told(one, _resume(control, one, asked.catch_up)) for one in ids]
+    return OutcomeList(items=changed, more=more)
+
+
+async def _pause(control: Control, schedule_id: str) -> None:
+    try:
+        await control.schedules.pause(schedule_id)
+    except UsageError:
+        if not await control.done_before(Action.SCHEDULE_PAUSE, schedule_id):
+            raise
+
+
+async def _resume(control: Control, schedule_id: str, catch_up: bool) -> Resumed:
+    try:
+        return await control.schedules.resume(schedule_id, catch_up=catch_up)
+    except UsageError:
+        if not await control.done_before(Action.SCHEDULE_RESUME, schedule_id):
+            raise
+        return await control.schedules.resumed(schedule_id, catch_up=catch_up)
+
+
+async def _chosen(
+    control: Control, asked: ChangeSchedules, state: ScheduleState
+) -> tuple[Sequence[str], bool]:
+    """Their ids, each once, and whether the filter finds more. It looks for those that can be changed, unless
+    it asks for a state itself."""
+    if (asked.schedule_ids is None) == (asked.filter is None):
+        raise UsageError("give either schedule_ids or filter")
+    if asked.filter is None:
+        return list(dict.fromkeys(asked.schedule_ids or ())), False
+    wanted = schedule_filter(asked.filter)
+    found = await control.schedules.find(replace(wanted, state=wanted.state or state, limit=MANY_MAX + 1))
+    return [one.schedule_id for one in found[:MANY_MAX]], len(found) > MANY_MAX
+
+
+async def _told(schedule_id: str, change: Awaitable[Any]) -> Outcome:
+    try:
+        await change
+    except UsageError as error:
+        return Outcome(schedule_id=schedule_id, done=False, trouble=str(error))
+    return Outcome(schedule_id=schedule_id, done=True, trouble=None)

@@ -1,0 +1,219 @@
+"""The verbs of runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.errors import UsageError
+from fencepost.model.access import Role
+from fencepost.model.identifiers import JobName, NodeId, Queue, RunKey, ScheduleId
+from fencepost.model.run import Origin, RunFilter, RunPlace, RunState
+from fencepost.model.run_log import LOG_BEGIN, LogPlace
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.paging import FORGED, LIMIT_DEFAULT, Cursor, Limit, decode_cursor, encode_cursor
+from fencepost.operations.shapes.runs import (
+    LogAnswer,
+    ReplayAnswer,
+    RunPage,
+    RunShape,
+    RunWithAttempts,
+    attempt_shape,
+    chunk_shape,
+    run_fields,
+    run_shape,
+)
+from fencepost.operations.words import (
+    INTEGER_MAX,
+    Name,
+    RunKeyText,
+    ScheduleIdText,
+    Seconds,
+    Text,
+    When,
+    read_instant,
+    read_when,
+)
+from fencepost.services.control import Control
+from fencepost.services.desks.runs import LOG_PAGE_MAX, unknown_run
+
+KEYS_MAX = 1_000
+
+
+class RunChoice(Asked, frozen=True, kw_only=True):
+    """Which runs: all that fit everything that is given."""
+
+    schedule: ScheduleIdText | None = None
+    job: Name | None = None
+    state: RunState | None = None
+    since: Annotated[When, Meta(description="Fire times from then on.")] | None = None
+    until: Annotated[When, Meta(description="Fire times up to then.")] | None = None
+    origin: Origin | None = None
+    error: Annotated[Text, Meta(description="The error contains this.")] | None = None
+    text: Annotated[Text, Meta(description="The run's key contains this.")] | None = None
+    worker: Text | None = None
+    queue: Name | None = None
+    backfill: Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | None = None
+    held: Annotated[bool, Meta(description="Only runs that nobody may start at the moment.")] = False
+
+
+class ListRuns(RunChoice, frozen=True, kw_only=True):
+    """Which runs to list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class OneRun(Asked, frozen=True, kw_only=True):
+    """One run, by its key."""
+
+    run_key: RunKeyText
+
+
+class ReadLog(Asked, frozen=True, kw_only=True):
+    """Whose log, and which part of it."""
+
+    run_key: RunKeyText
+    attempt: Annotated[int, Meta(ge=1, le=INTEGER_MAX, description="Only of that attempt.")] | None = None
+    tail: Annotated[bool, Meta(description="Only the end of what the last attempt wrote.")] = False
+    limit: Annotated[int, Meta(ge=1, le=LOG_PAGE_MAX, description="How many parts at most.")] = LOG_PAGE_MAX
+    after: Cursor | None = None
+
+
+class ChangeRun(Change, frozen=True, kw_only=True):
+    """One run, by its key."""
+
+    run_key: RunKeyText
+
+
+class ReplayRuns(Change, frozen=True, kw_only=True):
+    """Which runs to send on their way again."""
+
+    run_keys: Annotated[list[RunKeyText], Meta(min_length=1, max_length=KEYS_MAX)]
+    every_s: Annotated[Seconds, Meta(ge=0, le=86_400, description="How far apart they become due.")] = 0.0
+
+
+@operation("runs.list", "GET /runs", Role.VIEWER)
+async def list_runs(control: Control, asked: ListRuns) -> RunPage:
+    """List runs, the newest fire time first.
+
+    A search through many runs may give a page that is short, even empty, and go on behind it: a list is over
+    where `next` is null."""
+    wanted = await run_filter(control, asked, asked.limit + 1, asked.after)
+    found = await control.runs.list(wanted)
+    place = found.following(asked.limit)
+    return RunPage(
+        items=[run_shape(one) for one in found[: asked.limit]],
+        next=None if place is None else run_cursor(place),
+    )
+
+
+@operation("runs.show", "GET /runs/{run_key}", Role.VIEWER)
+async def show_run(control: Control, asked: OneRun) -> RunWithAttempts:
+    """Show one run with its attempts, errors and output."""
+    run, attempts = await control.runs.get(asked.run_key)
+    return RunWithAttempts(**run_fields(run), attempts=[attempt_shape(one) for one in attempts])
+
+
+@operation("runs.log", "GET /runs/{run_key}/log", Role.VIEWER)
+async def read_log(control: Control, asked: ReadLog) -> LogAnswer:
+    """Read what a run has written: with run.log, with logging, or as a command's output.
+
+    Of a long log the first lines and the last are kept. What looks like a secret is masked."""
+    await control.runs.get(asked.run_key)
+    if asked.tail:
+        found = await control.runs.log_tail(asked.run_key)
+    else:
+        found = await control.runs.log_page(
+            asked.run_key, asked.attempt, _log_place(asked.after), asked.limit
+        )
+    return LogAnswer(
+        items=[chunk_shape(one) for one in found],
+        next=encode_cursor(found[-1].attempt, found[-1].chunk.number) if found else asked.after,
+    )
+
+
+@operation("runs.cancel", "POST /runs/{run_key}/cancel", Role.OPERATOR)
+async def cancel_run(control: Control, asked: ChangeRun) -> RunShape:
+    """Cancel a run.
+
+    One that waits ends at once, one that runs is asked to stop, one that has ended stays as it is."""
+    return run_shape(await control.runs.cancel(asked.run_key))
+
+
+@operation("runs.skip", "POST /runs/{run_key}/skip", Role.OPERATOR)
+async def skip_run(control: Control, asked: ChangeRun) -> RunShape:
+    """Call off a run that nobody has begun; it ends as skipped. Any other stays as it is."""
+    return run_shape(await control.runs.skip(asked.run_key))
+
+
+@operation("runs.hold", "POST /runs/{run_key}/hold", Role.OPERATOR)
+async def hold_run(control: Control, asked: ChangeRun) -> RunShape:
+    """Hold a run that waits: nobody starts it until it is released."""
+    return run_shape(await control.runs.hold(asked.run_key))
+
+
+@operation("runs.release", "POST /runs/{run_key}/release", Role.OPERATOR)
+async def release_run(control: Control, asked: ChangeRun) -> RunShape:
+    """Release a run that somebody holds; one whose time has come meanwhile is due from now on."""
+    return run_shape(await control.runs.release(asked.run_key))
+
+
+@operation("runs.replay", "POST /runs/replay", Role.OPERATOR)
+async def replay_runs(control: Control, asked: ReplayRuns) -> ReplayAnswer:
+    """Send runs that have ended on their way again, under their own keys.
+
+    All of them have to be there. One that waits or runs, or was withdrawn, is left as it is."""
+    there: set[str] = set()
+    async for batch in control.runs.getting(asked.run_keys):
+        there |= batch.keys()
+    for one in asked.run_keys:
+        if one not in there:
+            raise unknown_run(one)
+    replayed = set(await control.runs.replay(asked.run_keys, asked.every_s))
+    return ReplayAnswer(
+        replayed=[one for one in asked.run_keys if one in replayed],
+        left=[one for one in asked.run_keys if one not in replayed],
+    )
+
+
+async def run_filter(control: Control, asked: RunChoice, limit: int, after: str | None = None) -> RunFilter:
+    """The filter that is meant, with times before the store's time read by it."""
+    now = await control.store.now()
+    return RunFilter(
+        schedule_id=None if asked.schedule is None else ScheduleId(asked.schedule),
+        job=None if asked.job is None else JobName(asked.job),
+        state=asked.state,
+        since=None if asked.since is None else read_when("since", asked.since, now),
+        until=None if asked.until is None else read_when("until", asked.until, now),
+        limit=limit,
+        origin=asked.origin,
+        error=asked.error,
+        backfill_id=asked.backfill,
+        held=True if asked.held else None,
+        text=asked.text,
+        worker=None if asked.worker is None else NodeId(asked.worker),
+        queue=None if asked.queue is None else Queue(asked.queue),
+        after=None if after is None else _behind(after),
+    )
+
+
+def _log_place(cursor: str | None) -> LogPlace:
+    if cursor is None:
+        return LOG_BEGIN
+    attempt, number = decode_cursor(cursor, tuple[int, int])
+    if not (0 <= attempt <= INTEGER_MAX and 0 <= number <= INTEGER_MAX):
+        raise UsageError(FORGED)
+    return LogPlace(attempt, number)
+
+
+def run_cursor(place: RunPlace) -> str:
+    """Where a list of runs goes on, as a cursor."""
+    fire_time, run_key = place
+    return encode_cursor(fire_time.isoformat(), run_key)
+
+
+def _behind(cursor: str) -> RunPlace:
+    fire_time, run_key = decode_cursor(cursor, tuple[str, str])
+    return read_instant("cursor", fire_time), RunKey(run_key)

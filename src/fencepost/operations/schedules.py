@@ -1,0 +1,243 @@
+"""The verbs of schedules: looking at them, writing them, and one extra tick."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.errors import ScheduleChanged, ScheduleExists, UnknownSchedule, UsageError
+from fencepost.model.access import Role
+from fencepost.model.audit import Action
+from fencepost.model.identifiers import JobName, ScheduleId
+from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.outlook import look_ahead, outlook_shape
+from fencepost.operations.paging import (
+    LIMIT_DEFAULT,
+    Cursor,
+    Limit,
+    cut,
+    decode_cursor,
+    encode_cursor,
+    number_behind,
+)
+from fencepost.operations.schedule_words import ScheduleWords
+from fencepost.operations.shapes.schedules import (
+    EditedSchedule,
+    EditPreview,
+    OutlookShape,
+    RemovedSchedule,
+    SchedulePage,
+    Triggered,
+    VersionPage,
+    schedule_fields,
+    schedule_shape,
+    spec_changes,
+    version_shapes,
+)
+from fencepost.operations.specs import changed_spec, new_spec
+from fencepost.operations.words import INTEGER_MAX, Name, ScheduleIdText, Text, moment
+from fencepost.services.control import Control
+
+TRIES_MAX = 3
+
+
+class ScheduleChoice(Asked, frozen=True, kw_only=True):
+    """Which schedules: all that fit everything that is given."""
+
+    text: Annotated[Text, Meta(description="The id or the job contains this.")] | None = None
+    state: (
+        Annotated[ScheduleState, Meta(description="Removed ones are there only where they are asked for.")]
+        | None
+    ) = None
+    job: Name | None = None
+    label: (
+        Annotated[Text, Meta(description="`key=value`, or only the key.", examples=["team=ops"])] | None
+    ) = None
+    frozen: bool | None = None
+
+
+class ListSchedules(ScheduleChoice, frozen=True, kw_only=True):
+    """Which schedules to list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class OneSchedule(Asked, frozen=True, kw_only=True):
+    """One schedule, by its id."""
+
+    schedule_id: ScheduleIdText
+
+
+class ListVersions(OneSchedule, frozen=True, kw_only=True):
+    """Whose versions."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class ChangeSchedule(Change, frozen=True, kw_only=True):
+    """One schedule, by its id."""
+
+    schedule_id: ScheduleIdText
+
+
+class AddSchedule(ScheduleWords, frozen=True, kw_only=True):
+    """What the new schedule is."""
+
+    schedule_id: ScheduleIdText
+
+
+class EditSchedule(ScheduleWords, frozen=True, kw_only=True):
+    """What is to be different."""
+
+    schedule_id: ScheduleIdText
+    expected_version: Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | None = None
+    dry_run: Annotated[bool, Meta(description="Say what would change, and write nothing.")] = False
+
+
+@operation("schedules.list", "GET /schedules", Role.VIEWER)
+async def list_schedules(control: Control, asked: ListSchedules) -> SchedulePage:
+    """List schedules, by id."""
+    after = None if asked.after is None else ScheduleId(decode_cursor(asked.after, tuple[Name])[0])
+    wanted = replace(schedule_filter(asked), limit=asked.limit + 1, after=after)
+    page, last = cut(await control.schedules.find(wanted), asked.limit)
+    items = await control.glances(lambda: [schedule_shape(one) for one in page])
+    return SchedulePage(items=items, next=None if last is None else encode_cursor(last.schedule_id))
+
+
+@operation("schedules.show", "GET /schedules/{schedule_id}", Role.VIEWER, versioned="version")
+async def show_schedule(control: Control, asked: OneSchedule) -> OutlookShape:
+    """Show one schedule, its next fire times, what changes of the clocks do to them, and its policies."""
+    schedule = await control.schedules.get(asked.schedule_id)
+    last = await control.schedules.history(asked.schedule_id, after=schedule.version - 1)
+    now = await control.store.now()
+    ahead = await control.glances(lambda: look_ahead(schedule, now))
+    return outlook_shape(schedule, last[-1].tzdata, ahead)
+
+
+@operation("schedules.history", "GET /schedules/{schedule_id}/versions", Role.VIEWER)
+async def list_versions(control: Control, asked: ListVersions) -> VersionPage:
+    """List the versions of a schedule and what each changed, also of a removed one, the oldest first."""
+    behind = number_behind(asked.after, INTEGER_MAX) or 0
+    versions = await control.schedules.history(
+        asked.schedule_id, after=max(behind - 1, 0), limit=asked.limit + 2
+    )
+    shapes = await control.glances(lambda: version_shapes(asked.schedule_id, versions))
+    page, last = cut([one for one in shapes if one.version > behind], asked.limit)
+    return VersionPage(items=list(page), next=None if last is None else encode_cursor(last.version))
+
+
+@operation("schedules.add", "POST /schedules", Role.OPERATOR, versioned="version")
+async def add_schedule(control: Control, asked: AddSchedule) -> EditedSchedule:
+    """Add a schedule; it plans from now on."""
+    spec = new_spec(asked, control.asked_at or await control.store.now())
+    try:
+        added = await control.schedules.add(asked.schedule_id, spec)
+    except ScheduleExists:
+        standing = await _standing(control, asked.schedule_id, spec)
+        if standing is None:
+            raise
+        added = standing
+    return EditedSchedule(**schedule_fields(added), warnings=await control.schedules.caveats(added))
+
+
+@operation("schedules.edit", "PATCH /schedules/{schedule_id}", Role.OPERATOR, versioned="version")
+async def edit_schedule(control: Control, asked: EditSchedule) -> EditedSchedule:
+    """Change what is given and leave the rest; ticks from now on follow the new version.
+
+    What is null or `none` is taken away, and so is a label that is null or empty. Of a payload that was shown
+    and comes back, what is still masked stays as it was. A dry run says what the edit would do."""
+    if asked.nothing:
+        raise UsageError(f"schedule {asked.schedule_id}: nothing to change; say what should be different")
+    if asked.dry_run:
+        return await _previewed(control, asked)
+    edited = await _edited(control, asked)
+    return EditedSchedule(**schedule_fields(edited), warnings=await control.schedules.caveats(edited))
+
+
+@operation("schedules.remove", "DELETE /schedules/{schedule_id}", Role.OPERATOR)
+async def remove_schedule(control: Control, asked: ChangeSchedule) -> RemovedSchedule:
+    """Stop a schedule for good; its history stays."""
+    try:
+        await control.schedules.remove(asked.schedule_id)
+    except UnknownSchedule:
+        if not await control.done_before(Action.SCHEDULE_REMOVE, asked.schedule_id):
+            raise
+    return RemovedSchedule(schedule_id=asked.schedule_id, state=str(ScheduleState.REMOVED))
+
+
+@operation("schedules.trigger", "POST /schedules/{schedule_id}/trigger", Role.OPERATOR)
+async def trigger_schedule(control: Control, asked: ChangeSchedule) -> Triggered:
+    """Run one extra tick of a schedule, now."""
+    return Triggered(run_key=await control.schedules.trigger(asked.schedule_id, control.asked_at))
+
+
+def schedule_filter(asked: ScheduleChoice) -> ScheduleFilter:
+    """The filter that is meant."""
+    return ScheduleFilter(
+        text=asked.text,
+        state=asked.state,
+        job=None if asked.job is None else JobName(asked.job),
+        label=asked.label,
+        frozen=asked.frozen,
+    )
+
+
+async def _edited(control: Control, asked: EditSchedule) -> Schedule:
+    """Where no version is expected, the words are said again of whichever is there meanwhile."""
+    now = control.asked_at or await control.store.now()
+    if control.asked_again:
+        last = await control.schedules.get(asked.schedule_id)
+        standing = await _standing(control, asked.schedule_id, changed_spec(last.spec, asked, now))
+        if standing is not None:
+            return standing
+    for left in reversed(range(TRIES_MAX)):
+        old = await _expected(control, asked)
+        spec = changed_spec(old.spec, asked, now)
+        try:
+            return await control.schedules.edit(asked.schedule_id, spec, old.version)
+        except ScheduleChanged:
+            if asked.expected_version is not None or not left:
+                raise
+    raise AssertionError("there was no try")
+
+
+async def _standing(control: Control, schedule_id: str, spec: ScheduleSpec) -> Schedule | None:
+    """The schedule, where this call wrote it so before and its answer was lost."""
+    if not await control.done_before(Action.SCHEDULE_PUT, schedule_id):
+        return None
+    found = await control.schedules.get(schedule_id)
+    return found if found.spec == await control.schedules.checked(schedule_id, spec) else None
+
+
+async def _expected(control: Control, asked: EditSchedule) -> Schedule:
+    old = await control.schedules.get(asked.schedule_id)
+    if asked.expected_version not in (None, old.version):
+        raise ScheduleChanged(
+            f"schedule {asked.schedule_id}: was changed meanwhile; look at it and edit again"
+        )
+    return old
+
+
+async def _previewed(control: Control, asked: EditSchedule) -> EditedSchedule:
+    old, now = await _expected(control, asked), await control.store.now()
+    spec = await control.schedules.checked(asked.schedule_id, changed_spec(old.spec, asked, now))
+    new = replace(old, spec=spec)
+    preview = await control.aside(lambda: _preview(old, new, now))
+    warnings = await control.schedules.caveats(new)
+    return EditedSchedule(**schedule_fields(new), warnings=warnings, preview=preview)
+
+
+def _preview(old: Schedule, new: Schedule, now: datetime) -> EditPreview:
+    before, after = look_ahead(old, now), look_ahead(new, now)
+    return EditPreview(
+        changes=spec_changes(old.spec, new.spec),
+        next_before=[moment(one.fire_time) for one in before.ticks],
+        next_after=[moment(one.fire_time) for one in after.ticks],
+        policies=list(after.policies),
+    )

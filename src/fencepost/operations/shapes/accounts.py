@@ -1,0 +1,158 @@
+"""Audits, stories, and runs that do not get on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fencepost.core.accounting import Account, Finding, Kind, Report
+from fencepost.core.masking import masked_text
+from fencepost.core.story import Story
+from fencepost.model.run import RunState
+from fencepost.operations.paging import Next
+from fencepost.operations.shapes.runs import RunShape, run_fields
+from fencepost.operations.words import Moment, moment
+from fencepost.services.accounting import StuckRun
+
+
+class FindingShape(Struct, kw_only=True):
+    """One thing that somebody should know."""
+
+    kind: Annotated[str, Meta(examples=["missing"])]
+    fire_time: Moment
+    version: int
+    run_keys: Annotated[list[str], Meta(description="Of the runs, or the key that is missing.")]
+    words: str
+
+
+class AccountShape(Struct, kw_only=True):
+    """What became of the expected ticks of one schedule."""
+
+    schedule_id: str
+    since: Annotated[Moment, Meta(description="The range begins behind it.")]
+    until: Moment
+    forgotten_before: Annotated[
+        Moment | None, Meta(description="What is before was not judged: retention may have removed it.")
+    ]
+    expected: int
+    accounted: int
+    succeeded: int
+    run_completeness: Annotated[float, Meta(description="The share of the expected that is accounted for.")]
+    success_share: float
+    states: Annotated[dict[str, int], Meta(description="The accounted ones, by the state of their run.")]
+    counts: Annotated[dict[str, int], Meta(description="All findings, by kind.")]
+    findings: Annotated[list[FindingShape], Meta(description="The first of each kind.")]
+    cut: Annotated[bool, Meta(description="Whether there were more findings than are told.")]
+    notes: list[str]
+
+
+class ReportShape(Struct, kw_only=True):
+    """An audit: all schedules together, then each."""
+
+    since: Annotated[Moment, Meta(description="The range begins behind it.")]
+    until: Moment
+    expected: int
+    accounted: int
+    succeeded: int
+    run_completeness: float
+    success_share: float
+    faults: Annotated[int, Meta(description="All findings but that a tick began late.")]
+    counts: Annotated[dict[str, int], Meta(description="All findings, by kind.")]
+    repaired: Annotated[list[str], Meta(description="The keys of the ticks that were planned by name.")]
+    schedules: list[AccountShape]
+
+
+class StoryShape(Struct, kw_only=True):
+    """Why a tick ran or did not."""
+
+    schedule_id: Annotated[str | None, Meta(description="Null where the run was enqueued by hand.")]
+    fire_time: Moment
+    verdict: Annotated[str, Meta(examples=["skipped"])]
+    sentences: Annotated[list[str], Meta(description="The story, in plain words.")]
+    mends: Annotated[list[str], Meta(description="What would change it.")]
+    run_keys: list[str]
+
+
+class StuckShape(RunShape, kw_only=True):
+    """A run that was started and does not get on."""
+
+    why: str
+    age_s: Annotated[float, Meta(description="For how long it has been running.")]
+
+
+class StuckPage(Struct, kw_only=True):
+    """Runs that do not get on, by job, the oldest first."""
+
+    items: list[StuckShape]
+    next: Next
+
+
+def report_shape(report: Report, repaired: Sequence[str] = ()) -> ReportShape:
+    """An audit, and what was repaired after it."""
+    succeeded = sum(one.succeeded for one in report.accounts)
+    return ReportShape(
+        since=moment(report.since),
+        until=moment(report.until),
+        expected=report.expected,
+        accounted=report.accounted,
+        succeeded=succeeded,
+        run_completeness=_share(report.accounted, report.expected),
+        success_share=_share(succeeded, report.expected),
+        faults=report.faults,
+        counts={str(kind): report.counts.get(kind, 0) for kind in Kind},
+        repaired=list(repaired),
+        schedules=[account_shape(one) for one in report.accounts],
+    )
+
+
+def account_shape(account: Account) -> AccountShape:
+    """One schedule."""
+    return AccountShape(
+        schedule_id=account.schedule_id,
+        since=moment(account.since),
+        until=moment(account.until),
+        forgotten_before=moment(account.forgotten_before),
+        expected=account.expected,
+        accounted=account.accounted,
+        succeeded=account.succeeded,
+        run_completeness=account.run_completeness,
+        success_share=account.success_share,
+        states={str(state): account.states.get(state, 0) for state in RunState},
+        counts={str(kind): account.counts.get(kind, 0) for kind in Kind},
+        findings=[_finding_shape(one) for one in account.findings],
+        cut=account.cut,
+        notes=list(account.notes),
+    )
+
+
+def story_shape(story: Story) -> StoryShape:
+    """A story."""
+    return StoryShape(
+        schedule_id=story.schedule_id,
+        fire_time=moment(story.fire_time),
+        verdict=str(story.verdict),
+        sentences=[masked_text(one) for one in story.sentences],
+        mends=list(story.mends),
+        run_keys=list(story.run_keys),
+    )
+
+
+def stuck_shape(stuck: StuckRun) -> StuckShape:
+    """A run that does not get on."""
+    return StuckShape(**run_fields(stuck.run), why=stuck.why, age_s=stuck.age.total_seconds())
+
+
+def _finding_shape(finding: Finding) -> FindingShape:
+    return FindingShape(
+        kind=str(finding.kind),
+        fire_time=moment(finding.fire_time),
+        version=finding.version,
+        run_keys=list(finding.run_keys),
+        words=finding.words,
+    )
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0

@@ -1,0 +1,111 @@
+"""Jobs, and runs by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fencepost.model.job import Delivery, JobSpec, Parameter, Retry
+from fencepost.model.limits import JobLimit
+from fencepost.operations.job_words import described
+from fencepost.operations.paging import Next
+
+
+class ParameterShape(Struct, kw_only=True):
+    """One name that a job takes from its payload."""
+
+    name: str
+    required: bool
+    kind: Annotated[str, Meta(description="A type of JSON, or `any`.", examples=["integer"])]
+
+
+class RetryShape(Struct, kw_only=True):
+    """How failures are treated: a delay drawn from 0 to `base_s`, doubled per attempt, at most `cap_s`."""
+
+    max_attempts: int
+    base_s: float
+    cap_s: float
+    deadline_s: float | None
+    only: Annotated[list[str], Meta(description="The errors that are tried again; all where it is empty.")]
+    never: list[str]
+    budget: Annotated[float | None, Meta(description="How many retries may come for each first attempt.")]
+
+
+class LimitShape(Struct, kw_only=True):
+    """What a job may do at most, across the fleet."""
+
+    concurrency: int | None
+    key: Annotated[str | None, Meta(description="The name in the payload that `concurrency` is counted by.")]
+    rate: Annotated[str | None, Meta(examples=["10/m"])]
+
+
+class JobShape(Struct, kw_only=True):
+    """A job, as the store knows it."""
+
+    job: str
+    description: Annotated[str, Meta(description="What follows from all of it, in plain words.")]
+    queue: str
+    priority: int
+    retry: RetryShape
+    timeout_s: float | None
+    progress_deadline_s: float | None
+    delivery: Delivery
+    external: Annotated[bool, Meta(description="Done by workers that ask for runs over HTTP.")]
+    parameters: list[ParameterShape]
+    open_payload: Annotated[bool, Meta(description="Whether it takes other names as well.")]
+    limit: LimitShape | None
+
+
+class JobPage(Struct, kw_only=True):
+    """Jobs, by name."""
+
+    items: list[JobShape]
+    next: Next
+
+
+class Enqueued(Struct, kw_only=True):
+    """A run by hand."""
+
+    run_key: Annotated[str, Meta(examples=["resize#resize-7"])]
+    new: Annotated[bool, Meta(description="False where a run of that key was there already.")]
+
+
+def job_shape(spec: JobSpec) -> JobShape:
+    """A job."""
+    return JobShape(
+        job=spec.name,
+        description=described(spec),
+        queue=spec.queue,
+        priority=spec.priority,
+        retry=_retry_shape(spec.retry),
+        timeout_s=None if spec.timeout is None else spec.timeout.total_seconds(),
+        progress_deadline_s=(
+            None if spec.progress_deadline is None else spec.progress_deadline.total_seconds()
+        ),
+        delivery=Delivery.AT_MOST_ONCE if spec.at_most_once else Delivery.AT_LEAST_ONCE,
+        external=spec.external,
+        parameters=[_parameter_shape(one) for one in spec.parameters],
+        open_payload=spec.open_payload,
+        limit=None if spec.limit is None else _limit_shape(spec.limit),
+    )
+
+
+def _retry_shape(retry: Retry) -> RetryShape:
+    return RetryShape(
+        max_attempts=retry.max_attempts,
+        base_s=retry.base.total_seconds(),
+        cap_s=retry.cap.total_seconds(),
+        deadline_s=None if retry.deadline is None else retry.deadline.total_seconds(),
+        only=list(retry.only),
+        never=list(retry.never),
+        budget=retry.budget,
+    )
+
+
+def _parameter_shape(parameter: Parameter) -> ParameterShape:
+    return ParameterShape(name=parameter.name, required=parameter.required, kind=parameter.kind)
+
+
+def _limit_shape(limit: JobLimit) -> LimitShape:
+    return LimitShape(concurrency=limit.concurrency, key=limit.key, rate=limit.rate)

@@ -1,0 +1,166 @@
+"""Runs, their attempts and their logs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from fencepost.core.masking import masked, masked_text
+from fencepost.model.run import Attempt, Hold, RunRecord
+from fencepost.model.run_log import LoggedChunk
+from fencepost.operations.paging import Next
+from fencepost.operations.words import Moment, moment
+
+
+class RunShape(Struct, kw_only=True):
+    """One run, as the ledger has it."""
+
+    run_key: Annotated[str, Meta(examples=["invoices#2026-03-01T00:00:00Z#3"])]
+    schedule_id: Annotated[str | None, Meta(description="Null where the run was enqueued by hand.")]
+    job: str
+    fire_time: Annotated[Moment, Meta(description="The nominal time of the tick.")]
+    version: Annotated[int, Meta(description="Of the schedule that planned it.")]
+    state: Annotated[str, Meta(examples=["succeeded"])]
+    reason: Annotated[str | None, Meta(description="Why it is in that state, where that needs saying.")]
+    attempt: int
+    fence: int
+    epoch: Annotated[int, Meta(description="Of the leader that planned it; 0 where none did.")]
+    run_at: Annotated[Moment, Meta(description="When it is due.")]
+    started_at: Moment | None
+    finished_at: Moment | None
+    worker: str | None
+    error: str | None
+    queue: str
+    priority: int
+    payload: Annotated[dict[str, Any], Meta(description="What looks like a secret is masked.")]
+    progress: Annotated[str | None, Meta(description="A share from 0 to 1, or the job's own words.")]
+    note: str | None
+    progress_at: Moment | None
+    origin: Annotated[str, Meta(examples=["live"])]
+    held: Annotated[list[str], Meta(description="Why nobody may start it; empty where nothing holds it.")]
+    met: Annotated[str | None, Meta(description="The run that kept this one from starting.")]
+    begun_at: Annotated[Moment | None, Meta(description="When its first attempt began.")]
+    backfill_id: int | None
+
+
+class AttemptShape(Struct, kw_only=True):
+    """An attempt that was kept by itself: one that failed, was lost, or left output."""
+
+    attempt: int
+    fence: int
+    worker: str | None
+    started_at: Moment | None
+    finished_at: Moment | None
+    outcome: str
+    error: str | None
+    detail: str | None
+    output: str | None
+
+
+class RunWithAttempts(RunShape, kw_only=True):
+    """One run, with its attempts."""
+
+    attempts: list[AttemptShape]
+
+
+class RunPage(Struct, kw_only=True):
+    """Runs, the newest fire time first."""
+
+    items: list[RunShape]
+    next: Next
+
+
+class LogChunk(Struct, kw_only=True):
+    """Some lines of a run's log; where `line` is more than those before it, some are not kept."""
+
+    attempt: int
+    line: Annotated[int, Meta(description="The number of the first of them.")]
+    at: Moment
+    lines: list[str]
+
+
+class LogAnswer(Struct, kw_only=True):
+    """What a run has written, first to last."""
+
+    items: list[LogChunk]
+    next: Annotated[str | None, Meta(description="Ask again with it for what is written later.")]
+
+
+class ReplayAnswer(Struct, kw_only=True):
+    """Which runs were sent on their way again, and which were left as they were."""
+
+    replayed: list[str]
+    left: list[str]
+
+
+def run_fields(run: RunRecord) -> dict[str, Any]:
+    """A run, by the names of its shape."""
+    return {
+        "run_key": run.run_key,
+        "schedule_id": run.schedule_id,
+        "job": run.job,
+        "fire_time": moment(run.fire_time),
+        "version": run.version,
+        "state": str(run.state),
+        "reason": _plain(run.reason),
+        "attempt": run.attempt,
+        "fence": run.fence,
+        "epoch": run.epoch,
+        "run_at": moment(run.run_at),
+        "started_at": moment(run.started_at),
+        "finished_at": moment(run.finished_at),
+        "worker": run.worker,
+        "error": _plain(run.error),
+        "queue": run.queue,
+        "priority": run.priority,
+        "payload": masked(run.payload),
+        "progress": _plain(run.progress),
+        "note": _plain(run.note),
+        "progress_at": moment(run.progress_at),
+        "origin": str(run.origin),
+        "held": held_words(run.held),
+        "met": run.met,
+        "begun_at": moment(run.begun_at),
+        "backfill_id": run.backfill_id,
+    }
+
+
+def run_shape(run: RunRecord) -> RunShape:
+    """A run."""
+    return RunShape(**run_fields(run))
+
+
+def attempt_shape(attempt: Attempt) -> AttemptShape:
+    """An attempt."""
+    return AttemptShape(
+        attempt=attempt.attempt,
+        fence=attempt.fence,
+        worker=attempt.worker,
+        started_at=moment(attempt.started_at),
+        finished_at=moment(attempt.finished_at),
+        outcome=attempt.outcome,
+        error=_plain(attempt.error),
+        detail=_plain(attempt.detail),
+        output=_plain(attempt.output),
+    )
+
+
+def chunk_shape(logged: LoggedChunk) -> LogChunk:
+    """Some lines of a log."""
+    return LogChunk(
+        attempt=logged.attempt,
+        line=logged.chunk.first_line,
+        at=moment(logged.at),
+        lines=logged.chunk.text.split("\n"),
+    )
+
+
+def _plain(text: str | None) -> str | None:
+    """What a job said, without the secrets that can be told by their form."""
+    return None if text is None else masked_text(text)
+
+
+def held_words(held: Hold) -> list[str]:
+    """`operator`, `frozen`, `gate`, `parked`: why nobody may start it."""
+    return [str(one.name).lower() for one in held]

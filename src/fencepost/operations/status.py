@@ -1,0 +1,19 @@
+"""The state of the house, in one answer."""
+
+from __future__ import annotations
+
+from fencepost.model.access import Role
+from fencepost.operations.leases import shown_leases
+from fencepost.operations.operation import Asked, operation
+from fencepost.operations.shapes.status import StatusAnswer, status_answer
+from fencepost.services.control import Control
+
+
+class AskStatus(Asked, frozen=True, kw_only=True):
+    """Nothing."""
+
+
+@operation("status.show", "GET /status", Role.VIEWER)
+async def show_status(control: Control, asked: AskStatus) -> StatusAnswer:
+    """Show the fleet, the queue, how the ticks of the last day stand, and what needs a person."""
+    return status_answer(await control.status(control.settings.skew_warning_s), shown_leases(control))

@@ -1,0 +1,210 @@
+"""The verbs of expressions: when one fires, and what it means. No store is asked anything but the time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from fencepost.errors import InvalidTrigger, UsageError
+from fencepost.model.access import Role
+from fencepost.model.times import YEAR_FIRST, YEAR_LAST, parse_local_or_instant, to_instant
+from fencepost.operations.operation import Asked, operation
+from fencepost.operations.shapes.triggers import ExplainAnswer, NextAnswer, changes_ahead, policy_of
+from fencepost.operations.specs import WordVoice
+from fencepost.operations.words import Name, moment
+from fencepost.services.control import Control
+from fencepost.triggers import Combinable, decode, tzdata_version, zone
+from fencepost.triggers.series import Binding
+from fencepost.triggers.wording import Voice, Words, build, is_calendar_step
+
+COUNT_MAX = 100
+NEXT_SHOWN = 3
+EXPRESSION_LENGTH_MAX = 10_000
+EVERY = "every "
+RULE_STARTS = ("FREQ=", "RRULE:", "DTSTART")
+FORM_START = "{"
+NAMES = {"cron": "a cron expression", "every": "an interval", "rrule": "a recurrence rule"}
+UTC = "UTC"
+
+TimeText = Annotated[
+    str, Meta(min_length=1, max_length=64, description="An instant, or a wall time in `tz`.")
+]
+
+
+class Expression(Asked, frozen=True, kw_only=True):
+    """An expression, and how it is to be read."""
+
+    expression: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=EXPRESSION_LENGTH_MAX,
+            description="Cron, `every 5m`, `every 1 month`, an RRULE, or the stable form of a trigger.",
+            examples=["30 2 * * *"],
+        ),
+    ]
+    tz: (
+        Annotated[
+            str, Meta(min_length=1, max_length=64, description="The zone of wall times; UTC unless given.")
+        ]
+        | None
+    ) = None
+    after: Annotated[TimeText, Meta(description="Fire times later than this; now unless given.")] | None = (
+        None
+    )
+    gap: Annotated[Literal["shift", "skip"], Meta(description="When the clocks skip the time.")] | None = None
+    fold: Annotated[Literal["first", "last", "both"], Meta(description="When they show it twice.")] | None = (
+        None
+    )
+    anchor: (
+        Annotated[
+            TimeText, Meta(description="Where an interval or a rule begins to count; 1970 unless given.")
+        ]
+        | None
+    ) = None
+    schedule_id: Annotated[Name, Meta(description="The id that an `H` is hashed by.")] | None = None
+
+
+class NextTimes(Expression, frozen=True, kw_only=True):
+    """Which fire times."""
+
+    count: Annotated[int, Meta(ge=1, le=COUNT_MAX, description="How many.")] = 5
+    previous: Annotated[bool, Meta(description="The last ones before `after` instead.")] = False
+
+
+class ExpressionVoice(WordVoice):
+    """Of the expression itself it speaks by its kind."""
+
+    def called(self, key: str) -> str:
+        """As `Voice`."""
+        return NAMES.get(key, key)
+
+    @contextmanager
+    def blaming(self, key: str) -> Iterator[None]:
+        """As `Voice`."""
+        with super().blaming("" if key in NAMES else key):
+            yield
+
+
+VOICE = ExpressionVoice()
+
+
+@operation("triggers.next", "GET /triggers/next", Role.VIEWER)
+async def show_next(control: Control, asked: NextTimes) -> NextAnswer:
+    """Show when an expression fires next, and what the next changes of the clocks do to it."""
+    now = await control.store.now()
+    return await control.aside(lambda: next_times(asked, now, VOICE))
+
+
+@operation("triggers.explain", "GET /triggers/explain", Role.VIEWER)
+async def explain(control: Control, asked: Expression) -> ExplainAnswer:
+    """Say in plain words when an expression fires, and what a change of the clocks does to it."""
+    now = await control.store.now()
+    return await control.aside(lambda: explained(asked, now, VOICE))
+
+
+def next_times(asked: NextTimes, now: datetime, voice: Voice) -> NextAnswer:
+    """The fire times after a moment, or before it."""
+    trigger, after = _trigger(asked, voice), _after(asked, now, voice)
+    times = trigger.last(after, asked.count) if asked.previous else trigger.next(after, asked.count)
+    return NextAnswer(
+        description=trigger.describe(),
+        zones=sorted(trigger.zones()),
+        times=[moment(one) for one in times],
+        changes=changes_ahead(trigger, after),
+    )
+
+
+def explained(asked: Expression, now: datetime, voice: Voice) -> ExplainAnswer:
+    """All that can be said of it."""
+    trigger, after = _trigger(asked, voice), _after(asked, now, voice)
+    return ExplainAnswer(
+        description=trigger.describe(),
+        tz=asked.tz or _own_zone(trigger),
+        zones=sorted(trigger.zones()),
+        policy=policy_of(trigger),
+        next=[moment(one) for one in trigger.next(after, NEXT_SHOWN)],
+        previous=moment(_last_before(trigger, after)),
+        changes=changes_ahead(trigger, after),
+        tzdata=tzdata_version(),
+        trigger=trigger.to_json(),
+    )
+
+
+def _trigger(asked: Expression, voice: Voice) -> Combinable:
+    """The trigger that the expression means."""
+    if asked.tz is not None:
+        with voice.blaming("tz"):
+            zone(asked.tz)
+    is_form = asked.expression.lstrip().startswith(FORM_START)
+    trigger = _form(asked, voice) if is_form else build(_words(asked, voice), voice)
+    if asked.schedule_id is not None and not trigger.calendar_names():
+        return trigger.bound(Binding(asked.schedule_id))
+    if trigger.is_hashed():
+        by = voice.called("schedule_id")
+        raise UsageError(f"{trigger.describe()}: H is hashed by a schedule's id; give it with {by}")
+    return trigger
+
+
+def _form(asked: Expression, voice: Voice) -> Combinable:
+    for name in ("tz", "gap", "fold", "anchor"):
+        if getattr(asked, name) is not None:
+            said = "has no meaning with the stable form of a trigger, which says it all"
+            raise UsageError(f"{voice.called(name)}: {said}")
+    try:
+        return decode(json.loads(asked.expression))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"not JSON: {error}") from None
+
+
+def _words(asked: Expression, voice: Voice) -> Words:
+    text = asked.expression.strip()
+    kind = _kind(text)
+    given: dict[str, Any] = {kind: text[len(EVERY) :].strip() if kind == "every" else text}
+    words = Words(tz=asked.tz, gap=asked.gap, fold=asked.fold, anchor=asked.anchor, **given)
+    if kind != "every" or is_calendar_step(words.every or ""):
+        return words
+    # Of an exact interval the zone says only how its anchor is read and where its times are shown.
+    anchor = None if asked.anchor is None else _instant("anchor", asked.anchor, asked.tz, voice)
+    return replace(words, anchor=anchor, tz=None)
+
+
+def _kind(text: str) -> str:
+    if text.upper().startswith(RULE_STARTS):
+        return "rrule"
+    return "every" if text.lower().startswith(EVERY) else "cron"
+
+
+def _after(asked: Expression, now: datetime, voice: Voice) -> datetime:
+    return now if asked.after is None else _instant("after", asked.after, asked.tz, voice)
+
+
+def _instant(key: str, text: str, tz: str | None, voice: Voice) -> datetime:
+    """An instant; a time without an offset is read in the zone."""
+    try:
+        instant = to_instant(parse_local_or_instant(text), zone(tz or UTC))
+    except (UsageError, OverflowError, ValueError) as error:
+        raise UsageError(f"{voice.called(key)}: {error}") from None
+    if not YEAR_FIRST <= instant.year <= YEAR_LAST:
+        raise UsageError(f"{voice.called(key)} {text}: expected a year from {YEAR_FIRST} to {YEAR_LAST}")
+    return instant
+
+
+def _last_before(trigger: Combinable, after: datetime) -> datetime | None:
+    """None also where a search for it is cut."""
+    try:
+        return trigger.previous(after)
+    except InvalidTrigger:
+        return None
+
+
+def _own_zone(trigger: Combinable) -> str | None:
+    """The zone that it lives in; None where there are several."""
+    zones = trigger.zones() or {UTC}
+    return next(iter(zones)) if len(zones) == 1 else None

@@ -1,0 +1,41 @@
+"""The story of one tick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from fencepost.model.access import Role
+from fencepost.operations.operation import Asked, operation
+from fencepost.operations.runs import OneRun
+from fencepost.operations.shapes.accounts import StoryShape, story_shape
+from fencepost.operations.words import Moment, ScheduleIdText, read_instant
+from fencepost.services.accounting import AuditDesk
+from fencepost.services.control import Control
+
+
+class OneTick(Asked, frozen=True, kw_only=True):
+    """One tick, by its schedule and its fire time."""
+
+    schedule_id: ScheduleIdText
+    fire_time: Annotated[Moment, Meta(max_length=64)]
+
+
+@operation("schedules.why", "GET /schedules/{schedule_id}/ticks/{fire_time}/why", Role.VIEWER)
+async def why_tick(control: Control, asked: OneTick) -> StoryShape:
+    """Say in plain words why a tick ran or did not run, and what would change that.
+
+    Any instant may be asked about, also one at which nothing fires, and a schedule that was removed."""
+    fire_time = read_instant("fire_time", asked.fire_time)
+    desk = AuditDesk(control.store, control.namespace, control.aside)
+    return story_shape(await desk.why(asked.schedule_id, fire_time))
+
+
+@operation("runs.why", "GET /runs/{run_key}/why", Role.VIEWER)
+async def why_run(control: Control, asked: OneRun) -> StoryShape:
+    """Say in plain words why a run is where it is, and what would change that.
+
+    Also of a tick whose row is gone."""
+    desk = AuditDesk(control.store, control.namespace, control.aside)
+    return story_shape(await desk.why_run(asked.run_key))

@@ -1,0 +1,149 @@
+"""Effects that happen together with the ledger's own writes: transactions on the ledger's database.
+
+There are two ways to have them.
+
+*The ledger's transaction* (`begin`): the store opens one for a job's own tables. First the run's row is
+locked and the ticket compared: an attempt that has lost its run is told so (`RunLost`) before it does
+anything. While the row is locked nobody can take the run away, whatever its heartbeat says; what bounds the
+lock is the time for which the transaction may stay idle, after which the database ends it. With `complete`,
+the success marker is the transaction's last write. So the job's writes and the marker are there together or
+not at all.
+
+*Somebody's own transaction* (`borrow`): the same store over a connection that the caller opened and
+commits. What is called on the borrowed store happens in the caller's transaction, is seen when the caller
+commits, and leaves nothing when the caller rolls back; wake-ups travel with the commit. A connection that
+commits each statement by itself is refused, because nothing would hold its writes together; so is one of an
+unknown driver. Calls over a driver that blocks never suspend, so they can be driven without an event loop
+(`model.driving.finish_now`).
+
+When a commit's answer is lost, whether it happened is unknown, and nobody needs to know: the attempt
+reports as failed, and a report for an attempt that has reported already changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any, Protocol, TypeAlias
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.run import Ticket
+from fencepost.ports.audit_log import AuditLog
+from fencepost.ports.calendars import CalendarShelf
+from fencepost.ports.jobs import JobShelf
+from fencepost.ports.ledger import Ledger
+from fencepost.ports.schedules import ScheduleShelf
+
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
+Row: TypeAlias = Mapping[str, Any]
+
+
+class Transaction(Protocol):
+    """An open transaction. `%s` or `%(name)s` stand for parameters on every store; without parameters the
+    text is taken as it is, with them a `%` of its own is written `%%`."""
+
+    @property
+    def connection(self) -> Any:
+        """The driver's own connection, for what is not here. Its commit and rollback are not the caller's."""
+        ...
+
+    async def execute(self, statement: str, parameters: Parameters = ()) -> int:
+        """Run one statement; how many rows it touched."""
+        ...
+
+    async def execute_many(self, statement: str, parameters: Sequence[Parameters]) -> None:
+        """Run one statement for each set of parameters."""
+        ...
+
+    async def fetch(self, statement: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows of one statement, by the names of their columns."""
+        ...
+
+    async def fetch_one(self, statement: str, parameters: Parameters = ()) -> Row | None:
+        """The first row."""
+        ...
+
+    async def fetch_value(self, statement: str, parameters: Parameters = ()) -> Any:
+        """The first column of the first row."""
+        ...
+
+    def abort(self) -> None:
+        """Break it off where it stands; nothing of it is kept. Called by the worker."""
+        ...
+
+
+class BlockingTransaction(Protocol):
+    """The same for a plain function in a thread."""
+
+    @property
+    def connection(self) -> Any: ...
+
+    def execute(self, statement: str, parameters: Parameters = ()) -> int: ...
+
+    def execute_many(self, statement: str, parameters: Sequence[Parameters]) -> None: ...
+
+    def fetch(self, statement: str, parameters: Parameters = ()) -> list[Row]: ...
+
+    def fetch_one(self, statement: str, parameters: Parameters = ()) -> Row | None: ...
+
+    def fetch_value(self, statement: str, parameters: Parameters = ()) -> Any: ...
+
+
+class RunTransaction(
+    AbstractAsyncContextManager[Transaction, None],
+    AbstractContextManager[BlockingTransaction, None],
+    Protocol,
+):
+    """`async with` in an async job, `with` in a plain one."""
+
+
+class BorrowedStore(Protocol):
+    """The parts of a store that can be used in somebody else's transaction."""
+
+    @property
+    def jobs(self) -> JobShelf: ...
+
+    @property
+    def schedules(self) -> ScheduleShelf: ...
+
+    @property
+    def calendars(self) -> CalendarShelf: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def audit_log(self) -> AuditLog: ...
+
+    async def now(self) -> StoreTime:
+        """The store's clock."""
+        ...
+
+    async def complete(
+        self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
+    ) -> None:
+        """Write the success marker of an attempt; `RunLost` where the run is not its own any more. Where the
+        database can, the caller's transaction is then kept from committing, and one that stays idle for so
+        long, with the run's row locked, is ended."""
+        ...
+
+
+class Transactions(Protocol):
+    """The store's transactions for others."""
+
+    def begin(
+        self, ticket: Ticket, *, complete: bool, idle_max_s: float
+    ) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction under the run's lock; `RunLost` at the start where the ticket is no longer good.
+
+        With `complete` the run is `succeeded` when the block ends well. Without, the run goes on: such a
+        transaction is one of several, each fenced."""
+        ...
+
+    async def borrow(self, connection: object) -> BorrowedStore:
+        """The store over somebody's own connection; `UnfitConnection` where it cannot carry writes."""
+        ...
+
+    def is_awaited(self, connection: object) -> bool:
+        """Whether calls over this connection have to be awaited."""
+        ...

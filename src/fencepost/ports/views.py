@@ -1,0 +1,57 @@
+"""What boards, lists and live streams read of the ledger, each in one statement.
+
+`news` is what keeps many open pages cheap: one reader asks for all of them. It asks "what began, failed or
+ended since then?" by the store's time, and **the order of times is not the order of commits**: a run that
+ended at 12:00:00.1 may become visible after one that ended at 12:00:02. Whoever follows the news must
+therefore ask with an overlap, for some seconds more than since the last answer, and drop what it has told
+already, by (run key, fence, state). What a transaction took longer to commit than the overlap is told by the
+next full look and by nothing else: news is for eyes, never for decisions. Becoming due, being planned,
+held or replayed are no news of a run; they show in the standings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import JobName, Namespace, ScheduleId
+from fencepost.model.run import RunState
+from fencepost.model.views import Attention, News, RunMark, TrafficBucket
+
+
+class LedgerViews(Protocol):
+    """The watchers' side of the ledger."""
+
+    async def strips(
+        self, namespace: Namespace, schedule_ids: Sequence[ScheduleId], each: int
+    ) -> Mapping[ScheduleId, Sequence[RunMark]]:
+        """The last runs of these schedules whose fire time has come, so many of each, as shown, oldest first
+        by fire time and key. A schedule without any is not there."""
+        ...
+
+    async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
+        """The runs whose fire time lies in the last so many seconds, as shown, in buckets that are counted
+        from 1970. The first bucket is whole; one in which nothing fired is there and empty."""
+        ...
+
+    async def tally_by_job(
+        self, namespace: Namespace, since_s: float
+    ) -> Mapping[JobName, Mapping[RunState, int]]:
+        """What `tally` says, for each job by itself."""
+        ...
+
+    async def overdue(self, namespace: Namespace, since_s: float, late_s: float) -> int:
+        """How many runs whose fire time lies in the last so many seconds have been due for longer than
+        `late_s` and could be taken: nobody has begun this attempt, nothing holds them, and neither everything
+        nor their queue is frozen."""
+        ...
+
+    async def attention(self, namespace: Namespace, most: int) -> Attention:
+        """What waits for a person, each counted up to so many."""
+        ...
+
+    async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
+        """What began, failed for now or ended after `since` in these namespaces, up to `limit` runs, the
+        latest first, and how each of them stands."""
+        ...

@@ -1,0 +1,122 @@
+"""One pass of claiming: what waits, which kind of it first, and how much of each lane.
+
+What waits is of three kinds, each taken by a call of its own: runs that need no judgement, ticks, and the
+lines of limited jobs. The kind with the first lane of the walk goes first. All of them share the room by
+queue, so none takes what another queue is due.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import assert_never
+
+from fencepost.config import Settings
+from fencepost.core.apportioning import portions, share
+from fencepost.core.limits import decide
+from fencepost.model.claiming import Appetite, Head, Outlook, Portion
+from fencepost.model.identifiers import JobName, Queue
+from fencepost.model.run import Claim
+from fencepost.ports.ledger import Ledger
+from fencepost.services.judging import Minutes
+from fencepost.telemetry.events import RunClaimed, emit, is_heard
+
+WAITING_MAX = 1
+"""How many runs may wait in a worker for a child process, so that none stands idle between two of them."""
+
+
+class Kind(Enum):
+    """What a call of the ledger takes."""
+
+    DIRECT = auto()
+    TICK = auto()
+    LINED = auto()
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the room of one pass is shared. What is taken is taken from the share of its queue, and counted in
+    `turns`, which outlive the pass."""
+
+    outlook: Outlook
+    given: dict[Queue, int]
+    ageing_s: float
+    turns: Counter[Queue]
+
+    def kinds(self) -> list[Kind]:
+        """Those with something that may be taken, in the order of the walk."""
+        walks = {kind: walk for kind in Kind if (walk := self._walk(kind))}
+        return sorted(walks, key=lambda kind: walks[kind][0][0])
+
+    async def take(self, ledger: Ledger, appetite: Appetite, kind: Kind, room: int) -> list[Claim]:
+        """Claim of one kind, as far as there is room."""
+        walk = tuple(one for _, one in self._walk(kind))
+        limit = min(room, sum(self.given[queue] for queue in {one.queue for one in walk}))
+        if limit <= 0:
+            return []
+        claims = list(await _claim(ledger, replace(appetite, portions=walk), limit, kind))
+        for one in claims if is_heard() else ():
+            emit(RunClaimed(one))
+        for queue, taken in Counter(one.queue for one in claims).items():
+            self.given[queue] = max(0, self.given.get(queue, 0) - taken)
+            self.turns[queue] += taken
+        return claims
+
+    def _walk(self, kind: Kind) -> list[tuple[int, Portion]]:
+        """The lanes of the kind, each with its place among those of all kinds: an old pile of one kind leaves
+        half to fresh work of another."""
+        every = [head for one in Kind for head in heads_of(self.outlook, one)]
+        mine = {(head.queue, head.priority) for head in heads_of(self.outlook, kind)}
+        walk = enumerate(portions(every, self.given, self.ageing_s, self.turns))
+        return [(place, one) for place, one in walk if (one.queue, one.priority) in mine]
+
+
+def helpings(
+    appetite: Appetite, queueing: Collection[JobName], room: int, near: int
+) -> list[tuple[Appetite, int]]:
+    """What to ask for, one after the other, each with its limit: of all jobs what may begin soon, then of
+    those that do not queue as much as there is room for. Another worker may have a child for the rest."""
+    if not queueing or near >= room:
+        return [(appetite, room)]
+    others = replace(appetite, jobs=tuple(one for one in appetite.jobs if one not in queueing))
+    asked = [(appetite, near), (others, room)]
+    return [(one, limit) for one, limit in asked if limit > 0 and one.jobs]
+
+
+def share_room(
+    outlook: Outlook, room: int, busy: Mapping[Queue, int], settings: Settings, turns: Counter[Queue]
+) -> Shares:
+    """Who gets how much of the room. `turns` are the claimer's own, and it keeps them."""
+    heads = [head for kind in Kind for head in heads_of(outlook, kind)]
+    given = share(heads, room, settings.weights, busy, settings.ageing_s)
+    return Shares(outlook, given, settings.ageing_s, turns)
+
+
+def heads_of(outlook: Outlook, kind: Kind) -> Sequence[Head]:
+    """The heads of the lanes of one kind."""
+    match kind:
+        case Kind.DIRECT:
+            return outlook.directs
+        case Kind.TICK:
+            return outlook.ticks
+        case Kind.LINED:
+            return outlook.lined
+        case _ as never:
+            assert_never(never)
+
+
+async def _claim(ledger: Ledger, appetite: Appetite, limit: int, kind: Kind) -> Sequence[Claim]:
+    match kind:
+        case Kind.DIRECT:
+            return await ledger.claim_direct(appetite, limit)
+        case Kind.TICK:
+            minutes = Minutes()
+            claims = await ledger.claim_ticks(appetite, limit, minutes.judge, decide)
+            minutes.tell()
+            return claims
+        case Kind.LINED:
+            return await ledger.claim_lined(appetite, limit, decide)
+        case _ as never:
+            assert_never(never)

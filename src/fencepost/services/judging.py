@@ -1,0 +1,55 @@
+"""The judge as services hand it to the ledger, with somebody who keeps the minutes.
+
+A judgement is carried out inside the store's transaction, so only when the call has returned it is known that
+it was. Then it is told, each tick once. Runs that are to make way are not: the store leaves alone what is out
+of its reach, and does not say which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fencepost.core.judgement import judge
+from fencepost.model.claiming import CloseGate, End, ScheduleFacts, Verdict
+from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.telemetry.events import Event, GateClosed, TickTurnedDown, emit, is_heard
+
+if TYPE_CHECKING:
+    from fencepost.model.clocks import StoreTime
+
+
+class Minutes:
+    """What was judged in one call of the ledger."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[Namespace, ScheduleId, RunKey | None], Event] = {}
+
+    def judge(self, facts: ScheduleFacts, now: StoreTime, room: int) -> Sequence[Verdict]:
+        """The verdicts of `core.judgement`; what ends by them is noted if anybody wants to know."""
+        verdicts = judge(facts, now, room)
+        if is_heard():
+            self._note(facts, verdicts)
+        return verdicts
+
+    def tell(self) -> None:
+        """The ledger has carried them out."""
+        for event in self._told.values():
+            emit(event)
+        self._told.clear()
+
+    def _note(self, facts: ScheduleFacts, verdicts: Sequence[Verdict]) -> None:
+        namespace, schedule_id = facts.namespace, facts.schedule_id
+        jobs = {tick.run_key: tick.job for tick in facts.due}
+        for one in verdicts:
+            match one:
+                case End(run_key, state, reason):
+                    event: Event = TickTurnedDown(
+                        namespace, schedule_id, run_key, jobs[run_key], state, reason
+                    )
+                    self._told[namespace, schedule_id, run_key] = event
+                case CloseGate(reason):
+                    event = GateClosed(namespace, schedule_id, reason)
+                    self._told[namespace, schedule_id, None] = event
+                case _:
+                    pass

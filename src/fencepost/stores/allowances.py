@@ -1,0 +1,127 @@
+"""What the limits of jobs leave to ticks, while one pass judges the ticks of several schedules.
+
+The judge is only told how many may start: as many as the worker has room for, and as the limits of the
+ticks' jobs allow. So what it starts may start. A tick of which it says nothing, and that its job's limits
+keep from starting, is held until a slot is free or the rate lets it go; else its schedule would be judged
+over and over.
+
+Where the due ticks of one schedule are of several jobs or slots, because it was edited, the smallest
+allowance counts for all: nothing ever starts beyond a limit, and the others come when the first has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from fencepost.model.claiming import Admit, DueTick, End, ScheduleFacts, Start, Verdict, Wait
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import JobName, Namespace, RunKey
+from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitRuling, Waiting
+from fencepost.model.run import Hold
+
+Owner: TypeAlias = tuple[Namespace, JobName]
+
+NOBODY = LimitRuling()
+CANDIDATES_MAX = 200
+
+
+def candidates_max(room: int) -> int:
+    """How far a line is looked at: some may have to wait for a slot, and those after them may go."""
+    return min(2 * room + 20, CANDIDATES_MAX)
+
+
+@dataclass(slots=True)
+class Allowances:
+    """The limits of the jobs of some due ticks. Those of `closed` jobs belong to another claimer just now, or
+    there is nobody to ask: their ticks are left as they are."""
+
+    now: StoreTime
+    limiter: Limiter | None = None
+    open: dict[Owner, LimitFacts] = field(default_factory=dict)
+    closed: frozenset[Owner] = frozenset()
+    rulings: dict[Owner, LimitRuling] = field(default_factory=dict)
+    """What each job's limits come to after all that was started."""
+    waits: list[tuple[Namespace, Waiting]] = field(default_factory=list)
+    frees: list[tuple[Namespace, RunKey]] = field(default_factory=list)
+    """Ticks that waited, may start, and found no room."""
+    full: set[tuple[Namespace, JobName, str]] = field(default_factory=set)
+    """The slots that have no place left for one of these ticks. One that is only held back with another waits
+    for none of its own: to call it for that would have it judged, and held again, without end."""
+    slots: dict[tuple[Namespace, RunKey], str] = field(default_factory=dict)
+    """What each tick that starts counts for."""
+
+    def room_for(self, facts: ScheduleFacts, room: int) -> int:
+        """How many of the schedule's due ticks may start."""
+        owners = self._limited(facts)
+        if any(owner in self.closed for owner in owners):
+            return 0
+        return min([room, *(self._least(owner, ticks) for owner, ticks in owners.items())])
+
+    def settle(self, facts: ScheduleFacts, verdicts: Sequence[Verdict]) -> None:
+        """Take in what the judge said: what starts uses up, what is left waits."""
+        started = {one.run_key for one in verdicts if isinstance(one, Start)}
+        told = started | {one.run_key for one in verdicts if isinstance(one, End | Admit | Wait)}
+        owners = {owner: ticks for owner, ticks in self._limited(facts).items() if owner not in self.closed}
+        for owner, ticks in owners.items():
+            self._start(owner, [one for one in ticks if one.run_key in started])
+        left = {
+            owner: [one for one in ticks if one.run_key not in told and not one.parked]
+            for owner, ticks in owners.items()
+        }
+        self._hold(facts.namespace, left)
+
+    def _limited(self, facts: ScheduleFacts) -> Mapping[Owner, list[DueTick]]:
+        found: dict[Owner, list[DueTick]] = {}
+        for tick in facts.due:
+            owner = facts.namespace, tick.job
+            if owner in self.open or owner in self.closed:
+                found.setdefault(owner, []).append(tick)
+        return found
+
+    def _least(self, owner: Owner, ticks: Sequence[DueTick]) -> int:
+        """As many as of any one slot may start: those of the others are held back with them."""
+        slots = {self._slot(owner, one) for one in ticks}
+        return min(len(self._ask(owner, [_like(one, slot) for one in ticks]).starts) for slot in slots)
+
+    def _start(self, owner: Owner, ticks: Sequence[DueTick]) -> None:
+        if not ticks:
+            return
+        candidates = [_like(one, self._slot(owner, one)) for one in ticks]
+        ruling = self._ask(owner, candidates)
+        assert len(ruling.starts) == len(ticks), "the judge started more runs than their limits allow"
+        self.rulings[owner] = ruling
+        self.open[owner] = replace(self.open[owner], running=ruling.running, paid_until=ruling.paid_until)
+        self.slots.update({(owner[0], one.run_key): one.slot for one in candidates})
+
+    def _hold(self, namespace: Namespace, left: Mapping[Owner, Sequence[DueTick]]) -> None:
+        """What may not start waits. What may is due; but not where it is another kind than what waits: it
+        would be judged, and held back with that, over and over."""
+        free: list[DueTick] = []
+        waits: list[Waiting] = []
+        for owner, ticks in left.items():
+            ruling = self._ask(owner, [_like(one, self._slot(owner, one)) for one in ticks])
+            waits += ruling.waits
+            self.full |= {(*owner, one.slot) for one in ruling.waits if one.hold is Hold.LIMITED}
+            may_start = {one.run_key for one in ruling.starts}
+            free += [one for one in ticks if one.run_key in may_start]
+            if ruling.waits and owner not in self.rulings:
+                self.rulings[owner] = self._ask(owner, [])
+        kinds = {(owner, self._slot(owner, one)) for owner, ticks in left.items() for one in ticks}
+        if waits and len(kinds) > 1:
+            waits += [Waiting(one.run_key, "", Hold.LIMITED, waits[0].reason) for one in free]
+            free = []
+        self.waits += [(namespace, one) for one in waits]
+        self.frees += [(namespace, one.run_key) for one in free if one.limited]
+
+    def _ask(self, owner: Owner, candidates: Sequence[Candidate]) -> LimitRuling:
+        facts = replace(self.open[owner], candidates=tuple(candidates))
+        return NOBODY if self.limiter is None else self.limiter(facts, self.now, len(candidates))
+
+    def _slot(self, owner: Owner, tick: DueTick) -> str:
+        return self.open[owner].limit.slot_of(tick.payload)
+
+
+def _like(tick: DueTick, slot: str) -> Candidate:
+    return Candidate(tick.run_key, slot)

@@ -1,0 +1,198 @@
+"""A PostgreSQL connection of any driver as what the parts of the store call a database.
+
+The statements are the store's own, with `$1` for parameters: asyncpg takes them so, psycopg by its raw
+cursor, and for the drivers behind SQLAlchemy they are rewritten. The caller's own errors stay the caller's:
+nothing is translated here.
+
+A call of several statements stands in a savepoint, so that one that fails leaves nothing half done in a
+transaction that goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from enum import Enum
+from functools import partial
+from typing import Any, Protocol
+
+from fencepost.errors import UnfitConnection
+from fencepost.stores.borrowed.kinds import Kind, Lent
+from fencepost.stores.borrowed.rows import Row
+from fencepost.stores.queries import load_queries
+
+QUERIES = load_queries("fencepost.stores.postgres", "connection.sql")
+BORROWED = load_queries("fencepost.stores.borrowed", "postgres.sql")
+_PLACE = re.compile(r"\$(\d+)")
+NO_LEDGER = ("42P01", "42703", "3F000")
+"""No such table, column or schema."""
+
+
+class Hand(Protocol):
+    """Gives one statement to a driver."""
+
+    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]: ...
+
+
+class BorrowedDatabase:
+    """See `stores.postgres.connection.Database`: the same calls, in somebody else's transaction."""
+
+    def __init__(self, lent: Lent) -> None:
+        self._hand = HANDS[lent.kind](lent.connection)
+
+    async def fetch(self, statement: str, *arguments: Any, within_s: float | None = None) -> list[Row]:
+        try:
+            return await self._hand.run(statement, [plain(one) for one in arguments])
+        except Exception as error:
+            if _sqlstate(error) not in NO_LEDGER:
+                raise
+            raise UnfitConnection(
+                "connection: there is no ledger in its database, or one of another release; it must be the "
+                "database that --store names"
+            ) from error
+
+    async def fetch_one(self, statement: str, *arguments: Any) -> Row | None:
+        rows = await self.fetch(statement, *arguments)
+        return rows[0] if rows else None
+
+    async def fetch_value(self, statement: str, *arguments: Any) -> Any:
+        row = await self.fetch_one(statement, *arguments)
+        return None if row is None else row[0]
+
+    fetchrow = fetch_one
+    fetchval = fetch_value
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[BorrowedDatabase]:
+        await self.fetch(BORROWED["begin"])
+        try:
+            yield self
+        except BaseException:
+            await self.fetch(BORROWED["undo"])
+            raise
+        await self.fetch(BORROWED["end"])
+
+    async def confirm(self) -> None:
+        await self.fetch(QUERIES["confirm"])
+
+    async def bound(self, idle_max_s: float) -> None:
+        """Let the server end the caller's transaction where it stays idle for so long."""
+        await self.fetch(BORROWED["bound"], f"{round(idle_max_s * 1000)}ms")
+
+    async def refuse(self) -> None:
+        """Spoil the caller's transaction: whatever it has written cannot be committed any more."""
+        await self.fetch(BORROWED["refuse"])
+
+
+class PsycopgHand:
+    """psycopg 3, over a connection that blocks."""
+
+    def __init__(self, connection: Any) -> None:
+        from psycopg import RawCursor
+        from psycopg.rows import tuple_row
+
+        self._open: Callable[[], Any] = partial(RawCursor, connection, row_factory=tuple_row)
+
+    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
+        with self._open() as cursor:
+            cursor.execute(statement, arguments)
+            return _rows(cursor.description, cursor.fetchall() if cursor.description else ())
+
+
+class AsyncPsycopgHand:
+    """psycopg 3, awaited."""
+
+    def __init__(self, connection: Any) -> None:
+        from psycopg import AsyncRawCursor
+        from psycopg.rows import tuple_row
+
+        self._open: Callable[[], Any] = partial(AsyncRawCursor, connection, row_factory=tuple_row)
+
+    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
+        async with self._open() as cursor:
+            await cursor.execute(statement, arguments)
+            return _rows(cursor.description, await cursor.fetchall() if cursor.description else ())
+
+
+class AsyncpgHand:
+    """asyncpg."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
+        records = await self._connection.fetch(statement, *arguments)
+        return [Row(list(one.keys()), list(one.values())) for one in records]
+
+
+class SqlAlchemyHand:
+    """SQLAlchemy's Connection, whichever driver is under it."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
+        return _through_sqlalchemy(self._connection, statement, arguments)
+
+
+class AsyncSqlAlchemyHand:
+    """SQLAlchemy's AsyncConnection."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
+        rows: list[Row] = await self._connection.run_sync(_through_sqlalchemy, statement, arguments)
+        return rows
+
+
+HANDS: dict[Kind, Callable[[Any], Hand]] = {
+    Kind.PSYCOPG: PsycopgHand,
+    Kind.PSYCOPG_ASYNC: AsyncPsycopgHand,
+    Kind.ASYNCPG: AsyncpgHand,
+    Kind.SQLALCHEMY: SqlAlchemyHand,
+    Kind.SQLALCHEMY_ASYNC: AsyncSqlAlchemyHand,
+}
+
+
+def plain(value: Any) -> Any:
+    """The value in a type that every driver knows: enums and our own kinds of names are text or numbers."""
+    match value:
+        case Enum():
+            return plain(value.value)
+        case str():
+            return str(value)
+        case list() | tuple():
+            return [plain(one) for one in value]
+    return value
+
+
+def _sqlstate(error: BaseException) -> str | None:
+    """The server's code, as drivers and what wraps them keep it."""
+    for one in (error, getattr(error, "orig", None), error.__cause__, getattr(error, "__context__", None)):
+        code = getattr(one, "sqlstate", None)
+        if isinstance(code, str):
+            return code
+    return None
+
+
+def _through_sqlalchemy(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
+    if connection.dialect.driver == "asyncpg":
+        result = connection.exec_driver_sql(statement, tuple(arguments))
+    else:
+        named = {f"p{number}": value for number, value in enumerate(arguments, 1)}
+        result = connection.exec_driver_sql(_by_name(statement), named)
+    if not result.returns_rows:
+        return []
+    names = list(result.keys())
+    return [Row(names, tuple(one)) for one in result]
+
+
+def _by_name(statement: str) -> str:
+    return _PLACE.sub(r"%(p\1)s", statement.replace("%", "%%"))
+
+
+def _rows(description: Sequence[Any] | None, fetched: Sequence[Sequence[Any]]) -> list[Row]:
+    names = [column[0] for column in description or ()]
+    return [Row(names, one) for one in fetched]

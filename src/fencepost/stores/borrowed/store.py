@@ -1,0 +1,159 @@
+"""The parts of a store over a connection that was lent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fencepost.clock import Clock, SystemClock
+from fencepost.errors import RunLost, UnfitConnection
+from fencepost.model.clocks import StoreTime
+from fencepost.model.driving import finish_now
+from fencepost.model.run import Outcome, Receipt, RunState, Ticket
+from fencepost.ports.audit_log import AuditLog
+from fencepost.ports.backfills import Backfills
+from fencepost.ports.calendars import CalendarShelf
+from fencepost.ports.freezes import Freezes
+from fencepost.ports.gates import Gates
+from fencepost.ports.jobs import JobShelf
+from fencepost.ports.ledger import Ledger
+from fencepost.ports.schedules import ScheduleShelf
+from fencepost.stores.borrowed.kinds import Dialect, Kind, Lent
+from fencepost.stores.borrowed.recognition import recognise, recognise_blocking
+
+
+class Borrowed:
+    """See `ports.transactions.BorrowedStore`."""
+
+    jobs: JobShelf
+    schedules: ScheduleShelf
+    calendars: CalendarShelf
+    ledger: Ledger
+    gates: Gates
+    freezes: Freezes
+    backfills: Backfills
+    audit_log: AuditLog
+    leases: None = None
+
+    async def now(self) -> StoreTime:
+        """The store's clock."""
+        raise NotImplementedError
+
+    async def complete(
+        self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
+    ) -> None:
+        """Write the success marker of an attempt; `RunLost` where the run is not its own any more."""
+        if idle_max_s is not None:
+            await self.bound(idle_max_s)
+        (receipt,) = await self.ledger.finish([Outcome(ticket, RunState.SUCCEEDED, output=output)])
+        if receipt is not Receipt.ACCEPTED:
+            await self.refuse()
+            raise RunLost(f"run {ticket.run_key}: it belongs to a later attempt, or has ended; roll back")
+
+    async def bound(self, idle_max_s: float) -> None:
+        """Have the caller's transaction ended where it stays idle for so long, where the database can."""
+
+    async def refuse(self) -> None:
+        """Keep the caller from committing, where the database can."""
+
+
+class BorrowedPostgres(Borrowed):
+    """Over a connection to PostgreSQL."""
+
+    def __init__(self, lent: Lent) -> None:
+        from fencepost.stores.borrowed.postgres import BorrowedDatabase
+        from fencepost.stores.postgres.audit_log import PostgresAuditLog
+        from fencepost.stores.postgres.backfills import PostgresBackfills
+        from fencepost.stores.postgres.calendars import PostgresCalendars
+        from fencepost.stores.postgres.freezes import PostgresFreezes
+        from fencepost.stores.postgres.gates import PostgresGates
+        from fencepost.stores.postgres.jobs import PostgresJobs
+        from fencepost.stores.postgres.ledger import PostgresLedger
+        from fencepost.stores.postgres.schedules import PostgresSchedules
+        from fencepost.stores.postgres.store import QUERIES
+
+        self._lent = lent
+        self._database = BorrowedDatabase(lent)
+        self._now = QUERIES["now"]
+        database: Any = self._database
+        self.jobs = PostgresJobs(database)
+        self.schedules = PostgresSchedules(database)
+        self.calendars = PostgresCalendars(database)
+        self.ledger = PostgresLedger(database)
+        self.gates = PostgresGates(database)
+        self.freezes = PostgresFreezes(database)
+        self.backfills = PostgresBackfills(database)
+        self.audit_log = PostgresAuditLog(database)
+
+    async def now(self) -> StoreTime:
+        return StoreTime(await self._database.fetch_value(self._now))
+
+    async def bound(self, idle_max_s: float) -> None:
+        await self._database.bound(idle_max_s)
+
+    async def refuse(self) -> None:
+        if self._lent.spoil is not None:
+            self._lent.spoil()
+        try:
+            await self._database.refuse()
+        except Exception as refusal:
+            raise RunLost("the run belongs to a later attempt, or has ended; roll back") from refusal
+
+
+class BorrowedSqlite(Borrowed):
+    """Over a connection to SQLite."""
+
+    def __init__(self, lent: Lent, clock: Clock, path: Path) -> None:
+        from fencepost.stores.borrowed.sqlite import BorrowedDatabase, BorrowedSignals
+        from fencepost.stores.sqlite.audit_log import SqliteAuditLog
+        from fencepost.stores.sqlite.backfills import SqliteBackfills
+        from fencepost.stores.sqlite.calendars import SqliteCalendars
+        from fencepost.stores.sqlite.freezes import SqliteFreezes
+        from fencepost.stores.sqlite.gates import SqliteGates
+        from fencepost.stores.sqlite.jobs import SqliteJobs
+        from fencepost.stores.sqlite.ledger import SqliteLedger
+        from fencepost.stores.sqlite.schedules import SqliteSchedules
+
+        database: Any = BorrowedDatabase(lent, clock)
+        signals: Any = BorrowedSignals(lent, path)
+        self._clock = database
+        self.jobs = SqliteJobs(database)
+        self.schedules = SqliteSchedules(database, signals)
+        self.calendars = SqliteCalendars(database, signals)
+        self.ledger = SqliteLedger(database, signals)
+        self.gates = SqliteGates(database, signals)
+        self.freezes = SqliteFreezes(database, signals)
+        self.backfills = SqliteBackfills(database, signals)
+        self.audit_log = SqliteAuditLog(database)
+
+    async def now(self) -> StoreTime:
+        return StoreTime(self._clock.now())
+
+
+async def borrow(connection: object, clock: Clock | None = None) -> Borrowed:
+    """The store over a connection of any driver."""
+    return await _over(await recognise(connection), clock or SystemClock())
+
+
+def borrow_blocking(connection: object, clock: Clock | None = None) -> Borrowed | None:
+    """The store over a connection whose driver blocks; None where it is not one of those."""
+    lent = recognise_blocking(connection)
+    return None if lent is None else finish_now(_over(lent, clock or SystemClock()))
+
+
+async def _over(lent: Lent, clock: Clock) -> Borrowed:
+    if lent.dialect is Dialect.POSTGRES:
+        return BorrowedPostgres(lent)
+    return BorrowedSqlite(lent, clock, await _path_of(lent, clock))
+
+
+async def _path_of(lent: Lent, clock: Clock) -> Path:
+    """The file behind the connection, by which the workers of its store are found."""
+    from fencepost.stores.borrowed.sqlite import BorrowedDatabase, check_library
+
+    path = await BorrowedDatabase(lent, clock).file()
+    if not path:
+        raise UnfitConnection("connection: a SQLite database in memory is nobody's ledger")
+    if lent.kind in (Kind.SQLITE3, Kind.SQLALCHEMY, Kind.SQLALCHEMY_ASYNC):
+        check_library(Path(path))
+    return Path(path)

@@ -1,0 +1,123 @@
+"""Going through the lines of limited jobs, the same way in every store.
+
+A line is gone through lane by lane, in the order of the worker's portions, and as far as they say: what is
+taken for one queue is not taken from the share of another. What stands behind a head in its own queue, in a
+lane that has no portion, comes after all that have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from fencepost.model.claiming import Portion
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import JobName, Queue, RunKey
+from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitRuling, Waiting
+from fencepost.model.run import Hold
+
+Books: TypeAlias = Mapping[JobName, LimitFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A run that stands in the line of its job; `reason` is what it was told last."""
+
+    job: JobName
+    run_key: RunKey
+    queue: Queue
+    priority: int
+    run_at: datetime
+    slot: str
+    is_tick: bool
+    reason: str | None
+
+
+@dataclass(slots=True)
+class Passage:
+    """What going through the lines comes to. A tick whose turn it is becomes due, to be judged; it uses up
+    nothing until it starts."""
+
+    begun: list[Candidate] = field(default_factory=list)
+    due: list[RunKey] = field(default_factory=list)
+    waits: list[Waiting] = field(default_factory=list)
+    """Those that have to be told; what waits for the rate as it did is not."""
+    full: set[tuple[JobName, str]] = field(default_factory=set)
+    """The slots that have no place left for one of these."""
+    paid: dict[JobName, LimitRuling] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Quota:
+    """How much may be taken of each lane, of each queue and in all."""
+
+    room: int
+    lanes: dict[tuple[Queue, int], int]
+    queues: dict[Queue, int]
+
+    @classmethod
+    def of(cls, walk: Iterable[Portion], room: int) -> _Quota:
+        lanes: dict[tuple[Queue, int], int] = {}
+        queues: dict[Queue, int] = {}
+        for one in walk:
+            lanes.setdefault((one.queue, one.priority), one.most)
+            queues[one.queue] = max(one.most, queues.get(one.queue, 0))
+        return cls(room, lanes, queues)
+
+    def left(self, queue: Queue, priority: int) -> int:
+        return min(self.room, self.queues.get(queue, 0), self.lanes.get((queue, priority), self.room))
+
+    def take(self, queue: Queue, priority: int, count: int) -> None:
+        self.room -= count
+        self.queues[queue] -= count
+        if (queue, priority) in self.lanes:
+            self.lanes[queue, priority] -= count
+
+
+def go_through(
+    books: Books,
+    standing: Iterable[Standing],
+    walk: Sequence[Portion],
+    room: int,
+    now: StoreTime,
+    limiter: Limiter,
+) -> Passage:
+    """Ask the limiter about each lane of each line in turn, until no more runs may start."""
+    passage, quota, seen = Passage(), _Quota.of(walk, room), dict(books)
+    begun: dict[JobName, list[Candidate]] = {}
+    for lane in _in_order(standing, walk):
+        first, rows = lane[0], {one.run_key: one for one in lane}
+        left = quota.left(first.queue, first.priority)
+        if left <= 0:
+            continue
+        candidates = tuple(Candidate(one.run_key, one.slot) for one in lane)
+        facts = seen[first.job]
+        ruling = limiter(replace(facts, candidates=candidates), now, left)
+        seen[first.job] = replace(facts, running=ruling.running, paid_until=ruling.paid_until)
+        starts = [one for one in ruling.starts if not rows[one.run_key].is_tick]
+        quota.take(first.queue, first.priority, len(starts))
+        begun.setdefault(first.job, []).extend(starts)
+        passage.begun += starts
+        passage.due += [one.run_key for one in ruling.starts if rows[one.run_key].is_tick]
+        passage.waits += [one for one in ruling.waits if _has_to_be_told(one, rows[one.run_key])]
+        passage.full |= {(first.job, one.slot) for one in ruling.waits if one.hold is Hold.LIMITED}
+    for job, starts in begun.items():
+        passage.paid[job] = limiter(replace(books[job], candidates=tuple(starts)), now, len(starts))
+    return passage
+
+
+def _in_order(standing: Iterable[Standing], walk: Sequence[Portion]) -> list[list[Standing]]:
+    """The runs of each lane of each line, the lanes by their place in the walk."""
+    places: dict[tuple[Queue, int], int] = {}
+    for place, portion in enumerate(walk):
+        places.setdefault((portion.queue, portion.priority), place)
+    lanes: dict[tuple[JobName, Queue, int], list[Standing]] = {}
+    for one in sorted(standing, key=lambda one: (one.priority, one.run_at, one.run_key)):
+        lanes.setdefault((one.job, one.queue, one.priority), []).append(one)
+    return sorted(lanes.values(), key=lambda lane: places.get((lane[0].queue, lane[0].priority), len(walk)))
+
+
+def _has_to_be_told(wait: Waiting, run: Standing) -> bool:
+    return wait.hold is not Hold.PACED or wait.reason != run.reason

@@ -1,0 +1,73 @@
+"""The logs of runs in PostgreSQL: the pages of many attempts are one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fencepost.model.identifiers import Namespace, RunKey
+from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPage, LogPlace, LogSpot
+from fencepost.stores.postgres.connection import Database, clean
+from fencepost.stores.queries import load_queries
+from fencepost.stores.rows import to_logged_chunk
+
+QUERIES = load_queries(__package__, "logbook.sql")
+
+
+class PostgresLogbook:
+    """See `ports.logbook`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, pages: Sequence[LogPage]) -> Sequence[bool]:
+        tickets = [page.ticket for page in pages]
+        chunks = [(number, one) for number, page in enumerate(pages, start=1) for one in page.chunks]
+        rows = await self._database.fetch(
+            QUERIES["append"],
+            [one.namespace for one in tickets],
+            [one.run_key for one in tickets],
+            [one.attempt for one in tickets],
+            [one.fence for one in tickets],
+            [page.kept_through for page in pages],
+            [page.kept_from for page in pages],
+            [number for number, _ in chunks],
+            [one.number for _, one in chunks],
+            [one.first_line for _, one in chunks],
+            [one.lines for _, one in chunks],
+            [clean(one.text) for _, one in chunks],
+        )
+        taken = {row["number"] for row in rows}
+        return [number in taken for number in range(len(pages))]
+
+    async def read(
+        self,
+        namespace: Namespace,
+        run_key: RunKey,
+        *,
+        attempt: int | None = None,
+        after: LogPlace = LOG_BEGIN,
+        limit: int,
+    ) -> Sequence[LoggedChunk]:
+        terms = (namespace, run_key, attempt, after.attempt, after.number, limit)
+        rows = await self._database.fetch(QUERIES["read"], *terms)
+        return [to_logged_chunk(row) for row in rows]
+
+    async def tail(
+        self, namespace: Namespace, run_key: RunKey, *, attempt: int | None = None, limit: int
+    ) -> Sequence[LoggedChunk]:
+        rows = await self._database.fetch(QUERIES["tail"], namespace, run_key, attempt, limit)
+        return [to_logged_chunk(row) for row in reversed(rows)]
+
+    async def read_on(self, spots: Sequence[LogSpot], limit: int) -> Sequence[Sequence[LoggedChunk]]:
+        rows = await self._database.fetch(
+            QUERIES["read_on"],
+            [one.namespace for one in spots],
+            [one.run_key for one in spots],
+            [one.place.attempt for one in spots],
+            [one.place.number for one in spots],
+            limit,
+        )
+        found: list[list[LoggedChunk]] = [[] for _ in spots]
+        for row in rows:
+            found[row["spot"] - 1].append(to_logged_chunk(row))
+        return found

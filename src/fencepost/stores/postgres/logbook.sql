@@ -1,0 +1,66 @@
+-- Lines are taken from an attempt that nobody has taken the run from, also when it has ended. A run whose row is
+-- locked has its own transaction open, or is being taken away just now: its lines come with the next page.
+-- name: append
+WITH given AS MATERIALIZED (
+    SELECT *
+    FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::integer[], $6::integer[]) WITH ORDINALITY
+        AS each (namespace, run_key, attempt, fence, kept_through, kept_from, page)
+), latest AS MATERIALIZED (
+    SELECT given.*
+    FROM given
+    JOIN fencepost.runs AS run
+        ON run.namespace = given.namespace
+        AND run.run_key = given.run_key
+        AND run.attempt = given.attempt
+        AND run.fence = given.fence
+    FOR SHARE OF run SKIP LOCKED
+), gave_way AS (
+    DELETE FROM fencepost.run_logs AS log
+    USING latest
+    WHERE log.namespace = latest.namespace
+        AND log.run_key = latest.run_key
+        AND log.attempt = latest.attempt
+        AND log.number > latest.kept_through
+        AND log.number < latest.kept_from
+), written AS (
+    INSERT INTO fencepost.run_logs (namespace, run_key, attempt, number, first_line, lines, text, at)
+    SELECT latest.namespace, latest.run_key, latest.attempt, chunk.number, chunk.first_line, chunk.lines, chunk.text,
+        fencepost.now()
+    FROM unnest($7::bigint[], $8::integer[], $9::bigint[], $10::integer[], $11::text[])
+        AS chunk (page, number, first_line, lines, text)
+    JOIN latest ON latest.page = chunk.page
+    ON CONFLICT (namespace, run_key, attempt, number) DO NOTHING
+)
+SELECT page - 1 AS number FROM latest;
+
+-- name: read
+SELECT attempt, number, first_line, lines, text, at
+FROM fencepost.run_logs
+WHERE namespace = $1
+    AND run_key = $2
+    AND ($3::integer IS NULL OR attempt = $3)
+    AND (attempt, number) > ($4::integer, $5::integer)
+ORDER BY attempt, number
+LIMIT $6;
+
+-- name: tail
+SELECT attempt, number, first_line, lines, text, at
+FROM fencepost.run_logs
+WHERE namespace = $1 AND run_key = $2 AND ($3::integer IS NULL OR attempt = $3)
+ORDER BY attempt DESC, number DESC
+LIMIT $4;
+
+-- name: read_on
+SELECT given.spot, log.attempt, log.number, log.first_line, log.lines, log.text, log.at
+FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[]) WITH ORDINALITY
+    AS given (namespace, run_key, attempt, number, spot)
+CROSS JOIN LATERAL (
+    SELECT attempt, number, first_line, lines, text, at
+    FROM fencepost.run_logs
+    WHERE namespace = given.namespace
+        AND run_key = given.run_key
+        AND (attempt, number) > (given.attempt, given.number)
+    ORDER BY attempt, number
+    LIMIT $5
+) AS log
+ORDER BY given.spot, log.attempt, log.number;

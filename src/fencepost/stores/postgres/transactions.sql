@@ -1,0 +1,25 @@
+-- The transactions of jobs on the ledger's database.
+
+-- The time for which it may stay idle bounds how long a stalled job keeps its run to itself.
+-- name: bound
+SELECT set_config('idle_in_transaction_session_timeout', $1, true);
+
+-- Whoever takes the run away waits for this lock or passes on; whoever came before has changed the row.
+-- name: lock_run
+SELECT pg_current_xact_id()::text AS transaction
+FROM fencepost.runs
+WHERE namespace = $1
+    AND run_key = $2
+    AND attempt = $3
+    AND fence = $4
+    AND alive_until IS NOT NULL
+FOR UPDATE;
+
+-- name: is_same
+SELECT pg_current_xact_id()::text = $1;
+
+-- Heartbeats pass a locked row by. A run that goes on after its transaction must not look silent when it ends.
+-- name: stay_alive
+UPDATE fencepost.runs
+SET alive_until = greatest(alive_until, fencepost.now() + make_interval(secs => $3))
+WHERE namespace = $1 AND run_key = $2;

@@ -1,0 +1,111 @@
+"""What boards, lists and live streams read, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.identifiers import JobName, Namespace, ScheduleId
+from fencepost.model.run import RunState
+from fencepost.model.times import from_epoch_s
+from fencepost.model.views import (
+    COUNTED_MAX,
+    ERROR_SHOWN_MAX,
+    Attention,
+    News,
+    RunMark,
+    TrafficBucket,
+    every_bucket,
+)
+from fencepost.stores.postgres.connection import Database
+from fencepost.stores.queries import load_queries
+from fencepost.stores.view_rows import to_run_mark, to_run_news, to_standing
+
+if TYPE_CHECKING:
+    from fencepost.stores.postgres.connection import Row
+
+QUERIES = load_queries(__package__, "views.sql")
+
+# The news come as arrays of rows without names; these are the names, in the query's order.
+TOLD_COLUMNS = (
+    "namespace",
+    "run_key",
+    "schedule_id",
+    "job",
+    "state",
+    "origin",
+    "fire_time",
+    "run_at",
+    "started_at",
+    "finished_at",
+    "attempt",
+    "fence",
+    "worker",
+    "error",
+    "at",
+)
+STANDING_COLUMNS = ("namespace", "ready", "running", "dead", "held", "oldest_ready_s", "schedules_at")
+
+
+class PostgresViews:
+    """See `ports.views`."""
+
+    _database: Database
+
+    async def strips(
+        self, namespace: Namespace, schedule_ids: Sequence[ScheduleId], each: int
+    ) -> Mapping[ScheduleId, Sequence[RunMark]]:
+        wanted = list(dict.fromkeys(schedule_ids))
+        found: dict[ScheduleId, list[RunMark]] = {}
+        for row in await self._database.fetch(QUERIES["strips"], namespace, wanted, each):
+            found.setdefault(row["schedule_id"], []).append(to_run_mark(row))
+        return found
+
+    async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
+        row = await self._database.fetch_one(QUERIES["traffic"], namespace, since_s, bucket_s)
+        assert row is not None
+        now: StoreTime = row["now"]
+        return every_bucket(_buckets(row), later(now, -since_s), now, bucket_s)
+
+    async def tally_by_job(
+        self, namespace: Namespace, since_s: float
+    ) -> Mapping[JobName, Mapping[RunState, int]]:
+        counts: dict[JobName, dict[RunState, int]] = {}
+        for row in await self._database.fetch(QUERIES["tally_by_job"], namespace, since_s):
+            counts.setdefault(row["job"], {})[RunState(row["state"])] = row["runs"]
+        return counts
+
+    async def overdue(self, namespace: Namespace, since_s: float, late_s: float) -> int:
+        row = await self._database.fetch_one(QUERIES["overdue"], namespace, since_s, late_s)
+        assert row is not None
+        return int(row["runs"])
+
+    async def attention(self, namespace: Namespace, most: int) -> Attention:
+        row = await self._database.fetch_one(QUERIES["attention"], namespace, most)
+        assert row is not None
+        return Attention(row["dead"], row["held"])
+
+    async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
+        terms = since, limit + 1, COUNTED_MAX, ERROR_SHOWN_MAX, list(namespaces)
+        row = await self._database.fetch_one(QUERIES["news"], *terms)
+        assert row is not None
+        told = [to_run_news(_named(TOLD_COLUMNS, one)) for one in row["runs"]]
+        stand = [_named(STANDING_COLUMNS, one) for one in row["standings"]]
+        standings = {Namespace(one["namespace"]): to_standing(one) for one in stand}
+        return News(row["now"], tuple(told[:limit]), len(told) > limit, standings, row["leases_at"])
+
+
+def _buckets(row: Row) -> list[TrafficBucket]:
+    counts: dict[int, dict[RunState, int]] = {}
+    for at_s, state, runs in row["counts"]:
+        counts.setdefault(at_s, {})[RunState(state)] = runs
+    late = {at_s: parts for at_s, *parts in row["late"]}
+    nothing = (None, None, None)
+    return [
+        TrafficBucket(from_epoch_s(at_s), found, *late.get(at_s, nothing)) for at_s, found in counts.items()
+    ]
+
+
+def _named(columns: tuple[str, ...], values: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(columns, values, strict=True))

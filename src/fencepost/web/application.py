@@ -1,0 +1,99 @@
+"""The application: routes behind a doorway, behind a guard.
+
+Whoever asks through a trusted proxy is taken for who they are. A request meets the guard first, which lets
+nobody pass without a credential but to health and the way in; then the doorway, which reads its body within
+bounds; then it waits its turn; then comes its route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Any
+
+from litestar import Litestar, Router
+from litestar.types import ASGIApp, ControllerRouterHandler
+
+from fencepost.clock import SystemClock
+from fencepost.model.access import Principal
+from fencepost.operations.catalogue import all_operations
+from fencepost.operations.operation import API, Operation
+from fencepost.web.api import claims, document, reports
+from fencepost.web.auth import Doorkeeper, Guarded, behind, inside
+from fencepost.web.dashboard.faults import handle_any
+from fencepost.web.dashboard.routes import dashboard
+from fencepost.web.doorway import Doorway, as_sent
+from fencepost.web.heads import Heads
+from fencepost.web.health import healthz, readyz
+from fencepost.web.live.hub import Hub
+from fencepost.web.live.route import events_route
+from fencepost.web.metrics import metrics_route
+from fencepost.web.openapi import build_document
+from fencepost.web.providing import provided
+from fencepost.web.router import handlers
+from fencepost.web.serving import Serving
+from fencepost.web.turns import Turns
+
+WORKER_PROTOCOL = (claims.claim, reports.heartbeat, reports.complete, reports.fail)
+
+
+def build_application(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None = None) -> ASGIApp:
+    """The whole: what a server is given. Whoever has a hub runs it."""
+    turns = Turns(inside(Heads(build_routes(serving, hub)), doorkeeper))
+    guarded = Guarded(Doorway(turns), doorkeeper)
+    return behind(serving.settings.trusted_proxies, as_sent(guarded))
+
+
+def build_routes(serving: Serving, hub: Hub | None = None) -> Litestar:
+    """The routes alone, without anything before them."""
+    return Litestar(
+        routes(serving, hub or _closed_hub(serving)),
+        dependencies={
+            "store": provided(serving.store),
+            "room": provided(serving.room),
+            "document": provided(describe()),
+        },
+        exception_handlers={Exception: handle_any},
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def routes(serving: Serving, hub: Hub) -> list[ControllerRouterHandler]:
+    """Every route, made anew: a router belongs to one application."""
+    return [
+        healthz,
+        readyz,
+        metrics_route(serving.settings),
+        Router(
+            API,
+            route_handlers=[
+                *handlers(operations(), serving),
+                events_route(hub, serving.settings.namespace),
+                document.router(),
+            ],
+        ),
+        *dashboard(serving),
+    ]
+
+
+def _closed_hub(serving: Serving) -> Hub:
+    """For routes beside which nothing runs: a stream ends as it begins."""
+
+    async def nobody(principals: Sequence[Principal]) -> Collection[str]:
+        return ()
+
+    hub = Hub(serving.store, nobody, SystemClock())
+    hub.close()
+    return hub
+
+
+def operations() -> list[Operation[Any, Any, Any]]:
+    """Every operation that is served."""
+    return [*all_operations(), *WORKER_PROTOCOL]
+
+
+@cache
+def describe() -> dict[str, Any]:
+    """The OpenAPI document."""
+    return build_document(operations())

@@ -1,0 +1,234 @@
+"""The doorkeeper: knows who comes, lets them in, and sees them out.
+
+There are two ways in. A program shows a token with each request (`Authorization: Bearer`). A person shows a
+token or a sign-in link once, and gets a session, which their browser shows as a cookie from then on. A
+request that shows a token is judged by that alone, whatever cookie came with it.
+
+Who is refused hears one thing, whatever was wrong: a stranger learns nothing about which credentials there
+are. The log has the id, never the secret. An address from which too many wrong ones came is not listened to
+for a while, except for credentials that it knows already; so nobody locks out those who share an address with
+them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from litestar.types import Scope
+
+from fencepost.clock import Clock, SystemClock
+from fencepost.config import Settings
+from fencepost.core.access import SessionTerms
+from fencepost.errors import StoreUnavailable
+from fencepost.model.access import (
+    EVERYWHERE,
+    Came,
+    Credential,
+    Kind,
+    NewSession,
+    Principal,
+    Role,
+    SessionRecord,
+    digest_of,
+    mint,
+    read_credential,
+)
+from fencepost.model.audit import Author
+from fencepost.ports.store import Store
+from fencepost.telemetry.logs import Log
+from fencepost.telemetry.secrets import remember
+from fencepost.web.auth.known import Known, Looked, id_of
+from fencepost.web.auth.limits import Limiter
+from fencepost.web.auth.reading import bearer, client_of, headers, session_cookie
+from fencepost.web.auth.setting import checked_token, mark_of
+
+SETTING = "setting"
+SETTING_NAME = "FENCEPOST_TOKEN"
+FAILURES_PER_S = 1 / 6
+FAILURES_BURST = 10
+CSRF = "csrf"
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """Come in. `csrf` is what a form of this session has to carry."""
+
+    principal: Principal
+    csrf: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """No; `wait_s` where the next one is not even looked at before."""
+
+    wait_s: float = 0.0
+
+
+class Doorkeeper:
+    """Who may come in, by a store and its settings."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        clock: Clock | None = None,
+        dice: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        clock = clock or SystemClock()
+        self.settings = settings
+        self.terms = SessionTerms(settings.session_lasts_s, settings.session_idle_s)
+        self._book = store.access
+        self._dice = dice
+        self._log = Log("web.door")
+        self._setting = digest_of(checked_token(settings.token)) if settings.token else ""
+        self._setting_mark = mark_of(settings.token)
+        if settings.token:
+            remember(settings.token)
+        self._known = Known(store.access, clock, self.terms)
+        self._requests = Limiter(clock, settings.requests_per_s, settings.requests_burst)
+        self._failures = Limiter(clock, FAILURES_PER_S, FAILURES_BURST)
+
+    async def admit(self, scope: Scope) -> Admitted | Refused:
+        """Judge a request by what it shows."""
+        if headers(scope, b"authorization"):
+            return await self._judge(bearer(scope), Kind.TOKEN, client_of(scope))
+        cookie = session_cookie(scope)
+        return Refused() if cookie is None else await self._judge(cookie, Kind.SESSION, client_of(scope))
+
+    def may_ask(self, principal: Principal) -> float:
+        """Nothing where they may ask now, else in how many seconds."""
+        return self._requests.take(principal.credential_id)
+
+    async def still_good(self, principal: Principal) -> bool:
+        """Whether somebody who was let in may stay; as of a few seconds, so that it can be asked often. Where
+        the store does not answer they may not."""
+        if principal.came is Came.SETTING:
+            return True
+        try:
+            looked = await self._known.look(principal.credential_id)
+        except StoreUnavailable:
+            return False
+        return looked is not None and self._is_good(looked)
+
+    async def still_good_of(self, principals: Sequence[Principal]) -> frozenset[str]:
+        """The same of many with one look at the store: the ids of the credentials that are still good."""
+        setting = frozenset(one.credential_id for one in principals if one.came is Came.SETTING)
+        try:
+            looked = await self._known.look_at(
+                [one.credential_id for one in principals if one.came is not Came.SETTING]
+            )
+        except StoreUnavailable:
+            return setting
+        return setting | {one for one, found in looked.items() if self._is_good(found)}
+
+    async def sign_in(self, shown: str, client: str) -> Credential | Refused:
+        """A new session for a token or a sign-in link; whatever session there was is another."""
+        wait_s = self._failures.wait_s(client)
+        if wait_s:
+            return Refused(wait_s)
+        session = mint(Kind.SESSION, self._dice)
+        opened = await self._open(shown.strip(), session, client)
+        if opened is None:
+            return self._refuse(read_credential(shown.strip()), client)
+        self._log.info("signed in", name=opened.name, session=opened.session_id, client=client)
+        return session
+
+    async def sign_out(self, principal: Principal, client: str) -> None:
+        """End the session that somebody came with."""
+        if principal.came is Came.SESSION:
+            author = Author(principal.name, f"sign-out from {client}")
+            session_id = principal.credential_id
+            await self._book.end_session(session_id, author=author, asked_in=self.settings.namespace)
+            self._known.forget(session_id)
+            self._log.info("signed out", name=principal.name, session=session_id, client=client)
+
+    async def _judge(self, text: str, kind: Kind, client: str) -> Admitted | Refused:
+        if kind is Kind.TOKEN and self._is_setting(text):
+            about = SETTING_NAME, Role.ADMIN, EVERYWHERE, Came.SETTING, SETTING, self._setting_id()
+            return Admitted(Principal(*about))
+        shown = read_credential(text)
+        wait_s = self._failures.wait_s(client)
+        if wait_s and (shown is None or not self._known.remembers(shown)):
+            return Refused(wait_s)
+        looked = await self._recognise(shown, kind)
+        if looked is None:
+            return self._refuse(shown, client)
+        assert shown is not None
+        await self._known.note_use(looked)
+        record = looked.record
+        came = Came.TOKEN if kind is Kind.TOKEN else Came.SESSION
+        rests_on = record.rests_on if isinstance(record, SessionRecord) else record.token_id
+        principal = Principal(record.name, record.role, record.namespace, came, id_of(record), rests_on)
+        return Admitted(principal, shown.derived(CSRF) if came is Came.SESSION else "")
+
+    async def _recognise(self, shown: Credential | None, kind: Kind) -> Looked | None:
+        """The token or the session that was shown, where it is good."""
+        if shown is None or shown.kind is not kind:
+            return None
+        looked = await self._known.look(shown.credential_id)
+        if looked is None or not shown.fits(looked.digest):
+            return None
+        return looked if self._is_good(looked) else None
+
+    def _is_good(self, looked: Looked) -> bool:
+        record = looked.record
+        if isinstance(record, SessionRecord) and self._is_of_another_setting(record.rests_on):
+            return False
+        return self._known.is_good(looked)
+
+    def _is_setting(self, text: str) -> bool:
+        return bool(self._setting) and hmac.compare_digest(digest_of(text), self._setting)
+
+    def _is_of_another_setting(self, rests_on: str | None) -> bool:
+        return rests_on is not None and rests_on.startswith(SETTING) and rests_on != self._setting_id()
+
+    def _setting_id(self) -> str:
+        """By which what rests on the setting is over when that changes."""
+        return f"{SETTING}-{self._setting_mark}"
+
+    async def _open(self, text: str, session: Credential, client: str) -> SessionRecord | None:
+        source = f"sign-in from {client}"
+        if self._is_setting(text):
+            about = SETTING_NAME, Role.ADMIN, EVERYWHERE, self._setting_id(), self.terms.lasts_s
+            new = NewSession(session.credential_id, session.digest, *about)
+            return await self._book.open_session(
+                new, by_token=False, author=Author(SETTING_NAME, source), asked_in=self.settings.namespace
+            )
+        shown = read_credential(text)
+        if shown is None:
+            return None
+        return await (self._redeem if shown.kind is Kind.LINK else self._exchange)(shown, session, source)
+
+    async def _redeem(self, shown: Credential, session: Credential, source: str) -> SessionRecord | None:
+        found = await self._book.find_link(shown.credential_id)
+        if found is None or not shown.fits(found.digest):
+            return None
+        if self._is_of_another_setting(found.record.rests_on):
+            return None
+        return await self._book.redeem_link(
+            *(shown.credential_id, session.credential_id, session.digest, self.terms.lasts_s),
+            author=Author(found.record.name, source),
+            asked_in=self.settings.namespace,
+        )
+
+    async def _exchange(self, shown: Credential, session: Credential, source: str) -> SessionRecord | None:
+        looked = await self._recognise(shown, Kind.TOKEN)
+        if looked is None:
+            return None
+        token = looked.record
+        about = token.name, token.role, token.namespace, shown.credential_id, self.terms.lasts_s
+        return await self._book.open_session(
+            NewSession(session.credential_id, session.digest, *about),
+            by_token=True,
+            author=Author(token.name, source),
+            asked_in=self.settings.namespace,
+        )
+
+    def _refuse(self, shown: Credential | None, client: str) -> Refused:
+        self._failures.take(client)
+        named = {} if shown is None else {"credential": shown.credential_id}
+        self._log.warning("refused a credential", client=client, **named)
+        return Refused()

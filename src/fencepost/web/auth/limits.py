@@ -1,0 +1,64 @@
+"""How often somebody may ask: a bucket for each, which fills at a steady rate up to its brim.
+
+Buckets are kept for those who asked last, up to a number; whoever is forgotten begins with a full one. With
+more strangers than buckets, nobody is limited harder than by that.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from fencepost.clock import Clock
+from fencepost.model.clocks import Monotonic, elapsed_s
+
+BUCKETS_MAX = 10_000
+
+
+@dataclass(slots=True)
+class Bucket:
+    """How much was in it, and when that was."""
+
+    level: float
+    at: Monotonic
+
+
+class Limiter:
+    """Buckets by key."""
+
+    def __init__(self, clock: Clock, per_s: float, burst: float, buckets_max: int = BUCKETS_MAX) -> None:
+        assert per_s > 0
+        assert burst >= 1
+        self._clock = clock
+        self._per_s = per_s
+        self._burst = burst
+        self._buckets_max = buckets_max
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def take(self, key: str) -> float:
+        """Take one; nothing where there was one, else in how many seconds there will be."""
+        bucket = self._filled(key)
+        wait_s = self._wait_s(bucket)
+        if wait_s == 0:
+            bucket.level -= 1
+        return wait_s
+
+    def wait_s(self, key: str) -> float:
+        """In how many seconds one can be taken; none is taken."""
+        return self._wait_s(self._filled(key)) if key in self._buckets else 0.0
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def _wait_s(self, bucket: Bucket) -> float:
+        return max(0.0, (1 - bucket.level) / self._per_s)
+
+    def _filled(self, key: str) -> Bucket:
+        now = self._clock.monotonic()
+        bucket = self._buckets.pop(key, None) or Bucket(self._burst, now)
+        bucket.level = min(self._burst, bucket.level + elapsed_s(bucket.at, now) * self._per_s)
+        bucket.at = now
+        self._buckets[key] = bucket
+        while len(self._buckets) > self._buckets_max:
+            self._buckets.popitem(last=False)
+        return bucket

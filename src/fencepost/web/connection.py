@@ -1,0 +1,70 @@
+"""A connection that cannot be held by saying nothing.
+
+The server library waits without end for the first request, and for one whose headers come drop by drop. Here
+a connection is closed where no whole request is there some seconds after it was made, or after the last
+answer; sooner where others need its place (`crowd.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from fencepost.web.crowd import Crowd
+
+BETWEEN_S = 20
+
+
+class Connection(H11Protocol):
+    """HTTP/1.1 with a limit on the time between requests, and on how many are connected."""
+
+    _alarm: asyncio.TimerHandle | None = None
+
+    def __init__(self, crowd: Crowd, **about: Any) -> None:
+        super().__init__(**about)
+        self._crowd = crowd
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._set_alarm()
+        self._crowd.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._crowd.leave(self)
+        self._unset_alarm()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if not self._is_idle and not self.cycle.more_body:
+            self._crowd.ask(self)
+
+    def on_response_complete(self) -> None:
+        self._crowd.rest(self)
+        super().on_response_complete()
+        self._set_alarm()
+
+    def drop(self) -> None:
+        """Close it now: whoever takes nothing would hold it by what was not sent yet."""
+        self.transport.abort()
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nobody waits for an answer."""
+        cycle: Any = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def _set_alarm(self) -> None:
+        self._unset_alarm()
+        self._alarm = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
+
+    def _unset_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _close_if_idle(self) -> None:
+        if self._is_idle and not self.transport.is_closing():
+            self.transport.close()

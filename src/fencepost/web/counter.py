@@ -1,0 +1,25 @@
+"""The counter at which workers outside are served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from fencepost.services.desks.work import WorkDesk
+from fencepost.web.serving import Caller, Serving
+
+
+@dataclass(frozen=True)
+class Counter:
+    """What their verbs are carried out with."""
+
+    serving: Serving
+    caller: Caller
+    until_gone: Callable[[Callable[[], None]], AbstractAsyncContextManager[None]]
+    """Within it, the function is called as soon as whoever asked has hung up."""
+
+    @property
+    def desk(self) -> WorkDesk:
+        """The external jobs of the caller's namespace."""
+        return self.serving.desk(self.caller.namespace)

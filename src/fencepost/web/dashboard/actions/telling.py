@@ -1,0 +1,128 @@
+"""What was done, in one sentence, by the name of the operation; and where to look next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fencepost.operations.operation import Operation
+from fencepost.web.dashboard import links
+from fencepost.web.dashboard.said import Said
+
+Teller = Callable[[Any, Any], Said]
+"""(what was asked, what was answered) → what is said."""
+
+
+def told(operation: Operation[Any, Any, Any], asked: Any, answered: Any) -> Said:
+    """What is said of it; by default that it is done."""
+    teller = TELLERS.get(operation.name)
+    if teller is not None:
+        return teller(asked, answered)
+    return Said(f"Done: {operation.prose.partition(chr(10))[0].rstrip('.')}.")
+
+
+def _triggered(asked: Any, answered: Any) -> Said:
+    key = str(getattr(answered, "run_key", ""))
+    return Said(
+        f"{asked.schedule_id} was triggered.", href=links.run(key) if key else None, link="See the run"
+    )
+
+
+def _of_schedule(words: str) -> Teller:
+    def tell(asked: Any, answered: Any) -> Said:
+        return Said(f"{asked.schedule_id}: {words}")
+
+    return tell
+
+
+def _of_run(words: str) -> Teller:
+    def tell(asked: Any, answered: Any) -> Said:
+        return Said(f"{asked.run_key} is {getattr(answered, 'state', words)} now.")
+
+    return tell
+
+
+def _replayed(asked: Any, answered: Any) -> Said:
+    done, left = len(answered.replayed), len(getattr(answered, "left", ()))
+    rest = f"; {left} could not be, and stay as they were" if left else ""
+    return Said(f"{done} {'run was' if done == 1 else 'runs were'} sent on the way again{rest}.")
+
+
+def _many(words: str) -> Teller:
+    def tell(asked: Any, answered: Any) -> Said:
+        done = sum(one.done for one in answered.items)
+        left = [one.trouble for one in answered.items if not one.done]
+        more = " There are more: do it again." if answered.more else ""
+        first = (
+            f" Not: {left[0]}" + (f", and {len(left) - 1} others." if len(left) > 1 else ".") if left else ""
+        )
+        return Said(f"{done} of {len(answered.items)} {words}.{first}{more}", refused=not done)
+
+    return tell
+
+
+def _enqueued(asked: Any, answered: Any) -> Said:
+    words = "is enqueued" if answered.new else "was there already, and stays as it is"
+    return Said(f"{answered.run_key} {words}.", href=links.run(answered.run_key), link="See the run")
+
+
+def _cancelled_many(asked: Any, answered: Any) -> Said:
+    fates = Counter(one.fate for one in answered.items)
+    words = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in fates.items())
+    return Said(f"{words[:1].upper()}{words[1:]}.")
+
+
+def _gate(asked: Any, answered: Any) -> Said:
+    return Said(f"The gate of {asked.schedule_id} is open; {answered.released} of what it held may run.")
+
+
+def _queue(asked: Any, answered: Any) -> Said:
+    return Said(f"Queue {answered.queue} is {'paused' if answered.paused else 'not paused any more'}.")
+
+
+def _node(asked: Any, answered: Any) -> Said:
+    if not answered.node.draining:
+        return Said(f"{answered.node.node_id} plans and works again.")
+    undone = f" Meanwhile nobody {' or '.join(answered.undone)}." if answered.undone else ""
+    return Said(f"{answered.node.node_id} is being drained.{undone}")
+
+
+def _freeze(words: str) -> Teller:
+    def tell(asked: Any, answered: Any) -> Said:
+        covered = f"; it covers {answered.schedules} schedules" if answered.schedules else ""
+        return Said(f"{'Everything' if asked.kind == 'all' else asked.value} {words}{covered}.")
+
+    return tell
+
+
+TELLERS: Mapping[str, Teller] = {
+    "schedules.add": _of_schedule("it plans from now on."),
+    "schedules.edit": _of_schedule("the next version is in force."),
+    "schedules.pause": _of_schedule("paused; what was planned is withdrawn."),
+    "schedules.resume": _of_schedule("it plans again."),
+    "schedules.pause_many": _many("paused"),
+    "schedules.resume_many": _many("resumed"),
+    "schedules.remove": _of_schedule("removed; its history stays."),
+    "schedules.trigger": _triggered,
+    "runs.cancel": _of_run("cancelled"),
+    "runs.skip": _of_run("skipped"),
+    "runs.hold": lambda asked, _: Said(f"{asked.run_key} is held until somebody releases it."),
+    "runs.release": lambda asked, _: Said(f"{asked.run_key} is released."),
+    "runs.replay": _replayed,
+    "dead.replay": _replayed,
+    "runs.cancel_many": _cancelled_many,
+    "jobs.enqueue": _enqueued,
+    "gates.open": _gate,
+    "gates.latest": _gate,
+    "gates.drop": _gate,
+    "queues.pause": _queue,
+    "queues.resume": _queue,
+    "nodes.drain": _node,
+    "nodes.undrain": _node,
+    "freezes.freeze": _freeze("is frozen"),
+    "freezes.thaw": _freeze("is not frozen any more"),
+    "tokens.revoke": lambda asked, answered: Said(f"Token {answered.name} ({asked.token_id}) is revoked."),
+    "sessions.end": lambda _, answered: Said(f"{answered.name} is signed out."),
+    "backfills.cancel": lambda asked, _: Said(f"Backfill {asked.backfill_id} is cancelled."),
+}

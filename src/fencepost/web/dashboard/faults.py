@@ -1,0 +1,122 @@
+"""What goes wrong, as a page: what happened, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+
+from fencepost.errors import (
+    NotAllowed,
+    StoreUnavailable,
+    TurnedAway,
+    UnknownBackfill,
+    UnknownCalendar,
+    UnknownGate,
+    UnknownJob,
+    UnknownNode,
+    UnknownRun,
+    UnknownSchedule,
+    UnknownToken,
+    UsageError,
+)
+from fencepost.model.access import Principal
+from fencepost.web.dashboard.rendering import render_alone
+from fencepost.web.dashboard.visiting import NotKnown, said_of_path, theme_of
+from fencepost.web.problems import Refusal, handle, unexpected
+
+HTML = "text/html"
+PRIVATE = {"Cache-Control": "no-store"}
+UNKNOWN = (
+    *(UnknownSchedule, UnknownRun, UnknownCalendar, UnknownBackfill, UnknownJob),
+    *(UnknownGate, UnknownNode, UnknownToken),
+)
+API = "/api/"
+TRY_AGAIN_S = "2"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One page of it: the status, the heading, what happened, and the mend with a link to it."""
+
+    status: int
+    heading: str
+    told: str
+    mend: str
+    href: str = "/"
+    link: str = "To the overview"
+
+
+def fault_page(request: Request[Any, Any, Any], error: Exception) -> Response[str]:
+    """The page for an error; what we did not expect is an id, and the log has the rest."""
+    fault = fault_of(request, error)
+    known = isinstance(request.scope["state"].get("principal"), Principal)
+    text = render_alone("fault.html", fault.heading, theme_of(request), fault=fault, known=known)
+    more: Mapping[str, str] = {"Retry-After": TRY_AGAIN_S} if fault.status == 503 else {}
+    return Response(text, status_code=fault.status, media_type=HTML, headers={**PRIVATE, **more})
+
+
+def handle_any(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """For the whole application: a page for whoever looks with a browser, a problem for everybody else."""
+    wants_page = "text/html" in request.headers.get("accept", "")
+    if wants_page and not str(request.scope["path"]).startswith(API):
+        return fault_page(request, error)
+    return handle(request, error)
+
+
+def fault_of(request: Request[Any, Any, Any], error: Exception) -> Fault:
+    """What whoever looks is told."""
+    here = str(request.scope["path"])
+    if isinstance(error, UNKNOWN):
+        return _not_found(str(error))
+    match error:
+        case NotKnown():
+            told = "This page is only for those who have signed in."
+            return Fault(401, "Sign in", told, "Sign in with a token or a link.", "/sign-in", "Sign in")
+        case NotAllowed():
+            mend = "Ask somebody who administers this house for a token with that role."
+            return Fault(403, "Not for this role", _sentence(str(error)), mend)
+        case NotFoundException():
+            return _not_found(f"There is no page at {said_of_path(here)}.")
+        case MethodNotAllowedException():
+            return Fault(405, "Not this way", "This address takes forms only.", "Go back and use the form.")
+        case UsageError():
+            return Fault(
+                400,
+                "That does not fit",
+                str(error),
+                "Go back and mend it, or begin again.",
+                here,
+                "Begin again",
+            )
+        case StoreUnavailable() | TurnedAway():
+            return _for_now(error, here)
+        case Refusal():
+            kind = error.problem.kind
+            return Fault(kind.status, kind.title, error.problem.detail, "Go back and try it another way.")
+        case HTTPException(status_code=status) if status < 500:
+            return Fault(status, "That does not fit", str(error.detail), "Go back and try it another way.")
+    told = unexpected(error).detail
+    return Fault(
+        500, "Something broke here", f"This is a bug: {told}.", "Try again, and tell whoever runs this."
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _for_now(error: StoreUnavailable | TurnedAway, here: str) -> Fault:
+    heading, told = "The store is away", "The store did not answer, so nothing can be shown."
+    if isinstance(error, TurnedAway):
+        heading, told = "Turned away for now", _sentence(str(error))
+    told = f"{told} Planned runs go on meanwhile."
+    return Fault(503, heading, told, "Try again in a moment.", here, "Try again")
+
+
+def _not_found(told: str) -> Fault:
+    mend = "It may be in another namespace, have another name, or be gone."
+    return Fault(404, "Not found", told, mend, "/schedules", "To the schedules")

@@ -1,0 +1,55 @@
+"""What there is to go to, in groups, each with its letter after `g`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencepost.model.access import Role
+
+
+@dataclass(frozen=True)
+class Place:
+    """One word of the navigation; `live` is the number beside it that follows the news."""
+
+    section: str
+    words: str
+    href: str
+    key: str
+    role: Role = Role.VIEWER
+    live: str = ""
+
+
+GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
+    (
+        "Watch",
+        (
+            Place("overview", "Overview", "/", "o"),
+            Place("schedules", "Schedules", "/schedules", "s"),
+            Place("runs", "Runs", "/runs", "r"),
+            Place("forecast", "Forecast", "/forecast", "f"),
+        ),
+    ),
+    (
+        "Needs a person",
+        (
+            Place("dead", "Dead letters", "/dead", "d", live="counts.dead"),
+            Place("gates", "Catch-up gates", "/gates", "c"),
+        ),
+    ),
+    (
+        "Fleet",
+        (
+            Place("leases", "Leases", "/leases", "l"),
+            Place("workers", "Workers", "/workers", "w"),
+            Place("backfills", "Backfills", "/backfills", "b"),
+            Place("jobs", "Jobs", "/jobs", "j"),
+        ),
+    ),
+    (
+        "Books",
+        (
+            Place("audit", "Audit log", "/log", "a"),
+            Place("tokens", "Tokens", "/tokens", "t", Role.ADMIN),
+        ),
+    ),
+)

@@ -1,0 +1,159 @@
+"""A request becomes a visit: who looks, in which namespace, what they asked for, where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote
+from zoneinfo import ZoneInfo
+
+import msgspec
+from litestar import Request
+from msgspec import Struct
+
+from fencepost.errors import InvalidTrigger, NotAllowed, UsageError
+from fencepost.model.access import EVERYWHERE, Principal, Role
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, Namespace, checked_name
+from fencepost.model.quoting import quoted
+from fencepost.triggers.localtime.zones import zone
+from fencepost.web.dashboard.actions.forms import takes_many
+from fencepost.web.dashboard.page import NoQuery, Page, Visit
+from fencepost.web.dashboard.said import NAME as SAID
+from fencepost.web.dashboard.said import read_said
+from fencepost.web.serving import Caller, Serving, namespace_of
+
+ZONE = "fencepost_zone"
+THEME = "fencepost_theme"
+NAMESPACE = "fencepost_namespace"
+THEMES = frozenset({"light", "dark"})
+QUERY_FIELDS_MAX = 100
+QUERY_LENGTH_MAX = 8_000
+ADDRESS = "the address"
+Q = TypeVar("Q", bound=Struct)
+
+
+class NotKnown(Exception):
+    """Nobody was recognised."""
+
+
+def caller_of(request: Request[Any, Any, Any], needed: Role, home: Namespace = DEFAULT_NAMESPACE) -> Caller:
+    """Who asks, where their role is enough; nobody passes without one."""
+    principal = request.scope["state"].get("principal")
+    if not isinstance(principal, Principal):
+        raise NotKnown
+    if not principal.role.covers(needed):
+        raise NotAllowed(f"this needs the role {needed}; you are signed in as {principal.role}")
+    chosen = _chosen_namespace(request) if principal.namespace == EVERYWHERE else None
+    client = request.client
+    source = "dashboard" if client is None else f"dashboard from {client.host}"
+    return Caller(principal, namespace_of(principal, chosen, home), source)
+
+
+def _chosen_namespace(request: Request[Any, Any, Any]) -> str | None:
+    """What somebody chose to look at; it counts only for those who may look everywhere."""
+    try:
+        return checked_name("namespace", request.cookies.get(NAMESPACE, ""))
+    except UsageError:
+        return None
+
+
+async def visit_of(request: Request[Any, Any, Any], page: Page[Q], serving: Serving) -> Visit[Q]:
+    """The visit of a page by its address."""
+    caller = caller_of(request, page.role, serving.settings.namespace)
+    return await made(
+        request, caller, serving, path_of(request, page.in_path), read_query(request, page.query, page.posted)
+    )
+
+
+async def made(
+    request: Request[Any, Any, Any], caller: Caller, serving: Serving, path: dict[str, str], query: Q
+) -> Visit[Q]:
+    """A visit of somebody who is known."""
+    control = serving.control(caller)
+    return Visit(
+        control=control,
+        principal=caller.principal,
+        csrf=str(request.scope["state"].get("csrf") or ""),
+        path=path,
+        query=query,
+        now=await control.store.now(),
+        zone=zone_of(request),
+        url=url_of(request),
+        theme=theme_of(request),
+        said=read_said(request.cookies.get(SAID)),
+        forecasts=serving.forecasts,
+    )
+
+
+async def plain_visit(request: Request[Any, Any, Any], needed: Role, serving: Serving) -> Visit[NoQuery]:
+    """A visit of what is no page of its own, such as a question before a change."""
+    caller = caller_of(request, needed, serving.settings.namespace)
+    return await made(request, caller, serving, {}, NoQuery())
+
+
+def path_of(request: Request[Any, Any, Any], names: tuple[str, ...]) -> dict[str, str]:
+    """The values in the path, decoded."""
+    try:
+        found = {name: unquote(str(request.path_params[name]), errors="strict") for name in names}
+    except UnicodeDecodeError:
+        raise UsageError("the address: expected percent-encoded UTF-8") from None
+    _check_plain(found.values())
+    return found
+
+
+def read_query(request: Request[Any, Any, Any], kind: type[Q], not_taken: Collection[str] = ()) -> Q:
+    """What is chosen in the address, but for the names that are not taken from one."""
+    raw = request.scope["query_string"]
+    if len(raw) > QUERY_LENGTH_MAX:
+        raise UsageError(f"the address: expected at most {QUERY_LENGTH_MAX} characters behind the ?")
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), errors="strict", max_num_fields=QUERY_FIELDS_MAX)
+    except ValueError:
+        raise UsageError(f"the address: expected at most {QUERY_FIELDS_MAX} values of UTF-8") from None
+    return chosen([(name, text) for name, text in pairs if name not in not_taken], kind, ADDRESS)
+
+
+def chosen(pairs: Sequence[tuple[str, str]], kind: type[Q], where: str) -> Q:
+    """What is chosen, by the types of the struct. A name that it does not know changes nothing."""
+    _check_plain((text for _, text in pairs), where)
+    fields = {one.encode_name: one.type for one in msgspec.structs.fields(kind)}
+    values: dict[str, Any] = {}
+    for name, text in pairs:
+        if name in fields:
+            several = takes_many(fields[name])
+            values[name] = [*values.get(name, []), text] if several else text
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _check_plain(texts: Iterable[str], where: str = ADDRESS) -> None:
+    """No store has a place for a NUL, and no name of ours has one."""
+    if any("\0" in text for text in texts):
+        raise UsageError(f"{where}: holds a NUL, which is in nothing that could be found")
+
+
+def zone_of(request: Request[Any, Any, Any]) -> ZoneInfo:
+    """The zone that the script found in the browser; UTC where it has not, or where it is unknown."""
+    try:
+        return zone(unquote(request.cookies.get(ZONE, "UTC")))
+    except InvalidTrigger:
+        return zone("UTC")
+
+
+def theme_of(request: Request[Any, Any, Any]) -> str:
+    """Light or dark where somebody has chosen, else as their system has it."""
+    chosen = request.cookies.get(THEME, "")
+    return chosen if chosen in THEMES else "auto"
+
+
+def url_of(request: Request[Any, Any, Any]) -> str:
+    """The path and the query, as a link that leads back here."""
+    query = request.scope["query_string"].decode("ascii", "replace")
+    return f"{request.scope['path']}?{query}" if query else str(request.scope["path"])
+
+
+def said_of_path(path: str) -> str:
+    """A path in a sentence."""
+    return quoted(path[:200])

@@ -1,0 +1,37 @@
+"""`/metrics` in the web: the page that Prometheus scrapes.
+
+The guard decides whether it is open, by the setting `metrics_open`. Where it is not, it is for credentials of
+the namespace that this process counts, and for those that are good everywhere: the names of jobs are a
+tenant's own. The page is made in a thread, because many series take their time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+
+from fencepost.config import Settings
+from fencepost.model.access import EVERYWHERE, Principal
+from fencepost.telemetry.metrics import CONTENT_TYPE, start_metrics
+
+
+def metrics_route(settings: Settings) -> HTTPRouteHandler:
+    """The page of a process with these settings."""
+
+    @get("/metrics")
+    async def metrics(request: Request[Any, Any, Any]) -> Response[bytes]:
+        principal: Principal | None = request.scope["state"].get("principal")
+        if not settings.metrics_open and not _may_see(principal, settings):
+            raise NotFoundException
+        page = await asyncio.to_thread(start_metrics(settings.metrics_jobs_max).render)
+        return Response(page, headers={"Content-Type": CONTENT_TYPE})
+
+    return metrics
+
+
+def _may_see(principal: Principal | None, settings: Settings) -> bool:
+    return principal is not None and principal.namespace in (EVERYWHERE, settings.namespace)

@@ -1,0 +1,219 @@
+"""Operations as routes: who may ask, what was asked, carried out once, answered.
+
+Every operation comes by here, and none has a way of its own: the role that it needs and the namespace of
+whoever asks are looked at before anything of the request is. What is not in the caller's namespace is not
+there for them, and is answered as anything that is not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+from litestar import Request, Response
+from litestar.enums import HttpMethod
+from litestar.handlers import HTTPRouteHandler
+from litestar.status_codes import HTTP_200_OK
+
+from fencepost.errors import UnknownJob
+from fencepost.model.access import EVERYWHERE, Principal
+from fencepost.model.identifiers import Namespace, checked_name
+from fencepost.operations.operation import IN_PATH, VERSION_FIELD, Operation
+from fencepost.operations.wire import Parts, Refused, etag, from_call
+from fencepost.services.control import Control
+from fencepost.web.counter import Counter
+from fencepost.web.problems import (
+    FORBIDDEN,
+    INVALID,
+    MALFORMED,
+    NOT_FOUND,
+    NOT_JSON,
+    PRECONDITION,
+    SLOW_ANSWER,
+    Problem,
+    Refusal,
+)
+from fencepost.web.repeats import Repeats, key_of
+from fencepost.web.serving import NAMESPACE_HEADER, Caller, Once, Serving, namespace_of
+
+QUERY_FIELDS_MAX = 50
+ANSWER_WITHIN_S = 30.0
+JSON = "application/json"
+JOB = "job"
+
+
+def handlers(operations: Iterable[Operation[Any, Any, Any]], serving: Serving) -> list[HTTPRouteHandler]:
+    """A route for each operation."""
+    repeats = Repeats(serving.store.answers)
+    return [_handler(one, serving, repeats) for one in operations]
+
+
+def _handler(one: Operation[Any, Any, Any], serving: Serving, repeats: Repeats) -> HTTPRouteHandler:
+    async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
+        caller = admitted(one, request, serving.settings.namespace)
+        asked = read(one, request, await request.body())
+        if one.changes:
+            key = key_of(request.headers.get("idempotency-key"))
+            work = partial(_carry_out, one, serving, caller, asked)
+            return await repeats.once(one, caller, key, asked, work)
+        return await _carry_out(one, serving, caller, asked, None, request)
+
+    path = IN_PATH.sub(r"{\1:str}", one.path)
+    method = HttpMethod(one.method)
+    return HTTPRouteHandler(path, http_method=[method], status_code=HTTP_200_OK, name=one.name)(answer)
+
+
+def admitted(one: Operation[Any, Any, Any], request: Request[Any, Any, Any], home: Namespace) -> Caller:
+    """Who asks; a refusal where they may not."""
+    principal: Principal = request.scope["state"]["principal"]
+    if not principal.role.covers(one.role):
+        told = f"{one.name} needs the role {one.role}; this credential has {principal.role}"
+        raise Refusal(Problem(FORBIDDEN, told))
+    if one.whole_fleet and principal.namespace != EVERYWHERE:
+        told = f"{one.name} touches every namespace; this credential is good in {principal.namespace} only"
+        raise Refusal(Problem(FORBIDDEN, told))
+    asked = request.headers.get(NAMESPACE_HEADER)
+    if asked is not None:
+        checked_name("namespace", asked)
+    client = request.client
+    source = f"api from {client.host}" if client is not None else "api"
+    return Caller(principal, namespace_of(principal, asked, home), source)
+
+
+def read(one: Operation[Any, Any, Any], request: Request[Any, Any, Any], body: bytes) -> Any:
+    """What is asked; a refusal where it does not fit."""
+    parts = Parts(
+        path={name: _decoded(name, request.path_params[name]) for name in one.in_path},
+        query=_query(request),
+        if_match=request.headers.get("if-match"),
+        body=_body(one, request, body),
+    )
+    versioned = VERSION_FIELD in one.asked.__struct_fields__
+    if parts.if_match is not None and not versioned:
+        raise Refusal(_invalid("If-Match", f"{one.name} looks at no version; leave the header out"))
+    if parts.if_match is None and versioned:
+        told = "send If-Match with the ETag of what you read, so that nobody's change is lost, or *"
+        raise Refusal(Problem(PRECONDITION, told))
+    try:
+        return from_call(one, parts)
+    except Refused as error:
+        raise Refusal(_unfit(one, error.name, str(error))) from None
+    except msgspec.ValidationError as error:
+        said, _, where = str(error).partition(" - at `$.")
+        raise Refusal(_unfit(one, where.rstrip("`") or "body", said)) from None
+
+
+async def _carry_out(
+    one: Operation[Any, Any, Any],
+    serving: Serving,
+    caller: Caller,
+    asked: Any,
+    once: Once | None,
+    request: Request[Any, Any, Any] | None = None,
+) -> Response[bytes]:
+    context: Any
+    if one.context is Control:
+        context = serving.control(caller, getattr(asked, "reason", None), once)
+        answered = await _in_time(one, context, asked)
+    else:
+        assert request is not None, "verbs of workers are never repeated by key"
+        context = Counter(serving, caller, lambda gone: _watching(request, gone))
+        answered = await one.carry_out(context, asked)
+    return Response(msgspec.json.encode(answered), media_type=JSON, headers=_etag(one, asked, answered))
+
+
+def _etag(one: Operation[Any, Any, Any], asked: Any, answered: Any) -> dict[str, str]:
+    """The header that names the version; what a dry run would write has none yet."""
+    if one.versioned is None or getattr(asked, "dry_run", False):
+        return {}
+    return {"ETag": etag(getattr(answered, one.versioned))}
+
+
+async def _in_time(one: Operation[Any, Any, Any], control: Control, asked: Any) -> Any:
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            return await one.carry_out(control, asked)
+    except UnknownJob as error:
+        if JOB not in one.in_path:
+            raise
+        raise Refusal(Problem(NOT_FOUND, str(error))) from None
+    except TimeoutError:
+        known = "; whether it was done, or some of it, is unknown: look" if one.changes else ""
+        told = f"{one.name} took longer than {ANSWER_WITHIN_S:g} s{known}; ask for less at a time"
+        raise Refusal(Problem(SLOW_ANSWER, told)) from None
+
+
+def _query(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            request.scope["query_string"].decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=QUERY_FIELDS_MAX,
+        )
+    except ValueError:
+        told = f"expected at most {QUERY_FIELDS_MAX} parameters of percent-encoded UTF-8"
+        raise Refusal(_invalid("query", told)) from None
+
+
+def _body(one: Operation[Any, Any, Any], request: Request[Any, Any, Any], body: bytes) -> dict[str, Any]:
+    if not body:
+        return {}
+    if not one.has_body:
+        raise Refusal(_invalid("body", f"a {one.method} takes none; what is asked stands in its query"))
+    kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise Refusal(Problem(NOT_JSON, f"expected a body of {JSON}"))
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        told = "is nested deeper than the server reads" if deep else f"is not JSON: {error}"
+        raise Refusal(Problem(MALFORMED, f"the body {told}")) from None
+    if not isinstance(found, dict):
+        raise Refusal(_invalid("body", "expected a JSON object"))
+    return found
+
+
+def _decoded(name: str, segment: str) -> str:
+    try:
+        found = unquote(segment, errors="strict")
+    except UnicodeDecodeError:
+        found = "\0"
+    if "\0" in found:
+        raise Refusal(Problem(NOT_FOUND, f"there is no such {name}"))
+    return found
+
+
+def _unfit(one: Operation[Any, Any, Any], name: str, message: str) -> Problem:
+    """What no path can name is not there."""
+    if name in one.in_path:
+        return Problem(NOT_FOUND, f"there is no such {name}: {message}")
+    return _invalid(name, message)
+
+
+def _invalid(name: str, message: str) -> Problem:
+    return Problem(INVALID, f"{name}: {message}", more={"errors": [{"field": name, "message": message}]})
+
+
+@asynccontextmanager
+async def _watching(request: Request[Any, Any, Any], gone: Callable[[], None]) -> AsyncIterator[None]:
+    """Say so as soon as whoever asked has hung up: nobody is there for whom to wait."""
+    watcher = asyncio.create_task(_until_gone(request, gone))
+    try:
+        yield
+    finally:
+        watcher.cancel()
+        with suppress(asyncio.CancelledError):
+            await watcher
+
+
+async def _until_gone(request: Request[Any, Any, Any], gone: Callable[[], None]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    gone()

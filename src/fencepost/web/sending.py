@@ -1,0 +1,36 @@
+"""Answers of the layers before the application."""
+
+from __future__ import annotations
+
+from litestar.types import HTTPResponseStartEvent, Send
+
+from fencepost.web.problems import MEDIA_TYPE, Problem
+
+HTML = "text/html; charset=utf-8"
+
+
+async def send_problem(send: Send, problem: Problem) -> None:
+    """The problem as a whole answer; the connection is closed, because its request may not have been read."""
+    about = {name.lower(): value for name, value in problem.headers.items()}
+    await _send(send, problem.kind.status, problem.body, {"content-type": MEDIA_TYPE, **about})
+
+
+async def send_page(send: Send, text: str, status: int = 200) -> None:
+    """A page as a whole answer."""
+    await _send(send, status, text.encode(), {"content-type": HTML})
+
+
+async def send_redirect(send: Send, path: str, cookie: str | None = None) -> None:
+    """Go on there with a GET."""
+    await _send(send, 303, b"", {"location": path, **({} if cookie is None else {"set-cookie": cookie})})
+
+
+async def _send(send: Send, status: int, body: bytes, about: dict[str, str]) -> None:
+    headers = {"content-length": str(len(body)), "connection": "close", **about}
+    start: HTTPResponseStartEvent = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    await send(start)
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,131 @@
+"""The server: the application on a socket, beside the other services of a node or alone.
+
+The socket is bound before anything runs, so that a port that is taken is one line and not a dead process.
+When the process is asked to stop, live streams end at once, whoever waits for work is answered with nothing,
+and the answers on their way are let out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import uvicorn
+
+from fencepost.clock import SystemClock
+from fencepost.config import Settings
+from fencepost.ports.store import Store
+from fencepost.services.fleet import LeaseReader
+from fencepost.services.waiting_room import WaitingRoom
+from fencepost.telemetry.logs import Log
+from fencepost.telemetry.metrics import start_metrics
+from fencepost.web.application import build_application
+from fencepost.web.auth import Doorkeeper
+from fencepost.web.binding import BACKLOG_MAX
+from fencepost.web.connection import BETWEEN_S, Connection
+from fencepost.web.crowd import Crowd, connections_max, shortage_told
+from fencepost.web.live.hub import Hub
+from fencepost.web.serving import Serving
+from fencepost.web.tls import Tls
+
+GRACE_S = 5
+HEADER_BYTES_MAX = 32 * 1024
+ACCEPTED_AT_ONCE = 32
+"""In one turn of the loop. It takes a few turns until one that is too many is sent away, and until then each
+takes up a file."""
+
+
+class WebServer:
+    """One socket, its routes, those who wait for work, and those who listen."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        listener: socket.socket,
+        stop: asyncio.Event,
+        leases: LeaseReader | None = None,
+        dice: Callable[[], float] = random.random,
+        tls: Tls | None = None,
+    ) -> None:
+        self.log = Log("web")
+        self._signals = store.signals
+        self._listener = listener
+        self._stop = stop
+        self._room = WaitingRoom()
+        self._serving = serving = Serving(store, settings, self._room, leases, dice)
+        self.address = _address(listener, tls)
+        start_metrics(settings.metrics_jobs_max)
+        doorkeeper = Doorkeeper(store, settings)
+        self._hub = Hub(store, doorkeeper.still_good_of, SystemClock())
+        self._server = _Server(_config(build_application(serving, doorkeeper, self._hub), tls))
+
+    async def run(self) -> None:
+        """Serve until asked to stop, or cancelled; then wait to be cancelled."""
+        await self._room.open(self._signals)
+        serving = asyncio.create_task(self._server.serve([self._listener]))
+        telling = asyncio.create_task(self._hub.run())
+        stopping = asyncio.create_task(self._stop.wait())
+        self.log.info("serving", address=self.address)
+        try:
+            await asyncio.wait({serving, telling, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            telling.cancel()
+            self._hub.close()
+            self._room.close()
+            self._serving.aside.close()
+            self._serving.glances.close()
+            self._server.should_exit = True
+            await asyncio.shield(serving)
+            self.log.info("stopped", address=self.address)
+            await asyncio.wait({telling})
+        if not telling.cancelled():
+            telling.result()
+        if not self._stop.is_set():
+            raise AssertionError("the web ended by itself")
+        await asyncio.Event().wait()
+
+
+class _Server(uvicorn.Server):
+    """Signals are the process's own affair; what stands around serving instead is how the loop complains."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As many as the loop accepts in a turn may wait for it, unless it is said anew how many."""
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(BACKLOG_MAX)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with shortage_told(Log("web")):
+            yield
+
+
+def _config(application: object, tls: Tls | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,  # type: ignore[arg-type]
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http=partial(Connection, Crowd(connections_max())),  # type: ignore[arg-type]
+        server_header=False,
+        proxy_headers=False,
+        backlog=ACCEPTED_AT_ONCE,
+        timeout_keep_alive=BETWEEN_S,
+        timeout_graceful_shutdown=GRACE_S,
+        h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        ssl_certfile=None if tls is None else tls.certificate,
+        ssl_keyfile=None if tls is None else tls.key,
+    )
+
+
+def _address(listener: socket.socket, tls: Tls | None) -> str:
+    host, port = listener.getsockname()[:2]
+    scheme = "http" if tls is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

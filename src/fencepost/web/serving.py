@@ -1,0 +1,99 @@
+"""What the routes serve with: the store, and those who wait for work at it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from fencepost.config import Settings
+from fencepost.core.access import acts_in
+from fencepost.model.access import Principal
+from fencepost.model.audit import Author
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace
+from fencepost.ports.store import Store
+from fencepost.services.aside import Thinkers
+from fencepost.services.control import Control
+from fencepost.services.desks.work import WorkDesk
+from fencepost.services.fleet import LeaseReader
+from fencepost.services.waiting_room import WaitingRoom
+from fencepost.web.dashboard.forecasts import Forecasts
+from fencepost.web.problems import NOT_FOUND, Problem, Refusal
+
+NAMESPACE_HEADER = "fencepost-namespace"
+GLANCES_MAX = 500
+"""So many readers of schedules wait for their turn."""
+
+
+class Once(NamedTuple):
+    """A call's own key, when it was first made with it, and whether this is not that time."""
+
+    key: str | None = None
+    asked_at: StoreTime | None = None
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks, from where, and in which namespace."""
+
+    principal: Principal
+    namespace: Namespace
+    source: str
+
+    def author(self, reason: str | None) -> Author:
+        """Whoever changes something, for the log."""
+        return Author(self.principal.name, self.source, reason)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """One store, served. Desks for workers outside are made as namespaces ask for them, and kept: they
+    remember what they have learnt of the jobs."""
+
+    store: Store
+    settings: Settings
+    room: WaitingRoom
+    leases: LeaseReader | None = None
+    dice: Callable[[], float] = random.random
+    aside: Thinkers = field(default_factory=Thinkers, repr=False)
+    glances: Thinkers = field(default_factory=lambda: Thinkers(waiting_max=GLANCES_MAX), repr=False)
+    """Readers come in crowds, as all tabs do that hear of a change, and are not held up by who searches."""
+    forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
+    _desks: dict[Namespace, WorkDesk] = field(default_factory=dict, repr=False)
+
+    def control(self, caller: Caller, reason: str | None = None, once: Once | None = None) -> Control:
+        """The people's verbs, in the caller's name."""
+        once = once or Once()
+        return Control(
+            self.store,
+            caller.namespace,
+            caller.author(reason),
+            self.leases,
+            self.settings,
+            asked_at=once.asked_at,
+            asked_key=once.key,
+            principal=caller.principal,
+            aside=self.aside,
+            glances=self.glances,
+            asked_again=once.again,
+        )
+
+    def desk(self, namespace: Namespace) -> WorkDesk:
+        """What workers outside are served with."""
+        if namespace not in self._desks:
+            settings = replace(self.settings, namespace=namespace)
+            self._desks[namespace] = WorkDesk(self.store, settings, self.dice)
+        return self._desks[namespace]
+
+
+def namespace_of(principal: Principal, asked: str | None, home: Namespace) -> Namespace:
+    """A credential has its namespace; one that is good everywhere may choose, and is at home in the server's
+    unless it does."""
+    found = acts_in(principal, Namespace(asked) if asked else None, home)
+    if found is None:
+        told = f"nothing of it is there for this credential, which is good in {principal.namespace}"
+        raise Refusal(Problem(NOT_FOUND, f"namespace {asked}: {told}"))
+    return found

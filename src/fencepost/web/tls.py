@@ -1,0 +1,38 @@
+"""TLS: a certificate and its key, looked at before anything runs."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import NoReturn
+
+from fencepost.errors import InvalidSettings
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The files of a certificate, with those that signed it, and of its key."""
+
+    certificate: str
+    key: str
+
+
+def checked_tls(certificate: str | None, key: str | None) -> Tls | None:
+    """Both files, which belong together and can be read; None where neither is named."""
+    if not certificate and not key:
+        return None
+    if not certificate or not key:
+        raise InvalidSettings("TLS: give both --tls-cert and --tls-key")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, _no_password)
+    except ssl.SSLError as error:
+        why = error.reason or "not in PEM"
+        raise InvalidSettings(f"TLS: {certificate} and {key} cannot be used together: {why}") from None
+    except OSError as error:
+        raise InvalidSettings(f"TLS: {certificate} or {key}: {error.strerror or error}") from None
+    return Tls(certificate, key)
+
+
+def _no_password() -> NoReturn:
+    """Nobody is there to be asked."""
+    raise InvalidSettings("TLS: the key has a password; a server needs one without")

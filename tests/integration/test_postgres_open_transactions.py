@@ -1,0 +1,301 @@
+"""A transaction that a job or a caller keeps open holds up nobody but itself.
+
+Whoever waited for its locks would fail after five seconds, with all else that it was about to do.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import asyncpg
+import pytest
+
+from fencepost.core.judgement import judge
+from fencepost.model.audit import Action, Author
+from fencepost.model.freeze import Scope, ScopeKind
+from fencepost.model.identifiers import RunKey, ScheduleId
+from fencepost.model.plan import Cursor, PlanReceipt
+from fencepost.model.policies import Overlap
+from fencepost.model.run import Claim, Hold, RunState
+from fencepost.stores.postgres import desk
+from fencepost.testing.conformance.builders import (
+    MANY,
+    NEWER_TZDATA,
+    NS,
+    OTHER_SCHEDULE,
+    SCHEDULE,
+    appetite,
+    at,
+    claim_with,
+    death,
+    due_ticks,
+    finish,
+    make_plan,
+    make_spec,
+    plan_ticks,
+    put,
+    read,
+    read_cursor,
+    retry,
+    states,
+    success,
+    write,
+)
+from fencepost.testing.conformance.operators import entries
+from tests.cli.calls import refused
+from tests.conformance.on_postgres import PostgresHarness, open_postgres
+from tests.integration.waiting import until
+
+pytestmark = pytest.mark.postgres
+
+ANNA = Author("anna", "a test", "because")
+THIS = Scope(ScopeKind.SCHEDULE, SCHEDULE)
+IDLE_MAX_S = 60.0
+LOCK_PLANNING = (
+    "SELECT 1 FROM fencepost.schedules JOIN fencepost.cursors USING (namespace, schedule_id)"
+    " WHERE schedule_id = $1 FOR UPDATE"
+)
+
+LOCK_RUN = "SELECT 1 FROM fencepost.runs WHERE run_key = $1 FOR UPDATE NOWAIT"
+TRIES_ENOUGH = 5_000
+
+
+@pytest.fixture
+async def harness(postgres_url: str) -> AsyncIterator[PostgresHarness]:
+    opened = await open_postgres(postgres_url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def rival(postgres_url: str) -> AsyncIterator[Any]:
+    """Somebody with a transaction of their own on the ledger's database."""
+    connection = await asyncpg.connect(postgres_url)
+    yield connection
+    await connection.close()
+
+
+async def test_a_tick_that_cannot_displace_the_run_before_it_does_not_start_beside_it(
+    harness: PostgresHarness,
+) -> None:
+    """And keeps no other schedule from being judged in the same pass."""
+    first = await started(harness, Overlap.TERMINATE_OTHER)
+    key, other = await both_due(harness)
+    async with own_transaction(harness, first):
+        assert [one.run_key for one in await claim_with(harness, judge)] == [other]
+        assert await states(harness, first.run_key, key) == [RunState.RUNNING, RunState.READY]
+    assert await harness.store.ledger.unpark(MANY) == 1
+    assert [one.run_key for one in await claim_with(harness, judge)] == [key]
+    assert await states(harness, first.run_key) == [RunState.CANCELLED]
+
+
+async def test_a_tick_that_cannot_displace_the_run_before_it_is_not_judged_over_and_over(
+    harness: PostgresHarness,
+) -> None:
+    """It is parked, for a reason that says why, and goes when that run has ended."""
+    first = await started(harness, Overlap.TERMINATE_OTHER)
+    (key,) = await due_ticks(harness, 60)
+    async with own_transaction(harness, first):
+        assert await claim_with(harness, judge) == []
+        waiting = await read(harness, key)
+        assert waiting.held is Hold.PARKED
+        assert waiting.reason == f"waits until {first.run_key}, in a transaction of its own, can be stopped"
+        assert (await harness.store.ledger.outlook(appetite())).tick is None
+    await finish(harness, success(first.ticket))
+    assert [one.run_key for one in await claim_with(harness, judge)] == [key]
+
+
+async def test_a_run_that_cannot_be_asked_to_stop_is_asked_later(harness: PostgresHarness) -> None:
+    first = await started(harness, Overlap.CANCEL_OTHER)
+    key, other = await both_due(harness)
+    async with own_transaction(harness, first):
+        assert [one.run_key for one in await claim_with(harness, judge)] == [other]
+        assert (await read(harness, key)).held is Hold.PARKED
+        assert not (await read(harness, first.run_key)).cancel_requested
+    assert await harness.store.ledger.unpark(MANY) == 1
+    assert await claim_with(harness, judge) == []
+    assert (await read(harness, first.run_key)).cancel_requested
+
+
+async def test_a_parked_tick_that_the_run_before_it_unparks_holds_up_no_judgement(
+    harness: PostgresHarness, rival: Any
+) -> None:
+    """The success marker of that run, not yet committed, has rung the bell."""
+    first = await started(harness, Overlap.CANCEL_OTHER)
+    (parked,) = await due_ticks(harness, 60)
+    assert await claim_with(harness, judge) == []
+    (newer,) = await due_ticks(harness, 60)
+    async with rival.transaction():
+        borrowed = await harness.store.transactions.borrow(rival)
+        await borrowed.complete(first.ticket)
+        assert await claim_with(harness, judge) == []
+    assert [one.run_key for one in await claim_with(harness, judge)] == [newer]
+    ended = [RunState.SUCCEEDED, RunState.SKIPPED]
+    assert await states(harness, first.run_key, parked) == ended
+
+
+async def test_who_asks_a_run_to_stop_is_told_in_one_line_that_it_cannot_hear(
+    harness: PostgresHarness, postgres_url: str
+) -> None:
+    first = await started(harness)
+    asked_for = "runs", "cancel", first.run_key, "--reason", "no more", "--store", postgres_url
+    async with own_transaction(harness, first):
+        line = await asyncio.to_thread(refused, *asked_for)
+    assert line.startswith(f"run {first.run_key}: it is in a transaction of its own")
+    assert line.endswith("; ask again")
+    assert not (await read(harness, first.run_key)).cancel_requested
+    asked = await harness.store.ledger.cancel(NS, first.run_key, "no more", author=ANNA)
+    assert asked is not None
+    assert asked.cancel_requested
+
+
+async def test_one_that_cannot_hear_does_not_keep_others_from_being_cancelled(
+    harness: PostgresHarness,
+) -> None:
+    first = await started(harness)
+    (waits,) = await due_ticks(harness, 60)
+    async with own_transaction(harness, first):
+        asked = first.run_key, waits
+        found = await harness.store.ledger.cancel_many(NS, asked, "no more", author=ANNA)
+    assert (found[first.run_key].refused or "").startswith(f"run {first.run_key}: it is in a transaction")
+    assert (found[first.run_key].run.cancel_requested, found[waits].refused) == (False, None)
+    assert await states(harness, first.run_key, waits) == [RunState.RUNNING, RunState.CANCELLED]
+    assert [one.subject for one in await entries(harness, action=Action.RUN_CANCEL)] == [waits]
+
+
+async def test_who_cancels_several_keeps_none_locked_while_it_waits_for_another(
+    harness: PostgresHarness, rival: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has one of them, and needs the other before it lets go; so does who finishes several."""
+    monkeypatch.setattr(desk, "TRIES_OF_PEOPLE", TRIES_ENOUGH)
+    await put(harness)
+    kept, free = await due_ticks(harness, 30, 60)
+
+    async def free_is_cancelled() -> bool:
+        return (await read(harness, free)).state is RunState.CANCELLED
+
+    async with rival.transaction():
+        await rival.execute(LOCK_RUN, kept)
+        asking = asyncio.create_task(harness.store.ledger.cancel_many(NS, [kept, free], "no more"))
+        await until(free_is_cancelled)
+        await rival.execute(LOCK_RUN, free)
+        assert not asking.done()
+    found = await asking
+    assert [(key, found[key].refused) for key in found] == [(kept, None), (free, None)]
+    assert await states(harness, kept, free) == [RunState.CANCELLED, RunState.CANCELLED]
+
+
+async def test_a_replay_of_several_does_not_wait_for_one_that_is_running(harness: PostgresHarness) -> None:
+    dead = await started(harness)
+    await finish(harness, death(dead.ticket))
+    (running,) = await started_again(harness)
+    keys = [dead.run_key, running.run_key]
+    async with own_transaction(harness, running):
+        assert list(await harness.store.ledger.replay(NS, keys, 0, ANNA)) == [dead.run_key]
+
+
+async def test_a_freeze_does_not_wait_for_a_run_that_is_running(harness: PostgresHarness) -> None:
+    """What waits is held at once; the run itself is marked when it can be had, and not tried again."""
+    first = await started(harness)
+    (tick,) = await plan_ticks(harness, 60)
+    async with own_transaction(harness, first):
+        assert await harness.store.freezes.freeze(NS, THIS, ANNA)
+        assert await held(harness, first.run_key, tick) == [Hold.NONE, Hold.FROZEN]
+    await harness.store.ledger.unpark(MANY)
+    assert await held(harness, first.run_key, tick) == [Hold.FROZEN, Hold.FROZEN]
+    await finish(harness, retry(first.ticket))
+    assert list(await harness.store.ledger.claim_direct(appetite(), MANY)) == []
+
+
+async def test_a_run_that_was_running_at_the_thaw_is_not_held_for_ever(harness: PostgresHarness) -> None:
+    first = await started(harness)
+    assert await harness.store.freezes.freeze(NS, THIS, ANNA)
+    async with own_transaction(harness, first):
+        assert await harness.store.freezes.thaw(NS, THIS, ANNA)
+    await finish(harness, retry(first.ticket))
+    assert list(await harness.store.ledger.claim_direct(appetite(), MANY)) == []
+    await harness.store.ledger.unpark(MANY)
+    (again,) = await harness.store.ledger.claim_direct(appetite(), MANY)
+    assert again.run_key == first.run_key
+
+
+async def test_an_edit_that_stays_open_does_not_keep_other_schedules_from_being_planned(
+    harness: PostgresHarness, rival: Any
+) -> None:
+    await put(harness)
+    await put(harness, schedule_id=OTHER_SCHEDULE)
+    moment = at(harness, 60)
+    plans = [make_plan(await cursor_of(harness, one), moment) for one in (SCHEDULE, OTHER_SCHEDULE)]
+    async with rival.transaction():
+        await rival.execute(LOCK_PLANNING, SCHEDULE)
+        assert await write(harness, *plans) == PlanReceipt(1, dropped=(plans[0].cursor.place,))
+    assert await write(harness, *plans) == PlanReceipt(1, dropped=(plans[1].cursor.place,))
+    assert {await planned_through(harness, one) for one in (SCHEDULE, OTHER_SCHEDULE)} == {moment}
+
+
+async def test_an_edit_that_stays_open_does_not_keep_others_from_being_put_off(
+    harness: PostgresHarness, rival: Any
+) -> None:
+    await put(harness)
+    await put(harness, schedule_id=OTHER_SCHEDULE)
+    cursors = [await cursor_of(harness, one) for one in (SCHEDULE, OTHER_SCHEDULE)]
+    async with rival.transaction():
+        await rival.execute(LOCK_PLANNING, SCHEDULE)
+        await harness.store.planbook.postpone(cursors, 5_000.0)
+    window = await harness.store.planbook.window([one.shard for one in cursors], 3_600.0, MANY)
+    assert [one.schedule_id for one in window.cursors] == [SCHEDULE]
+
+
+async def test_an_edit_that_stays_open_does_not_keep_others_from_being_confirmed(
+    harness: PostgresHarness, rival: Any
+) -> None:
+    await put(harness)
+    await put(harness, schedule_id=OTHER_SCHEDULE)
+    cursors = [await cursor_of(harness, one) for one in (SCHEDULE, OTHER_SCHEDULE)]
+    confirmed = [(one, at(harness, 60)) for one in cursors]
+    async with rival.transaction():
+        await rival.execute(LOCK_PLANNING, SCHEDULE)
+        await harness.store.planbook.confirm(confirmed, NEWER_TZDATA)
+    shards = [one.shard for one in cursors]
+    outlived = await harness.store.planbook.outlived(shards, NEWER_TZDATA, MANY)
+    assert [one.cursor.schedule_id for one in outlived] == [SCHEDULE]
+
+
+def own_transaction(harness: PostgresHarness, claim: Claim) -> AbstractAsyncContextManager[object]:
+    """The run is in a transaction of its own until the end of the block, and goes on after it."""
+    return harness.store.transactions.begin(claim.ticket, complete=False, idle_max_s=IDLE_MAX_S)
+
+
+async def started(harness: PostgresHarness, overlap: Overlap = Overlap.SKIP) -> Claim:
+    """A run of a tick of `SCHEDULE` that a worker has begun."""
+    await put(harness, make_spec(overlap=overlap))
+    (claim,) = await started_again(harness)
+    return claim
+
+
+async def started_again(harness: PostgresHarness) -> list[Claim]:
+    await due_ticks(harness, 60)
+    return await claim_with(harness, judge)
+
+
+async def both_due(harness: PostgresHarness) -> tuple[RunKey, RunKey]:
+    """The next tick of `SCHEDULE`, and one of a schedule that has nothing to do with it."""
+    await put(harness, schedule_id=OTHER_SCHEDULE)
+    (other,) = await plan_ticks(harness, 60, schedule_id=OTHER_SCHEDULE)
+    (key,) = await due_ticks(harness, 60)
+    return key, other
+
+
+async def held(harness: PostgresHarness, *keys: RunKey) -> list[Hold]:
+    return [(await read(harness, key)).held for key in keys]
+
+
+async def cursor_of(harness: PostgresHarness, schedule_id: ScheduleId) -> Cursor:
+    return await read_cursor(harness, schedule_id=schedule_id)
+
+
+async def planned_through(harness: PostgresHarness, schedule_id: ScheduleId) -> object:
+    found = await harness.store.schedules.get(NS, schedule_id)
+    assert found is not None
+    return found.planned_through

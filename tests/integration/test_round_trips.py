@@ -1,0 +1,148 @@
+"""What is asked about many is asked at once: the way to the store and back is not gone for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.model.claiming import Admit, CloseGate, ScheduleFacts, Verdict
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import RunKey, ScheduleId
+from fencepost.model.plan import Tick
+from fencepost.operations.calendars import ListCalendars, list_calendars
+from fencepost.operations.cancelling import CancelRuns, cancel_runs
+from fencepost.operations.dead import ReplayDead, replay_dead
+from fencepost.operations.gates import ListGates, list_gates
+from fencepost.operations.runs import ReplayRuns, replay_runs
+from fencepost.services.control import Control
+from fencepost.stores.postgres import connection as on_postgres
+from fencepost.stores.sqlite.connection import Database
+from fencepost.testing.conformance.builders import MANY, NS, enqueue, put
+from fencepost.testing.conformance.calendars import CHRISTMAS, using
+from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.operators import ANNA
+from tests.conformance.on_postgres import open_postgres
+from tests.conformance.on_sqlite import open_sqlite
+
+FEW, MORE = 2, 40
+TRIPS_MAX = 16
+"""Those of two transactions, with their begin and their end."""
+NOBODY = "job#nobody"
+
+
+@dataclass
+class Ground:
+    """A store, and what was sent to it: statements, or for a store in this process the hops to its thread."""
+
+    harness: StoreHarness
+    sent: list[str] = field(default_factory=list)
+
+    @property
+    def control(self) -> Control:
+        return Control(self.harness.store, NS, ANNA)
+
+    async def trips(self, asking: Awaitable[Any]) -> int:
+        """How often the store is asked for this."""
+        self.sent.clear()
+        await asking
+        return len(self.sent)
+
+
+@pytest.fixture
+async def sqlite_ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ground]:
+    ground = Ground(await open_sqlite(tmp_path / "ledger.db"))
+    submit = Database._submit
+
+    async def counted(database: Database, work: Any, *, writes: bool) -> Any:
+        ground.sent.append("write" if writes else "read")
+        return await submit(database, work, writes=writes)
+
+    monkeypatch.setattr(Database, "_submit", counted)
+    yield ground
+    await ground.harness.store.close()
+
+
+@pytest.fixture
+async def postgres_ground(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ground]:
+    sent: list[str] = []
+    init = on_postgres._init
+
+    async def listened(connection: Any) -> None:
+        await init(connection)
+        connection.add_query_logger(lambda record: sent.append(record.query))
+
+    monkeypatch.setattr(on_postgres, "_init", listened)
+    opened = await open_postgres(postgres_url)
+    yield Ground(opened, sent)
+    await opened.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def ground(request: pytest.FixtureRequest) -> Ground:
+    opened: Ground = request.getfixturevalue(f"{request.param}_ground")
+    return opened
+
+
+async def waiting(ground: Ground, count: int, stem: str) -> list[RunKey]:
+    return await enqueue(ground.harness, *(f"{stem}-{number}" for number in range(count)))
+
+
+async def cancel(ground: Ground, count: int) -> Awaitable[Any]:
+    keys = [*await waiting(ground, count, f"cancel-{count}"), NOBODY]
+    return cancel_runs.carry_out(ground.control, CancelRuns(run_keys=keys))
+
+
+async def replay(ground: Ground, count: int) -> Awaitable[Any]:
+    keys = await waiting(ground, count, f"replay-{count}")
+    await ground.harness.store.ledger.cancel_many(NS, keys, "enough")
+    return replay_runs.carry_out(ground.control, ReplayRuns(run_keys=list(keys)))
+
+
+async def replay_what_is_not_dead(ground: Ground, count: int) -> Awaitable[Any]:
+    keys = [*await waiting(ground, count, f"left-{count}"), NOBODY]
+    return replay_dead.carry_out(ground.control, ReplayDead(run_keys=keys))
+
+
+async def replay_for_a_look(ground: Ground, count: int) -> Awaitable[Any]:
+    keys = [*await waiting(ground, count, f"look-{count}"), NOBODY]
+    return replay_dead.carry_out(ground.control, ReplayDead(run_keys=keys, dry_run=True))
+
+
+async def gates(ground: Ground, count: int) -> Awaitable[Any]:
+    harness = ground.harness
+    for number in range(count):
+        name = ScheduleId(f"gate-{count}-{number:02}")
+        await put(harness, schedule_id=name)
+        due = harness.now + timedelta(seconds=1)
+        await harness.store.ledger.plan_by_name(NS, name, 1, [Tick(due, due)], None)
+    await harness.advance(60)
+
+    def judge(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Verdict]:
+        return [*(Admit(one.run_key, held=True) for one in facts.due), CloseGate("too many wait")]
+
+    await harness.store.ledger.sweep_late(0, MANY, judge)
+    assert len(await harness.store.gates.closed(NS)) >= count
+    return list_gates.carry_out(ground.control, ListGates())
+
+
+async def calendars(ground: Ground, count: int) -> Awaitable[Any]:
+    for number in range(count):
+        await ground.harness.store.calendars.put(NS, f"c{number}", CHRISTMAS)
+    await put(ground.harness, using(c0=1, c1=1))
+    return list_calendars.carry_out(ground.control, ListCalendars())
+
+
+@pytest.mark.parametrize(
+    "prepared", [cancel, replay, replay_what_is_not_dead, replay_for_a_look, gates, calendars]
+)
+async def test_what_is_asked_about_more_does_not_go_to_the_store_more_often(
+    ground: Ground, prepared: Callable[[Ground, int], Awaitable[Awaitable[Any]]]
+) -> None:
+    few = await ground.trips(await prepared(ground, FEW))
+    more = await ground.trips(await prepared(ground, MORE))
+    assert 0 < more <= few <= TRIPS_MAX, ground.sent

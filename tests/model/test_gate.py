@@ -1,0 +1,49 @@
+"""A gate is read often, and the spec behind it rarely."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fencepost.model import codec
+from fencepost.model.codec import schedule_from_json, schedule_to_text
+from fencepost.model.schedule import ScheduleSpec
+from fencepost.stores.desk_rows import to_closed_gate
+from fencepost.testing.conformance.builders import make_spec
+
+SPEC = make_spec(payload={"token": "canary"})
+
+
+def row(spec: str | None) -> dict[str, Any]:
+    moment = datetime(2026, 3, 1, tzinfo=UTC)
+    times = {"closed_at": moment, "oldest": moment, "newest": moment, "run_s": None}
+    return {
+        "namespace": "default",
+        "schedule_id": "hourly",
+        "reason": "many",
+        "held": 3,
+        **times,
+        "spec": spec,
+    }
+
+
+def test_a_spec_that_nobody_looks_at_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded = []
+
+    def noted(data: Any) -> ScheduleSpec:
+        decoded.append(data)
+        return schedule_from_json(data)
+
+    monkeypatch.setattr(codec, "schedule_from_json", noted)
+    gate = to_closed_gate(row(schedule_to_text(SPEC)))
+    assert decoded == []
+    assert "canary" not in repr(gate)
+    assert gate.spec == SPEC
+    assert len(decoded) == 1
+
+
+@pytest.mark.parametrize("text", [None, '{"v": 99}'])
+def test_a_gate_is_shown_whose_schedule_this_release_cannot_read(text: str | None) -> None:
+    assert to_closed_gate(row(text)).spec is None

@@ -1,0 +1,69 @@
+"""How many connections there may be, by how many files may be open; and what is said for want of files."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import resource
+from typing import Any
+
+import pytest
+
+from fencepost.telemetry.logs import FIELDS, Log
+from fencepost.web.crowd import CONNECTIONS_MAX, DESCRIPTORS_MAX, connections_max, shortage_told
+
+NO_LIMIT = resource.RLIM_INFINITY
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised", "most"),
+    [
+        (1_024, 1_024, 1_024, 512),
+        (256, 4_096, 4_096, CONNECTIONS_MAX),
+        (256, 600, 600, 300),
+        (1_024, 1_048_576, DESCRIPTORS_MAX, CONNECTIONS_MAX),
+        (1_024, NO_LIMIT, DESCRIPTORS_MAX, CONNECTIONS_MAX),
+        (100_000, 100_000, 100_000, CONNECTIONS_MAX),
+        (NO_LIMIT, NO_LIMIT, NO_LIMIT, CONNECTIONS_MAX),
+    ],
+)
+def test_the_limit_is_raised_and_half_of_it_kept(
+    soft: int, hard: int, raised: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = [(soft, hard)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, given: limits.append(given))
+    assert connections_max() == most
+    assert limits[-1] == (raised, hard)
+
+
+def test_a_limit_that_may_not_be_raised_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (512, 4_096))
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert connections_max() == 256
+
+
+async def test_a_shortage_of_files_is_one_line_and_everything_else_goes_its_way(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loop, others = asyncio.get_running_loop(), list[dict[str, Any]]()
+    loop.set_exception_handler(lambda _, context: others.append(context))
+    short = {
+        "message": "socket.accept() out of system resource",
+        "exception": OSError(errno.EMFILE, "Too many open files"),
+    }
+    other = {"message": "accept", "exception": OSError(errno.EIO, "x")}
+    with caplog.at_level(logging.INFO, "fencepost"), shortage_told(Log("web")):
+        for _ in range(500):
+            loop.call_exception_handler(short)
+        loop.call_exception_handler(other)
+    told = [one for one in caplog.records if one.getMessage() == "cannot accept connections"]
+    assert len(told) == 1
+    assert "ulimit -n" in getattr(told[0], FIELDS)["mend"]
+    assert others == [other]
+    loop.call_exception_handler(short)
+    assert others == [other, short]
