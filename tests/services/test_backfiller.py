@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.errors import UnknownBackfill, UnknownSchedule, UsageError
+from fencepost.errors import TurnedAway, UnknownBackfill, UnknownSchedule, UsageError
 from fencepost.model.audit import Author
 from fencepost.model.backfill import BackfillState, FillMode, NewBackfill
 from fencepost.model.identifiers import JobName, ScheduleId
@@ -21,6 +21,7 @@ from fencepost.services.desks import backfills as desk_module
 from fencepost.triggers import Every
 from tests.services.conftest import Lines
 from tests.services.house import NS, START, House, PlanningNode, WorkingNode, make_job
+from tests.web.few import Few
 
 ANNA = Author("anna", "cli on web-3")
 ID = ScheduleId("invoices")
@@ -67,6 +68,25 @@ async def test_a_range_is_filled_in_batches_and_run_behind_live_work(monkeypatch
         await worker.work()
     over = await control.backfills.get(started.backfill_id)
     assert (over.state, over.over, over.runs) == (BackfillState.FILLED, True, {RunState.SUCCEEDED: 4})
+
+
+@pytest.mark.parametrize("thoughts", [0, 1, 2])
+async def test_who_is_turned_away_on_the_way_is_told_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, thoughts: int
+) -> None:
+    monkeypatch.setattr(backfiller_module, "BATCH_MAX", 1)
+    house, control, _ = await open_house()
+    started = await control.backfills.start(asked())
+    hurried = Control(house.store, NS, ANNA, aside=Few(thoughts)).backfills
+    if thoughts:
+        part = await hurried.fill(started)
+        assert (part.state, part.waiting) == (BackfillState.ACTIVE, thoughts)
+    else:
+        with pytest.raises(TurnedAway):
+            await hurried.fill(started)
+    assert len(await house.runs()) == thoughts
+    rest = await control.backfills.get(started.backfill_id)
+    assert (await control.backfills.fill(rest)).state is BackfillState.FILLED
 
 
 async def test_two_who_fill_at_once_write_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,3 +132,13 @@ def require(tool: str) -> None:
     if os.environ.get("CI"):
         raise missing
     pytest.skip(str(missing))
+
+
+def certified(folder: Path) -> tuple[Path, Path]:
+    """A certificate that is good for this host, and its key."""
+    require("openssl")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    command += ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command, "-out", str(certificate), "-keyout", str(key)], check=True, capture_output=True)
+    return certificate, key

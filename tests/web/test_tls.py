@@ -10,19 +10,12 @@ import pytest
 
 from tests.cli.calls import refused
 from tests.cli.processes import PATIENCE_S, SIGTERM
-from tests.web.serving import MANIFEST, Server, require
+from tests.web.serving import MANIFEST, Server, certified
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate that is good for this host, and its key."""
-    require("openssl")
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    command += ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run([*command, "-out", str(certificate), "-keyout", str(key)], check=True, capture_output=True)
-    return certificate, key
+    return certified(tmp_path_factory.mktemp("tls"))
 
 
 def test_it_serves_tls_and_says_so(tmp_path: Path, files: tuple[Path, Path]) -> None:

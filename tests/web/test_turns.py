@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from fencepost.model.access import EVERYWHERE, Came, Principal, Role
 from fencepost.web.turns import (
     AT_ONCE_MAX,
     PROBES_AT_ONCE_MAX,
     REPORTS_AT_ONCE_MAX,
     STRANGERS_AT_ONCE_MAX,
-    WAITING_MAX,
+    WAITING_EACH_MAX,
     Turns,
 )
 from tests.web.house import CLAIMS, Answer, Web, ask, run_path
@@ -58,22 +59,33 @@ class Slow:
 class Desk:
     """Requests on their way to a slow application, two at once unless told otherwise."""
 
-    def __init__(self, at_once_max: int = 2, waiting_max: int = 50, within_s: float = FAR_S) -> None:
+    def __init__(
+        self, at_once_max: int = 2, waiting_max: int = 50, each_max: int = 50, within_s: float = FAR_S
+    ) -> None:
         self.slow = Slow()
-        self.turns = Turns(self.slow, at_once_max, waiting_max, within_s)
+        self.turns = Turns(self.slow, at_once_max, waiting_max, each_max, within_s)
         self.asked: list[asyncio.Task[Answer]] = []
 
     async def begin(
-        self, path: str, known: bool = True, method: str = "GET", gone: asyncio.Event | None = None
+        self,
+        path: str,
+        known: bool = True,
+        method: str = "GET",
+        gone: asyncio.Event | None = None,
+        who: str = "t1",
     ) -> asyncio.Task[Answer]:
         async def app(scope: Any, receive: Any, send: Any) -> None:
-            scope["state"] = {"principal": object()} if known else {}
+            scope["state"] = {"principal": principal(who)} if known else {}
             await self.turns(scope, receive, send)
 
         task = asyncio.create_task(ask(app, method, path, path.encode(), gone=gone))
         self.asked.append(task)
         await settled()
         return task
+
+
+def principal(who: str) -> Principal:
+    return Principal("ada", Role.ADMIN, EVERYWHERE, Came.TOKEN, who, who)
 
 
 @asynccontextmanager
@@ -137,6 +149,45 @@ async def test_beyond_the_bound_there_is_no_waiting() -> None:
         here.slow.let("/c")
         assert [(await one).status for one in here.asked[:3]] == [200, 200, 200]
         assert "/d" not in here.slow.came
+
+
+async def test_nobody_takes_the_places_of_all_others() -> None:
+    async with desk(at_once_max=1, waiting_max=5, each_max=2) as here:
+        for one in ("/a", "/b", "/c"):
+            await here.begin(one)
+        assert (await (await here.begin("/d"))).problem == "turned-away"
+        other = await here.begin("/e", who="t2")
+        for one in ("/a", "/b", "/c", "/e", "/f"):
+            here.slow.let(one)
+        assert (await other).status == 200
+        assert (await (await here.begin("/f"))).status == 200
+        assert here.slow.came == ["/a", "/b", "/c", "/e", "/f"]
+
+
+@pytest.mark.parametrize("leaving", ["worked on", "gone", "tired"])
+async def test_a_place_that_is_left_is_free_for_the_same_again(leaving: str) -> None:
+    async with desk(at_once_max=1, each_max=1, within_s=0.01 if leaving == "tired" else FAR_S) as here:
+        gone = asyncio.Event()
+        await here.begin("/a")
+        left = await here.begin("/b", gone=gone)
+        if leaving == "worked on":
+            here.slow.let("/a")
+            await until(lambda: "/b" in here.slow.came)
+        elif leaving == "gone":
+            gone.set()
+            await left
+        else:
+            assert (await left).status == 503
+        await here.begin("/c")
+        assert here.turns.people.waiting == 1
+
+
+async def test_many_workers_may_share_a_credential() -> None:
+    async with desk(each_max=1) as here:
+        reports = REPORTS_AT_ONCE_MAX + 5
+        tasks = [await here.begin(HEARTBEAT, method="POST") for _ in range(reports)]
+        here.slow.let(here.slow.came[0])
+        assert [(await one).status for one in tasks] == [200] * reports
 
 
 async def test_who_waits_too_long_is_told_so_and_leaves_the_queue() -> None:
@@ -213,7 +264,12 @@ async def test_one_who_reads_slowly_holds_no_turn() -> None:
 
     async with desk(at_once_max=1) as here:
         here.slow.let("/slow")
-        scope: Any = {"type": "http", "path": "/slow", "method": "GET", "state": {"principal": 1}}
+        scope: Any = {
+            "type": "http",
+            "path": "/slow",
+            "method": "GET",
+            "state": {"principal": principal("t1")},
+        }
         reading = asyncio.create_task(here.turns(scope, body, never))
         await began.wait()
         here.slow.let("/b")
@@ -286,11 +342,12 @@ async def test_the_application_stands_behind_turns(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(web.house.store.jobs, "all", slowly)
     async with asyncio.timeout(PATIENCE_S):
-        asked = [asyncio.create_task(web.get("/api/v1/jobs")) for _ in range(AT_ONCE_MAX + WAITING_MAX + 7)]
+        many = AT_ONCE_MAX + WAITING_EACH_MAX + 7
+        asked = [asyncio.create_task(web.get("/api/v1/jobs")) for _ in range(many)]
         await until(lambda: sum(one.done() for one in asked) == 7)
         assert (await web.get("/healthz", token=None)).status == 200
         assert (await web.get("/readyz", token=None)).status == 200
         go.set()
         statuses = [(await one).status for one in asked]
     assert most == AT_ONCE_MAX
-    assert (statuses.count(200), statuses.count(503)) == (AT_ONCE_MAX + WAITING_MAX, 7)
+    assert (statuses.count(200), statuses.count(503)) == (AT_ONCE_MAX + WAITING_EACH_MAX, 7)

@@ -10,12 +10,14 @@ import asyncio
 from typing import Any
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-from fencepost.web.problems import MALFORMED, SLOW, TOO_LARGE, Problem, unexpected
+from fencepost.web.problems import HEAD_TOO_LARGE, MALFORMED, SLOW, TOO_LARGE, Problem, unexpected
+from fencepost.web.receiving import Again
 from fencepost.web.sending import send_problem
 
 BODY_BYTES_MAX = 256 * 1024
+HEAD_BYTES_MAX = 32 * 1024
 BODY_WITHIN_S = 10.0
 DIGITS_MAX = 20
 
@@ -52,23 +54,24 @@ class Doorway:
         if scope["path"].startswith("//"):
             # Wherever a page leads back to itself, this would be the address of another server.
             scope["path"] = f"/{scope['path'].lstrip('/')}"
-        if _is_ambiguous(scope):
-            told = "the length of the body is said twice: Content-Length and Transfer-Encoding"
-            await send_problem(send, Problem(MALFORMED, told))
+        refused = _refused(scope)
+        if refused is not None:
+            await send_problem(scope, send, refused)
             return
         try:
             async with asyncio.timeout(self._within_s):
                 body = await self._body(scope, receive)
         except TimeoutError:
-            await send_problem(send, Problem(SLOW, f"the body took longer than {self._within_s:g} s"))
+            await send_problem(scope, send, Problem(SLOW, f"the body took longer than {self._within_s:g} s"))
         except Gone:
             return
         else:
             if body is None:
                 told = f"the body is larger than {self._body_bytes_max} bytes"
-                await send_problem(send, Problem(TOO_LARGE, told))
+                await send_problem(scope, send, Problem(TOO_LARGE, told))
             else:
-                await self._enter(scope, _Replayed(body, receive), send)
+                whole = {"type": "http.request", "body": body, "more_body": False}
+                await self._enter(scope, Again(whole, receive), send)
 
     async def _enter(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """The application's own handler answers for what its routes raise; this is for the rest."""
@@ -78,7 +81,7 @@ class Doorway:
         except Exception as error:
             problem = unexpected(error)
             if not watched.begun:
-                await send_problem(send, problem)
+                await send_problem(scope, send, problem)
 
     async def _body(self, scope: HTTPScope, receive: Receive) -> bytes | None:
         """The whole body; None where it is too large, by its own word or as it comes."""
@@ -97,21 +100,6 @@ class Doorway:
         return bytes(body)
 
 
-class _Replayed:
-    """The body once, and then what comes: the news that whoever asked has gone."""
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
-
-    async def __call__(self) -> HTTPReceiveMessage:
-        if self._body is None:
-            message: HTTPReceiveMessage = await self._receive()  # type: ignore[assignment]
-            return message
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
 class _Watched:
     """A `send` that knows whether an answer has begun."""
 
@@ -122,6 +110,22 @@ class _Watched:
     async def __call__(self, message: Any) -> None:
         self.begun = True
         await self._send(message)
+
+
+def _refused(scope: HTTPScope) -> Problem | None:
+    """Why the request is not even read, where it is not."""
+    if _is_ambiguous(scope):
+        told = "the length of the body is said twice: Content-Length and Transfer-Encoding"
+        return Problem(MALFORMED, told)
+    if _head_bytes(scope) > HEAD_BYTES_MAX:
+        return Problem(HEAD_TOO_LARGE, f"the address and the headers are larger than {HEAD_BYTES_MAX} bytes")
+    return None
+
+
+def _head_bytes(scope: HTTPScope) -> int:
+    """The server's own limit is for what comes in parts; a head that came at once passes it."""
+    headers = sum(len(name) + len(value) for name, value in scope["headers"])
+    return headers + len(scope["raw_path"]) + len(scope["query_string"])
 
 
 def _is_ambiguous(scope: HTTPScope) -> bool:

@@ -87,6 +87,9 @@ KEY_MISUSED = Kind("key-misused", 422, "Key misused", "the `Idempotency-Key` was
 UNKNOWN_JOB = Kind("unknown-job", 422, "Unknown job", "a job is not registered, or is not external")
 PRECONDITION = Kind("precondition-required", 428, "Precondition required", "`If-Match` is missing")
 TOO_MANY = Kind("too-many-requests", 429, "Too many requests", "the credential or the address asks too often")
+HEAD_TOO_LARGE = Kind(
+    "head-too-large", 431, "Head too large", "the address and the headers are larger than the server reads"
+)
 UNEXPECTED = Kind("unexpected", 500, "Unexpected error", "a bug: the log has it under the id")
 TURNED_AWAY = Kind("turned-away", 503, "Turned away", "too many wait, or the server is stopping")
 STORE_AWAY = Kind(
@@ -95,7 +98,17 @@ STORE_AWAY = Kind(
 SLOW_ANSWER = Kind("too-slow", 503, "Too slow", "the answer would take longer than the server works on one")
 KINDS = (
     *(MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD, SLOW, RUN_LOST, CONFLICT, KEY_PENDING, CHANGED),
-    *(TOO_LARGE, NOT_JSON, INVALID, REFUSED, UNKNOWN_JOB, KEY_MISUSED, PRECONDITION, TOO_MANY),
+    *(
+        TOO_LARGE,
+        NOT_JSON,
+        INVALID,
+        REFUSED,
+        UNKNOWN_JOB,
+        KEY_MISUSED,
+        PRECONDITION,
+        TOO_MANY,
+        HEAD_TOO_LARGE,
+    ),
     *(UNEXPECTED, TURNED_AWAY, STORE_AWAY, SLOW_ANSWER),
 )
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from litestar.types import HTTPResponseStartEvent, Send
+from litestar.types import HTTPResponseStartEvent, HTTPScope, Send
 
+from fencepost.web.auth.reading import wants_page
+from fencepost.web.dashboard.faults import problem_page
 from fencepost.web.problems import MEDIA_TYPE, Problem
 
 HTML = "text/html; charset=utf-8"
 
 
-async def send_problem(send: Send, problem: Problem) -> None:
-    """The problem as a whole answer; the connection is closed, because its request may not have been read."""
+async def send_problem(scope: HTTPScope, send: Send, problem: Problem) -> None:
+    """The problem as a whole answer, a page for whoever looks with a browser; the connection is closed,
+    because its request may not have been read."""
+    body, kind = problem.body, MEDIA_TYPE
+    if wants_page(scope):
+        body, kind = problem_page(scope, problem).encode(), HTML
     about = {name.lower(): value for name, value in problem.headers.items()}
-    await _send(send, problem.kind.status, problem.body, {"content-type": MEDIA_TYPE, **about})
+    await _send(send, problem.kind.status, body, {"content-type": kind, **about})
 
 
 async def send_page(send: Send, text: str, status: int = 200) -> None:

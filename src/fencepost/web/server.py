@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import uvicorn
 
@@ -28,12 +29,13 @@ from fencepost.web.auth import Doorkeeper
 from fencepost.web.binding import BACKLOG_MAX
 from fencepost.web.connection import BETWEEN_S, Connection
 from fencepost.web.crowd import Crowd, connections_max, shortage_told
+from fencepost.web.doorway import HEAD_BYTES_MAX
+from fencepost.web.handshake import Handshake
 from fencepost.web.live.hub import Hub
 from fencepost.web.serving import Serving
 from fencepost.web.tls import Tls
 
 GRACE_S = 5
-HEADER_BYTES_MAX = 32 * 1024
 ACCEPTED_AT_ONCE = 32
 """In one turn of the loop. It takes a few turns until one that is too many is sent away, and until then each
 takes up a file."""
@@ -113,16 +115,26 @@ def _config(application: object, tls: Tls | None) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         ws="none",
-        http=partial(Connection, Crowd(connections_max())),  # type: ignore[arg-type]
+        http=doors(Crowd(connections_max()), tls),  # type: ignore[arg-type]
         server_header=False,
         proxy_headers=False,
         backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=BETWEEN_S,
         timeout_graceful_shutdown=GRACE_S,
-        h11_max_incomplete_event_size=HEADER_BYTES_MAX,
-        ssl_certfile=None if tls is None else tls.certificate,
-        ssl_keyfile=None if tls is None else tls.key,
+        h11_max_incomplete_event_size=HEAD_BYTES_MAX,
     )
+
+
+def doors(crowd: Crowd, tls: Tls | None) -> Callable[..., asyncio.Protocol]:
+    """What every connection becomes; with TLS, after its handshake."""
+    if tls is None:
+        return partial(Connection, crowd)
+    context = tls.context()
+
+    def door(**about: Any) -> asyncio.Protocol:
+        return Handshake(crowd, context, partial(Connection, crowd, **about))
+
+    return door
 
 
 def _address(listener: socket.socket, tls: Tls | None) -> str:

@@ -16,6 +16,12 @@ class Tls:
     certificate: str
     key: str
 
+    def context(self) -> ssl.SSLContext:
+        """What a handshake is done with."""
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(self.certificate, self.key, _no_password)
+        return made
+
 
 def checked_tls(certificate: str | None, key: str | None) -> Tls | None:
     """Both files, which belong together and can be read; None where neither is named."""
@@ -24,13 +30,14 @@ def checked_tls(certificate: str | None, key: str | None) -> Tls | None:
     if not certificate or not key:
         raise InvalidSettings("TLS: give both --tls-cert and --tls-key")
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, _no_password)
+        named = Tls(certificate, key)
+        named.context()
     except ssl.SSLError as error:
         why = error.reason or "not in PEM"
         raise InvalidSettings(f"TLS: {certificate} and {key} cannot be used together: {why}") from None
     except OSError as error:
         raise InvalidSettings(f"TLS: {certificate} or {key}: {error.strerror or error}") from None
-    return Tls(certificate, key)
+    return named
 
 
 def _no_password() -> NoReturn:

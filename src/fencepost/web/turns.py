@@ -3,7 +3,8 @@
 The web shares the event loop and the store's connections with the elector, the planner and the worker of its
 process. Whoever asks often enough would take them all, and the node would lose its leases for want of a
 renewal. So a few requests are worked on at a time; the others wait in the order in which they came. Those who
-would wait too long, or find too many before them, are turned away with a 503: nothing of theirs was done.
+would wait too long, or find too many before them, of others or of their own, are turned away with a 503:
+nothing of theirs was done.
 
 There are lanes, and nobody waits for those of another one. Pages and calls share one. The reports of workers
 outside have turns of their own: a heartbeat that waits behind pages may come too late, and the run of a
@@ -20,15 +21,18 @@ A turn ends as the answer begins: the work is done then, and one who reads slowl
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from litestar.utils import normalize_path
 
+from fencepost.model.access import Principal
 from fencepost.operations.operation import API
+from fencepost.web.auth.reading import client_of
 from fencepost.web.problems import TURNED_AWAY, TURNED_AWAY_S, Problem
+from fencepost.web.receiving import Again
 from fencepost.web.sending import send_problem
 
 AT_ONCE_MAX = 8
@@ -37,6 +41,8 @@ STRANGERS_AT_ONCE_MAX = 2
 PROBES_AT_ONCE_MAX = 2
 WAITING_MAX = 200
 """In each lane."""
+WAITING_EACH_MAX = 100
+"""Of one credential, or of one address without: nobody takes the places of all others. Workers share one."""
 WITHIN_S = 5.0
 FREE = frozenset({"/healthz", f"{API}/events", f"{API}/claims"})
 STATIC = "/static/"
@@ -49,8 +55,9 @@ BUSY = "too many requests wait here: nothing of this one was done, ask again lat
 class Turn:
     """The place of one request: it waits, is at work, or is over. `come` is done once it is its turn."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: Lane, who: str) -> None:
         self.come: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.who = who
         self._lane = lane
         self._is_over = False
 
@@ -62,25 +69,28 @@ class Turn:
 
 
 class Lane:
-    """So many at work, and so many who wait, in order."""
+    """So many at work, and so many who wait, in order, and of those so many of one and the same."""
 
-    def __init__(self, at_once_max: int, waiting_max: int = WAITING_MAX) -> None:
+    def __init__(self, at_once_max: int, waiting_max: int = WAITING_MAX, each_max: int = WAITING_MAX) -> None:
         self._free = at_once_max
         self._waiting_max = waiting_max
+        self._each_max = each_max
         self._waiting: deque[Turn] = deque()
+        self._waiting_of: Counter[str] = Counter()
 
     @property
     def waiting(self) -> int:
         return len(self._waiting)
 
-    def join(self) -> Turn | None:
+    def join(self, who: str) -> Turn | None:
         """A turn, at once or later; None where too many wait already."""
-        turn = Turn(self)
+        turn = Turn(self, who)
         if self._free:
             self._free -= 1
             turn.come.set_result(None)
-        elif len(self._waiting) < self._waiting_max:
+        elif len(self._waiting) < self._waiting_max and self._waiting_of[who] < self._each_max:
             self._waiting.append(turn)
+            self._waiting_of[who] += 1
         else:
             return None
         return turn
@@ -89,10 +99,19 @@ class Lane:
         """The turn goes to whoever waits longest."""
         if not turn.come.done():
             self._waiting.remove(turn)
+            self._count_out(turn)
         elif self._waiting:
-            self._waiting.popleft().come.set_result(None)
+            longest = self._waiting.popleft()
+            self._count_out(longest)
+            longest.come.set_result(None)
         else:
             self._free += 1
+
+    def _count_out(self, turn: Turn) -> None:
+        """It does not wait any more; whoever has none that waits is not remembered."""
+        self._waiting_of[turn.who] -= 1
+        if not self._waiting_of[turn.who]:
+            del self._waiting_of[turn.who]
 
 
 class Turns:
@@ -104,37 +123,37 @@ class Turns:
         app: ASGIApp,
         at_once_max: int = AT_ONCE_MAX,
         waiting_max: int = WAITING_MAX,
+        each_max: int = WAITING_EACH_MAX,
         within_s: float = WITHIN_S,
     ) -> None:
         self._app = app
         self._within_s = within_s
-        self.people = Lane(at_once_max, waiting_max)
+        self.people = Lane(at_once_max, waiting_max, each_max)
         self.reports = Lane(REPORTS_AT_ONCE_MAX, waiting_max)
-        self.strangers = Lane(STRANGERS_AT_ONCE_MAX, waiting_max)
+        self.strangers = Lane(STRANGERS_AT_ONCE_MAX, waiting_max, each_max)
         self.probes = Lane(PROBES_AT_ONCE_MAX, waiting_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        lane = self._lane_of(scope) if scope["type"] == ScopeType.HTTP else None
-        if lane is None:
+        if scope["type"] != ScopeType.HTTP or (lane := self._lane_of(scope)) is None:
             await self._app(scope, receive, send)
             return
-        turn = lane.join()
+        turn = lane.join(_who(scope))
         if turn is None:
-            await _turn_away(send)
+            await _turn_away(scope, send)
             return
         try:
             await self._in_turn(turn, scope, receive, send)
         finally:
             turn.end()
 
-    async def _in_turn(self, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _in_turn(self, turn: Turn, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if not turn.come.done():
-            kept = _Kept(await receive(), receive)
+            kept = Again(await receive(), receive)
             is_gone = await _wait(turn, receive, self._within_s)
             if not turn.come.done():
                 turn.end()
                 if not is_gone:
-                    await _turn_away(send)
+                    await _turn_away(scope, send)
                 return
             receive = kept
         await self._app(scope, receive, _Ending(turn, send))
@@ -150,6 +169,12 @@ class Turns:
             return self.strangers
         is_report = scope["method"] == "POST" and path.startswith(RUNS) and path.endswith(REPORTS)
         return self.reports if is_report else self.people
+
+
+def _who(scope: HTTPScope) -> str:
+    """The credential of whoever asks; strangers have their addresses."""
+    principal = scope["state"].get("principal")
+    return principal.credential_id if isinstance(principal, Principal) else client_of(scope)
 
 
 async def _wait(turn: Turn, receive: Receive, within_s: float) -> bool:
@@ -168,21 +193,8 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-async def _turn_away(send: Send) -> None:
-    await send_problem(send, Problem(TURNED_AWAY, BUSY, {"Retry-After": str(TURNED_AWAY_S)}))
-
-
-class _Kept:
-    """What was received before the turn came, once, and then what comes."""
-
-    def __init__(self, message: Any, receive: Receive) -> None:
-        self._message: Any = message
-        self._receive = receive
-
-    async def __call__(self) -> HTTPReceiveMessage:
-        message, self._message = self._message, None
-        received: Any = message if message is not None else await self._receive()
-        return received  # type: ignore[no-any-return]
+async def _turn_away(scope: HTTPScope, send: Send) -> None:
+    await send_problem(scope, send, Problem(TURNED_AWAY, BUSY, {"Retry-After": str(TURNED_AWAY_S)}))
 
 
 class _Ending:

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from fencepost.core.backfilling import FIRE_TIMES_MAX, Account, duration_s
-from fencepost.errors import UnknownBackfill, UnknownSchedule, UsageError
+from fencepost.errors import TurnedAway, UnknownBackfill, UnknownSchedule, UsageError
 from fencepost.model.backfill import Backfill, BackfillState, FillMode, NewBackfill
 from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.policies import AT_ONCE_MAX
@@ -80,9 +80,16 @@ class BackfillDesk(Desk):
         return started
 
     async def fill(self, backfill: Backfill) -> Backfill:
-        """Write its next runs, as many as may wait at a time; nodes that plan do the same meanwhile."""
+        """Write its next runs, as many as may wait at a time; nodes that plan do the same meanwhile. Who is
+        turned away after a part was written is told how far it is."""
+        written: int | None = None
         while backfill.state is BackfillState.ACTIVE:
-            written = await fill_next(self._store, backfill, self._author, self._aside)
+            try:
+                written = await fill_next(self._store, backfill, self._author, self._aside)
+            except TurnedAway:
+                if written is None:
+                    raise
+                break
             backfill = await self.get(backfill.backfill_id)
             if written is None:
                 break

@@ -43,15 +43,15 @@ class Entrance:
         try:
             await self._answer(scope, receive, send)
         except StoreUnavailable:
-            await send_problem(send, store_away())
+            await send_problem(scope, send, store_away())
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         method = str(scope["method"])
         if scope["path"] == SIGN_IN and method in ("GET", "HEAD"):
             await send_page(send, _page(_query(scope)))
         elif method != "POST":
-            allowed = "GET, HEAD, POST" if scope["path"] == SIGN_IN else "POST"
-            await send_problem(send, Problem(METHOD, "this path has other methods", {"Allow": allowed}))
+            allowed = {"Allow": "GET, HEAD, POST" if scope["path"] == SIGN_IN else "POST"}
+            await send_problem(scope, send, Problem(METHOD, "this path has other methods", allowed))
         elif scope["path"] == SIGN_IN:
             await self._sign_in(scope, await _form(scope, receive), send)
         else:
@@ -65,7 +65,7 @@ class Entrance:
             cookie = f"{COOKIE}={outcome.reveal()}; Max-Age={lasts_s}; {ATTRIBUTES}"
             await send_redirect(send, local_path(form.get("next")), cookie)
         elif outcome.wait_s:
-            await send_problem(send, too_many(outcome.wait_s))
+            await send_problem(scope, send, too_many(outcome.wait_s))
         else:
             await send_page(send, _page({"next": form.get("next", "")}, NOT_GOOD), 403)
 

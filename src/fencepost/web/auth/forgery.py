@@ -18,6 +18,7 @@ from fencepost.model.access import Came, Principal
 from fencepost.web.auth.reading import SAFE, header, headers, is_own, read_form
 from fencepost.web.auth.redirects import SIGN_IN
 from fencepost.web.problems import FORBIDDEN, Problem
+from fencepost.web.receiving import Again
 from fencepost.web.sending import send_problem
 
 FIELD = "csrf"
@@ -36,29 +37,13 @@ class Unforged:
             return
         message: Any = await receive()
         if not is_from_here(scope):
-            await send_problem(
-                send, Problem(FORBIDDEN, "this request does not come from a page of this server")
-            )
+            told = "this request does not come from a page of this server"
+            await send_problem(scope, send, Problem(FORBIDDEN, told))
         elif not _carries_the_secret(scope, message.get("body", b"")):
-            await send_problem(
-                send, Problem(FORBIDDEN, "the form is too old, or not ours: load the page again")
-            )
+            told = "the form is too old, or not ours: load the page again"
+            await send_problem(scope, send, Problem(FORBIDDEN, told))
         else:
-            await self._app(scope, _Again(message, receive), send)
-
-
-class _Again:
-    """What was received, and then what comes."""
-
-    def __init__(self, message: Any, receive: Receive) -> None:
-        self._message = message
-        self._receive = receive
-
-    async def __call__(self) -> Any:
-        if self._message is None:
-            return await self._receive()
-        message, self._message = self._message, None
-        return message
+            await self._app(scope, Again(message, receive), send)
 
 
 def is_from_here(scope: Scope) -> bool:

@@ -57,7 +57,7 @@ class Guarded:
         try:
             outcome = await self._doorkeeper.admit(scope)
         except StoreUnavailable:
-            await send_problem(send, store_away())
+            await send_problem(scope, send, store_away())
             return
         if isinstance(outcome, Refused):
             await self._turn_away(scope, send, outcome)
@@ -67,7 +67,7 @@ class Guarded:
     async def _let_in(self, scope: HTTPScope, receive: Receive, send: Send, admitted: Admitted) -> None:
         wait_s = self._doorkeeper.may_ask(admitted.principal)
         if wait_s:
-            await send_problem(send, too_many(wait_s))
+            await send_problem(scope, send, too_many(wait_s))
             return
         scope["state"]["principal"] = admitted.principal
         scope["state"]["csrf"] = admitted.csrf
@@ -76,10 +76,10 @@ class Guarded:
 
     async def _turn_away(self, scope: HTTPScope, send: Send, refused: Refused) -> None:
         if refused.wait_s:
-            await send_problem(send, too_many(refused.wait_s))
+            await send_problem(scope, send, too_many(refused.wait_s))
         elif not wants_page(scope):
             told = WRONG_TOKEN if bearer(scope) else NO_TOKEN
-            await send_problem(send, Problem(UNAUTHORIZED, told, {"WWW-Authenticate": CHALLENGE}))
+            await send_problem(scope, send, Problem(UNAUTHORIZED, told, {"WWW-Authenticate": CHALLENGE}))
         elif _comes_from_elsewhere(scope):
             await send_page(send, AGAIN.format(escape(asked_path(scope))))
         else:

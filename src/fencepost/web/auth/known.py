@@ -5,7 +5,8 @@ is believed for a few seconds, in which a revocation is not seen yet; what it di
 store's time goes on meanwhile by this process's own monotonic clock.
 
 A few look at a time, and those who waited for one that asked for the same believe what it was told: many who
-come at once, with good credentials or with bad ones, must not take all connections of the store.
+come at once, with good credentials or with bad ones, must not take all connections of the store. A store that
+does not answer is not waited for as long as a page would: whoever scrapes has soon gone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from fencepost.ports.access import AccessBook
 BELIEVED_S = 3.0
 KNOWN_MAX = 10_000
 LOOKING_MAX = 2
+LOOK_WITHIN_S = 4.0
 
 Record = TokenRecord | SessionRecord
 
@@ -43,10 +45,13 @@ class Looked:
 class Known:
     """Tokens and sessions by id."""
 
-    def __init__(self, book: AccessBook, clock: Clock, terms: SessionTerms) -> None:
+    def __init__(
+        self, book: AccessBook, clock: Clock, terms: SessionTerms, within_s: float = LOOK_WITHIN_S
+    ) -> None:
         self._book = book
         self._clock = clock
         self._terms = terms
+        self._within_s = within_s
         self._looked: OrderedDict[str, Looked] = OrderedDict()
         self._looking = asyncio.Semaphore(LOOKING_MAX)
 
@@ -65,12 +70,18 @@ class Known:
         """What the store has under this id, as of a few seconds."""
         if self.is_fresh(credential_id):
             return self._looked[credential_id]
-        async with self._looking:
-            if self.is_fresh(credential_id):
-                return self._looked[credential_id]
-            self._looked.pop(credential_id, None)
-            asked_at = self._clock.monotonic()
-            found = await self._find(credential_id)
+        try:
+            async with asyncio.timeout(self._within_s), self._looking:
+                return await self._look_now(credential_id)
+        except TimeoutError:
+            raise StoreUnavailable(f"no answer within {self._within_s:g} s") from None
+
+    async def _look_now(self, credential_id: str) -> Looked | None:
+        if self.is_fresh(credential_id):
+            return self._looked[credential_id]
+        self._looked.pop(credential_id, None)
+        asked_at = self._clock.monotonic()
+        found = await self._find(credential_id)
         return None if found is None else self._keep(found, asked_at)
 
     async def look_at(self, credential_ids: Sequence[str]) -> dict[str, Looked]:
@@ -93,8 +104,9 @@ class Known:
         record, now = looked.record, self._now(looked)
         if is_worth_noting(record.last_used_at, now):
             looked.record = replace(record, last_used_at=now)
-            with suppress(StoreUnavailable):
-                await self._book.note_use(id_of(record))
+            with suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(self._within_s):
+                    await self._book.note_use(id_of(record))
 
     def forget(self, credential_id: str) -> None:
         """Ask the store the next time."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.types import Scope
 
 from fencepost.errors import (
     NotAllowed,
@@ -24,9 +25,10 @@ from fencepost.errors import (
     UsageError,
 )
 from fencepost.model.access import Principal
+from fencepost.web.auth.reading import wants_page
 from fencepost.web.dashboard.rendering import render_alone
 from fencepost.web.dashboard.visiting import NotKnown, said_of_path, theme_of
-from fencepost.web.problems import Refusal, handle, unexpected
+from fencepost.web.problems import STORE_AWAY, TOO_MANY, TURNED_AWAY, Problem, Refusal, handle, unexpected
 
 HTML = "text/html"
 PRIVATE = {"Cache-Control": "no-store"}
@@ -34,7 +36,6 @@ UNKNOWN = (
     *(UnknownSchedule, UnknownRun, UnknownCalendar, UnknownBackfill, UnknownJob),
     *(UnknownGate, UnknownNode, UnknownToken),
 )
-API = "/api/"
 TRY_AGAIN_S = "2"
 
 
@@ -61,10 +62,13 @@ def fault_page(request: Request[Any, Any, Any], error: Exception) -> Response[st
 
 def handle_any(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """For the whole application: a page for whoever looks with a browser, a problem for everybody else."""
-    wants_page = "text/html" in request.headers.get("accept", "")
-    if wants_page and not str(request.scope["path"]).startswith(API):
-        return fault_page(request, error)
-    return handle(request, error)
+    return fault_page(request, error) if wants_page(request.scope) else handle(request, error)
+
+
+def problem_page(scope: Scope, problem: Problem) -> str:
+    """The page for what the layers before the application refuse."""
+    fault = _of_problem(problem, scope)
+    return render_alone("fault.html", fault.heading, fault=fault, known=False)
 
 
 def fault_of(request: Request[Any, Any, Any], error: Exception) -> Fault:
@@ -93,10 +97,9 @@ def fault_of(request: Request[Any, Any, Any], error: Exception) -> Fault:
                 "Begin again",
             )
         case StoreUnavailable() | TurnedAway():
-            return _for_now(error, here)
+            return _for_now(error, request.scope)
         case Refusal():
-            kind = error.problem.kind
-            return Fault(kind.status, kind.title, error.problem.detail, "Go back and try it another way.")
+            return _of_problem(error.problem, request.scope)
         case HTTPException(status_code=status) if status < 500:
             return Fault(status, "That does not fit", str(error.detail), "Go back and try it another way.")
     told = unexpected(error).detail
@@ -109,12 +112,29 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _for_now(error: StoreUnavailable | TurnedAway, here: str) -> Fault:
+def _of_problem(problem: Problem, scope: Scope) -> Fault:
+    kind = problem.kind
+    if kind is STORE_AWAY:
+        return _for_now(StoreUnavailable(problem.detail), scope)
+    if kind is TURNED_AWAY:
+        return _for_now(TurnedAway(problem.detail), scope)
+    if kind is TOO_MANY:
+        return _later(Fault(kind.status, kind.title, _sentence(problem.detail), ""), scope)
+    return Fault(kind.status, kind.title, _sentence(problem.detail), "Go back and try it another way.")
+
+
+def _for_now(error: StoreUnavailable | TurnedAway, scope: Scope) -> Fault:
     heading, told = "The store is away", "The store did not answer, so nothing can be shown."
     if isinstance(error, TurnedAway):
         heading, told = "Turned away for now", _sentence(str(error))
-    told = f"{told} Planned runs go on meanwhile."
-    return Fault(503, heading, told, "Try again in a moment.", here, "Try again")
+    return _later(Fault(503, heading, f"{told} Runs that have begun go on meanwhile.", ""), scope)
+
+
+def _later(fault: Fault, scope: Any) -> Fault:
+    """What goes by itself: the same page again, or the form that was sent."""
+    if scope["method"] == "POST":
+        return replace(fault, mend="Go back in a moment, look whether it was done, and send it again if not.")
+    return replace(fault, mend="Try again in a moment.", href=str(scope["path"]), link="Try again")
 
 
 def _not_found(told: str) -> Fault:

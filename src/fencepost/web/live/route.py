@@ -46,18 +46,18 @@ def events_route(hub: Hub, home: Namespace = DEFAULT_NAMESPACE) -> ASGIRouteHand
 
 async def _serve(hub: Hub, home: Namespace, scope: HTTPScope, receive: Receive, send: Send) -> None:
     if scope["method"] != "GET":
-        await send_problem(send, Problem(METHOD, "a stream is read with GET", {"Allow": "GET"}))
+        await send_problem(scope, send, Problem(METHOD, "a stream is read with GET", {"Allow": "GET"}))
         return
     try:
         listener = _join(hub, home, scope)
     except TooManyStreams as error:
-        await send_problem(send, Problem(TOO_MANY, str(error), {"Retry-After": str(COME_AGAIN_S)}))
+        await send_problem(scope, send, Problem(TOO_MANY, str(error), {"Retry-After": str(COME_AGAIN_S)}))
         return
     except Refusal as error:
-        await send_problem(send, error.problem)
+        await send_problem(scope, send, error.problem)
         return
     except UsageError as error:
-        await send_problem(send, Problem(INVALID, str(error)))
+        await send_problem(scope, send, Problem(INVALID, str(error)))
         return
     try:
         await _tell(listener, receive, send)
