@@ -75,24 +75,27 @@ class RunNews:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one namespace stands: due and not held, running, dead, held; each counted up to `COUNTED_MAX`.
-    `schedules_at` is when a schedule of it last changed."""
+    """How one namespace stands: due and not held, running, dead, held, and its closed gates; each counted up
+    to `COUNTED_MAX`. `schedules_at` is when a schedule of it last changed."""
 
     ready: int = 0
     running: int = 0
     dead: int = 0
     held: int = 0
+    gates: int = 0
     oldest_ready_s: float | None = None
     schedules_at: StoreTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What waits for a person: dead runs, and those that somebody, a freeze or a gate holds. Runs that merely
-    wait for their turn need nobody."""
+    """What waits for a person at that moment: dead runs, those that somebody, a freeze or a gate holds, and
+    closed gates. Runs that merely wait for their turn need nobody."""
 
-    dead: int
-    held: int
+    at: StoreTime
+    dead: int = 0
+    held: int = 0
+    gates: int = 0
 
 
 @dataclass(frozen=True, slots=True)

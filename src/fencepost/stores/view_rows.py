@@ -42,6 +42,6 @@ def to_run_news(row: Row) -> RunNews:
 
 
 def to_standing(row: Row) -> Standing:
-    """Counts of `ready`, `running`, `dead` and `held`, `oldest_ready_s` and `schedules_at`."""
-    counts = row["ready"], row["running"], row["dead"], row["held"]
+    """Counts of `ready`, `running`, `dead`, `held` and `gates`, `oldest_ready_s` and `schedules_at`."""
+    counts = row["ready"], row["running"], row["dead"], row["held"], row["gates"]
     return Standing(*counts, row["oldest_ready_s"], row["schedules_at"])

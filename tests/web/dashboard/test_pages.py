@@ -7,12 +7,13 @@ import pytest
 
 from fencepost.model.access import Role
 from fencepost.model.identifiers import ScheduleId, tick_key
+from fencepost.model.run import RunState
 from fencepost.stores.memory.schedules import MemorySchedules
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.assets import assets
 from fencepost.web.dashboard.page import Page, all_pages
 from fencepost.web.dashboard.rendering import environment
-from tests.services.house import START, House
+from tests.services.house import NS, START, House
 from tests.web.dashboard.furnished import HOSTILE, NIGHTLY, furnished
 from tests.web.dashboard.house import Dashboard, somebody, words_of
 from tests.web.dashboard.reading import faults, parsed
@@ -57,6 +58,21 @@ async def test_an_empty_house_is_told_its_first_steps() -> None:
 
 async def test_a_furnished_house_is_not_told_its_first_steps(board: Dashboard) -> None:
     assert "First steps" not in await board.page("/")
+
+
+async def test_what_needs_a_person_is_counted_in_the_first_byte(board: Dashboard) -> None:
+    """Beside its word in the navigation of every page, before any stream has said anything."""
+    runs = await board.house.runs()
+    dead = sum(one.state is RunState.DEAD for one in runs)
+    gates = len(await board.house.store.gates.closed(NS))
+    assert min(dead, gates) > 0
+    for path in ("/log", "/schedules", "/dead"):
+        text = await board.page(path)
+        assert f'data-live="counts.dead">{dead}</span>' in text
+        assert f'data-live="counts.gates">{gates}</span>' in text
+    empty = await Dashboard(House(), somebody()).page("/schedules")
+    assert 'data-live="counts.dead" hidden>' in empty
+    assert 'data-live="counts.gates" hidden>' in empty
 
 
 async def test_the_overview_names_all_that_needs_a_person(board: Dashboard) -> None:
@@ -166,10 +182,11 @@ async def test_a_long_history_is_not_read_nor_shown_as_a_whole(
     assert max(read) <= 101
 
 
-@pytest.mark.parametrize(("path", "most"), [("/", 14), ("/schedules", 5), ("/schedules/minutely", 7)])
+@pytest.mark.parametrize(("path", "most"), [("/", 15), ("/schedules", 6), ("/schedules/minutely", 8)])
 async def test_a_page_asks_the_store_a_bounded_number_of_questions(
     board: Dashboard, path: str, most: int
 ) -> None:
+    """The first of them is that of every visit: the time, and what waits for a person."""
     for number in range(40):
         await board.house.put(f"another-{number}", 60)
     board.house.store.calls.clear()

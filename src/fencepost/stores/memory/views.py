@@ -67,7 +67,8 @@ class MemoryViews(MemoryPart):
         mine = [row.record for (owner, _), row in self._tables.runs.items() if owner == namespace]
         dead = sum(one.state is RunState.DEAD for one in mine)
         held = sum(bool(one.held & ~IN_TURN) for one in mine)
-        return Attention(min(dead, most), min(held, most))
+        gates = self._closed_gates(namespace)
+        return Attention(self._tables.now(), min(dead, most), min(held, most), min(gates, most))
 
     async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
         rows = [row for (owner, _), row in self._tables.runs.items() if owner in namespaces]
@@ -107,7 +108,14 @@ class MemoryViews(MemoryPart):
             at = kept.schedule.updated_at
             changed[owner] = max(at, changed.get(owner, at))
         now = self._tables.now()
-        return {one: _standing(runs.get(one, []), changed.get(one), now) for one in namespaces}
+        return {
+            one: _standing(runs.get(one, []), self._closed_gates(one), changed.get(one), now)
+            for one in namespaces
+        }
+
+    def _closed_gates(self, namespace: Namespace) -> int:
+        gates = self._tables.gates.items()
+        return sum(owner[0] == namespace and gate.closed_at is not None for owner, gate in gates)
 
 
 def late_s(run: RunRecord) -> float | None:
@@ -165,13 +173,16 @@ def _happened_at(row: RunRow) -> StoreTime | None:
     return run.finished_at
 
 
-def _standing(runs: Sequence[RunRecord], schedules_at: StoreTime | None, now: StoreTime) -> Standing:
+def _standing(
+    runs: Sequence[RunRecord], gates: int, schedules_at: StoreTime | None, now: StoreTime
+) -> Standing:
     due = [one.run_at for one in runs if one.state in WAITING and not one.held and one.run_at <= now]
     return Standing(
         ready=min(len(due), COUNTED_MAX),
         running=min(sum(one.state is RunState.RUNNING for one in runs), COUNTED_MAX),
         dead=min(sum(one.state is RunState.DEAD for one in runs), COUNTED_MAX),
         held=min(sum(bool(one.held) for one in runs), COUNTED_MAX),
+        gates=min(gates, COUNTED_MAX),
         oldest_ready_s=since(min(due), now).total_seconds() if due else None,
         schedules_at=schedules_at,
     )

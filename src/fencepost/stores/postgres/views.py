@@ -45,7 +45,10 @@ TOLD_COLUMNS = (
     "error",
     "at",
 )
-STANDING_COLUMNS = ("namespace", "ready", "running", "dead", "held", "oldest_ready_s", "schedules_at")
+STANDING_COLUMNS = (
+    *("namespace", "ready", "running", "dead", "held", "gates"),
+    *("oldest_ready_s", "schedules_at"),
+)
 
 
 class PostgresViews:
@@ -84,7 +87,7 @@ class PostgresViews:
     async def attention(self, namespace: Namespace, most: int) -> Attention:
         row = await self._database.fetch_one(QUERIES["attention"], namespace, most)
         assert row is not None
-        return Attention(row["dead"], row["held"])
+        return Attention(row["now"], row["dead"], row["held"], row["gates"])
 
     async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
         terms = since, limit + 1, COUNTED_MAX, ERROR_SHOWN_MAX, list(namespaces)

@@ -142,6 +142,7 @@ WHERE NOT EXISTS (
 -- What is held by 1, 2 or 4 waits for somebody: an operator, a freeze, a gate.
 -- name: attention
 SELECT
+    fencepost.now() AS now,
     (
         SELECT count(*)
         FROM (
@@ -153,7 +154,13 @@ SELECT
         FROM (
             SELECT 1 FROM fencepost.runs WHERE held <> 0 AND namespace = $1 AND held & 7 <> 0 LIMIT $2
         ) AS bounded
-    ) AS held;
+    ) AS held,
+    (
+        SELECT count(*)
+        FROM (
+            SELECT 1 FROM fencepost.gates WHERE closed_at IS NOT NULL AND namespace = $1 LIMIT $2
+        ) AS bounded
+    ) AS gates;
 
 -- One statement for everybody who watches. What happened is found by indexes that know the few rows of late; how a
 -- namespace ($5) stands, by leaps through what is due from one lane (a queue, a priority) to the next, whose first row
@@ -304,6 +311,14 @@ SELECT moment.now,
                 FROM (
                     SELECT 1 FROM fencepost.runs AS run
                     WHERE run.held <> 0 AND run.namespace = names.namespace
+                    LIMIT $3
+                ) AS bounded
+            )::integer,
+            (
+                SELECT count(*)
+                FROM (
+                    SELECT 1 FROM fencepost.gates AS gate
+                    WHERE gate.closed_at IS NOT NULL AND gate.namespace = names.namespace
                     LIMIT $3
                 ) AS bounded
             )::integer,

@@ -82,11 +82,11 @@ def overdue(
     return int(row["runs"])
 
 
-def attention(namespace: Namespace, most: int, connection: apsw.Connection, _: StoreTime) -> Attention:
+def attention(namespace: Namespace, most: int, connection: apsw.Connection, now: StoreTime) -> Attention:
     """What waits for a person."""
     terms = {"namespace": namespace, "most": most}
     (row,) = fetch(connection.execute(QUERIES["attention"], terms))
-    return Attention(row["dead"], row["held"])
+    return Attention(now, row["dead"], row["held"], row["gates"])
 
 
 def news(

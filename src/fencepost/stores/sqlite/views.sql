@@ -119,6 +119,9 @@ SELECT
     (SELECT count(*) FROM (
         SELECT 1 FROM runs INDEXED BY runs_held WHERE held <> 0 AND namespace = :namespace LIMIT :most
     )) AS held,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM gates WHERE closed_at IS NOT NULL AND namespace = :namespace LIMIT :most
+    )) AS gates,
     (:now - (SELECT min(oldest) FROM due)) / 1e6 AS oldest_ready_s,
     (SELECT max(updated_at) FROM schedules WHERE namespace = :namespace) AS schedules_at
 
@@ -149,7 +152,10 @@ SELECT
     (SELECT count(*) FROM (
         SELECT 1 FROM runs INDEXED BY runs_held
         WHERE held <> 0 AND namespace = :namespace AND held & 7 <> 0 LIMIT :most
-    )) AS held
+    )) AS held,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM gates WHERE closed_at IS NOT NULL AND namespace = :namespace LIMIT :most
+    )) AS gates
 
 -- name: leases_at
 SELECT max(since) AS leases_at FROM epochs

@@ -7,7 +7,7 @@ import pytest
 from fencepost.model.audit import HOUSE, Action
 from fencepost.model.claiming import Admit, CloseGate, GateFacts, Start
 from fencepost.model.gate import ClosedGate, GateDecision
-from fencepost.model.identifiers import RunKey
+from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.policies import CatchUp, GateTerms
 from fencepost.model.run import Hold, RunState
 from fencepost.ports.signals import Topic
@@ -99,6 +99,19 @@ class GateContract:
         assert await holds(harness, other) == [Hold.NONE]
         await decide(harness, CloseGate(WHY))
         assert [one.schedule_id for one in await harness.store.gates.closed(NS)] == [SCHEDULE, OTHER_SCHEDULE]
+
+    async def test_a_closed_gate_is_not_left_out_of_what_waits_for_a_person(
+        self, harness: StoreHarness
+    ) -> None:
+        await three_behind_the_gate(harness)
+        await put(harness, schedule_id=OTHER_SCHEDULE)
+        await due_ticks(harness, 60, schedule_id=OTHER_SCHEDULE)
+        await decide(harness, CloseGate(WHY))
+        assert await gates_counted(harness) == (2, 2)
+        assert (await harness.store.ledger.attention(NS, 1)).gates == 1, "no further than asked for"
+        await harness.store.gates.decide(NS, SCHEDULE, GateDecision.OPEN, ANNA)
+        assert await gates_counted(harness) == (1, 1)
+        assert await gates_counted(harness, OTHER_NS) == (0, 0)
 
     async def test_the_house_does_not_close_a_gate_in_silence(self, harness: StoreHarness) -> None:
         await three_behind_the_gate(harness)
@@ -260,3 +273,10 @@ async def three_behind_the_gate(harness: StoreHarness) -> list[RunKey]:
 async def decided(harness: StoreHarness, decision: GateDecision) -> int | None:
     """What becomes of the gate of the one schedule."""
     return await harness.store.gates.decide(NS, SCHEDULE, decision, ANNA)
+
+
+async def gates_counted(harness: StoreHarness, namespace: Namespace = NS) -> tuple[int, int]:
+    """As pages and as streams have it."""
+    ledger = harness.store.ledger
+    news = await ledger.news(at(harness, -60), 1, [namespace])
+    return (await ledger.attention(namespace, 10)).gates, news.standings[namespace].gates

@@ -259,8 +259,8 @@ class NewsContract:
         await finish(harness, death(first.ticket))
         found = (await news(harness)).standings
         assert set(found) == {NS, OTHER_NS}
-        assert found[NS] == Standing(1, 1, 1, 1, 5.0, changed)
-        assert found[OTHER_NS] == Standing(1, 0, 0, 0, 5.0, None)
+        assert found[NS] == Standing(1, 1, 1, 1, 0, 5.0, changed)
+        assert found[OTHER_NS] == Standing(1, 0, 0, 0, 0, 5.0, None)
 
     async def test_a_namespace_that_nobody_asked_for_is_not_told_of(self, harness: StoreHarness) -> None:
         await enqueue(harness, "theirs", namespace=OTHER_NS)
@@ -279,9 +279,9 @@ class NewsContract:
         for claimed in await claim(harness):
             await finish(harness, death(claimed.ticket))
         ledger = harness.store.ledger
-        assert await ledger.attention(NS, MANY) == Attention(dead=3, held=1)
-        assert await ledger.attention(NS, 2) == Attention(dead=2, held=1)
-        assert await ledger.attention(OTHER_NS, MANY) == Attention(dead=0, held=0)
+        assert await ledger.attention(NS, MANY) == Attention(harness.now, dead=3, held=1)
+        assert await ledger.attention(NS, 2) == Attention(harness.now, dead=2, held=1)
+        assert await ledger.attention(OTHER_NS, MANY) == Attention(harness.now)
 
     async def test_the_oldest_is_not_hidden_by_a_lane_before_it(self, harness: StoreHarness) -> None:
         await put(harness)

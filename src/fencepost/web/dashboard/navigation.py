@@ -9,14 +9,14 @@ from fencepost.model.access import Role
 
 @dataclass(frozen=True)
 class Place:
-    """One word of the navigation; `live` is the number beside it that follows the news."""
+    """One word of the navigation; `waiting` is what of all that waits for a person is counted beside it."""
 
     section: str
     words: str
     href: str
     key: str
     role: Role = Role.VIEWER
-    live: str = ""
+    waiting: str = ""
 
 
 GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
@@ -32,8 +32,8 @@ GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
     (
         "Needs a person",
         (
-            Place("dead", "Dead letters", "/dead", "d", live="counts.dead"),
-            Place("gates", "Catch-up gates", "/gates", "c"),
+            Place("dead", "Dead letters", "/dead", "d", waiting="dead"),
+            Place("gates", "Catch-up gates", "/gates", "c", waiting="gates"),
         ),
     ),
     (

@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from fencepost.model.access import Principal, Role
+from fencepost.model.views import Attention
 from fencepost.services.control import Control
 from fencepost.web.dashboard.forecasts import Forecasts
 from fencepost.web.dashboard.said import Said
@@ -42,8 +43,8 @@ class Visit(Generic[Q]):
     path: Mapping[str, str]
     """The values in the path, decoded."""
     query: Q
-    now: datetime
-    """The store's time."""
+    attention: Attention
+    """What waits for a person."""
     zone: ZoneInfo
     url: str
     """The path and the query, as they were asked for."""
@@ -53,6 +54,11 @@ class Visit(Generic[Q]):
     """Whether the query came by a form, and not by the address."""
     forecasts: Forecasts = field(default_factory=Forecasts)
     """What is known of the load to come; one for all visits."""
+
+    @property
+    def now(self) -> datetime:
+        """The store's time."""
+        return self.attention.at
 
     def may(self, role: str) -> bool:
         """Whether they may do what that role may."""

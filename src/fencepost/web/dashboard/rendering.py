@@ -12,6 +12,7 @@ from fencepost.core.catchup import ON_TIME_MAX
 from fencepost.core.masking import masked_text
 from fencepost.model.access import Role
 from fencepost.model.run import RunState
+from fencepost.model.views import COUNTED_MAX
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.assets import asset_url
 from fencepost.web.dashboard.charts.marks import SHAPES, mark_defs, mark_shape
@@ -47,6 +48,7 @@ def environment() -> jinja2.Environment:
         Role=Role,
         RunState=RunState,
         said=None,
+        counted_max=COUNTED_MAX,
     )
     made.filters.update(span=span, share=share, count=count, masked=masked_text)
     return made

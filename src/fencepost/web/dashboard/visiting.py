@@ -15,6 +15,7 @@ from fencepost.errors import InvalidTrigger, NotAllowed, UsageError
 from fencepost.model.access import EVERYWHERE, Principal, Role
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Namespace, checked_name
 from fencepost.model.quoting import quoted
+from fencepost.model.views import COUNTED_MAX
 from fencepost.triggers.localtime.zones import zone
 from fencepost.web.dashboard.actions.forms import takes_many
 from fencepost.web.dashboard.page import NoQuery, Page, Visit
@@ -76,7 +77,7 @@ async def made(
         csrf=str(request.scope["state"].get("csrf") or ""),
         path=path,
         query=query,
-        now=await control.store.now(),
+        attention=await control.store.ledger.attention(control.namespace, COUNTED_MAX),
         zone=zone_of(request),
         url=url_of(request),
         theme=theme_of(request),

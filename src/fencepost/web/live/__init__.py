@@ -7,8 +7,8 @@ encoded once for each namespace. Two hundred open pages cost what one does.
 
 What a stream says (server-sent events, the data as JSON):
 
-- `counts`: how the namespace stands: `ready`, `running`, `dead`, `held`, `oldest_ready_s`; `counted_max` is
-  as far as they are counted.
+- `counts`: how the namespace stands: `ready`, `running`, `dead`, `held`, closed `gates`, `oldest_ready_s`;
+  `counted_max` is as far as they are counted.
 - `runs`: `{"runs": [...], "cut": false}`, runs that began, failed for now or ended, the latest first. The
   same run may come again: whoever listens takes the last word. `cut` says that there was more.
 - `schedules`, `leases`: something about them changed; read them again.

@@ -8,7 +8,8 @@ from typing import Any
 from fencepost.web.live.messages import RETRY_MS
 
 EVENTS: Mapping[str, str] = {
-    "counts": "how the namespace stands: `ready`, `running`, `dead`, `held`, `oldest_ready_s`, `counted_max`",
+    "counts": "how the namespace stands: `ready`, `running`, `dead`, `held`, closed `gates`, "
+    "`oldest_ready_s`, `counted_max`",
     "runs": "`{runs, cut}`: runs that began, failed for now or ended; `cut` says that there was more",
     "schedules": "some schedule changed: read them again",
     "leases": "some lease changed hands: read them again",
@@ -19,7 +20,7 @@ EVENTS: Mapping[str, str] = {
 
 EXAMPLE = (
     f"retry: {RETRY_MS}\n\nid: 1\nevent: counts\n"
-    'data: {"ready":0,"running":2,"dead":1,"held":0,"oldest_ready_s":null,"counted_max":10000}\n\n'
+    'data: {"ready":0,"running":2,"dead":1,"held":0,"gates":0,"oldest_ready_s":null,"counted_max":10000}\n\n'
 )
 DESCRIPTION = (
     "Server-sent events, each with JSON as its data, until the credential is no longer good, an hour is over "

@@ -30,6 +30,7 @@ def counts(standing: Standing, number: int) -> bytes:
         "running": standing.running,
         "dead": standing.dead,
         "held": standing.held,
+        "gates": standing.gates,
         "oldest_ready_s": standing.oldest_ready_s,
         "counted_max": COUNTED_MAX,
     }

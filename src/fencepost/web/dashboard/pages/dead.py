@@ -15,7 +15,6 @@ from fencepost.model.access import Role
 from fencepost.model.run import RunRecord, RunState
 from fencepost.model.views import COUNTED_MAX, shown_error
 from fencepost.operations.dead import CHOSEN_MAX
-from fencepost.services.control import Control
 from fencepost.web.dashboard.page import Shown, Visit, page
 from fencepost.web.dashboard.run_query import DeadQuery, chosen, filter_of, following_url, url_of
 
@@ -53,11 +52,7 @@ async def dead_page(visit: Visit[DeadQuery]) -> Shown:
     control, query = visit.control, visit.query
     most = query.limit + 1 if query.after else max(LOOKED_AT, query.limit) + 1
     wanted = filter_of(query, visit.now, most, state=RunState.DEAD)
-    found, jobs, waiting = await asyncio.gather(
-        control.runs.list(wanted),
-        control.jobs(),
-        _all_dead(control, bool(chosen(query))),
-    )
+    found, jobs = await asyncio.gather(control.runs.list(wanted), control.jobs())
     shown = found[: query.limit]
     groups = [] if query.after else groups_of(found[:LOOKED_AT])
     return {
@@ -65,8 +60,7 @@ async def dead_page(visit: Visit[DeadQuery]) -> Shown:
         "kinds": groups[:GROUPS_SHOWN],
         "kinds_left": max(len(groups) - GROUPS_SHOWN, 0),
         "looked_at": LOOKED_AT if len(found) > LOOKED_AT else None,
-        "total": waiting,
-        "counted_max": COUNTED_MAX,
+        "total": _all_dead(visit, bool(chosen(query))),
         "query": query,
         "chosen": chosen(query),
         "jobs": sorted(jobs),
@@ -90,9 +84,8 @@ async def replay_page(visit: Visit[ReplayQuery]) -> Shown:
     query = visit.query
     narrowed = {name: value for name, value in chosen(query).items() if name not in ("every_s", "first_in_s")}
     wanted = filter_of(query, visit.now, PREVIEWED_MAX + 1, state=RunState.DEAD)
-    found, total = await asyncio.gather(
-        visit.control.runs.list(wanted), _all_dead(visit.control, bool(narrowed))
-    )
+    found = await visit.control.runs.list(wanted)
+    total = _all_dead(visit, bool(narrowed))
     count = max(min(len(found), PREVIEWED_MAX), total)
     return {
         "query": query,
@@ -111,11 +104,9 @@ async def replay_page(visit: Visit[ReplayQuery]) -> Shown:
     }
 
 
-async def _all_dead(control: Control, narrowed: bool) -> int:
-    """How many there are; nobody asks where a filter is given, for which there is no cheap count."""
-    if narrowed:
-        return 0
-    return (await control.store.ledger.attention(control.namespace, COUNTED_MAX)).dead
+def _all_dead(visit: Visit[Any], narrowed: bool) -> int:
+    """How many there are; nobody knows where a filter is given, for which there is no cheap count."""
+    return 0 if narrowed else visit.attention.dead
 
 
 def _fields(narrowed: dict[str, Any], query: ReplayQuery) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from fencepost.model.access import Role
 from fencepost.model.run import RunState
-from fencepost.model.views import COUNTED_MAX, TrafficBucket
+from fencepost.model.views import TrafficBucket
 from fencepost.web.dashboard.charts.bars import Bar, Line, Part, bars, lines
 from fencepost.web.dashboard.charts.gauge import gauge
 from fencepost.web.dashboard.overview import BUCKET_S, House, house, needs
@@ -42,7 +42,6 @@ async def overview_page(visit: Visit[NoQuery]) -> Shown:
         ),
         "shards": found.fleet.shards[:SHARDS_SHOWN],
         "shards_left": max(len(found.fleet.shards) - SHARDS_SHOWN, 0),
-        "counted_max": COUNTED_MAX,
     }
 
 

@@ -11,7 +11,6 @@ from msgspec import Meta, Struct, structs
 from fencepost.model.access import Role
 from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.schedule import ScheduleFilter, ScheduleState
-from fencepost.model.views import COUNTED_MAX
 from fencepost.operations.paging import cut
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
@@ -67,7 +66,6 @@ async def schedules_page(visit: Visit[ScheduleQuery]) -> Shown:
             for one in shown
         ],
         "total": total,
-        "counted_max": COUNTED_MAX,
         "labels": labels,
         "jobs": sorted(jobs),
         "query": query,
