@@ -78,6 +78,10 @@ LONG_LINE = f"""
     SELECT 'default', 'lined' || n, 'j', now(), 1, 'ready', 'mail', 1 + n % 2, now(), 32
     FROM generate_series(1, {FUTURE}) AS n;
 """
+OPENED_GATES = f"""
+    INSERT INTO fencepost.gates (namespace, schedule_id, opened_at)
+    SELECT 'default', 'schedule-' || n, now() FROM generate_series(1, {FUTURE}) AS n;
+"""
 PAUSED = "INSERT INTO fencepost.freezes VALUES ('default', 'queue', 'mail', now(), 'anna', 'cli')"
 RUNNABLE = {
     "outlook": (CLAIMS["outlook"], (QUEUES, JOBS, "default")),
@@ -200,6 +204,18 @@ async def test_a_line_in_a_queue_that_is_not_served_is_not_walked(
     }
     walked = {name: await rows_walked(connection, *call) for name, call in calls.items()}
     assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+async def test_no_page_walks_what_waits_for_nobody(connection: Any, analysed: bool) -> None:
+    """Every page counts what waits for a person: not by way of runs that wait for their turn, nor of gates
+    that are open again."""
+    await connection.execute(LONG_LINE)
+    await connection.execute(OPENED_GATES)
+    if analysed:
+        await connection.execute("ANALYZE")
+    walked = await rows_walked(connection, VIEWS["attention"], ("default", 10_000))
+    assert walked <= 5 * DUE
 
 
 async def test_claiming_does_not_lock_more_rows_than_it_takes(connection: Any) -> None:

@@ -100,6 +100,8 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
         (PARKING["ring"], f"SEARCH runs USING INDEX runs_parked {TICK_RANGE}"),
         (SCHEDULES["spare"], f"SEARCH runs USING INDEX runs_by_schedule {LATER_TICKS}"),
         (GATES["hold_back"], f"SEARCH runs USING INDEX runs_behind {TICK_RANGE}"),
+        (VIEWS["attention"], "SEARCH runs USING INDEX runs_held_by_somebody (namespace=?)"),
+        (VIEWS["attention"], "SEARCH gates USING INDEX gates_closed (namespace=?)"),
         (GATES["held_back"], f"SEARCH runs USING INDEX runs_held {TICK_RANGE}"),
         (GATES["closed"], f"SEARCH r USING INDEX runs_held {TICK_RANGE} LEFT-JOIN"),
         (FREEZES["hold"], f"SEARCH r USING INDEX runs_open {TICK_RANGE}"),

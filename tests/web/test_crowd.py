@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fencepost.telemetry.logs import FIELDS, Log
-from fencepost.web.crowd import CONNECTIONS_MAX, DESCRIPTORS_MAX, connections_max, shortage_told
+from fencepost.web.crowd import CONNECTIONS_MAX, DESCRIPTORS_MAX, Crowd, connections_max, shortage_told
 
 NO_LIMIT = resource.RLIM_INFINITY
 
@@ -67,3 +67,27 @@ async def test_a_shortage_of_files_is_one_line_and_everything_else_goes_its_way(
     assert others == [other]
     loop.call_exception_handler(short)
     assert others == [other, short]
+
+
+class Member:
+    """One that says when it goes."""
+
+    def __init__(self, gone: list[Member]) -> None:
+        self._gone = gone
+
+    def drop(self) -> None:
+        self._gone.append(self)
+
+
+def test_when_it_closes_the_silent_go_and_nobody_comes() -> None:
+    gone: list[Member] = []
+    crowd = Crowd()
+    silent, resting, answered, late = (Member(gone) for _ in range(4))
+    for one in (silent, resting, answered):
+        crowd.enter(one)
+    crowd.ask(answered)
+    crowd.rest(resting)
+    crowd.close()
+    assert gone == [silent]
+    crowd.enter(late)
+    assert (gone, len(crowd)) == ([silent, late], 2)

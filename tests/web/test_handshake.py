@@ -15,7 +15,7 @@ import uvicorn
 from fencepost.web import handshake
 from fencepost.web.binding import bound
 from fencepost.web.crowd import Crowd
-from fencepost.web.server import doors
+from fencepost.web.server import HttpServer, doors
 from fencepost.web.tls import Tls
 from tests.web.serving import certified
 
@@ -24,7 +24,6 @@ LOOKS_MAX = 2_000
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HELLO = b"\x16\x03\x01\x02\x00\x01"
 """How a client begins; there is no more of it."""
-PLAIN = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +36,7 @@ class Here:
 
     def __init__(self, crowd: Crowd, certificate: Path, place: tuple[str, int]) -> None:
         self.crowd = crowd
+        self.kept: list[asyncio.StreamWriter] = []
         self._trusted = ssl.create_default_context(cafile=str(certificate))
         self._place = place
 
@@ -57,15 +57,19 @@ class Here:
         """A connection without TLS on which nothing else is said."""
         reader, writer = await asyncio.open_connection(*self._place)
         writer.write(said)
-        self.kept = [*getattr(self, "kept", []), writer]
+        self.kept.append(writer)
         return reader
 
     async def until(self, connected: int) -> None:
-        for _ in range(LOOKS_MAX):
-            if len(self.crowd) == connected:
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError(f"{len(self.crowd)} are connected")
+        await until(self.crowd, connected)
+
+
+async def until(crowd: Crowd, connected: int) -> None:
+    for _ in range(LOOKS_MAX):
+        if len(crowd) == connected:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{len(crowd)} are connected")
 
 
 @asynccontextmanager
@@ -80,7 +84,7 @@ async def server(files: tuple[Path, Path], most: int) -> AsyncIterator[Here]:
         try:
             yield here
         finally:
-            for one in getattr(here, "kept", []):
+            for one in here.kept:
                 one.close()
             serving.should_exit = True
             await task
@@ -117,7 +121,7 @@ async def test_who_says_nothing_is_not_waited_for_without_end(
         await here.until(0)
 
 
-@pytest.mark.parametrize("said", [PLAIN, b"\x00" * 100], ids=["plain HTTP", "noise"])
+@pytest.mark.parametrize("said", [REQUEST, b"\x00" * 100], ids=["plain HTTP", "noise"])
 async def test_what_is_no_tls_is_closed_and_forgotten(files: tuple[Path, Path], said: bytes) -> None:
     async with server(files, 3) as here:
         reader = await here.plain(said)
@@ -125,6 +129,29 @@ async def test_what_is_no_tls_is_closed_and_forgotten(files: tuple[Path, Path], 
         assert b"HTTP" not in heard
         await here.until(0)
         assert (await here.asked()).startswith(b"HTTP/1.1 204")
+
+
+@pytest.mark.parametrize("said", [b"", HELLO], ids=["nothing", "the beginning of a hello"])
+async def test_who_has_not_agreed_is_not_waited_for_at_the_end(
+    files: tuple[Path, Path], said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshake, "AGREED_WITHIN_S", 10 * PATIENCE_S)
+
+    async def nothing(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("nobody asked for anything")
+
+    listener = bound("127.0.0.1:0")
+    serving = HttpServer(nothing, Tls(*map(str, files)))
+    async with asyncio.timeout(PATIENCE_S):
+        task = asyncio.create_task(serving.serve([listener]))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(said)
+        await until(serving.crowd, 1)
+        serving.should_exit = True
+        await task
+        assert await over(reader)
+        writer.close()
+    assert len(serving.crowd) == 0
 
 
 async def test_what_comes_with_the_end_of_the_handshake_is_read(files: tuple[Path, Path]) -> None:

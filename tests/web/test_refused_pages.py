@@ -29,7 +29,7 @@ async def test_who_asks_too_often_reads_when_to_come_again() -> None:
     answer = await door.get("/runs?state=dead", cookie=cookie, **PAGE)
     assert (answer.status, answer.headers["retry-after"]) == (429, "1")
     assert "Ask again in 1 s." in read(answer)
-    assert b'href="/runs"' in answer.content
+    assert b'href="/runs?state=dead"' in answer.content
     again = await door.get("/api/v1/runs", cookie=cookie, **PAGE)
     assert again.problem == "too-many-requests", "the API is for programs, whatever they accept"
 
@@ -75,13 +75,15 @@ async def test_who_is_turned_away_reads_that_nothing_was_done() -> None:
     assert "nothing of this one was done" in read(answer)
 
 
-async def test_a_path_in_a_refusal_is_text() -> None:
+@pytest.mark.parametrize("path", ['/"><script>1</script>', "//evil.example/x", "/\\evil.example"])
+async def test_a_path_in_a_refusal_is_text_and_leads_nowhere_else(path: str) -> None:
     door = Door(requests_per_s=1, requests_burst=1)
     cookie = await door.sign_in()
     await door.get(cookie=cookie)
-    answer = await door.get('/"><script>1</script>', cookie=cookie, **PAGE)
+    answer = await door.get(path, cookie=cookie, **PAGE)
     assert answer.status == 429
     assert b"<script>1" not in answer.content
+    assert b"evil.example" not in answer.content
 
 
 @pytest.mark.parametrize("where", ["a header", "many headers", "the address"])

@@ -12,7 +12,6 @@ import pytest
 from fencepost.model.access import EVERYWHERE, Came, Principal, Role
 from fencepost.web.turns import (
     AT_ONCE_MAX,
-    PROBES_AT_ONCE_MAX,
     REPORTS_AT_ONCE_MAX,
     STRANGERS_AT_ONCE_MAX,
     WAITING_EACH_MAX,
@@ -281,7 +280,7 @@ async def test_one_who_reads_slowly_holds_no_turn() -> None:
     ("path", "method"),
     [
         *((EVENTS, "GET"), (f"{EVENTS}/", "GET"), (CLAIMS, "POST"), (f"{CLAIMS}/", "POST")),
-        *(("/healthz", "GET"), ("/static/x.css", "GET")),
+        *(("/healthz", "GET"), ("/readyz", "GET"), ("/static/x.css", "GET")),
     ],
 )
 async def test_what_waits_by_design_or_costs_nothing_takes_no_turn(path: str, method: str) -> None:
@@ -302,7 +301,6 @@ async def test_what_waits_by_design_or_costs_nothing_takes_no_turn(path: str, me
         ("report", run_path("count#1", "complete"), "POST", True, REPORTS_AT_ONCE_MAX),
         ("report", run_path("count#1", "fail"), "POST", True, REPORTS_AT_ONCE_MAX),
         ("stranger", "/sign-in", "POST", False, STRANGERS_AT_ONCE_MAX),
-        ("probe", "/readyz", "GET", False, PROBES_AT_ONCE_MAX),
     ],
 )
 async def test_each_lane_has_its_own_turns(lane: str, path: str, method: str, known: bool, most: int) -> None:

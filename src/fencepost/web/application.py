@@ -24,7 +24,7 @@ from fencepost.web.dashboard.faults import handle_any
 from fencepost.web.dashboard.routes import dashboard
 from fencepost.web.doorway import Doorway, as_sent
 from fencepost.web.heads import Heads
-from fencepost.web.health import healthz, readyz
+from fencepost.web.health import Readiness, healthz, readyz
 from fencepost.web.live.hub import Hub
 from fencepost.web.live.route import events_route
 from fencepost.web.metrics import metrics_route
@@ -49,8 +49,7 @@ def build_routes(serving: Serving, hub: Hub | None = None) -> Litestar:
     return Litestar(
         routes(serving, hub or _closed_hub(serving)),
         dependencies={
-            "store": provided(serving.store),
-            "room": provided(serving.room),
+            "readiness": provided(Readiness(serving.store, serving.room)),
             "document": provided(describe()),
         },
         exception_handlers={Exception: handle_any},

@@ -41,12 +41,16 @@ class Crowd:
         self._silent: dict[Member, None] = {}
         self._resting: dict[Member, None] = {}
         self._answered: dict[Member, None] = {}
+        self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._silent) + len(self._resting) + len(self._answered)
 
     def enter(self, member: Member) -> None:
         """A new one, in the place of another or of nobody."""
+        if self._is_closed:
+            member.drop()
+            return
         self._silent[member] = None
         if len(self) > self._most:
             goes = next(iter(self._silent if len(self._silent) > 1 else self._resting or self._silent))
@@ -65,6 +69,13 @@ class Crowd:
         """It is over; one that was sent away is gone already."""
         for some in (self._silent, self._resting, self._answered):
             some.pop(member, None)
+
+    def close(self) -> None:
+        """Nobody comes any more, and those who have said nothing go."""
+        self._is_closed = True
+        for member in list(self._silent):
+            self.leave(member)
+            member.drop()
 
     def _move(self, member: Member, to: dict[Member, None]) -> None:
         if member in self._silent or member in self._resting or member in self._answered:

@@ -39,14 +39,16 @@ class Handshake(asyncio.Protocol):
     async def _agree(self) -> None:
         early = _Early()
         secured = None
-        with suppress(OSError):
-            secured = await asyncio.get_running_loop().start_tls(
-                *(self._transport, early, self._tls),
-                server_side=True,
-                ssl_handshake_timeout=AGREED_WITHIN_S,
-            )
-        self._crowd.leave(self)
-        if secured is None or early.is_over:
+        try:
+            with suppress(OSError):
+                secured = await asyncio.get_running_loop().start_tls(
+                    *(self._transport, early, self._tls),
+                    server_side=True,
+                    ssl_handshake_timeout=AGREED_WITHIN_S,
+                )
+        finally:
+            self._crowd.leave(self)
+        if secured is None or early.is_over or self._transport.is_closing():
             self._transport.abort()
         else:
             early.hand_over(secured, self._connection())

@@ -11,10 +11,40 @@ from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from fencepost.errors import StoreUnavailable, TurnedAway
+from fencepost.model.clocks import StoreTime
 from fencepost.ports.store import Store
 from fencepost.services.waiting_room import WaitingRoom
 
 STORE_WITHIN_S = 2.0
+
+
+class Readiness:
+    """Whether the process can serve. The store is asked once for all who want to know at the same time:
+    nobody needs a credential for that, so there may be any number of them."""
+
+    def __init__(self, store: Store, room: WaitingRoom) -> None:
+        self._store = store
+        self._room = room
+        self._asking: asyncio.Task[StoreTime] | None = None
+
+    async def check(self) -> None:
+        """Nothing where it can; else why it cannot."""
+        if self._room.closed:
+            raise TurnedAway("the server is stopping")
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._store.now())
+            self._asking.add_done_callback(_seen)
+        try:
+            async with asyncio.timeout(STORE_WITHIN_S):
+                await asyncio.shield(self._asking)
+        except TimeoutError:
+            raise StoreUnavailable(f"no answer within {STORE_WITHIN_S:g} s") from None
+
+
+def _seen(asking: asyncio.Task[StoreTime]) -> None:
+    """Those who wanted to know may be gone by now."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 class Health(msgspec.Struct):
@@ -40,16 +70,7 @@ async def healthz() -> Response[Health]:
     summary="Whether the process can serve",
     tags=["health"],
 )
-async def readyz(
-    store: NamedDependency[SkipValidation[Store]],
-    room: NamedDependency[SkipValidation[WaitingRoom]],
-) -> Response[Health]:
+async def readyz(readiness: NamedDependency[SkipValidation[Readiness]]) -> Response[Health]:
     """`ready` where the store answers and the process is not about to stop, a 503 else."""
-    if room.closed:
-        raise TurnedAway("the server is stopping")
-    try:
-        async with asyncio.timeout(STORE_WITHIN_S):
-            await store.now()
-    except TimeoutError:
-        raise StoreUnavailable(f"no answer within {STORE_WITHIN_S:g} s") from None
+    await readiness.check()
     return Response(Health("ready"), headers={"Cache-Control": "no-store"})

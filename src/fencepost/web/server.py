@@ -64,7 +64,7 @@ class WebServer:
         start_metrics(settings.metrics_jobs_max)
         doorkeeper = Doorkeeper(store, settings)
         self._hub = Hub(store, doorkeeper.still_good_of, SystemClock())
-        self._server = _Server(_config(build_application(serving, doorkeeper, self._hub), tls))
+        self._server = HttpServer(build_application(serving, doorkeeper, self._hub), tls)
 
     async def run(self) -> None:
         """Serve until asked to stop, or cancelled; then wait to be cancelled."""
@@ -93,8 +93,12 @@ class WebServer:
         await asyncio.Event().wait()
 
 
-class _Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """Signals are the process's own affair; what stands around serving instead is how the loop complains."""
+
+    def __init__(self, application: object, tls: Tls | None) -> None:
+        self.crowd = Crowd(connections_max())
+        super().__init__(_config(application, doors(self.crowd, tls)))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As many as the loop accepts in a turn may wait for it, unless it is said anew how many."""
@@ -102,20 +106,25 @@ class _Server(uvicorn.Server):
         for one in sockets or ():
             one.listen(BACKLOG_MAX)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Those who have not asked for anything, and may not even have agreed on TLS, are not waited for."""
+        self.crowd.close()
+        await super().shutdown(sockets)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         with shortage_told(Log("web")):
             yield
 
 
-def _config(application: object, tls: Tls | None) -> uvicorn.Config:
+def _config(application: object, http: Callable[..., asyncio.Protocol]) -> uvicorn.Config:
     return uvicorn.Config(
         application,  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
-        http=doors(Crowd(connections_max()), tls),  # type: ignore[arg-type]
+        http=http,  # type: ignore[arg-type]
         server_header=False,
         proxy_headers=False,
         backlog=ACCEPTED_AT_ONCE,

@@ -9,11 +9,11 @@ nothing of theirs was done.
 There are lanes, and nobody waits for those of another one. Pages and calls share one. The reports of workers
 outside have turns of their own: a heartbeat that waits behind pages may come too late, and the run of a
 worker that lives would be rescued. So have those without a credential (the sign-in), who must not keep out
-those who have one, and the probe that asks whether the process can serve, because what it is told must not
-depend on how many look at pages.
+those who have one.
 
-What waits by design has no turn: live streams, and claims, which are bounded by the waiting room. So have
-files and `/healthz`, which cost the store nothing.
+What waits by design has no turn: live streams, and claims, which are bounded by the waiting room. Nor have
+files and `/healthz`, which cost the store nothing, and `/readyz`, which costs it the same for one as for all
+(`health.py`): what a probe is told must not depend on how many look at pages.
 
 A turn ends as the answer begins: the work is done then, and one who reads slowly must not hold it.
 """
@@ -38,15 +38,13 @@ from fencepost.web.sending import send_problem
 AT_ONCE_MAX = 8
 REPORTS_AT_ONCE_MAX = 4
 STRANGERS_AT_ONCE_MAX = 2
-PROBES_AT_ONCE_MAX = 2
 WAITING_MAX = 200
 """In each lane."""
 WAITING_EACH_MAX = 100
 """Of one credential, or of one address without: nobody takes the places of all others. Workers share one."""
 WITHIN_S = 5.0
-FREE = frozenset({"/healthz", f"{API}/events", f"{API}/claims"})
+FREE = frozenset({"/healthz", "/readyz", f"{API}/events", f"{API}/claims"})
 STATIC = "/static/"
-PROBE = "/readyz"
 RUNS = f"{API}/runs/"
 REPORTS = ("/heartbeat", "/complete", "/fail")
 BUSY = "too many requests wait here: nothing of this one was done, ask again later"
@@ -131,7 +129,6 @@ class Turns:
         self.people = Lane(at_once_max, waiting_max, each_max)
         self.reports = Lane(REPORTS_AT_ONCE_MAX, waiting_max)
         self.strangers = Lane(STRANGERS_AT_ONCE_MAX, waiting_max, each_max)
-        self.probes = Lane(PROBES_AT_ONCE_MAX, waiting_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP or (lane := self._lane_of(scope)) is None:
@@ -163,8 +160,6 @@ class Turns:
         path = normalize_path(scope["path"])
         if path in FREE or path.startswith(STATIC):
             return None
-        if path == PROBE:
-            return self.probes
         if scope["state"].get("principal") is None:
             return self.strangers
         is_report = scope["method"] == "POST" and path.startswith(RUNS) and path.endswith(REPORTS)

@@ -193,6 +193,7 @@ CREATE INDEX runs_running ON fencepost.runs (worker) WHERE state = 'running';
 -- one schedule.
 CREATE INDEX runs_by_time ON fencepost.runs (namespace, fire_time) WHERE version >= 0;
 CREATE INDEX runs_held ON fencepost.runs (namespace, fire_time) WHERE held <> 0;
+CREATE INDEX runs_held_by_somebody ON fencepost.runs (namespace) WHERE held & 7 <> 0;
 CREATE INDEX runs_dead ON fencepost.runs (namespace, fire_time) WHERE state = 'dead';
 CREATE INDEX runs_of_backfill ON fencepost.runs (backfill_id, state, run_at)
     WHERE backfill_id IS NOT NULL;
@@ -320,6 +321,7 @@ CREATE TABLE fencepost.gates (
     let_through timestamptz,
     PRIMARY KEY (namespace, schedule_id)
 );
+CREATE INDEX gates_closed ON fencepost.gates (namespace) WHERE closed_at IS NOT NULL;
 
 -- A job without limits has no row. `terms` are those of its spec; `paid_until` is how far ahead its starts have
 -- used up its rate, and `next_at` when that lets the next one go.

@@ -152,7 +152,7 @@ SELECT
     (
         SELECT count(*)
         FROM (
-            SELECT 1 FROM fencepost.runs WHERE held <> 0 AND namespace = $1 AND held & 7 <> 0 LIMIT $2
+            SELECT 1 FROM fencepost.runs WHERE held & 7 <> 0 AND namespace = $1 LIMIT $2
         ) AS bounded
     ) AS held,
     (

@@ -161,6 +161,7 @@ CREATE INDEX runs_behind ON runs (namespace, schedule_id, fire_time, held)
 -- Every end of a run asks who is parked and nothing else: mostly nobody, and what a freeze or a gate holds is not
 -- in the way.
 CREATE INDEX runs_held ON runs (namespace, schedule_id, fire_time) WHERE held <> 0;
+CREATE INDEX runs_held_by_somebody ON runs (namespace) WHERE held & 7 <> 0;
 CREATE INDEX runs_parked ON runs (namespace, schedule_id, fire_time) WHERE held = 8;
 
 -- How catch-up fares.
@@ -235,6 +236,7 @@ CREATE TABLE gates (
     let_through INTEGER,
     PRIMARY KEY (namespace, schedule_id)
 ) STRICT;
+CREATE INDEX gates_closed ON gates (namespace) WHERE closed_at IS NOT NULL;
 
 -- A job without limits has no row. `terms` are those of its spec; `paid_until` is how far ahead its starts have used
 -- up its rate, and `next_at` when that lets the next one go.

@@ -120,7 +120,7 @@ SELECT
         SELECT 1 FROM runs INDEXED BY runs_held WHERE held <> 0 AND namespace = :namespace LIMIT :most
     )) AS held,
     (SELECT count(*) FROM (
-        SELECT 1 FROM gates WHERE closed_at IS NOT NULL AND namespace = :namespace LIMIT :most
+        SELECT 1 FROM gates INDEXED BY gates_closed WHERE closed_at IS NOT NULL AND namespace = :namespace LIMIT :most
     )) AS gates,
     (:now - (SELECT min(oldest) FROM due)) / 1e6 AS oldest_ready_s,
     (SELECT max(updated_at) FROM schedules WHERE namespace = :namespace) AS schedules_at
@@ -150,11 +150,11 @@ SELECT
         SELECT 1 FROM runs INDEXED BY runs_dead WHERE state = 'dead' AND namespace = :namespace LIMIT :most
     )) AS dead,
     (SELECT count(*) FROM (
-        SELECT 1 FROM runs INDEXED BY runs_held
-        WHERE held <> 0 AND namespace = :namespace AND held & 7 <> 0 LIMIT :most
+        SELECT 1 FROM runs INDEXED BY runs_held_by_somebody
+        WHERE held & 7 <> 0 AND namespace = :namespace LIMIT :most
     )) AS held,
     (SELECT count(*) FROM (
-        SELECT 1 FROM gates WHERE closed_at IS NOT NULL AND namespace = :namespace LIMIT :most
+        SELECT 1 FROM gates INDEXED BY gates_closed WHERE closed_at IS NOT NULL AND namespace = :namespace LIMIT :most
     )) AS gates
 
 -- name: leases_at

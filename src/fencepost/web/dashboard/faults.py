@@ -26,9 +26,19 @@ from fencepost.errors import (
 )
 from fencepost.model.access import Principal
 from fencepost.web.auth.reading import wants_page
+from fencepost.web.auth.redirects import asked_path
 from fencepost.web.dashboard.rendering import render_alone
 from fencepost.web.dashboard.visiting import NotKnown, said_of_path, theme_of
-from fencepost.web.problems import STORE_AWAY, TOO_MANY, TURNED_AWAY, Problem, Refusal, handle, unexpected
+from fencepost.web.problems import (
+    STORE_AWAY,
+    TOO_MANY,
+    TURNED_AWAY,
+    UNEXPECTED,
+    Problem,
+    Refusal,
+    handle,
+    unexpected,
+)
 
 HTML = "text/html"
 PRIVATE = {"Cache-Control": "no-store"}
@@ -102,10 +112,7 @@ def fault_of(request: Request[Any, Any, Any], error: Exception) -> Fault:
             return _of_problem(error.problem, request.scope)
         case HTTPException(status_code=status) if status < 500:
             return Fault(status, "That does not fit", str(error.detail), "Go back and try it another way.")
-    told = unexpected(error).detail
-    return Fault(
-        500, "Something broke here", f"This is a bug: {told}.", "Try again, and tell whoever runs this."
-    )
+    return _broken(unexpected(error))
 
 
 def _sentence(text: str) -> str:
@@ -118,9 +125,16 @@ def _of_problem(problem: Problem, scope: Scope) -> Fault:
         return _for_now(StoreUnavailable(problem.detail), scope)
     if kind is TURNED_AWAY:
         return _for_now(TurnedAway(problem.detail), scope)
+    if kind is UNEXPECTED:
+        return _broken(problem)
     if kind is TOO_MANY:
         return _later(Fault(kind.status, kind.title, _sentence(problem.detail), ""), scope)
     return Fault(kind.status, kind.title, _sentence(problem.detail), "Go back and try it another way.")
+
+
+def _broken(problem: Problem) -> Fault:
+    told = f"This is a bug: {problem.detail}."
+    return Fault(500, "Something broke here", told, "Try again, and tell whoever runs this.")
 
 
 def _for_now(error: StoreUnavailable | TurnedAway, scope: Scope) -> Fault:
@@ -134,7 +148,7 @@ def _later(fault: Fault, scope: Any) -> Fault:
     """What goes by itself: the same page again, or the form that was sent."""
     if scope["method"] == "POST":
         return replace(fault, mend="Go back in a moment, look whether it was done, and send it again if not.")
-    return replace(fault, mend="Try again in a moment.", href=str(scope["path"]), link="Try again")
+    return replace(fault, mend="Try again in a moment.", href=asked_path(scope), link="Try again")
 
 
 def _not_found(told: str) -> Fault:

@@ -37,3 +37,7 @@ CREATE INDEX runs_not_run ON fencepost.runs (namespace, state, fire_time)
     WHERE state IN ('skipped', 'missed', 'cancelled', 'withdrawn');
 CREATE INDEX runs_by_origin ON fencepost.runs (namespace, origin, fire_time) WHERE origin <> 'live';
 CREATE INDEX runs_by_error ON fencepost.runs (namespace, fire_time) WHERE error IS NOT NULL;
+
+-- What waits for a person, among the many that merely wait for their turn, and among gates that are open again.
+CREATE INDEX runs_held_by_somebody ON fencepost.runs (namespace) WHERE held & 7 <> 0;
+CREATE INDEX gates_closed ON fencepost.gates (namespace) WHERE closed_at IS NOT NULL;

@@ -30,3 +30,7 @@ CREATE TABLE refusals (
 
 CREATE INDEX attempts_by_time ON attempts (finished_at);
 CREATE INDEX schedules_by_change ON schedules (namespace, updated_at);
+
+-- What waits for a person, among the many that merely wait for their turn, and among gates that are open again.
+CREATE INDEX runs_held_by_somebody ON runs (namespace) WHERE held & 7 <> 0;
+CREATE INDEX gates_closed ON gates (namespace) WHERE closed_at IS NOT NULL;

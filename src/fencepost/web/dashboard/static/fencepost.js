@@ -302,7 +302,9 @@ const refresh = async () => {
   }
   for (const old of all("[data-live]")) {
     const fresh = old.dataset.live.slice(7) in counted ? null : page.querySelector(named("data-live", old.dataset.live));
-    if (fresh) old.textContent = fresh.textContent;
+    if (!fresh) continue;
+    old.textContent = fresh.textContent;
+    old.hidden = fresh.hidden;
   }
 };
 
