@@ -158,11 +158,8 @@ def _print_schedules(app: Fencepost, now: StoreTime) -> None:
 
 
 def _print_tick(run: RunRecord) -> None:
-    from fencepost.demo import lateness_ms
-
     moment = (run.finished_at or run.run_at).astimezone().strftime("%H:%M:%S.%f")[:-3]
-    late_ms = lateness_ms(run)
-    late = "" if late_ms is None else f"{late_ms:.0f} ms"
+    late = "" if run.late_s is None else f"{run.late_s * 1_000:.0f} ms"
     state = click.style(f"{run.state:9}", fg=COLOURS.get(run.state))
     line = f"{moment:12}  {run.run_key:44}  {state}  {run.attempt:>7}  {run.fence:>6}  {late:>9}"
     why = run.error or run.reason

@@ -3,9 +3,9 @@ its ticks, and an accounting."""
 
 from __future__ import annotations
 
-from fencepost.demo.accounting import Accounting, account, lateness_ms
+from fencepost.demo.accounting import Accounting, account
 from fencepost.demo.history import write_history
 from fencepost.demo.shop import NIGHTLY, build
 from fencepost.demo.watching import Watcher
 
-__all__ = ["NIGHTLY", "Accounting", "Watcher", "account", "build", "lateness_ms", "write_history"]
+__all__ = ["NIGHTLY", "Accounting", "Watcher", "account", "build", "write_history"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from fencepost.model.clocks import StoreTime, since
+from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, tick_key
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleVersion
@@ -61,11 +61,6 @@ def _add(
     total.unplanned += unplanned
     total.lost += len(missing) - unplanned
     total.doubled += len(runs) - len({run.fire_time for run in runs})
-
-
-def lateness_ms(run: RunRecord) -> float | None:
-    """How long after its due time the last attempt began."""
-    return None if run.started_at is None else since(run.run_at, run.started_at) / timedelta(milliseconds=1)
 
 
 def _ticks(schedule: Schedule, version: ScheduleVersion, now: datetime) -> Iterator[tuple[RunKey, datetime]]:

@@ -130,6 +130,19 @@ class RunRecord:
     progress_at: StoreTime | None = None
     """When the ledger last heard from the job that it gets on."""
 
+    @property
+    def late_s(self) -> float | None:
+        """See `lateness_s`."""
+        return lateness_s(self.state, self.run_at, self.started_at)
+
+
+def lateness_s(state: RunState, run_at: datetime, started_at: datetime | None) -> float | None:
+    """How long after it was due a run's last attempt began. It is unknown once the run waits for the next
+    one, or ended while it did: nothing begins before it is due, so what did was an attempt before."""
+    if started_at is None or state is RunState.READY or started_at < run_at:
+        return None
+    return (started_at - run_at).total_seconds()
+
 
 @dataclass(frozen=True, slots=True)
 class NewRun:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, RunKey, ScheduleId
-from fencepost.model.run import Origin, RunState
+from fencepost.model.run import Origin, RunState, lateness_s
 from fencepost.model.times import EPOCH
 
 COUNTED_MAX = 10_000
@@ -19,8 +19,8 @@ ERROR_SHOWN_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class RunMark:
-    """One cell of a schedule's strip. `late_s` is how long after it was due its last attempt began, `took_s`
-    how long that attempt took."""
+    """One cell of a schedule's strip. `late_s` is how long after it was due its last attempt began
+    (`lateness_s`), `took_s` how long that attempt took."""
 
     run_key: RunKey
     fire_time: datetime
@@ -66,11 +66,8 @@ class RunNews:
 
     @property
     def late_s(self) -> float | None:
-        """How long after it was due its last attempt began; unknown once it waits for the next one."""
-        if self.started_at is None or self.state is RunState.READY:
-            return None
-        began: datetime = self.started_at
-        return (began - self.run_at).total_seconds()
+        """See `lateness_s`."""
+        return lateness_s(self.state, self.run_at, self.started_at)
 
 
 @dataclass(frozen=True, slots=True)

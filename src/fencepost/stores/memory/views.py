@@ -118,24 +118,16 @@ class MemoryViews(MemoryPart):
         return sum(owner[0] == namespace and gate.closed_at is not None for owner, gate in gates)
 
 
-def late_s(run: RunRecord) -> float | None:
-    """How long after it was due the run's last attempt began."""
-    if run.started_at is None:
-        return None
-    began: datetime = run.started_at
-    return (began - run.run_at).total_seconds()
-
-
 def _mark(run: RunRecord) -> RunMark:
     took_s = None
     if run.started_at is not None and run.finished_at is not None:
         took_s = (run.finished_at - run.started_at).total_seconds()
-    return RunMark(run.run_key, run.fire_time, run.state, run.origin, late_s(run), took_s, run.attempt)
+    return RunMark(run.run_key, run.fire_time, run.state, run.origin, run.late_s, took_s, run.attempt)
 
 
 def _bucket(at: datetime, runs: Iterable[RunRecord]) -> TrafficBucket:
     counts = Counter(one.state for one in runs)
-    late = sorted(s for one in runs if (s := late_s(one)) is not None)
+    late = sorted(s for one in runs if (s := one.late_s) is not None)
     return TrafficBucket(at, counts, percentile(late, 0.5), percentile(late, 0.95), percentile(late, 1.0))
 
 

@@ -7,7 +7,10 @@ WITH moment AS MATERIALIZED (
 SELECT given.schedule_id, run.run_key, run.fire_time,
     CASE WHEN run.state = 'planned' AND run.run_at <= moment.now THEN 'ready' ELSE run.state END AS state,
     run.origin, run.attempt,
-    extract(epoch FROM run.started_at - run.run_at)::double precision AS late_s,
+    CASE
+        WHEN run.state <> 'ready' AND run.started_at >= run.run_at
+        THEN extract(epoch FROM run.started_at - run.run_at)::double precision
+    END AS late_s,
     extract(epoch FROM run.finished_at - run.started_at)::double precision AS took_s
 FROM moment
 CROSS JOIN unnest($2::text[]) AS given (schedule_id)
@@ -26,7 +29,10 @@ WITH moment AS MATERIALIZED (
 ), fired AS (
     SELECT floor(extract(epoch FROM run.fire_time) / $3::integer)::bigint * $3::integer AS at_s,
         CASE WHEN run.state = 'planned' AND run.run_at <= moment.now THEN 'ready' ELSE run.state END AS state,
-        extract(epoch FROM run.started_at - run.run_at)::double precision AS late_s
+        CASE
+            WHEN run.state <> 'ready' AND run.started_at >= run.run_at
+            THEN extract(epoch FROM run.started_at - run.run_at)::double precision
+        END AS late_s
     FROM moment
     JOIN fencepost.runs AS run
         ON run.namespace = $1

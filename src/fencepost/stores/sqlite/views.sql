@@ -3,7 +3,8 @@
 -- name: strips
 SELECT id.value AS schedule_id, r.run_key, r.fire_time,
        iif(r.state = 'planned' AND r.run_at <= :now, 'ready', r.state) AS state, r.origin,
-       (r.started_at - r.run_at) / 1e6 AS late_s, (r.finished_at - r.started_at) / 1e6 AS took_s, r.attempt
+       iif(r.state <> 'ready' AND r.started_at >= r.run_at, (r.started_at - r.run_at) / 1e6, NULL) AS late_s,
+       (r.finished_at - r.started_at) / 1e6 AS took_s, r.attempt
 FROM json_each(:schedules) AS id
 CROSS JOIN runs r ON r.rowid IN (
     SELECT last.rowid FROM runs AS last INDEXED BY runs_by_schedule
@@ -15,7 +16,7 @@ ORDER BY id.key, r.fire_time, r.run_key
 
 -- name: fired
 SELECT fire_time, iif(state = 'planned' AND run_at <= :now, 'ready', state) AS state,
-       (started_at - run_at) / 1e6 AS late_s
+       iif(state <> 'ready' AND started_at >= run_at, (started_at - run_at) / 1e6, NULL) AS late_s
 FROM runs INDEXED BY runs_by_time
 WHERE namespace = :namespace AND fire_time BETWEEN :since AND :now
 

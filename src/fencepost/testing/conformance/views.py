@@ -125,6 +125,18 @@ class TrafficContract:
         assert bucket.counts == {RunState.RUNNING: 20}
         assert (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s) == (10.0, 19.0, 20.0)
 
+    async def test_nothing_is_late_before_it_is_due(self, harness: StoreHarness) -> None:
+        """What waits for its next attempt, or was called off while it did, began only before."""
+        await put(harness)
+        keys = await due_ticks(harness, 30, 60)
+        for claimed in await start_ticks(harness):
+            await finish(harness, retry(claimed.ticket, in_s=300))
+        await harness.store.ledger.cancel(NS, keys[0], "not wanted")
+        (bucket,) = [one for one in await harness.store.ledger.traffic(NS, 60, 3_600) if one.counts]
+        assert (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s) == (None, None, None)
+        marks = [(one.state, one.attempt, one.late_s) for one in await strip(harness)]
+        assert marks == [(RunState.CANCELLED, 1, None), (RunState.READY, 1, None)]
+
     async def test_what_did_not_begin_has_no_lateness(self, harness: StoreHarness) -> None:
         await put(harness)
         await due_ticks(harness, 60)
