@@ -54,7 +54,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     admin = called(*create, "--role", "admin", "--namespace", "*").strip()
     viewer = called(*create, "--role", "viewer", "--namespace", "billing").strip()
     arguments = ("run", "shop:app", "--bind", f"127.0.0.1:{port}", "--store", store)
-    with started(*arguments, folder=folder, FENCEPOST_TOKEN="0123456789abcdef" * 4) as process:
+    with started(
+        *arguments, folder=folder, FENCEPOST_TOKEN="a-token-of-the-tests-with-32-characters"
+    ) as process:
         process.wait_for("web serving")
         yield Shop(folder, store, f"http://127.0.0.1:{port}", admin, viewer)
         process.signal(SIGINT)

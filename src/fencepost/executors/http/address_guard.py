@@ -49,6 +49,8 @@ NEVER = _networks(
     ("64:ff9b:1::/48", "reserved"),
     ("100::/64", "reserved"),
     ("5f00::/16", "reserved"),
+    ("fd00:42::42/128", "a metadata service"),
+    ("fd00:ec2::23/128", "a metadata service"),
     ("fd00:ec2::254/128", "a metadata service"),
     ("fd20:ce::254/128", "a metadata service"),
     ("fe80::/10", "link-local"),

@@ -6,14 +6,15 @@ request that shows a token is judged by that alone, whatever cookie came with it
 
 Who is refused hears one thing, whatever was wrong: a stranger learns nothing about which credentials there
 are. The log has the id, never the secret. An address from which too many wrong ones came is not listened to
-for a while, except for credentials that it knows already; so nobody locks out those who share an address with
-them.
+for a while, except for credentials that are known already, and for the setting from an address that has shown
+it before; so nobody locks out those who share an address with them.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -49,6 +50,7 @@ SETTING = "setting"
 SETTING_NAME = "FENCEPOST_TOKEN"
 FAILURES_PER_S = 1 / 6
 FAILURES_BURST = 10
+ADDRESSES_MAX = 1_000
 CSRF = "csrf"
 
 
@@ -90,6 +92,8 @@ class Doorkeeper:
         self._known = Known(store.access, clock, self.terms)
         self._requests = Limiter(clock, settings.requests_per_s, settings.requests_burst)
         self._failures = Limiter(clock, FAILURES_PER_S, FAILURES_BURST)
+        self._setting_from: OrderedDict[str, None] = OrderedDict()
+        """Addresses that showed the setting, the latest last."""
 
     async def admit(self, scope: Scope) -> Admitted | Refused:
         """Judge a request by what it shows."""
@@ -146,11 +150,12 @@ class Doorkeeper:
             self._log.info("signed out", name=principal.name, session=session_id, client=client)
 
     async def _judge(self, text: str, kind: Kind, client: str) -> Admitted | Refused:
-        if kind is Kind.TOKEN and self._is_setting(text):
+        wait_s = self._failures.wait_s(client)
+        if kind is Kind.TOKEN and (not wait_s or client in self._setting_from) and self._is_setting(text):
+            self._note_address(client)
             about = SETTING_NAME, Role.ADMIN, EVERYWHERE, Came.SETTING, SETTING, self._setting_id()
             return Admitted(Principal(*about))
         shown = read_credential(text)
-        wait_s = self._failures.wait_s(client)
         if wait_s and (shown is None or not self._known.remembers(shown)):
             return Refused(wait_s)
         looked = await self._recognise(shown, kind)
@@ -181,6 +186,12 @@ class Doorkeeper:
 
     def _is_setting(self, text: str) -> bool:
         return bool(self._setting) and hmac.compare_digest(digest_of(text), self._setting)
+
+    def _note_address(self, client: str) -> None:
+        self._setting_from[client] = None
+        self._setting_from.move_to_end(client)
+        if len(self._setting_from) > ADDRESSES_MAX:
+            self._setting_from.popitem(last=False)
 
     def _is_of_another_setting(self, rests_on: str | None) -> bool:
         return rests_on is not None and rests_on.startswith(SETTING) and rests_on != self._setting_id()
