@@ -3,17 +3,19 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
+DEMO_READY := .venv/.ready-demo
 PYTEST_ARGS ?= -q -n 4 --dist worksteal
 SEEDS ?= 50
 HOURS ?= 6
 CHAOS_ARGS ?=
 EFFECTS_ARGS ?=
 LOCK_ARGS ?=
+COMPILE := $(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url --quiet $(LOCK_ARGS)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## everything in one process on SQLite: jobs ticking, the dashboard at http://127.0.0.1:8580
+demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY)) ## everything in one process on SQLite: jobs ticking, the dashboard at http://127.0.0.1:8580
 	$(BIN)/fencepost demo
 
 test: $(READY) ## the whole suite, with the servers it needs (PYTEST_ARGS="-n 4 -k claim")
@@ -62,14 +64,20 @@ chaos: $(READY) ## the long chaos run: real processes and servers, killed, stall
 effects: $(READY) ## the long effect drill: every way to have an effect once, on workers killed and stalled (EFFECTS_ARGS)
 	$(BIN)/python -m tests.effects $(EFFECTS_ARGS)
 
-lock: $(READY) ## write requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
-	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-header \
-		--no-emit-index-url --quiet $(LOCK_ARGS) --output-file requirements.lock
+lock: $(READY) ## write the lock files from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
+	$(COMPILE) pyproject.toml --all-extras --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra web --extra editable --constraint requirements.lock \
+		--output-file requirements-demo.lock
+	echo 'uv>=0.9,<1' | $(COMPILE) - --output-file requirements-uv.lock
 
 clean: ## remove the venv, the caches and what was built
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): requirements.lock pyproject.toml scripts/setup
-	@scripts/setup
+$(READY): requirements.lock requirements-uv.lock pyproject.toml scripts/setup
+	@scripts/setup test
+	@touch $@ $(DEMO_READY)
+
+$(DEMO_READY): requirements-demo.lock pyproject.toml scripts/setup
+	@scripts/setup demo
 	@touch $@

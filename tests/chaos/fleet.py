@@ -95,15 +95,17 @@ class Member:
 
 
 class Fleet:
-    """The processes over one database."""
+    """The processes over one database, with so many ticks a second."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, ticking: int) -> None:
         self.url = url
+        self.ticking = ticking
         self._folder = folder
         self.members: list[Member] = []
 
     def start(self, role: str, url: str | None = None) -> Member:
-        member = Member(role, len(self.members), url or self.url, self._folder)
+        ticking = str(self.ticking)
+        member = Member(role, len(self.members), url or self.url, self._folder, FLEET_TICKING=ticking)
         self.members.append(member)
         return member
 

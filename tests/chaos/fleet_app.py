@@ -1,12 +1,13 @@
-"""The application under attack: two hundred ticks a second, and some slow work to be killed in mid-run."""
+"""The application under attack: many ticks a second (`FLEET_TICKING`), and slow work to be killed."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 
 from fencepost import CatchUp, Every, Fencepost, Retry, Run
 
-TICKING = 200
+TICKING = int(os.environ.get("FLEET_TICKING", "200"))
 SLOW = 10
 SLOW_S = 4.0
 

@@ -14,15 +14,13 @@ from fencepost.testing.clock import VirtualClock
 from tests.conformance.clocked import START
 from tests.servers.postgres import MOVE, SHARDS, freeze_time
 
-TABLES = (
-    *("jobs", "schedules", "schedule_versions", "cursors", "calendars", "calendar_uses", "runs", "attempts"),
-    *("leases", "epochs", "nodes", "gates", "freezes", "backfills", "missed_ranges", "audit_log"),
-    *("steps", "run_logs", "limits", "tokens", "sessions", "sign_in_links", "answers"),
-    *("terms", "refusals"),
-)
 # Rows are few and indexes many: to delete is far quicker than to truncate.
-CLEAR = "".join(f"DELETE FROM fencepost.{table};" for table in TABLES)
-CLEAR += f"""
+CLEAR = f"""
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables
+        WHERE schemaname = 'fencepost' AND tablename NOT IN ('meta', 'test_time')
+    LOOP EXECUTE format('DELETE FROM fencepost.%I', name); END LOOP;
+END $$;
 DELETE FROM fencepost.meta WHERE name = 'forgotten_before';
 UPDATE fencepost.meta SET value = '{SHARDS}' WHERE name = 'shards';
 SELECT setval('fencepost.backfills_backfill_id_seq', 1, false);

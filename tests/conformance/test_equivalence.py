@@ -70,5 +70,5 @@ def test_sqlite_does_not_differ_from_memory(tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.postgres
-def test_postgres_does_not_differ_from_memory(postgres_url: str) -> None:
-    live(lambda: open_postgres(postgres_url))
+def test_postgres_does_not_differ_from_memory(shared_postgres_url: str) -> None:
+    live(lambda: open_postgres(shared_postgres_url))

@@ -1,4 +1,4 @@
-"""Servers as fixtures: one a session, and a fresh database a test.
+"""Servers as fixtures: one a session, and a fresh database a test that does not empty a shared one.
 
 A server that somebody runs is named by a URL in the environment, and then used instead of one of our own.
 Clusters are always ours: their tests kill. A server's module, and the driver that it needs, is imported by
@@ -51,6 +51,14 @@ def postgres_server() -> Iterator[PostgresDatabases]:
 @pytest.fixture
 def postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
     """An empty store with its schema."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def shared_postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
+    """A store with its schema for all tests of this process that empty it themselves."""
     url = postgres_server.create_database()
     yield url
     postgres_server.drop_database(url)

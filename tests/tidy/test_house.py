@@ -50,8 +50,21 @@ def test_no_registry_host_in_any_file() -> None:
     assert faults(rules.registry_hosts, files(ROOT)) == []
 
 
-def test_no_address_in_the_lock() -> None:
-    assert faults(rules.addresses, [ROOT / "requirements.lock"]) == []
+def test_no_address_in_a_lock() -> None:
+    locks = sorted(ROOT.glob("requirements*.lock"))
+    assert len(locks) == 3
+    assert faults(rules.addresses, locks) == []
+
+
+def test_the_demo_is_not_locked_to_other_versions_than_the_tests() -> None:
+    demo, tested = (pinned(ROOT / name) for name in ("requirements-demo.lock", "requirements.lock"))
+    assert demo
+    assert demo <= tested
+
+
+def pinned(lock: Path) -> set[str]:
+    """What a lock file pins, as `name==version`."""
+    return {line.split()[0] for line in text(lock).splitlines() if "==" in line.split("#")[0]}
 
 
 def test_no_file_outgrows_its_limit() -> None:
