@@ -33,7 +33,7 @@ def heart_in_the_loop_of_the_jobs() -> Planted:
     """A busy job blocks the loop, the heart with it, and is given to another as if its worker had died."""
 
     async def run(self: Any) -> None:
-        await self._beat()
+        await self.serve()
 
     return patch.object(HeartbeatThread, "run", run)
 

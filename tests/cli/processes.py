@@ -50,6 +50,11 @@ class Process:
             raise AssertionError(f"no line with {text!r} in:\n{self.said}") from None
         return line
 
+    def wait_for_lines(self, text: str, times: int) -> None:
+        """Until so many lines hold the text, those that were waited for before among them."""
+        while self.said.count(text) < times:
+            self.wait_for(text)
+
     def signal(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)
 

@@ -184,7 +184,7 @@ def serve_web(url: str, folder: str, bind: str, mortal: bool) -> None:
         stop = asyncio.Event()
         async with app:
             node = await app.node(plans=False, works=False)
-            node.also(await web_beside(app, bind, stop))
+            node.also(web_beside(app, bind, stop))
             await node.run(stop)
 
     asyncio.run(serve())

@@ -33,8 +33,7 @@ def test_three_hundred_pages_at_once_cost_no_lease(server: Server, tmp_path: Pat
     called("migrate", "--store", server.store)
     token = called_json("token", "create", "eye", "--role", "viewer", "--store", server.store)["token"]
     with server.process(tmp_path, "run") as process:
-        for _ in range(SHARDS):
-            process.wait_for("leads shard")
+        process.wait_for_lines("leads shard", SHARDS)
         before = epochs(server)
         seen: Counter[int] = Counter()
         for _ in range(ROUNDS):

@@ -67,7 +67,7 @@ async def _show(app: Fencepost, stopper: Stopper, for_s: float | None, listener:
         store = await app.open()
         watcher = Watcher(store, app.settings.namespace, await store.now(), _print_tick)
         node = await app.node()
-        web = await web_beside(app, listener, stopper.stop)
+        web = web_beside(app, listener, stopper.stop)
         node.also(watcher)
         node.also(web)
         _print_header(app, web.address, await _sign_in_link(app, web.address))

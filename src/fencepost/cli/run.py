@@ -134,7 +134,7 @@ def _serve(
             async with app:
                 node = await app.node(plans=plans, works=works)
                 if listener is not None:
-                    node.also(await web_beside(app, listener, stopper.stop, tls))
+                    node.also(web_beside(app, listener, stopper.stop, tls))
                 if shown is not None:
                     node.also(shown)
                 _announce(target, app, plans, works)

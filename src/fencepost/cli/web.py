@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fencepost.app import Fencepost
     from fencepost.cli.serving import Stopper
-    from fencepost.web.server import WebServer
+    from fencepost.web.server import WebThread
     from fencepost.web.tls import Tls
 
 bind_option = click.option(
@@ -92,7 +92,7 @@ def web(context: click.Context, target: str, bind: str, tls: TlsFiles, place: Pl
     async def work(stopper: Stopper) -> None:
         async with app:
             node = await app.node(plans=False, works=False)
-            node.also(await web_beside(app, listener, stopper.stop, tls))
+            node.also(web_beside(app, listener, stopper.stop, tls))
             await stopper.run(node)
 
     with listener:
@@ -120,14 +120,13 @@ def open_door(app: Fencepost, bind: str, tls: TlsFiles = NO_TLS) -> socket:
     return listener
 
 
-async def web_beside(
-    app: Fencepost, door: socket | str, stop: asyncio.Event, tls: TlsFiles = NO_TLS
-) -> WebServer:
+def web_beside(app: Fencepost, door: socket | str, stop: asyncio.Event, tls: TlsFiles = NO_TLS) -> WebThread:
     """A server of the application's store, to be run beside the services of a node."""
     from fencepost.cli.leases import leases_elsewhere
-    from fencepost.web.server import WebServer
+    from fencepost.web.server import WebThread
+    from fencepost.wiring import open_store
 
     listener = open_door(app, door, tls) if isinstance(door, str) else door
-    store = await app.open()
-    leases = leases_elsewhere(app.settings, store)
-    return WebServer(store, app.settings, listener, stop, leases, tls=tls.checked())
+    settings = app.settings
+    leases = functools.partial(leases_elsewhere, settings)
+    return WebThread(functools.partial(open_store, settings), settings, listener, stop, leases, tls.checked())

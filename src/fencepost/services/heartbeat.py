@@ -9,9 +9,7 @@ come, and the lines of their logs.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from contextlib import suppress
 
 from fencepost.config import Settings
@@ -19,6 +17,7 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.run import ProgressReport, Pulse
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
+from fencepost.services.loop_thread import LoopThread, opened_patiently
 from fencepost.services.reach import Settlement
 from fencepost.services.run_logs import RunLogs
 from fencepost.services.service import Service
@@ -98,68 +97,20 @@ class Heartbeat(Service):
                 await self._logs.flush_in_turn(runs)
 
 
-class HeartbeatThread:
-    """Runs the heartbeat apart from the worker's loop."""
+class HeartbeatThread(LoopThread):
+    """Runs the heartbeat apart from the worker's loop. A node without one would only look alive."""
 
     def __init__(
         self, open_store: Callable[[], Awaitable[Store]], active: ActiveRuns, settings: Settings
     ) -> None:
+        super().__init__("fencepost-heartbeat")
         self._open_store = open_store
         self._active = active
         self._settings = settings
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping = asyncio.Event()
-        self._stop_asked = False
-        self._ended: Future[None] = Future()
-        self._thread = threading.Thread(target=self._main, name="fencepost-heartbeat", daemon=True)
 
-    async def run(self) -> None:
-        """Beat until cancelled. What breaks the heart is raised here: a node without one only looks alive."""
-        self._ended.set_running_or_notify_cancel()
-        self._thread.start()
-        try:
-            await asyncio.wrap_future(self._ended)
-        finally:
-            self._ask_to_stop()
-
-    def _ask_to_stop(self) -> None:
-        """The thread either sees the flag when its loop begins, or hears of it through its loop."""
-        self._stop_asked = True
-        if self._loop is not None:
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._stopping.set)
-
-    def _main(self) -> None:
-        try:
-            asyncio.run(self._beat())
-        except BaseException as error:
-            self._ended.set_exception(error)
-        else:
-            self._ended.set_result(None)
-
-    async def _beat(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        if self._stop_asked:
-            return
-        serving = asyncio.create_task(self._serve())
-        stopping = asyncio.create_task(self._stopping.wait())
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        serving.cancel()
-        stopping.cancel()
-        await asyncio.wait({serving, stopping})
-        if not serving.cancelled():
-            serving.result()
-
-    async def _serve(self) -> None:
-        store = await self._open_patiently()
+    async def serve(self) -> None:
+        store = await opened_patiently(self._open_store, self._settings.heartbeat_every_s)
         try:
             await Heartbeat(store, self._active, self._settings).run()
         finally:
             await store.close()
-
-    async def _open_patiently(self) -> Store:
-        while True:
-            try:
-                return await self._open_store()
-            except StoreUnavailable:
-                await asyncio.sleep(self._settings.heartbeat_every_s)

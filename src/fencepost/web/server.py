@@ -1,4 +1,7 @@
-"""The server: the application on a socket, beside the other services of a node or alone.
+"""The server: the application on a socket, in a thread with an event loop and a store of its own.
+
+Anybody who reaches the socket can make this loop busy. The planner, the elector, the worker and the heartbeat
+of the same process have loops and connections of their own, and go on.
 
 The socket is bound before anything runs, so that a port that is taken is one line and not a dead process.
 When the process is asked to stop, live streams end at once, whoever waits for work is answered with nothing,
@@ -10,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -21,6 +24,7 @@ from fencepost.clock import SystemClock
 from fencepost.config import Settings
 from fencepost.ports.store import Store
 from fencepost.services.fleet import LeaseReader
+from fencepost.services.loop_thread import LoopThread, opened_patiently
 from fencepost.services.waiting_room import WaitingRoom
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.metrics import start_metrics
@@ -36,20 +40,68 @@ from fencepost.web.serving import Serving
 from fencepost.web.tls import Tls
 
 GRACE_S = 5
+ENDED_WITHIN_S = 15.0
+"""How long a node that stops waits for the web: the grace, and the store's farewell."""
+OPEN_AGAIN_S = 1.0
 ACCEPTED_AT_ONCE = 32
 """In one turn of the loop. It takes a few turns until one that is too many is sent away, and until then each
 takes up a file."""
 
 
+class WebThread(LoopThread):
+    """The web beside the services of a node. `stop` belongs to the loop of the node."""
+
+    def __init__(
+        self,
+        open_store: Callable[[], Awaitable[Store]],
+        settings: Settings,
+        listener: socket.socket,
+        stop: asyncio.Event,
+        leases: Callable[[Store], LeaseReader | None] = lambda _: None,
+        tls: Tls | None = None,
+    ) -> None:
+        super().__init__("fencepost-web")
+        self.address = _address(listener, tls)
+        self._open_store = open_store
+        self._settings = settings
+        self._listener = listener
+        self._stop = stop
+        self._leases = leases
+        self._tls = tls
+        start_metrics(settings.metrics_jobs_max)
+
+    async def run(self) -> None:
+        """Serve until asked to stop, or cancelled; then wait to be cancelled."""
+        ended = self._begun()
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            either: set[asyncio.Future[Any]] = {ended, stopping}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            self._ask_to_stop()
+            await asyncio.wait({ended}, timeout=ENDED_WITHIN_S)
+        if ended.done():
+            ended.result()
+        await asyncio.Event().wait()
+
+    async def serve(self) -> None:
+        store = await opened_patiently(self._open_store, OPEN_AGAIN_S)
+        try:
+            web = WebServer(store, self._settings, self._listener, self._leases(store), tls=self._tls)
+            await web.run()
+        finally:
+            await store.close()
+
+
 class WebServer:
-    """One socket, its routes, those who wait for work, and those who listen."""
+    """One socket, its routes, those who wait for work, and those who listen; all in one event loop."""
 
     def __init__(
         self,
         store: Store,
         settings: Settings,
         listener: socket.socket,
-        stop: asyncio.Event,
         leases: LeaseReader | None = None,
         dice: Callable[[], float] = random.random,
         tls: Tls | None = None,
@@ -57,26 +109,22 @@ class WebServer:
         self.log = Log("web")
         self._signals = store.signals
         self._listener = listener
-        self._stop = stop
         self._room = WaitingRoom()
         self._serving = serving = Serving(store, settings, self._room, leases, dice)
         self.address = _address(listener, tls)
-        start_metrics(settings.metrics_jobs_max)
         doorkeeper = Doorkeeper(store, settings)
         self._hub = Hub(store, doorkeeper.still_good_of, SystemClock())
         self._server = HttpServer(build_application(serving, doorkeeper, self._hub), tls)
 
     async def run(self) -> None:
-        """Serve until asked to stop, or cancelled; then wait to be cancelled."""
+        """Serve until cancelled, then let out the answers on their way."""
         await self._room.open(self._signals)
         serving = asyncio.create_task(self._server.serve([self._listener]))
         telling = asyncio.create_task(self._hub.run())
-        stopping = asyncio.create_task(self._stop.wait())
         self.log.info("serving", address=self.address)
         try:
-            await asyncio.wait({serving, telling, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({serving, telling}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            stopping.cancel()
             telling.cancel()
             self._hub.close()
             self._room.close()
@@ -88,9 +136,7 @@ class WebServer:
             await asyncio.wait({telling})
         if not telling.cancelled():
             telling.result()
-        if not self._stop.is_set():
-            raise AssertionError("the web ended by itself")
-        await asyncio.Event().wait()
+        raise AssertionError("the web ended by itself")
 
 
 class HttpServer(uvicorn.Server):

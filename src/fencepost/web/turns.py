@@ -1,10 +1,9 @@
 """Turns: how many requests are worked on at once.
 
-The web shares the event loop and the store's connections with the elector, the planner and the worker of its
-process. Whoever asks often enough would take them all, and the node would lose its leases for want of a
-renewal. So a few requests are worked on at a time; the others wait in the order in which they came. Those who
-would wait too long, or find too many before them, of others or of their own, are turned away with a 503:
-nothing of theirs was done.
+The web has an event loop and connections of its own (`server.py`), but one store with all nodes. Whoever asks
+often enough would take the memory of this process and the time of that store. So a few requests are worked on
+at a time; the others wait in the order in which they came. Those who would wait too long, or find too many
+before them, of others or of their own, are turned away with a 503: nothing of theirs was done.
 
 There are lanes, and nobody waits for those of another one. Pages and calls share one. The reports of workers
 outside have turns of their own: a heartbeat that waits behind pages may come too late, and the run of a

@@ -1,0 +1,47 @@
+"""Without a credential nobody makes ticks late or leases fall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.floods.client import KINDS
+from tests.floods.drill import HEAD, postgres_stores, run_floods, sqlite_stores
+from tests.servers.postgres import PostgresDatabases
+
+LONG_S = 30.0
+SHORT_S = 6.0
+
+
+def test_nine_hundred_connections_make_no_tick_late_and_cost_no_lease(tmp_path: Path) -> None:
+    """The smoke of the drills below. It takes 15 s: two real nodes, and a flood that some ticks fall into."""
+    judge(["connections"], sqlite_stores(tmp_path), SHORT_S)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(1_200)
+def test_no_flood_makes_ticks_late_or_leases_fall_on_sqlite(tmp_path: Path) -> None:
+    """It takes 4 min: each flood lasts half a minute."""
+    judge(list(KINDS), sqlite_stores(tmp_path), LONG_S)
+
+
+@pytest.mark.proof
+@pytest.mark.postgres
+@pytest.mark.timeout(1_200)
+def test_no_flood_makes_ticks_late_or_leases_fall_on_postgres(postgres_server: PostgresDatabases) -> None:
+    """It takes 4 min: each flood lasts half a minute."""
+    stores = postgres_stores(postgres_server)
+    judge(list(KINDS), stores, LONG_S)
+    for url in stores:
+        postgres_server.drop_database(url)
+
+
+def judge(kinds: list[str], stores: tuple[str, str], for_s: float) -> None:
+    """Print the table, then say what was not kept."""
+    print(f"\n{HEAD}")
+    faults = {}
+    for one in run_floods(kinds, stores, for_s):
+        print(one.row)
+        faults[one.kind] = one.faults
+    assert not any(faults.values()), faults
