@@ -4,6 +4,7 @@ FencepostError
 ├── UsageError               the call was wrong: one line, exit 2, nothing was written
 │   ├── InvalidTrigger       a cron expression, interval, time or zone
 │   │   └── SearchExhausted  a combination of triggers in which no fire time was found so far
+│   ├── SearchTooLong        a search for fire times that took longer than a server searches
 │   ├── InvalidDuration      "5 parsecs"
 │   ├── InvalidSettings      a setting, or two that contradict each other
 │   ├── InvalidPayload       a payload that the job's signature refuses
@@ -55,6 +56,10 @@ class SearchExhausted(InvalidTrigger):
     def __init__(self, message: str, searched_through: datetime) -> None:
         super().__init__(message)
         self.searched_through = searched_through
+
+
+class SearchTooLong(UsageError):
+    """A search for fire times took longer than it may here; of the trigger that says nothing."""
 
 
 class InvalidDuration(UsageError):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.errors import InvalidTrigger, SearchExhausted
+from fencepost.errors import InvalidTrigger, SearchExhausted, SearchTooLong
 from fencepost.model.json import JsonObject
 from fencepost.triggers import At, Combinable, Cron, Every, RRule, Solar, combine, patience
 from fencepost.triggers.patience import LIST_PATIENCE, PATIENCE
@@ -119,7 +119,7 @@ def test_whatever_never_meets_is_given_up_in_so_many_looks(
         patch.setattr(combine, "LOOKS_MAX", FEW_LOOKS)
         with pytest.raises(SearchExhausted):
             never.next(NOW, 5)
-    assert len(one.asked) <= ASKED_IN_A_LOOK * FEW_LOOKS // never.leaves * PATIENCE
+    assert len(one.asked) <= ASKED_IN_A_LOOK * FEW_LOOKS // never.price * PATIENCE
 
 
 @pytest.mark.parametrize("day", ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"])
@@ -190,3 +190,55 @@ def test_a_preview_of_many_zones_is_given_up_where_there_is_too_much_to_look_at(
     with pytest.raises(SearchExhausted, match="too much to look at"):
         preview(busy, NOW)
     assert len(preview(Cron("*/15 * * * *", BERLIN), NOW)) == 1
+
+
+@dataclass(frozen=True)
+class Dear(Counted):
+    """Costs as much to look at as the sun."""
+
+    @property
+    def price(self) -> int:
+        return patience.PRICE_SUN
+
+
+@pytest.mark.usefixtures("short_horizon")
+def test_dear_triggers_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combine, "LOOKS_MAX", 1_000)
+    asked = []
+    for kind in (Counted, Dear):
+        members = kind(Cron("0 12 * * *")), kind(Cron("30 12 * * *"))
+        with pytest.raises(SearchExhausted):
+            (members[0] & members[1]).next_after(NOW)
+        asked.append(len(members[0].asked))
+    assert asked == [ASKED_IN_A_LOOK * 500, ASKED_IN_A_LOOK * 1_000 // (2 * patience.PRICE_SUN)]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "price"),
+    [
+        (Cron("* * * * *"), 1),
+        (RRule("FREQ=DAILY", start="2026-01-01T09:00"), 3),
+        (Every("1s").between(NOW), 1),
+    ],
+)
+def test_the_price_of_a_trigger_is_that_of_its_kind(trigger: Combinable, price: int) -> None:
+    assert trigger.price == price
+    assert (trigger | Solar("sunrise", 52.5, 13.4)).price == price + patience.PRICE_SUN
+
+
+LONG: dict[str, Combinable] = {
+    "never meets": Cron("0 12 * * *") & Cron("30 12 * * *"),
+    "a list": Every("1s"),
+    "a limit": Every("1s").between(NOW).limit(5_000),
+    "a union": Cron("0 12 * * *") | Every("7s"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("way", ["next", "last"])
+def test_a_search_ends_where_its_time_is_over(name: str, way: str) -> None:
+    looks = iter(range(1_000_000))
+    with patience.within(50, lambda: next(looks)), pytest.raises(SearchTooLong, match="longer than 50 s"):
+        getattr(LONG[name], way)(NOW + timedelta(days=1), 100)
+    assert next(looks) < 60
+    patience.keep_on()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
+from fencepost.errors import TurnedAway
 from fencepost.services.aside import Thinkers
-
-T = TypeVar("T")
 
 FULL = "too many searches for fire times wait"
 
@@ -17,11 +13,9 @@ class Few(Thinkers):
 
     def __init__(self, thoughts: int) -> None:
         super().__init__(threads=1)
-        self._full = Thinkers(threads=1, waiting_max=-1)
         self.left = thoughts
 
-    async def __call__(self, work: Callable[[], T]) -> T:
+    def _admit(self, who: str = "") -> None:
         if not self.left:
-            return await self._full(work)
+            raise TurnedAway(FULL)
         self.left -= 1
-        return await super().__call__(work)

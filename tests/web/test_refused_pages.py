@@ -8,7 +8,8 @@ import pytest
 
 from fencepost.web.auth.known import LOOKING_MAX, Known
 from fencepost.web.doorway import HEAD_BYTES_MAX
-from fencepost.web.turns import Lane, Turns
+from fencepost.web.lanes import Lane
+from fencepost.web.turns import Turns
 from tests.web.dashboard.house import words_of
 from tests.web.door import HERE, PAGE, Door
 from tests.web.house import Answer, ask

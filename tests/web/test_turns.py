@@ -11,7 +11,7 @@ import pytest
 
 from fencepost.model.access import EVERYWHERE, Came, Principal, Role
 from fencepost.web.turns import (
-    AT_ONCE_MAX,
+    AT_ONCE_EACH_MAX,
     REPORTS_AT_ONCE_MAX,
     STRANGERS_AT_ONCE_MAX,
     WAITING_EACH_MAX,
@@ -323,6 +323,17 @@ async def test_each_lane_has_its_own_turns(lane: str, path: str, method: str, kn
         assert refused == ({lane} & set(others))
 
 
+async def test_one_credential_has_some_of_the_turns_and_not_all() -> None:
+    async with desk(at_once_max=8) as here:
+        for number in range(6):
+            await here.begin(f"/{number}")
+        assert here.slow.came == [f"/{number}" for number in range(AT_ONCE_EACH_MAX)]
+        await here.begin("/other", who="t2")
+        assert here.slow.came[-1] == "/other"
+        here.slow.let("/2")
+        await until(lambda: here.slow.came[-1] == "/4")
+
+
 async def test_the_application_stands_behind_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many questions at once to the whole application: no more than a few ask the store."""
     web = Web()
@@ -340,12 +351,12 @@ async def test_the_application_stands_behind_turns(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(web.house.store.jobs, "all", slowly)
     async with asyncio.timeout(PATIENCE_S):
-        many = AT_ONCE_MAX + WAITING_EACH_MAX + 7
+        many = AT_ONCE_EACH_MAX + WAITING_EACH_MAX + 7
         asked = [asyncio.create_task(web.get("/api/v1/jobs")) for _ in range(many)]
         await until(lambda: sum(one.done() for one in asked) == 7)
         assert (await web.get("/healthz", token=None)).status == 200
         assert (await web.get("/readyz", token=None)).status == 200
         go.set()
         statuses = [(await one).status for one in asked]
-    assert most == AT_ONCE_MAX
-    assert (statuses.count(200), statuses.count(503)) == (AT_ONCE_MAX + WAITING_EACH_MAX, 7)
+    assert most == AT_ONCE_EACH_MAX
+    assert (statuses.count(200), statuses.count(503)) == (AT_ONCE_EACH_MAX + WAITING_EACH_MAX, 7)

@@ -63,6 +63,11 @@ class Principal:
     rests_on: str | None = field(default=None, repr=False)
     """What the links that they make end with: a token, or the mark of the setting; None: nothing."""
 
+    @property
+    def asker(self) -> str:
+        """Whose share of a server they use: all sessions that one token opened have one together."""
+        return self.rests_on or self.credential_id
+
 
 class Kind(StrEnum):
     """What a credential is."""

@@ -28,7 +28,7 @@ from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.json import JsonObject
 from fencepost.model.times import read_time, to_utc_text
 from fencepost.triggers.localtime.zones import zone
-from fencepost.triggers.patience import HORIZON_YEARS, LIST_PATIENCE, PATIENCE, Looks
+from fencepost.triggers.patience import HORIZON_YEARS, LIST_PATIENCE, PATIENCE, PRICE_PLAIN, Looks, keep_on
 from fencepost.triggers.series import Binding, Series
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ class Combinable(Series):
     def leaves(self) -> int:
         """How many plain triggers it is made of."""
         return 1
+
+    @property
+    def price(self) -> int:
+        """What a look at it costs, where one at a cron expression costs 1."""
+        return PRICE_PLAIN
 
     def __or__(self, other: object) -> Union:
         return Union((self, other)) if isinstance(other, Combinable) else NotImplemented
@@ -117,6 +122,10 @@ class Combination(Combinable):
         return sum(member.leaves for member in self._members())
 
     @property
+    def price(self) -> int:
+        return sum(member.price for member in self._members())
+
+    @property
     def depth(self) -> int:
         return 1 + max(member.depth for member in self._members())
 
@@ -172,12 +181,12 @@ class Combination(Combinable):
 
     @property
     def _looks_back_max(self) -> int:
-        return LOOKS_BACK_MAX // self.leaves
+        return max(LOOKS_BACK_MAX // self.price, 1)
 
     @property
     def _looks_max(self) -> int:
-        """A look asks every member, so that there are fewer of them in a search of many members."""
-        return max(LOOKS_MAX // self.leaves, 1)
+        """A look asks every member, so that there are fewer of them in a search of many or dear members."""
+        return max(LOOKS_MAX // self.price, 1)
 
 
 @dataclass(frozen=True)
@@ -200,6 +209,12 @@ class Group(Combination):
     def _members(self) -> tuple[Combinable, ...]:
         return self.members
 
+    def _asked(self) -> Iterator[Combinable]:
+        """One member after the other, while there is time."""
+        for member in self.members:
+            keep_on()
+            yield member
+
     def _with(self, members: Sequence[Combinable]) -> Self:
         return type(self)(tuple(members))
 
@@ -215,13 +230,13 @@ class Union(Group):
         return None if None in begins else pick(min, begins)
 
     def candidate_after(self, after: datetime) -> datetime | None:
-        return pick(min, [member.candidate_after(after) for member in self.members])
+        return pick(min, [member.candidate_after(after) for member in self._asked()])
 
     def candidate_before(self, before: datetime) -> datetime | None:
-        return pick(max, [member.candidate_before(before) for member in self.members])
+        return pick(max, [member.candidate_before(before) for member in self._asked()])
 
     def __contains__(self, moment: datetime) -> bool:
-        return any(moment in member for member in self.members)
+        return any(moment in member for member in self._asked())
 
     def describe(self) -> str:
         return ", and ".join(member.describe() for member in self.members)
@@ -237,15 +252,15 @@ class Intersection(Group):
         return pick(max, [member.starts for member in self.members])
 
     def candidate_after(self, after: datetime) -> datetime | None:
-        candidates = [member.candidate_after(after) for member in self.members]
+        candidates = [member.candidate_after(after) for member in self._asked()]
         return None if None in candidates else pick(max, candidates)
 
     def candidate_before(self, before: datetime) -> datetime | None:
-        candidates = [member.candidate_before(before) for member in self.members]
+        candidates = [member.candidate_before(before) for member in self._asked()]
         return None if None in candidates else pick(min, candidates)
 
     def __contains__(self, moment: datetime) -> bool:
-        return all(moment in member for member in self.members)
+        return all(moment in member for member in self._asked())
 
     def describe(self) -> str:
         return ", where that is also ".join(member.describe() for member in self.members)

@@ -12,6 +12,7 @@ from fencepost.model.durations import format_duration
 from fencepost.model.json import JsonObject
 from fencepost.model.times import to_utc_text
 from fencepost.triggers.combine import VERSION, Combinable, Combination, pick
+from fencepost.triggers.patience import keep_on
 from fencepost.triggers.series import FIRST, TICK
 
 LIMIT_MAX = 10_000
@@ -153,7 +154,8 @@ class Limit(Narrowed):
         """The last fire time that counts, or None where the series ends before."""
         assert self.of.starts is not None
         moment, counted = _just_before(self.of.starts), 0
-        for _ in range(COUNTING_LOOKS_MAX // self.leaves):
+        for _ in range(COUNTING_LOOKS_MAX // self.price):
+            keep_on()
             candidate = self.of.candidate_after(moment)
             if candidate is None:
                 return None

@@ -27,6 +27,7 @@ from fencepost.triggers.localtime import dst
 from fencepost.triggers.localtime.offsets import segment_at
 from fencepost.triggers.localtime.times import FIRST_S, LAST_S, WallTimes, WallTrigger
 from fencepost.triggers.localtime.zones import zone
+from fencepost.triggers.patience import keep_on
 from fencepost.triggers.series import TICK, Series
 from fencepost.triggers.words import clocks, duration_words, listed, wall_words
 
@@ -153,6 +154,7 @@ class _Effort:
 
     def spend(self, looks: int, moment: datetime) -> None:
         """Give up where it is too much."""
+        keep_on()
         self._left -= looks
         if self._left < 0:
             raise SearchExhausted("there is too much to look at around the changes of the clocks", moment)
@@ -164,7 +166,7 @@ def _fires(trigger: Combinable, change: Change, effort: _Effort) -> list[datetim
     stretch = from_epoch_s(since) - TICK, from_epoch_s(until) - TICK
     found: list[datetime] = []
     for moment in islice(_patient(trigger, *stretch, effort), COUNT_MAX):
-        effort.spend(trigger.leaves, moment)
+        effort.spend(trigger.price, moment)
         found.append(moment)
     return found
 

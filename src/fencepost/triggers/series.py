@@ -13,6 +13,7 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
 from fencepost.model.times import checked_instant
+from fencepost.triggers.patience import keep_on
 
 if TYPE_CHECKING:
     from fencepost.triggers.business.calendar import Calendar
@@ -108,12 +109,14 @@ class Series(ABC):
     def _onwards(self, after: datetime) -> Iterator[datetime]:
         """The fire times later than `after`, for people, who wait longer for one than a planner does."""
         while (moment := self.next_after(after)) is not None:
+            keep_on()
             yield moment
             after = moment
 
     def _backwards(self, before: datetime) -> Iterator[datetime]:
         """The fire times earlier than `before`, the latest first."""
         while (moment := self.previous(before)) is not None:
+            keep_on()
             yield moment
             before = moment
 

@@ -20,11 +20,13 @@ from fencepost.services.desks.work import WorkDesk
 from fencepost.services.fleet import LeaseReader
 from fencepost.services.waiting_room import WaitingRoom
 from fencepost.web.dashboard.forecasts import Forecasts
+from fencepost.web.lanes import off_turn
 from fencepost.web.problems import NOT_FOUND, Problem, Refusal
 
 NAMESPACE_HEADER = "fencepost-namespace"
 GLANCES_MAX = 500
-"""So many readers of schedules wait for their turn."""
+GLANCES_EACH_MAX = 100
+"""So many readers of schedules wait for their turn, and so many of one credential."""
 
 
 class Once(NamedTuple):
@@ -59,7 +61,9 @@ class Serving:
     leases: LeaseReader | None = None
     dice: Callable[[], float] = random.random
     aside: Thinkers = field(default_factory=Thinkers, repr=False)
-    glances: Thinkers = field(default_factory=lambda: Thinkers(waiting_max=GLANCES_MAX), repr=False)
+    glances: Thinkers = field(
+        default_factory=lambda: Thinkers(waiting_max=GLANCES_MAX, each_max=GLANCES_EACH_MAX), repr=False
+    )
     """Readers come in crowds, as all tabs do that hear of a change, and are not held up by who searches."""
     forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
     _desks: dict[Namespace, WorkDesk] = field(default_factory=dict, repr=False)
@@ -76,8 +80,8 @@ class Serving:
             asked_at=once.asked_at,
             asked_key=once.key,
             principal=caller.principal,
-            aside=self.aside,
-            glances=self.glances,
+            aside=off_turn(self.aside.of(caller.principal.asker)),
+            glances=off_turn(self.glances.of(caller.principal.asker)),
             asked_again=once.again,
         )
 

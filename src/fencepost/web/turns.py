@@ -14,13 +14,14 @@ What waits by design has no turn: live streams, and claims, which are bounded by
 files and `/healthz`, which cost the store nothing, and `/readyz`, which costs it the same for one as for all
 (`health.py`): what a probe is told must not depend on how many look at pages.
 
-A turn ends as the answer begins: the work is done then, and one who reads slowly must not hold it.
+A turn ends as the answer begins: the work is done then, and one who reads slowly must not hold it. A request
+that waits for a search for fire times holds none meanwhile (`lanes.py`). One credential has half of the turns
+at most.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
 from typing import Any
 
 from litestar.enums import ScopeType
@@ -30,15 +31,16 @@ from litestar.utils import normalize_path
 from fencepost.model.access import Principal
 from fencepost.operations.operation import API
 from fencepost.web.auth.reading import client_of
+from fencepost.web.lanes import WAITING_MAX, Lane, Turn, current_turn
 from fencepost.web.problems import TURNED_AWAY, TURNED_AWAY_S, Problem
 from fencepost.web.receiving import Again
 from fencepost.web.sending import send_problem
 
 AT_ONCE_MAX = 8
+AT_ONCE_EACH_MAX = 4
+"""Of one credential. Those of workers outside and of strangers are not counted."""
 REPORTS_AT_ONCE_MAX = 4
 STRANGERS_AT_ONCE_MAX = 2
-WAITING_MAX = 200
-"""In each lane."""
 WAITING_EACH_MAX = 100
 """Of one credential, or of one address without: nobody takes the places of all others. Workers share one."""
 WITHIN_S = 5.0
@@ -47,68 +49,6 @@ STATIC = "/static/"
 RUNS = f"{API}/runs/"
 REPORTS = ("/heartbeat", "/complete", "/fail")
 BUSY = "too many requests wait here: nothing of this one was done, ask again later"
-
-
-class Turn:
-    """The place of one request: it waits, is at work, or is over. `come` is done once it is its turn."""
-
-    def __init__(self, lane: Lane, who: str) -> None:
-        self.come: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.who = who
-        self._lane = lane
-        self._is_over = False
-
-    def end(self) -> None:
-        """Give the turn back, or the place in the queue; as often as one likes."""
-        if not self._is_over:
-            self._is_over = True
-            self._lane.let_go(self)
-
-
-class Lane:
-    """So many at work, and so many who wait, in order, and of those so many of one and the same."""
-
-    def __init__(self, at_once_max: int, waiting_max: int = WAITING_MAX, each_max: int = WAITING_MAX) -> None:
-        self._free = at_once_max
-        self._waiting_max = waiting_max
-        self._each_max = each_max
-        self._waiting: deque[Turn] = deque()
-        self._waiting_of: Counter[str] = Counter()
-
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
-    def join(self, who: str) -> Turn | None:
-        """A turn, at once or later; None where too many wait already."""
-        turn = Turn(self, who)
-        if self._free:
-            self._free -= 1
-            turn.come.set_result(None)
-        elif len(self._waiting) < self._waiting_max and self._waiting_of[who] < self._each_max:
-            self._waiting.append(turn)
-            self._waiting_of[who] += 1
-        else:
-            return None
-        return turn
-
-    def let_go(self, turn: Turn) -> None:
-        """The turn goes to whoever waits longest."""
-        if not turn.come.done():
-            self._waiting.remove(turn)
-            self._count_out(turn)
-        elif self._waiting:
-            longest = self._waiting.popleft()
-            self._count_out(longest)
-            longest.come.set_result(None)
-        else:
-            self._free += 1
-
-    def _count_out(self, turn: Turn) -> None:
-        """It does not wait any more; whoever has none that waits is not remembered."""
-        self._waiting_of[turn.who] -= 1
-        if not self._waiting_of[turn.who]:
-            del self._waiting_of[turn.who]
 
 
 class Turns:
@@ -125,7 +65,7 @@ class Turns:
     ) -> None:
         self._app = app
         self._within_s = within_s
-        self.people = Lane(at_once_max, waiting_max, each_max)
+        self.people = Lane(at_once_max, waiting_max, each_max, min(at_once_max, AT_ONCE_EACH_MAX))
         self.reports = Lane(REPORTS_AT_ONCE_MAX, waiting_max)
         self.strangers = Lane(STRANGERS_AT_ONCE_MAX, waiting_max, each_max)
 
@@ -152,7 +92,11 @@ class Turns:
                     await _turn_away(scope, send)
                 return
             receive = kept
-        await self._app(scope, receive, _Ending(turn, send))
+        token = current_turn.set(turn)
+        try:
+            await self._app(scope, receive, _Ending(turn, send))
+        finally:
+            current_turn.reset(token)
 
     def _lane_of(self, scope: HTTPScope) -> Lane | None:
         """The router takes a path with a slash more for the same; so it is here."""
@@ -168,7 +112,7 @@ class Turns:
 def _who(scope: HTTPScope) -> str:
     """The credential of whoever asks; strangers have their addresses."""
     principal = scope["state"].get("principal")
-    return principal.credential_id if isinstance(principal, Principal) else client_of(scope)
+    return principal.asker if isinstance(principal, Principal) else client_of(scope)
 
 
 async def _wait(turn: Turn, receive: Receive, within_s: float) -> bool:

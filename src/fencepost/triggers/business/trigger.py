@@ -21,6 +21,7 @@ from fencepost.triggers.cron.fields import MONTHS
 from fencepost.triggers.localtime import dst
 from fencepost.triggers.localtime.times import FIRST_S, WallTimes, WallTrigger
 from fencepost.triggers.localtime.zones import zone
+from fencepost.triggers.patience import PRICE_RULE
 from fencepost.triggers.series import Binding, Series
 from fencepost.triggers.words import listed, ordinal, place
 
@@ -94,6 +95,10 @@ class BusinessDay(WallTrigger):
     def __reduce__(self) -> tuple[type[BusinessDay], tuple[object, ...]]:
         # A zone loaded from a file cannot be pickled; the seven values say everything.
         return BusinessDay, (self.calendar, self.at, self.nth, self.tz, self.months, self.gap, self.fold)
+
+    @property
+    def price(self) -> int:
+        return PRICE_RULE
 
     def bound(self, binding: Binding) -> Self:
         """The same trigger with the days that the store has for its calendar."""
@@ -171,6 +176,10 @@ class Shifted(WallTrigger):
             return begins
         closure_s = CLOSED_DAYS_MAX * DAY_S + ZONE_MARGIN_S
         return from_epoch_s(max(to_epoch_s(begins) - closure_s, FIRST_S))
+
+    @property
+    def price(self) -> int:
+        return PRICE_RULE
 
     def bound(self, binding: Binding) -> Self:
         """The same trigger with the days that the store has, and the trigger within bound too."""

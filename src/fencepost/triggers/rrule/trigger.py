@@ -22,6 +22,7 @@ from fencepost.model.quoting import quoted
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.localtime import dst
 from fencepost.triggers.localtime.zones import zone
+from fencepost.triggers.patience import PRICE_RULE
 from fencepost.triggers.rrule.clock import DAY_S
 from fencepost.triggers.rrule.instants import Instants, instants
 from fencepost.triggers.rrule.lines import Block, from_icalendar, parse_block
@@ -101,6 +102,10 @@ class RRule(Combinable):
     def zones(self) -> frozenset[str]:
         """The zone whose clocks it follows."""
         return frozenset((self.tz,))
+
+    @property
+    def price(self) -> int:
+        return PRICE_RULE
 
     def next_after(self, after: datetime) -> datetime | None:
         """The first fire time strictly later than `after`, or None when there is none."""

@@ -13,6 +13,7 @@ from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
 from fencepost.model.times import EPOCH
 from fencepost.triggers.combine import Combinable
+from fencepost.triggers.patience import PRICE_SUN
 from fencepost.triggers.solar.position import DAY_MINUTES, MINUTES_PER_DEGREE, crossing_minute, noon_minute
 
 VERSION = 1
@@ -72,6 +73,10 @@ class Solar(Combinable):
         object.__setattr__(self, "latitude", _degrees("latitude", latitude, 90))
         object.__setattr__(self, "longitude", _degrees("longitude", longitude, 180))
         object.__setattr__(self, "offset", _offset(offset))
+
+    @property
+    def price(self) -> int:
+        return PRICE_SUN
 
     def next_after(self, after: datetime) -> datetime | None:
         """The first fire time strictly later than `after`, or None when there is none."""
