@@ -19,7 +19,8 @@ FencepostError
 │   └── OutOfReach           asked of a run that is far from its ledger
 ├── BadSignature             a webhook that is not from whom it should be
 ├── StoreUnavailable         the store did not answer: whether it did the work is unknown
-│   └── LeaseStoreUnavailable   the same of a lease store
+│   ├── LeaseStoreUnavailable   the same of a lease store
+│   └── StoreReplaced        the store is not the one that this process began with: the process ends
 ├── TurnedAway               a server that is full or stopping: ask again later
 └── RunFailure               what an attempt can die of
     ├── PermanentFailure     raised by a job: do not retry
@@ -152,6 +153,11 @@ class StoreUnavailable(FencepostError):
 
 class LeaseStoreUnavailable(StoreUnavailable):
     """The lease store could not be reached, or broke off."""
+
+
+class StoreReplaced(StoreUnavailable):
+    """The store's files were deleted or replaced, or it was restored from a backup. It does not come back:
+    waiting is no use, and a process that goes on works on a second ledger."""
 
 
 class TurnedAway(FencepostError):

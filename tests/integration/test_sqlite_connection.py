@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from fencepost.clock import SystemClock
-from fencepost.errors import StoreUnavailable
+from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.sqlite.connection import GROUP_MAX, Database
 from fencepost.stores.sqlite.opening import connect
@@ -214,7 +214,30 @@ def count_from_outside(path: Path) -> int:
 
 async def test_work_is_not_acknowledged_into_a_file_that_was_removed(database: Database, path: Path) -> None:
     await asyncio.to_thread(path.unlink)
-    with pytest.raises(StoreUnavailable, match="removed or replaced"):
+    with pytest.raises(StoreReplaced, match="deleted or replaced"):
+        await database.transact(lambda connection, _: note(connection, "lost"))
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+async def test_a_commit_into_a_file_that_was_removed_meanwhile_is_not_acknowledged(
+    database: Database, path: Path, suffix: str
+) -> None:
+    def work(connection: apsw.Connection, _: StoreTime) -> None:
+        note(connection, "lost")
+        Path(f"{path}{suffix}").unlink()
+
+    with pytest.raises(StoreReplaced, match=f"{path.name}{suffix} was deleted or replaced"):
+        await database.transact(work)
+    with pytest.raises(StoreReplaced):
+        await database.read(lambda connection, _: connection.in_transaction)
+
+
+async def test_a_file_that_comes_back_as_another_is_not_written(database: Database, path: Path) -> None:
+    wal = Path(f"{path}-wal")
+    content = await asyncio.to_thread(wal.read_bytes)
+    await asyncio.to_thread(wal.unlink)
+    await asyncio.to_thread(wal.write_bytes, content)
+    with pytest.raises(StoreReplaced, match="-wal was deleted or replaced"):
         await database.transact(lambda connection, _: note(connection, "lost"))
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from fencepost.errors import TimedOut
+from fencepost.errors import StoreReplaced, TimedOut
 from fencepost.model.run import Claim, RunState
 from fencepost.ports.run import Run
 from fencepost.services.reach import LedgerReach
-from fencepost.stores.sqlite import guest
+from fencepost.stores.sqlite import guest, opening
 from fencepost.stores.sqlite.opening import connect
 from tests.services.house import until
 from tests.transactions.ground import Ground
@@ -167,7 +167,7 @@ async def test_a_cancel_while_it_connects_leaves_no_connection(
         opened.append(connect(path))
         return opened[0]
 
-    monkeypatch.setattr(guest, "connect", slow)
+    monkeypatch.setattr(opening, "connect", slow)
     working = asyncio.create_task(run.transaction().__aenter__())
     await until(connecting.is_set)
     for _ in range(2):
@@ -177,6 +177,14 @@ async def test_a_cancel_while_it_connects_leaves_no_connection(
     assert working.cancelled()
     go.set()
     await until(lambda: bool(opened) and is_closed(opened[0]))
+
+
+async def test_a_commit_into_a_file_that_was_removed_is_not_acknowledged(on_sqlite: Ground) -> None:
+    transaction = on_sqlite.run(await on_sqlite.claimed()).transaction()
+    await (await transaction.__aenter__()).execute(INSERT, ("x", 1))
+    await asyncio.to_thread(Path(f"{on_sqlite.url.removeprefix('sqlite:///')}-wal").unlink)
+    with pytest.raises(StoreReplaced, match="-wal was deleted or replaced"):
+        await transaction.__aexit__(None, None, None)
 
 
 def is_closed(connection: apsw.Connection) -> bool:

@@ -100,9 +100,12 @@ class Elector(Service):
         return self._rest_s()
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.watch())
-            tasks.create_task(super().run())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.watch())
+                tasks.create_task(super().run())
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
     async def watch(self) -> None:
         """Tell of each grant that runs out, at its deadline."""

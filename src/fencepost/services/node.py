@@ -3,7 +3,8 @@
 A clean stop claims nothing more, lets running work finish within the grace, hands back what is left, waits
 for the last reports, resigns the leases and strikes the node off the roster. A second request to stop skips
 the waiting. An unexpected error in any service stops the whole process in the same order: a node that has
-lost one of its loops would only look alive.
+lost one of its loops would only look alive. Where the store is not the one that it began with, it waits for
+nothing: what still runs may be running elsewhere already.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
-from fencepost.errors import StoreUnavailable
+from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.model.identifiers import JobName
 from fencepost.model.node import Node
 from fencepost.ports.executor import Job
@@ -120,6 +121,8 @@ class NodeRunner:
             error = None if one.cancelled() else one.exception()
             ended = "a service has ended, and so does the node"
             self.log.error(ended, service=one.get_name(), error=repr(error))
+            if isinstance(error, StoreReplaced):
+                self.hurry()
 
     def hurry(self) -> None:
         """Asked a second time: wait for nothing more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 
-from fencepost.errors import StoreUnavailable
+from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.telemetry.events import StoreMissed, emit
 from fencepost.telemetry.logs import Log
 
@@ -34,7 +34,8 @@ class Wakeup:
 
 
 class Service(ABC):
-    """A loop over `run_once`. The store's absence is waited out; any other error ends the process loudly."""
+    """A loop over `run_once`. The store's absence is waited out; any other error ends the process loudly,
+    also that the store is another one."""
 
     name: str
     patience_max_s = PATIENCE_MAX_S
@@ -56,6 +57,8 @@ class Service(ABC):
     async def _pass(self) -> float:
         try:
             rest_s = await self.run_once()
+        except StoreReplaced:
+            raise
         except StoreUnavailable as error:
             return self._be_patient(error)
         if self._failures:

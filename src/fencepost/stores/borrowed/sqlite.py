@@ -23,7 +23,7 @@ from fencepost.ports.signals import Topic
 from fencepost.stores.borrowed.kinds import Kind, Lent
 from fencepost.stores.borrowed.watching import Watchers
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite.connection import OPEN_HERE
+from fencepost.stores.sqlite.files import OPEN_HERE
 from fencepost.stores.sqlite.opening import warn_of_old_sqlite
 from fencepost.stores.sqlite.signals import SqliteSignals
 

@@ -13,6 +13,9 @@ a savepoint of its own (one that is alone needs none), so that one that fails ta
 with it, and none is answered before the commit is durable. When the transaction as a whole is lost (disk
 full, an I/O error) all of them hear `StoreUnavailable`: what became of them is unknown.
 
+The database's files are looked at before the transaction and after its commit (`files`): nothing is answered
+from a file that is not the store's any more.
+
 A caller that was cancelled before its hop began is skipped; after that the hop runs to its end and the
 answer is dropped.
 """
@@ -20,8 +23,6 @@ answer is dropped.
 from __future__ import annotations
 
 import asyncio
-import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -38,7 +39,8 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite.opening import connect
+from fencepost.stores.sqlite.files import DatabaseFiles
+from fencepost.stores.sqlite.opening import connect_watched, disconnect
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[apsw.Connection, StoreTime], T]
@@ -84,32 +86,6 @@ class Settled:
     error: Exception | None = None
 
 
-class OpenFiles:
-    """The files that this process has open by our own copy of the SQLite library.
-
-    SQLite's locks are the process's: a second copy of the library, as in the interpreter's `sqlite3`, sees
-    none of them, and lets go of all of them when it closes the file.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._paths: Counter[str] = Counter()
-
-    def add(self, path: Path) -> None:
-        with self._lock:
-            self._paths[os.path.realpath(path)] += 1
-
-    def remove(self, path: Path) -> None:
-        with self._lock:
-            self._paths[os.path.realpath(path)] -= 1
-
-    def __contains__(self, path: Path) -> bool:
-        return self._paths[os.path.realpath(path)] > 0
-
-
-OPEN_HERE = OpenFiles()
-
-
 class Database:
     """The connection and its thread."""
 
@@ -119,7 +95,6 @@ class Database:
         self._hops: SimpleQueue[Hop | None] = SimpleQueue()
         self._gate = Lock()
         self._closed = False
-        self._inode = 0
         self._opened: Future[None] = Future()
         self._thread = Thread(target=self._serve, name="fencepost-sqlite", daemon=True)
 
@@ -158,21 +133,18 @@ class Database:
 
     def _serve(self) -> None:
         try:
-            connection = connect(self._path)
+            connection, files = connect_watched(self._path)
         except BaseException as error:
             with suppress(InvalidStateError):
                 self._opened.set_exception(error)
             return
-        self._inode = self._path.stat().st_ino
-        OPEN_HERE.add(self._path)
         with suppress(InvalidStateError):
             self._opened.set_result(None)
         try:
             while (group := self._next_group()) is not None:
-                self._answer(connection, group)
+                self._answer(connection, files, group)
         finally:
-            connection.close(True)
-            OPEN_HERE.remove(self._path)
+            disconnect(connection, files)
 
     def _next_group(self) -> list[Hop] | None:
         """The hops that wait, at least one; None when there will be no more."""
@@ -190,12 +162,13 @@ class Database:
             self._hops.put(None)
         return group
 
-    def _answer(self, connection: apsw.Connection, group: Sequence[Hop]) -> None:
+    def _answer(self, connection: apsw.Connection, files: DatabaseFiles, group: Sequence[Hop]) -> None:
         """Run a group and tell every caller; nothing that happens here may end the thread."""
         hops = [hop for hop in group if hop.answer.set_running_or_notify_cancel()]
         try:
-            self._check_file()
+            files.check()
             every = _run(connection, hops, self._clock) if hops else []
+            files.check()
         except Exception as error:
             every = [Settled(None, error)] * len(hops)
         for hop, settled in zip(hops, every, strict=True):
@@ -203,15 +176,6 @@ class Database:
                 hop.answer.set_result(settled.result)
             else:
                 hop.answer.set_exception(self._told(settled.error))
-
-    def _check_file(self) -> None:
-        """What is written to a file that was deleted or replaced would be lost in silence."""
-        try:
-            same = self._path.stat().st_ino == self._inode
-        except OSError:
-            same = False
-        if not same:
-            raise StoreUnavailable(f"store {self._path}: the file was removed or replaced under this process")
 
     def _told(self, error: Exception) -> Exception:
         """The world's faults in our words; a caller's own exception and our bugs as they are."""

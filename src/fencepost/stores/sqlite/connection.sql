@@ -6,6 +6,9 @@ PRAGMA synchronous = FULL;
 PRAGMA temp_store = MEMORY;
 PRAGMA cache_size = -16384;
 
+-- name: first_read
+SELECT count(*) FROM sqlite_schema
+
 -- name: begin_write
 BEGIN IMMEDIATE
 

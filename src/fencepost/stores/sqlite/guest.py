@@ -24,7 +24,8 @@ import apsw
 
 from fencepost.errors import TimedOut, UsageError
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite.opening import BUSY_TIMEOUT_MS, connect
+from fencepost.stores.sqlite.files import DatabaseFiles
+from fencepost.stores.sqlite.opening import BUSY_TIMEOUT_MS, connect_watched, disconnect
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class Guest:
     """The connection, its thread and its bound; `on_closed` is called in the loop once the lock is free."""
 
     connection: apsw.Connection
+    _files: DatabaseFiles
 
     def __init__(self, path: Path, open_max_s: float, on_closed: Callable[[], None]) -> None:
         self._path = path
@@ -95,7 +97,7 @@ class Guest:
         return None if self._cut is None else TimedOut(self._cut)
 
     def _begin(self) -> None:
-        self.connection = connect(self._path)
+        self.connection, self._files = connect_watched(self._path)
         self.connection.set_busy_handler(self._goes_on_waiting)
         self.connection.execute(QUERIES["begin_write"])
         self._timer.start()
@@ -120,8 +122,10 @@ class Guest:
         try:
             last(self.connection)
             self._check()
+            self._files.check()
             self._may_commit = True
             self.connection.execute(QUERIES["commit"])
+            self._files.check()
         except BaseException:
             # The timer does not break in any more.
             self._close()
@@ -150,9 +154,9 @@ class Guest:
 
     def _close(self) -> None:
         self._timer.cancel()
-        if hasattr(self, "connection"):
-            _close(self.connection)
         if self._on_closed is not None:
+            if hasattr(self, "connection"):
+                _close(self.connection, self._files)
             self._tell(self._on_closed)
             self._on_closed = None
 
@@ -188,11 +192,11 @@ class Guest:
         self._is_rolled_back = True
 
 
-def _close(connection: apsw.Connection) -> None:
+def _close(connection: apsw.Connection, files: DatabaseFiles) -> None:
     """The job may be using the connection in a thread of its own at this moment."""
     for _ in range(CLOSE_TRIES):
         try:
-            connection.close(True)
+            disconnect(connection, files)
             return
         except apsw.ThreadingViolationError:
             connection.interrupt()

@@ -11,6 +11,7 @@ import apsw
 
 from fencepost.errors import StoreUnavailable, UsageError
 from fencepost.stores.queries import load_queries
+from fencepost.stores.sqlite.files import OPEN_HERE, DatabaseFiles, create_private
 
 SCHEME = "sqlite:///"
 BUSY_TIMEOUT_MS = 10_000
@@ -30,11 +31,33 @@ def path_of(url: str) -> Path:
     return Path(path)
 
 
+def connect_watched(path: Path) -> tuple[apsw.Connection, DatabaseFiles]:
+    """As `connect`, with the files that the connection is to be held to; give both to `disconnect`."""
+    files = OPEN_HERE.enter(path)
+    connection = None
+    try:
+        connection = connect(path)
+        OPEN_HERE.entered(files)
+    except BaseException:
+        disconnect(connection, files)
+        raise
+    return connection, files
+
+
+def disconnect(connection: apsw.Connection | None, files: DatabaseFiles) -> None:
+    """Close the connection; where its files were replaced, without touching those that are there now."""
+    if connection is not None:
+        files.leave_alone(connection)
+        connection.close(True)
+    OPEN_HERE.leave(files)
+
+
 def connect(path: Path) -> apsw.Connection:
     """Open or create the file, ready for use by several processes at once."""
     warn_of_old_sqlite(apsw.sqlite_lib_version())
     if not path.parent.is_dir():
         raise UsageError(f"store {path}: the folder {path.parent} does not exist; create it first")
+    create_private(path)
     try:
         return _configured(apsw.Connection(str(path)))
     except apsw.NotADBError:
@@ -54,6 +77,8 @@ def _configured(connection: apsw.Connection) -> apsw.Connection:
         if connection.readonly("main"):
             raise apsw.ReadOnlyError("the file is write-protected")
         _persistently(connection, queries["settings"])
+        # The first read makes the files beside the database.
+        connection.execute(queries["first_read"]).fetchall()
     except BaseException:
         connection.close(True)
         raise

@@ -1,0 +1,78 @@
+"""A file of a SQLite store is deleted under a process that runs: it ends, and no second ledger begins."""
+
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import called, refused
+from tests.cli.processes import started
+
+TICKING = """
+[jobs.tick]
+command = ["true"]
+
+[schedules.tick]
+job = "tick"
+every = "500ms"
+overlap = "allow"
+"""
+SUFFIXES = ("", "-wal", "-shm")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    (tmp_path / "fencepost.toml").write_text(TICKING)
+    return tmp_path / "store.db"
+
+
+@pytest.mark.parametrize("gone", [*SUFFIXES, "-wal -shm"])
+def test_a_deleted_file_never_makes_two_ledgers(store: Path, url: str, gone: str) -> None:
+    names = [f"{store.name}{suffix}" for suffix in gone.split() or [""]]
+    words = ("run", "fencepost.toml", "--store", url)
+    with started(*words, folder=store.parent) as first:
+        first.wait_for("succeeded")
+        first.signal(signal.SIGSTOP)
+        for name in names:
+            (store.parent / name).unlink()
+        with started(*words, folder=store.parent) as second:
+            assert second.ended() == 2
+            assert "is missing" in second.lines[-1]
+            assert "node started" not in second.said
+        first.signal(signal.SIGCONT)
+        assert first.ended() == 2
+    last = first.lines[-1]
+    assert last.startswith(f"fencepost: store {store}: {', '.join(names)} was deleted or replaced"), (
+        first.said
+    )
+    assert f"fencepost migrate --restored --store {url}" in last
+    assert "Traceback" not in first.said
+
+
+def test_a_replaced_file_is_not_touched_by_the_process_that_had_the_old_one(store: Path, url: str) -> None:
+    with started("run", "fencepost.toml", "--store", url, folder=store.parent) as first:
+        first.wait_for("succeeded")
+        first.signal(signal.SIGSTOP)
+        for suffix in SUFFIXES:
+            Path(f"{store}{suffix}").rename(f"{store}.old{suffix}")
+        with started("run", "fencepost.toml", "--store", url, folder=store.parent) as second:
+            second.wait_for("succeeded")
+            first.signal(signal.SIGCONT)
+            assert first.ended() == 2
+            assert all(Path(f"{store}{suffix}").exists() for suffix in SUFFIXES)
+            second.signal(signal.SIGTERM)
+            assert second.ended() == 0
+    called("audit", "--store", url)
+
+
+def test_the_files_are_the_owners_alone(store: Path, url: str) -> None:
+    with started("run", "fencepost.toml", "--store", url, folder=store.parent) as process:
+        process.wait_for("succeeded")
+        modes = [stat.S_IMODE(Path(f"{store}{suffix}").stat().st_mode) for suffix in SUFFIXES]
+        assert modes == [0o600, 0o600, 0o600]
+
+
+def test_a_wal_without_its_database_is_not_taken_for_a_new_ledger(store: Path, url: str) -> None:
+    Path(f"{store}-wal").write_bytes(b"what is left of another ledger")
+    assert "store.db-wal is there" in refused("migrate", "--store", url)
