@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check sim model bugs bench failover chaos effects oracle docs screenshots lock clean
+.PHONY: help demo test proof test-kubernetes check sim model bugs bench failover chaos effects oracle docs screenshots lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -8,6 +8,7 @@ PYTEST_ARGS ?= -q -n 4 --dist worksteal
 SEEDS ?= 50
 HOURS ?= 6
 CHAOS_ARGS ?=
+PROOF_ARGS ?=
 EFFECTS_ARGS ?=
 LOCK_ARGS ?=
 COMPILE := $(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url --quiet $(LOCK_ARGS)
@@ -18,10 +19,11 @@ help: ## list the targets
 demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY)) ## everything in one process on SQLite: jobs ticking, the dashboard at http://127.0.0.1:8580
 	$(BIN)/fencepost demo
 
-test: $(READY) ## the whole suite, with the servers it needs (PYTEST_ARGS="-n 4 -k claim")
-	$(BIN)/pytest $(PYTEST_ARGS) -m "not chaos and not kubernetes and not browser"
-	$(BIN)/pytest -q -n 2 --dist loadfile -m browser
-	$(BIN)/pytest -q -m chaos
+test: $(READY) ## what every change must pass, with the servers it needs: about 10 minutes (PYTEST_ARGS="-n 4 -k claim")
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not proof and not kubernetes"
+
+proof: $(READY) ## everything long, one summary at the end: before a release, or one part (PROOF_ARGS="--only browser")
+	$(BIN)/python -m tests.proof $(PROOF_ARGS)
 
 test-kubernetes: $(READY) ## the tests that need a Kubernetes API server, built from source the first time
 	FENCEPOST_KUBE_APISERVER=$$(scripts/kubernetes-server) && export FENCEPOST_KUBE_APISERVER && \

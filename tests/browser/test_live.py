@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.cluster import Cluster
 from tests.browser.looking import Looker, looker_at, sign_in_by_link
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.browser, pytest.mark.timeout(300)]
 
 REMEMBER = "window.stillHere = true"
 STILL_HERE = "window.stillHere === true"

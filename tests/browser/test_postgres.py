@@ -15,7 +15,7 @@ from tests.browser.walk import ViewersOnly, Walk
 if TYPE_CHECKING:
     from tests.servers.postgres import PostgresDatabases
 
-pytestmark = [pytest.mark.browser, pytest.mark.postgres, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.browser, pytest.mark.postgres, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tests.browser.run_changes import Gates, Runs, Tokens
 from tests.browser.walk import Access, ViewersOnly, Walk
 from tests.browser.writing import Writing
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.browser, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

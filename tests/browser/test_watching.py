@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Route
 from tests.browser.cluster import Cluster
 from tests.browser.looking import Looker, browser_here, looker_at
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.browser, pytest.mark.timeout(300)]
 POLICY = {"Content-Security-Policy": "script-src 'self'; style-src 'self'"}
 PATIENCE_S = 30
 LOOK_EVERY_MS = 20

@@ -14,14 +14,21 @@ from tests.bugs.hunt import hunt, violations
 
 BUGS_MIN = 30
 OURS = ("fencepost", "tests.simulation")
+FIRST_OF_AREAS = {bug.area: bug for bug in reversed(BANK)}
+CASES = [
+    pytest.param(bug, id=bug.name, marks=[] if bug is FIRST_OF_AREAS[bug.area] else pytest.mark.proof)
+    for bug in BANK
+]
+WORLDS = sorted({(one.seed, one.hours) for one in BANK if one.by_a_world})
 
 
-@pytest.mark.parametrize("bug", BANK, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", CASES)
 def test_no_bug_goes_unnoticed(bug: Bug) -> None:
     assert hunt(bug) is not None, f"{bug.caught_by} did not notice: {bug.story}"
 
 
-@pytest.mark.parametrize(("seed", "hours"), sorted({(one.seed, one.hours) for one in BANK if one.by_a_world}))
+@pytest.mark.proof
+@pytest.mark.parametrize(("seed", "hours"), WORLDS)
 def test_without_a_bug_nothing_is_noticed(seed: int, hours: float) -> None:
     assert not violations(seed, hours)
 
@@ -39,7 +46,7 @@ def test_no_bug_leaves_anything_behind() -> None:
     before = dict(_attributes())
     for bug in BANK:
         with bug.plant():
-            assert dict(_attributes()) != before, f"{bug.name} plants nothing"
+            assert any(before.get(name) != what for name, what in _attributes()), f"{bug.name} plants nothing"
     assert dict(_attributes()) == before
 
 

@@ -42,7 +42,7 @@ TICKS = "SELECT schedule_id, fire_time FROM {0}runs WHERE schedule_id IS NOT NUL
 
 T = TypeVar("T")
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.chaos, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ FAILOVERS = 2
 SHARDS = 4
 SUCCEEDED_MIN = 0.9
 
-pytestmark = [pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ SWITCHED = "leases come from another place than before"
 Drill = Callable[[LeaseFleet], Awaitable[None]]
 
 pytestmark = [
+    pytest.mark.proof,
     pytest.mark.chaos,
     pytest.mark.postgres,
     pytest.mark.etcd,

@@ -20,7 +20,7 @@ PATIENCE = 6.0
 """On a machine that is busy it takes longer until all of it has happened."""
 SEED = 1
 
-pytestmark = [pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.proof, pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(400)]
 
 
 async def test_no_promise_is_broken_by_a_short_mix_of_everything(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ SCHEDULES = ("none", "latest", "sequential", "parallel", "gated")
 OPEN = ("planned", "ready", "running")
 TARGET = "tests.chaos.outage_app:app"
 
-pytestmark = [pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.proof, pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(500)]
 
 
 class Drill:

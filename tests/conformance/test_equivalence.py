@@ -22,7 +22,7 @@ from tests.conformance.on_sqlite import open_sqlite
 from tests.conformance.operating_lives import OperatingLives
 from tests.conformance.twins import Twins
 
-LIVES = int(os.environ.get("FENCEPOST_LIVES", "30"))
+LIVES = int(os.environ.get("FENCEPOST_LIVES", "6"))
 SETTINGS = settings(
     derandomize=True,
     print_blob=True,

@@ -38,9 +38,22 @@ RUNS = "SELECT job, state FROM {0}runs"
 ROWS = "SELECT run_key FROM sent UNION ALL SELECT run_key FROM latest"
 
 CASES = [
-    *(pytest.param(kind, "sqlite", id=f"{kind.name.lower()}-on-sqlite") for kind in Kind),
     *(
-        pytest.param(kind, "postgres", id=f"{kind.name.lower()}-on-postgres", marks=pytest.mark.postgres)
+        pytest.param(
+            kind,
+            "sqlite",
+            id=f"{kind.name.lower()}-on-sqlite",
+            marks=[] if kind is Kind.LOOP else pytest.mark.proof,
+        )
+        for kind in Kind
+    ),
+    *(
+        pytest.param(
+            kind,
+            "postgres",
+            id=f"{kind.name.lower()}-on-postgres",
+            marks=[pytest.mark.postgres, pytest.mark.proof],
+        )
         for kind in IN_TRANSACTIONS
     ),
 ]

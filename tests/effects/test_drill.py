@@ -14,6 +14,8 @@ from tests.effects.drill import Drill, Plan
 from tests.servers.fixtures import started
 from tests.servers.postgres import PostgresServer
 
+pytestmark = [pytest.mark.proof, pytest.mark.chaos]
+
 TRIES_MAX = 4
 
 
@@ -24,14 +26,12 @@ def server() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.mark.chaos
 @pytest.mark.postgres
 @pytest.mark.timeout(5_000)
 async def test_no_effect_is_lost_or_doubled_on_postgres(server: PostgresServer, tmp_path: Path) -> None:
     await _play(server.create_empty_database, tmp_path, programme.on_postgres())
 
 
-@pytest.mark.chaos
 @pytest.mark.postgres
 @pytest.mark.timeout(3_000)
 async def test_nothing_starts_twice_at_most_once_and_no_straggler_passes_a_fence(
@@ -40,7 +40,6 @@ async def test_nothing_starts_twice_at_most_once_and_no_straggler_passes_a_fence
     await _play(server.create_empty_database, tmp_path, programme.without_transactions())
 
 
-@pytest.mark.chaos
 @pytest.mark.timeout(3_000)
 async def test_no_effect_is_lost_or_doubled_on_sqlite(tmp_path: Path) -> None:
     files = (f"sqlite:///{tmp_path / f'ledger-{number}.db'}" for number in count())

@@ -11,12 +11,6 @@ from tests.floods.drill import HEAD, postgres_stores, run_floods, sqlite_stores
 from tests.servers.postgres import PostgresDatabases
 
 LONG_S = 30.0
-SHORT_S = 6.0
-
-
-def test_nine_hundred_connections_make_no_tick_late_and_cost_no_lease(tmp_path: Path) -> None:
-    """The smoke of the drills below. It takes 15 s: two real nodes, and a flood that some ticks fall into."""
-    judge(["connections"], sqlite_stores(tmp_path), SHORT_S)
 
 
 @pytest.mark.proof

@@ -30,7 +30,7 @@ WAITING = (
 )
 CANCEL = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.proof, pytest.mark.postgres]
 
 
 @pytest.fixture

@@ -113,17 +113,20 @@ async def test_postgres_tells_no_life_that_a_lease_cannot_have(postgres_url: str
         await explain(harness)
 
 
+@pytest.mark.proof
 async def test_redis_tells_no_life_that_a_lease_cannot_have(redis_server: Address) -> None:
     async with redis_harness(redis_server.url) as harness:
         await explain(harness)
 
 
+@pytest.mark.proof
 async def test_mongodb_tells_no_life_that_a_lease_cannot_have(mongo_server: Address) -> None:
     primary = parse_address(mongo_server.url, 27017).hosts[0]
     async with mongo_harness(mongo_server.url, str(primary)) as harness:
         await explain(harness)
 
 
+@pytest.mark.proof
 async def test_etcd_tells_no_life_that_a_lease_cannot_have(etcd_server: Address) -> None:
     harness = await open_harness(etcd_server.url)
     try:
@@ -132,6 +135,7 @@ async def test_etcd_tells_no_life_that_a_lease_cannot_have(etcd_server: Address)
         await harness.close()
 
 
+@pytest.mark.proof
 async def test_kubernetes_tells_no_life_that_a_lease_cannot_have(tmp_path: Path) -> None:
     """Each process judges for itself, and one that looks for the first time waits a whole term: there is no
     limit to how late a lease may end."""

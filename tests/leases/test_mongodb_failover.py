@@ -19,6 +19,8 @@ from fencepost.testing.conformance.lease_steps import OTHER, SHARD, granted
 from tests.leases.mongodb.harness import named
 from tests.servers.mongodb import MongoReplicaSet
 
+pytestmark = pytest.mark.proof
+
 TTL_S = 60.0
 PATIENCE_S = 30.0
 OVERHEAD_S = 1.0

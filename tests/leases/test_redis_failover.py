@@ -14,6 +14,8 @@ from tests.leases.redis.harness import RedisHarness, sentinel_harness, wait_unti
 from tests.servers.process import wait_until
 from tests.servers.redis import RedisSentinel, RedisServer
 
+pytestmark = pytest.mark.proof
+
 ALICE, BOB = NodeId("alice"), NodeId("bob")
 SHARD = Shard(0)
 TTL_S = 300.0

@@ -88,6 +88,7 @@ HAPPENINGS = [
 ]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_no_state_breaks_a_promise_and_no_action_is_idle(world: World) -> None:
     finding = check(world.module, world.configuration, hurried=False, counted=True)
@@ -97,6 +98,7 @@ def test_no_state_breaks_a_promise_and_no_action_is_idle(world: World) -> None:
     assert {name for name, times in finding.taken.items() if times == 0} == world.unused
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("world", "switch", "promise"), TRAPS)
 def test_a_trap_does_not_stay_unseen(world: World, switch: str, promise: str) -> None:
     finding = trapped(world, switch)
@@ -105,6 +107,7 @@ def test_a_trap_does_not_stay_unseen(world: World, switch: str, promise: str) ->
     assert f"| `{switch}` | `{promise}` | {steps} |" in README, finding.trace
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("world", "denial"), HAPPENINGS)
 def test_what_the_model_is_about_does_happen(world: World, denial: str) -> None:
     head, _, _ = world.configuration.partition("INVARIANTS")

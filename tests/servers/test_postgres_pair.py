@@ -15,7 +15,7 @@ from tests.servers.process import wait_until
 
 WITHOUT_STANDBY_S = 1.0
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.proof, pytest.mark.postgres]
 
 
 @pytest.fixture

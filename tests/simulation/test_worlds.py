@@ -31,7 +31,7 @@ def _quiet() -> Iterator[None]:
     logger.setLevel(level)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_promise_is_broken_in_an_hour_of_trouble(seed: int) -> None:
     found = examine(seed, 1.0)
     assert not found.violations

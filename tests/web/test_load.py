@@ -16,6 +16,8 @@ from tests.cli.processes import Process
 from tests.web.house import TOKEN
 from tests.web.serving import MANIFEST, Server
 
+pytestmark = pytest.mark.proof
+
 AT_ONCE = 300
 ROUNDS = 3
 SHARDS = 8

@@ -16,9 +16,12 @@ ENDLESS = 100_000
 WAIT_S = 60.0
 
 both = pytest.mark.parametrize("program", TOOLS)
+on_both_stores = pytest.mark.parametrize(
+    "server", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.proof])])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Server:
     if request.param == "postgres":
         return Server(request.getfixturevalue("postgres_url"))
@@ -39,6 +42,7 @@ def test_a_reference_worker_fits_on_a_page(program: str) -> None:
 
 
 @both
+@on_both_stores
 def test_a_worker_does_its_runs_and_stops_when_told(program: str, server: Server, tmp_path: Path) -> None:
     with server.process(tmp_path, **PATIENT), worker(program, server.port):
         hard = server.enqueue("a/b:%✓", to=2)

@@ -18,7 +18,7 @@ from tests.servers.postgres import PostgresServer
 from tests.web.live.crowd import PRELOADED, Ear, Statistics, Stream, crowd, deaf, ears_of, statistics, until
 from tests.web.serving import Server
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.postgres, pytest.mark.timeout(300)]
 
 STREAMS, TOKENS = 200, 10
 HOMES = ("default", "shop")
