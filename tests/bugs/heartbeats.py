@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from fencepost.core.liveness import rescue
 from fencepost.model.clocks import later
-from fencepost.model.rescue import Rescue
+from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import Pulse, Receipt, RunState
 from fencepost.services import reaper
 from fencepost.services.active import ActiveRun, StopCause
@@ -103,12 +103,21 @@ def rescue_by_an_old_look() -> Planted:
     return patch.object(MemoryLedger, "_rescue", blindly)
 
 
+@bug(
+    "whoever judges silence first gives everybody a chance to speak",
+    "tests/services/test_reaper.py::test_an_absence_of_the_store_does_not_take_runs_from_the_living",
+)
+def absence_taken_for_silence() -> Planted:
+    """The store was away, its owners could not be heard, and the reaper is back first."""
+    return patch.object(SweepTerms, "are_broken", lambda self, last, now: False)
+
+
 @bug("the dead are found by everybody", "I8", seed=1)
 def silent_runs_left_to_their_owner() -> Planted:
     """A worker's runs are left to it; who comes after it has another name, and leaves them alone."""
 
-    async def none(self: Any, limit: int) -> list[Any]:
-        return []
+    async def none(self: Any, limit: int, terms: Any) -> Sweep:
+        return Sweep()
 
     return patch.object(MemoryLedger, "expired", none)
 

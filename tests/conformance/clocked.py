@@ -26,6 +26,9 @@ class ClockHarness:
     async def advance(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
+    async def set_back(self, seconds: float) -> None:
+        self.clock.set_back(seconds)
+
     async def close(self) -> None:
         await self.store.close()
 

@@ -21,7 +21,7 @@ DO $$ DECLARE name text; BEGIN
         WHERE schemaname = 'fencepost' AND tablename NOT IN ('meta', 'test_time')
     LOOP EXECUTE format('DELETE FROM fencepost.%I', name); END LOOP;
 END $$;
-DELETE FROM fencepost.meta WHERE name = 'forgotten_before';
+DELETE FROM fencepost.meta WHERE name IN ('forgotten_before', 'swept_at');
 UPDATE fencepost.meta SET value = '{SHARDS}' WHERE name = 'shards';
 SELECT setval('fencepost.backfills_backfill_id_seq', 1, false);
 SELECT setval('fencepost.audit_log_number_seq', 1, false);
@@ -40,6 +40,9 @@ class PostgresHarness:
     async def advance(self, seconds: float) -> None:
         self.now = StoreTime(self.now + timedelta(seconds=seconds))
         await self.connection.execute(MOVE.format(at=self.now.isoformat()))
+
+    async def set_back(self, seconds: float) -> None:
+        await self.advance(-seconds)
 
     async def close(self) -> None:
         await self.store.close()

@@ -10,7 +10,7 @@ from fencepost.core.judgement import judge
 from fencepost.model.claiming import Appetite, End, Judge, ScheduleFacts, Start, Verdict
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, ScheduleId
-from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.rescue import Expired, Rescue, SweepTerms
 from fencepost.model.run import (
     Claim,
     Outcome,
@@ -56,6 +56,7 @@ appetites = st.builds(
     jobs=st.sampled_from(((JOB, OTHER_JOB), (JOB, OTHER_JOB), (JOB,))),
 )
 limits = st.sampled_from((1, 2, MANY))
+TERMS = SweepTerms(gap_max_s=40.0, grace_s=30.0)
 
 
 def skip_overlaps(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Verdict]:
@@ -216,8 +217,8 @@ class RunningLives(PlanningLives):
     @rule(state=st.sampled_from((RunState.READY, RunState.DEAD, RunState.CANCELLED)))
     def rescue_the_silent(self, state: RunState) -> None:
         async def play(twin: Twin) -> list[Expired]:
-            found = await twin.store.ledger.expired(MANY)
-            return sorted(found, key=lambda one: one.ticket.run_key)
+            found = await twin.store.ledger.expired(MANY, TERMS)
+            return sorted(found.expired, key=lambda one: one.ticket.run_key)
 
         self.twins.advance(16)
         for count, expired in enumerate(self.twins.play(play)):

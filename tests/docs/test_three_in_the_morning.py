@@ -18,6 +18,7 @@ import pytest
 
 import fencepost.wiring
 from fencepost.core.judgement import judge
+from fencepost.core.liveness import sweep_terms
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,
@@ -180,8 +181,9 @@ def test_an_audit_after_the_mending_is_content(night: Night) -> None:
 
 
 async def _bring_a_reaper(store: Store) -> None:
-    silent = await store.ledger.expired(10)
-    await store.ledger.rescue([Rescue(one.ticket, RunState.CANCELLED, "found dead") for one in silent])
+    silent = await store.ledger.expired(10, sweep_terms(30))
+    lost = [Rescue(one.ticket, RunState.CANCELLED, "found dead") for one in silent.expired]
+    await store.ledger.rescue(lost)
     await store.ledger.sweep_late(10, 100, judge)
 
 

@@ -95,7 +95,7 @@ def test_a_rescue_waits_for_the_end_of_a_fault_that_excuses_it() -> None:
 def test_a_rescue_long_after_its_excuse_is_late() -> None:
     history = eventful()
     rescued = history.changes[place(history, OF_RESCUE)].at
-    move(history, OF_RESCUE, 25)
+    move(history, OF_RESCUE, 55)
     history.faults.append(Fault("blackout", rescued, rescued + timedelta(seconds=2)))
     assert "I8" in {one.invariant for one in judge(history, excuses=BLACKOUT).violations}
 

@@ -140,10 +140,16 @@ async def test_two_event_loops_do_not_get_each_others_answers(database: Database
 
 async def test_time_does_not_run_backwards(database: Database, clock: JumpingClock) -> None:
     assert database.now() == NOW
-    clock.shown = NOW - timedelta(hours=1)
+    clock.shown = NOW - timedelta(seconds=1)
     assert await database.transact(lambda _, now: now) == NOW
     clock.shown = NOW + timedelta(seconds=1)
     assert await database.read(lambda _, now: now) == NOW + timedelta(seconds=1)
+
+
+async def test_time_does_not_stand_still_for_an_hour(database: Database, clock: JumpingClock) -> None:
+    assert database.now() == NOW
+    clock.shown = NOW - timedelta(hours=1)
+    assert await database.transact(lambda _, now: now) == NOW - timedelta(hours=1)
 
 
 async def test_the_time_is_not_read_before_the_lock_is_held(

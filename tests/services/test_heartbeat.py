@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from fencepost.config import settings_from
+from fencepost.core.liveness import sweep_terms
 from fencepost.errors import StoreUnavailable, UsageError
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import JobName, NodeId
@@ -67,12 +68,17 @@ async def test_a_lost_run_is_stopped_and_the_others_are_not() -> None:
     house.clock.advance(20)
     await house.memory.ledger.pulse([kept.ticket], 30)
     house.clock.advance(11)
-    (silent,) = await house.memory.ledger.expired(10)
+    (silent,) = (await house.memory.ledger.expired(10, sweep_terms(30))).expired
     await rescue(house, silent.ticket)
     await Heartbeat(house.store, active, house.settings).run_once()
     await until(lambda: lost.cause is not None)
     assert (lost.cause, lost.run.cancelled) == (StopCause.LOST, True)
     assert (kept.cause, kept.run.cancelled) == (None, False)
+
+
+async def test_after_an_absence_of_the_store_a_heartbeat_does_not_wait_longer_than_its_beat() -> None:
+    house = House(heartbeat_every_s=1, heartbeat_timeout_s=3)
+    assert Heartbeat(house.store, ActiveRuns(), house.settings).patience_max_s == 1
 
 
 async def test_a_cancelled_run_is_asked_to_stop() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.core.liveness import sweep_terms
 from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite, ScheduleFacts, Verdict, Wait
 from fencepost.model.clocks import StoreTime
@@ -77,8 +78,7 @@ async def test_attempts_are_counted_through_crashes() -> None:
     house = House()
     await claim(house, retry=Retry(max_attempts=3))
     for _ in range(3):
-        house.clock.advance(TIMEOUT_S + 1)
-        await Reaper(house.store, house.settings).run_once()
+        await stay_silent(house)
         await house.memory.ledger.claim_direct(APPETITE, 1)
     (run,) = await house.runs()
     assert (run.state, run.attempt) == (RunState.DEAD, 3)
@@ -165,6 +165,75 @@ async def test_the_stores_absence_is_not_swallowed() -> None:
         await Reaper(house.store, house.settings).run_once()
 
 
+@pytest.mark.parametrize("away_s", [16, 40, 45, 50, 59])
+async def test_an_absence_of_the_store_does_not_take_runs_from_the_living(away_s: float) -> None:
+    house = House(reap_batch_max=5)
+    reaper, again = (Reaper(house.store, house.settings) for _ in range(2))
+    await claim(house, count=20, at_most_once=True)
+    tickets = [Ticket(NS, one.run_key, one.attempt, one.fence) for one in await house.runs()]
+    await reaper.run_once()
+    house.clock.advance(away_s)
+    for one in (reaper, again, reaper, again):
+        await one.run_once()
+    house.clock.advance(house.settings.heartbeat_every_s)
+    assert all(one.owned for one in await house.memory.ledger.pulse(tickets, TIMEOUT_S))
+    for _ in range(5):
+        await reaper.run_once()
+        house.clock.advance(house.settings.reap_every_s)
+    assert await house.states() == [RunState.RUNNING] * 20
+
+
+async def test_the_dead_are_rescued_one_heartbeat_timeout_after_the_store_is_back(lines: Lines) -> None:
+    house = House()
+    await claim(house)
+    reaper = Reaper(house.store, house.settings)
+    await reaper.run_once()
+    house.clock.advance(59)
+    for _ in range(6):
+        house.clock.advance(await reaper.run_once())
+    await reaper.run_once()
+    assert await house.states() == [RunState.RUNNING]
+    house.clock.advance(0.001)
+    await reaper.run_once()
+    assert await house.states() == [RunState.READY]
+    (line,) = lines.about("rescues wait: the store or the whole fleet was away")
+    assert (line["last_sweep_s"], line["grace_s"]) == (59, TIMEOUT_S)
+
+
+async def test_an_answer_that_waited_out_an_absence_does_not_take_runs() -> None:
+    """The list was made when the store was well; whoever is on it was silent then."""
+    house = House()
+    await claim(house, count=2)
+    quiet, other = [Ticket(NS, one.run_key, one.attempt, one.fence) for one in await house.runs()]
+    reaper = Reaper(house.store, house.settings)
+    house.clock.advance(20)
+    await house.memory.ledger.pulse([other], TIMEOUT_S)
+    house.clock.advance(11)
+
+    async def stand_still() -> None:
+        house.clock.advance(45)
+
+    house.store.before["ledger.rescue"].append(stand_still)
+    await reaper.run_once()
+    states = {one.run_key: one.state for one in await house.runs()}
+    assert states == {quiet.run_key: RunState.READY, other.run_key: RunState.RUNNING}
+
+
+async def test_a_reaper_does_not_rest_longer_than_a_gap_that_it_must_tell() -> None:
+    house = House(heartbeat_every_s=1, heartbeat_timeout_s=3, reap_every_s=5)
+    assert await Reaper(house.store, house.settings).run_once() == 0.5
+
+
+async def stay_silent(house: House) -> None:
+    """Let the reaper make its passes until a run counts as silent."""
+    reaper = Reaper(house.store, house.settings)
+    for _ in range(4):
+        await reaper.run_once()
+        house.clock.advance(10)
+    await reaper.run_once()
+
+
 async def silent_after(house: House) -> list[Ticket]:
     house.clock.advance(TIMEOUT_S + 1)
-    return [one.ticket for one in await house.memory.ledger.expired(10)]
+    found = await house.memory.ledger.expired(10, sweep_terms(TIMEOUT_S))
+    return [one.ticket for one in found.expired]

@@ -40,8 +40,11 @@ async def claimed(web: Web, key: str = "1", job: str = "resize") -> dict[str, An
 
 async def rescued(web: Web) -> None:
     """Time passes without a sign of life, and somebody notices."""
-    web.house.clock.advance(31)
-    await Reaper(web.house.store, web.house.settings).run_once()
+    reaper = Reaper(web.house.store, web.house.settings)
+    for _ in range(4):
+        await reaper.run_once()
+        web.house.clock.advance(10)
+    await reaper.run_once()
 
 
 @pytest.mark.parametrize("key", HARD_KEYS)
@@ -202,6 +205,18 @@ async def test_of_a_long_result_the_beginning_is_kept_with_a_note(web: Web) -> N
     assert attempt.output is not None
     assert attempt.output.startswith('["first","xxx')
     assert attempt.output.endswith("x… (70012 characters; the rest is not kept)")
+
+
+async def test_an_absence_of_the_store_does_not_take_a_run_from_a_worker_outside(web: Web) -> None:
+    run = await claimed(web)
+    reaper = Reaper(web.house.store, web.house.settings)
+    await reaper.run_once()
+    web.house.clock.advance(59)
+    await reaper.run_once()
+    web.house.clock.advance(10)
+    await reaper.run_once()
+    assert (await web.report(run, "heartbeat")).status == 200
+    assert (await web.report(run, "complete")).status == 200
 
 
 async def test_a_straggler_is_not_told_its_successors_ticket_but_the_log_is(

@@ -2,12 +2,30 @@
 
 The attempt counts: a job that kills its worker is not tried for ever. A job that must run at most once is
 never tried again by itself, because nobody knows how far the silent worker came.
+
+Silence counts only while the owners could have spoken. Each sweep of a reaper leaves its time in the store. A
+gap between two sweeps that no healthy fleet shows means that the store was away, or the whole fleet was: then
+every owner has one heartbeat timeout from the store's return to show life. The gap is half a timeout, so that
+an owner whose store was away for less still has the other half; sweeps come often enough to tell.
 """
 
 from __future__ import annotations
 
-from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.rescue import Expired, Rescue, SweepTerms
 from fencepost.model.run import RunState
+
+GAP_SHARE = 1 / 2
+SWEEPS_PER_GAP = 3
+
+
+def sweep_terms(heartbeat_timeout_s: float) -> SweepTerms:
+    """When a sweep must wait for the owners first."""
+    return SweepTerms(heartbeat_timeout_s * GAP_SHARE, heartbeat_timeout_s)
+
+
+def sweep_every_s(reap_every_s: float, terms: SweepTerms) -> float:
+    """As often as it is asked to be, or as a gap can be told from a slow sweep."""
+    return min(reap_every_s, terms.gap_max_s / SWEEPS_PER_GAP)
 
 
 def rescue(run: Expired) -> Rescue:

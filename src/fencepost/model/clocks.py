@@ -14,6 +14,10 @@ StoreTime = NewType("StoreTime", datetime)
 Monotonic = NewType("Monotonic", float)
 
 
+STEP_MIN_S = 1.0
+"""A clock that is set back by less than this goes unnoticed."""
+
+
 def later(moment: StoreTime, seconds: float) -> StoreTime:
     """A store time moved by some seconds, which stays a store time."""
     return StoreTime(moment + timedelta(seconds=seconds))
@@ -28,3 +32,8 @@ def since(moment: datetime, now: StoreTime) -> timedelta:
     """How long ago a moment was, by the store's clock."""
     present: datetime = now
     return present - moment
+
+
+def is_from_the_future(moment: datetime, now: StoreTime) -> bool:
+    """Whether a moment that the store wrote as its present lies ahead: its clock was set back since."""
+    return moment > now + timedelta(seconds=STEP_MIN_S)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
+from fencepost.model.clocks import StoreTime, is_from_the_future
 from fencepost.model.identifiers import NodeId
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState, Ticket
@@ -30,3 +32,25 @@ class Rescue:
     state: RunState
     reason: str
     retry_in_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTerms:
+    """When a sweep gives every owner of a run `grace_s` to show life: where the sweep before it was more than
+    `gap_max_s` ago, or lies in the future because the store's clock was set back."""
+
+    gap_max_s: float
+    grace_s: float
+
+    def are_broken(self, last: StoreTime, now: StoreTime) -> bool:
+        """Whether the owners may have been unable to reach the store since the last sweep."""
+        return now - last > timedelta(seconds=self.gap_max_s) or is_from_the_future(last, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep found. Where it gave grace it found nothing, and `last_s` is how long ago the sweep before
+    was, negative where the store's clock was set back."""
+
+    expired: tuple[Expired, ...] = ()
+    last_s: float | None = None

@@ -49,7 +49,7 @@ from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, Schedu
 from fencepost.model.limits import Limiter
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Fate, Tick
-from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import (
     REPLAYABLE,
     Attempt,
@@ -164,8 +164,14 @@ class Ledger(LedgerViews, Protocol):
         """
         ...
 
-    async def expired(self, limit: int) -> Sequence[Expired]:
-        """Running runs whose `alive_until` has passed, oldest first, each with its job's spec."""
+    async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
+        """Running runs whose `alive_until` has passed, oldest first, each with its job's spec.
+
+        The store keeps when that was asked last, by any reaper. Where the terms say that owners may have been
+        unable to show life since then, nothing is expired: every running run counts as alive for `grace_s`
+        from now, and for no longer where the store's clock was set back. A run whose row is locked is left as
+        it is. A ledger that was never swept gives no grace. Everything is compared with one reading of the
+        store's clock: a store that stands still in between must not make runs expire."""
         ...
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:

@@ -20,7 +20,7 @@ from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.loop_thread import LoopThread, opened_patiently
 from fencepost.services.reach import Settlement
 from fencepost.services.run_logs import RunLogs
-from fencepost.services.service import Service
+from fencepost.services.service import PATIENCE_MAX_S, Service
 from fencepost.telemetry.events import Cause, DuplicateSuppressed, HeartbeatLate, emit
 from fencepost.telemetry.secrets import mask_any
 
@@ -32,6 +32,7 @@ class Heartbeat(Service):
 
     def __init__(self, store: Store, active: ActiveRuns, settings: Settings) -> None:
         super().__init__()
+        self.patience_max_s = min(PATIENCE_MAX_S, settings.heartbeat_every_s)
         self._store = store
         self._active = active
         self._settings = settings

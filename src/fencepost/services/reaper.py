@@ -8,7 +8,7 @@ from contextlib import suppress
 from fencepost.config import Settings
 from fencepost.core.catchup import ON_TIME_MAX
 from fencepost.core.lifecycle import ENDED
-from fencepost.core.liveness import rescue
+from fencepost.core.liveness import rescue, sweep_every_s, sweep_terms
 from fencepost.errors import StoreUnavailable
 from fencepost.model.rescue import Expired, Rescue
 from fencepost.model.run import Receipt
@@ -16,7 +16,7 @@ from fencepost.ports.store import Store
 from fencepost.services.judging import Minutes
 from fencepost.services.service import Service
 from fencepost.telemetry import traces
-from fencepost.telemetry.events import RunEnded, RunRescued, emit
+from fencepost.telemetry.events import RescuesWaited, RunEnded, RunRescued, emit
 
 TRACED_MAX = 50
 """How many rescues of one pass are told to whoever traces: each costs two questions."""
@@ -31,10 +31,14 @@ class Reaper(Service):
         super().__init__()
         self._store = store
         self._settings = settings
+        self._terms = sweep_terms(settings.heartbeat_timeout_s)
 
     async def run_once(self) -> float:
         limit = self._settings.reap_batch_max
-        silent = await self._store.ledger.expired(limit)
+        sweep = await self._store.ledger.expired(limit, self._terms)
+        if sweep.last_s is not None:
+            self._tell_of_grace(sweep.last_s)
+        silent = sweep.expired
         rescues = [rescue(run) for run in silent]
         taken: list[tuple[Expired, Rescue]] = []
         if rescues:
@@ -51,7 +55,18 @@ class Reaper(Service):
         await self._store.ledger.unpark(limit)
         await self._trace([one for _, one in taken])
         more = len(silent) == limit or late >= limit
-        return 0.0 if more else self._settings.reap_every_s
+        return 0.0 if more else sweep_every_s(self._settings.reap_every_s, self._terms)
+
+    def _tell_of_grace(self, last_s: float) -> None:
+        """One reaper of the fleet says so: the next sweep finds this one."""
+        emit(RescuesWaited(last_s))
+        self.log.warning(
+            "rescues wait: the store or the whole fleet was away"
+            if last_s > 0
+            else "rescues wait: the clock of the store was set back",
+            last_sweep_s=round(last_s, 1),
+            grace_s=self._terms.grace_s,
+        )
 
     def _report(self, run: Expired, one: Rescue) -> None:
         self.log.run_warning(one.ticket, "rescued", state=one.state, reason=one.reason)

@@ -80,6 +80,10 @@ ATTEMPTS = _counter(
 PLANNED = _counter("fencepost_runs_planned_total", "Runs that were written ahead of time")
 PLANS_REFUSED = _counter("fencepost_plans_refused_total", "Plans refused because the epoch was stale")
 RESCUES = _counter("fencepost_runs_rescued_total", "Runs taken from workers that showed no life", "state")
+RESCUES_WAITED = _counter(
+    "fencepost_rescues_waited_total",
+    "Times that all owners of runs got a heartbeat timeout more, because the store or the fleet was away",
+)
 GATES_CLOSING = _counter("fencepost_gate_closings_total", "Times that a catch-up gate closed")
 TRANSITIONS = _counter(
     "fencepost_lease_transitions_total", "Shards that this node gained or lost", "direction"
@@ -129,7 +133,7 @@ LEDGER_GAUGES = (
 """What is read from the ledger now and then, the same in every process that reads."""
 CATALOGUE: tuple[Metric, ...] = (
     *(DISPATCHES, DISPATCH_LAG, RUNS, DURATIONS, SUPPRESSED, BACKFILLED, MISSED, COMPLETENESS),
-    *(ATTEMPTS, PLANNED, PLANS_REFUSED, RESCUES, GATES_CLOSING),
+    *(ATTEMPTS, PLANNED, PLANS_REFUSED, RESCUES, RESCUES_WAITED, GATES_CLOSING),
     *(TRANSITIONS, RENEWALS_FAILED, SHARDS_LED, SKEW, HEARTBEATS_LATE, STORE_FAILURES),
     *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK),
     *(SHARDS, SHARDS_UNLED, NODES, BURN, BUDGET, TARGET, READ_AT, READ_TOOK, BUILD),

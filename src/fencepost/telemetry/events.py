@@ -124,6 +124,14 @@ class RunRescued:
     silent_for_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class RescuesWaited:
+    """The sweep before was `last_s` ago: the store or the whole fleet was away, and the owners of all runs
+    were given time to show life. Negative where the store's clock was set back."""
+
+    last_s: float
+
+
 class Cause(StrEnum):
     """What was about to happen twice."""
 
@@ -237,6 +245,7 @@ Event: TypeAlias = (
     | AttemptFinished
     | RunEnded
     | RunRescued
+    | RescuesWaited
     | DuplicateSuppressed
     | JobsServed
     | GateClosed

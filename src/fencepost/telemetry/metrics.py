@@ -69,6 +69,7 @@ class Metrics(Collector):
             events.AttemptFinished: self._attempt_finished,
             events.RunEnded: lambda event: self._count_job(known.RUNS, event.job, event.state),
             events.RunRescued: lambda event: count(known.RESCUES, (event.state,)),
+            events.RescuesWaited: lambda event: count(known.RESCUES_WAITED),
             events.DuplicateSuppressed: lambda event: count(known.SUPPRESSED, (event.cause,)),
             events.JobsServed: self._jobs_served,
             events.GateClosed: lambda event: count(known.GATES_CLOSING),

@@ -53,6 +53,10 @@ class VirtualClock:
             if not future.done():
                 future.set_result(None)
 
+    def set_back(self, seconds: float) -> None:
+        """Somebody sets the wall clock; monotonic time goes on as before."""
+        self._start -= timedelta(seconds=seconds)
+
     def advance_to(self, moment: datetime) -> None:
         """Let time pass until then, if it has not come to that yet."""
         self.advance(max((moment - self.wall()).total_seconds(), 0.0))

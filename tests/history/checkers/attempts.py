@@ -1,8 +1,9 @@
 """I8, I9 and backoff: how often a run is tried, when, and how soon a silent worker's run is taken from it.
 
 An attempt counts as alive until its start or its last heartbeat says. Past that it is over within one pass of
-a reaper and some slack, by whatever way; where a fault that keeps every reaper away lies in between, so much
-after its end. Which faults those are is the caller's to say.
+a reaper and some slack, by whatever way. Where a fault that keeps every reaper away lies in between, it is
+over so much and one heartbeat timeout after the fault's end: the owners have that time to show life. Which
+faults those are is the caller's to say.
 """
 
 from __future__ import annotations
@@ -176,5 +177,6 @@ class _Rescues:
         deadline = since + self._bound
         for fault in self._excusing:
             if fault.since <= deadline and fault.until >= since:
-                deadline = max(deadline, min(fault.until, END_OF_TIME - self._bound) + self._bound)
+                bound = self._timeout + self._bound
+                deadline = max(deadline, min(fault.until, END_OF_TIME - bound) + bound)
         return deadline

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import islice
 
 from fencepost.model.clocks import StoreTime, later, since
-from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.rescue import Expired, Rescue, Sweep, SweepTerms
 from fencepost.model.run import (
     STOPPED_ON_REQUEST,
     Origin,
@@ -46,8 +46,20 @@ class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading, MemoryViews):
             self._signals.hint(Topic.RUNS)
         return receipts
 
-    async def expired(self, limit: int) -> Sequence[Expired]:
+    async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
         now = self._tables.now()
+        last, self._tables.swept_at = self._tables.swept_at, now
+        if last is not None and terms.are_broken(last, now):
+            self._give_grace(later(now, terms.grace_s), at_most=last > now)
+            return Sweep(last_s=since(last, now).total_seconds())
+        return Sweep(tuple(self._silent(limit, now)))
+
+    def _give_grace(self, until: StoreTime, at_most: bool) -> None:
+        for row in self._tables.running.values():
+            if at_most or row.alive_until < until:
+                row.alive_until = until
+
+    def _silent(self, limit: int, now: StoreTime) -> Sequence[Expired]:
         rows = [row for row in self._tables.running.values() if _is_silent(row, now)]
         rows.sort(key=lambda row: (row.alive_until, row.record.run_key))
         return [

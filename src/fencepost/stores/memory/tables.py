@@ -172,6 +172,8 @@ class Tables:
     nodes: dict[NodeId, NodeRow] = field(default_factory=dict)
     fence: int = 0
     forgotten_before: datetime | None = None
+    swept_at: StoreTime | None = None
+    """When a reaper last looked for silent runs."""
 
     def now(self) -> StoreTime:
         return StoreTime(self.clock.wall())

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.clocks import STEP_MIN_S
+from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, ProgressReport, Pulse, Receipt, Ticket
 from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.claims import PostgresClaims
@@ -59,8 +60,13 @@ class PostgresLedger(PostgresClaims, PostgresDesk, PostgresViews):
         await lines.fill(self._database, row["freed"])
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
 
-    async def expired(self, limit: int) -> Sequence[Expired]:
-        return to_expired(await self._database.fetch(QUERIES["expired"], limit))
+    async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
+        found = await self._database.fetch_one(QUERIES["sweep"], terms.gap_max_s, STEP_MIN_S, terms.grace_s)
+        assert found is not None
+        if found["last_s"] is not None:
+            return Sweep(last_s=found["last_s"])
+        rows = await self._database.fetch(QUERIES["expired"], limit, found["now"])
+        return Sweep(tuple(to_expired(rows)))
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
         row = await self._database.fetch_one(

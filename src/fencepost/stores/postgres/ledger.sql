@@ -154,16 +154,45 @@ JOIN fencepost.runs AS run
     AND run.attempt = given.attempt
     AND run.fence = given.fence;
 
--- name: expired
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
+-- The time is read when the sweep before is known and no other can come between: its row is locked. A run whose
+-- row is locked is alive, see below.
+-- name: sweep
+WITH last AS MATERIALIZED (
+    SELECT value::timestamptz AS at FROM fencepost.meta WHERE name = 'swept_at' FOR UPDATE
+), moment AS MATERIALIZED (
+    SELECT fencepost.now() AS now, last.at FROM (VALUES (1)) AS one LEFT JOIN last ON true
+), noted AS (
+    INSERT INTO fencepost.meta (name, value)
+    SELECT 'swept_at', now::text FROM moment
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+), away AS MATERIALIZED (
+    SELECT now, at, now + make_interval(secs => $3) AS until
+    FROM moment
+    WHERE at < now - make_interval(secs => $1) OR at > now + make_interval(secs => $2)
+), owned AS MATERIALIZED (
+    SELECT run.namespace, run.run_key, away.until
+    FROM away
+    JOIN fencepost.runs AS run
+        ON run.state = 'running' AND (run.alive_until < away.until OR away.at > away.now)
+    FOR UPDATE OF run SKIP LOCKED
+), given AS (
+    UPDATE fencepost.runs AS run
+    SET alive_until = owned.until
+    FROM owned
+    WHERE run.namespace = owned.namespace AND run.run_key = owned.run_key
 )
-SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,
-    extract(epoch FROM moment.now - run.alive_until)::double precision AS silent_for_s,
-    run.spent, job.spec AS job_spec
+SELECT moment.now, extract(epoch FROM away.now - away.at)::double precision AS last_s
 FROM moment
-JOIN fencepost.runs AS run ON run.state = 'running' AND run.alive_until < moment.now
+LEFT JOIN away ON true;
+
+-- As of the sweep: what expires after it, as during an outage, is for the next one to judge.
+-- name: expired
+SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,
+    extract(epoch FROM $2 - run.alive_until)::double precision AS silent_for_s,
+    run.spent, job.spec AS job_spec
+FROM fencepost.runs AS run
 LEFT JOIN fencepost.jobs AS job ON job.namespace = run.namespace AND job.name = run.job
+WHERE run.state = 'running' AND run.alive_until < $2::timestamptz
 ORDER BY run.alive_until, run.run_key
 LIMIT $1;
 

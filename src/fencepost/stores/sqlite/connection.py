@@ -6,7 +6,7 @@ Event loops never wait for the disk; several loops may call at once, each gets i
 
 The write lock is taken before the work begins (`BEGIN IMMEDIATE`), and the time is read after that: a hop
 that waited for another process must not judge by the time at which it began to wait. Within a process the
-time never runs backwards, whatever the host's clock does.
+time does not run backwards, unless the host's clock is set back by more than a second.
 
 Hops that are waiting when the thread comes round share one commit, up to `GROUP_MAX` of them. Each stands in
 a savepoint of its own (one that is alone needs none), so that one that fails takes nothing of the others
@@ -36,7 +36,7 @@ import apsw
 
 from fencepost.clock import Clock
 from fencepost.errors import StoreUnavailable
-from fencepost.model.clocks import StoreTime
+from fencepost.model.clocks import StoreTime, is_from_the_future
 from fencepost.model.identifiers import Fence
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.files import DatabaseFiles
@@ -187,7 +187,8 @@ class Database:
 
 
 class _RisingClock:
-    """The host's wall clock, which stands still where that one steps back."""
+    """The host's wall clock, which stands still where that one steps back a little. Where it is set back it
+    follows, because the other processes of the host do."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -196,7 +197,8 @@ class _RisingClock:
 
     def now(self) -> StoreTime:
         with self._lock:
-            self._latest = max(self._latest, StoreTime(self._clock.wall()))
+            wall = StoreTime(self._clock.wall())
+            self._latest = wall if is_from_the_future(self._latest, wall) else max(self._latest, wall)
             return self._latest
 
 

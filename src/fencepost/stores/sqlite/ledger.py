@@ -11,7 +11,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Fate, Tick
-from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import (
     REPLAYABLE,
     Attempt,
@@ -67,8 +67,8 @@ class SqliteLedger(SqliteClaims):
         self._hint_if(rung or any(outcome.retry_in_s is not None for outcome in outcomes))
         return receipts
 
-    async def expired(self, limit: int) -> Sequence[Expired]:
-        return await self._database.read(partial(reports.expired, limit))
+    async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
+        return await self._database.transact(partial(reports.expired, limit, terms))
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
         receipts, rung = await self._database.transact(partial(reports.rescue, rescues))

@@ -63,6 +63,18 @@ UPDATE runs
 SET state = 'ready', reason = :reason, error = :error, run_at = :run_at, worker = NULL, alive_until = NULL
 WHERE rowid = :row_id
 
+-- name: swept_at
+SELECT value FROM meta WHERE name = 'swept_at'
+
+-- name: note_sweep
+INSERT INTO meta (name, value) VALUES ('swept_at', :now)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: give_grace
+UPDATE runs INDEXED BY runs_running
+SET alive_until = :until
+WHERE state = 'running' AND (:at_most OR coalesce(alive_until, 0) < :until)
+
 -- name: expired
 SELECT r.namespace, r.run_key, r.attempt, r.fence, r.worker, r.cancel_requested, r.spent,
        (:now - coalesce(r.alive_until, 0)) / 1e6 AS silent_for_s, j.spec AS job_spec

@@ -30,6 +30,7 @@ from fencepost.model.leader import Registered
 from fencepost.model.lease import Granted
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Plan, PlanReceipt, Tick
+from fencepost.model.rescue import Expired, Sweep, SweepTerms
 from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunRecord, RunState, Ticket
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.ports.store import Store
@@ -41,6 +42,7 @@ JOB, OTHER_JOB = JobName("report"), JobName("resize")
 SCHEDULE, OTHER_SCHEDULE = ScheduleId("hourly"), ScheduleId("nightly")
 ALICE, BOB = NodeId("alice-1"), NodeId("bob-1")
 EPOCH = Epoch(1)
+SWEEP_TERMS = SweepTerms(gap_max_s=15.0, grace_s=30.0)
 FAR_S, MANY = 100_000.0, 100
 TZDATA, NEWER_TZDATA = "2026a", "2026b"
 
@@ -238,6 +240,16 @@ async def finish(harness: StoreHarness, outcome: Outcome) -> Receipt:
     """Report one outcome."""
     (receipt,) = await harness.store.ledger.finish([outcome])
     return receipt
+
+
+async def sweep(harness: StoreHarness, limit: int = MANY) -> Sweep:
+    """What a reaper finds."""
+    return await harness.store.ledger.expired(limit, SWEEP_TERMS)
+
+
+async def expired(harness: StoreHarness, limit: int = MANY) -> list[Expired]:
+    """The silent runs that a reaper finds."""
+    return list((await sweep(harness, limit)).expired)
 
 
 async def read(harness: StoreHarness, run_key: RunKey, namespace: Namespace = NS) -> RunRecord:

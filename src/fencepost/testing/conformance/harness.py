@@ -29,3 +29,7 @@ class StoreHarness(Protocol):
     async def advance(self, seconds: float) -> None:
         """Move the store's clock."""
         ...
+
+    async def set_back(self, seconds: float) -> None:
+        """Set the store's clock back."""
+        ...

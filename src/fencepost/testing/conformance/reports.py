@@ -9,13 +9,13 @@ from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, Run
 from fencepost.testing.conformance.builders import (
     ALICE,
     BOB,
-    MANY,
     NS,
     OTHER_NS,
     claim,
     claim_one,
     death,
     enqueue,
+    expired,
     finish,
     read,
     retry,
@@ -177,9 +177,9 @@ class ReportContract:
         await harness.advance(29)
         assert await pulse(harness, claimed.ticket) == Pulse(True)
         await harness.advance(29)
-        assert list(await harness.store.ledger.expired(MANY)) == []
+        assert await expired(harness) == []
         await harness.advance(2)
-        assert len(await harness.store.ledger.expired(MANY)) == 1
+        assert len(await expired(harness)) == 1
 
     async def test_a_pulse_does_not_keep_what_is_not_owned(self, harness: StoreHarness) -> None:
         first = await claim_one(harness)

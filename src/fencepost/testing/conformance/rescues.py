@@ -4,26 +4,120 @@ from __future__ import annotations
 
 from fencepost.model.identifiers import RunKey
 from fencepost.model.job import JobSpec
-from fencepost.model.rescue import Expired, Rescue
+from fencepost.model.rescue import Rescue, Sweep
 from fencepost.model.run import STOPPED_ON_REQUEST, ProgressReport, Receipt, RunState, Ticket
 from fencepost.testing.conformance.builders import (
     ALICE,
     BOB,
     JOB,
-    MANY,
     NS,
     claim,
     claim_one,
     enqueue,
+    expired,
     finish,
     read,
     retry,
     states,
     success,
+    sweep,
 )
 from fencepost.testing.conformance.harness import StoreHarness
 
 PAST_S = 31.0
+HOUR_S = 3600.0
+
+
+class GraceContract:
+    """Owners who could not speak are not silent."""
+
+    async def test_an_absence_of_the_store_does_not_cost_a_living_owner_its_run(
+        self, harness: StoreHarness
+    ) -> None:
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        await harness.advance(45)
+        assert await sweep(harness) == Sweep((), 45.0)
+        assert await rescue(harness, claimed.ticket) is Receipt.REFUSED
+        await harness.advance(10)
+        assert await sweep(harness) == Sweep()
+        await harness.store.ledger.pulse([claimed.ticket], 30)
+        for _ in range(2):
+            await harness.advance(14)
+            assert await sweep(harness) == Sweep()
+        assert await finish(harness, success(claimed.ticket)) is Receipt.ACCEPTED
+
+    async def test_a_dead_owner_keeps_its_run_no_longer_than_the_grace(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        await harness.advance(45)
+        await sweep(harness)
+        for _ in range(3):
+            await harness.advance(10)
+            assert await sweep(harness) == Sweep()
+        await harness.advance(1)
+        (found,) = (await sweep(harness)).expired
+        assert (found.ticket, found.silent_for_s) == (claimed.ticket, 1.0)
+        assert await rescue(harness, claimed.ticket) is Receipt.ACCEPTED
+
+    async def test_the_grace_does_not_shorten_a_life(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await harness.store.ledger.pulse([claimed.ticket], 100)
+        await sweep(harness)
+        await harness.advance(16)
+        assert (await sweep(harness)).last_s == 16
+        for _ in range(5):
+            await harness.advance(14)
+            assert await sweep(harness) == Sweep()
+        await harness.advance(15)
+        assert len((await sweep(harness)).expired) == 1
+
+    async def test_the_second_of_two_reapers_does_not_find_the_gap_again(self, harness: StoreHarness) -> None:
+        await sweep(harness)
+        await harness.advance(45)
+        assert (await sweep(harness)).last_s == 45
+        assert await sweep(harness) == Sweep()
+
+    async def test_a_second_absence_is_not_taken_for_the_first(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        for _ in range(3):
+            await harness.advance(45)
+            assert (await sweep(harness)).last_s == 45
+        assert await rescue(harness, claimed.ticket) is Receipt.REFUSED
+
+    async def test_sweeps_in_time_do_not_put_a_rescue_off(self, harness: StoreHarness) -> None:
+        await claim_one(harness)
+        for _ in range(3):
+            assert await sweep(harness) == Sweep()
+            await harness.advance(15)
+        assert len((await sweep(harness)).expired) == 1
+
+    async def test_a_clock_set_back_does_not_keep_a_dead_owners_run(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        await harness.set_back(HOUR_S)
+        assert await sweep(harness) == Sweep((), -HOUR_S)
+        for _ in range(3):
+            await harness.advance(10)
+            assert await sweep(harness) == Sweep()
+        await harness.advance(1)
+        assert [one.ticket for one in (await sweep(harness)).expired] == [claimed.ticket]
+
+    async def test_a_clock_set_back_does_not_cost_a_living_owner_its_run(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        await harness.set_back(HOUR_S)
+        await sweep(harness)
+        for _ in range(3):
+            await harness.advance(14)
+            await harness.store.ledger.pulse([claimed.ticket], 30)
+            assert await sweep(harness) == Sweep()
+
+    async def test_a_clock_set_back_by_less_than_a_second_does_not_count(self, harness: StoreHarness) -> None:
+        await sweep(harness)
+        await harness.set_back(0.9)
+        assert await sweep(harness) == Sweep()
 
 
 class RescueContract:
@@ -161,11 +255,6 @@ async def lose_one(harness: StoreHarness, key: str = "one") -> Ticket:
     claimed = await claim_one(harness, key)
     await harness.advance(PAST_S)
     return claimed.ticket
-
-
-async def expired(harness: StoreHarness, limit: int = MANY) -> list[Expired]:
-    """What the reaper sees."""
-    return list(await harness.store.ledger.expired(limit))
 
 
 def make_rescue(ticket: Ticket, state: RunState = RunState.READY, retry_in_s: float = 0.0) -> Rescue:

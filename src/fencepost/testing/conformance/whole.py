@@ -32,7 +32,7 @@ from fencepost.testing.conformance.readings import ReadingContract
 from fencepost.testing.conformance.renewals import RenewalContract
 from fencepost.testing.conformance.replays import ReplayContract
 from fencepost.testing.conformance.reports import ReportContract
-from fencepost.testing.conformance.rescues import RescueContract
+from fencepost.testing.conformance.rescues import GraceContract, RescueContract
 from fencepost.testing.conformance.resuming import ResumingContract
 from fencepost.testing.conformance.retention import RetentionContract
 from fencepost.testing.conformance.roster import DrainContract, RosterContract
@@ -69,6 +69,7 @@ class StoreConformance(
     FreezeOfAllContract,
     GateContract,
     GateFactContract,
+    GraceContract,
     HoldContract,
     JobContract,
     LaneContract,
