@@ -86,6 +86,7 @@ def facts(
     ended: Iterable[StartedRun] = (),
     newest_due: datetime | None = None,
     gate: GateFacts | None = None,
+    unplanned: datetime | None = None,
 ) -> ScheduleFacts:
     """What the ledger shows of the schedule; at least one tick is due."""
     ticks = tuple(sorted(due, key=lambda one: (one.origin not in LIVE, one.fire_time)))
@@ -98,6 +99,7 @@ def facts(
         finished=tuple(sorted(ended, key=lambda one: one.finished_at or NINE, reverse=True)),
         previous=None,
         gate=gate or GateFacts(),
+        unplanned=unplanned,
     )
 
 

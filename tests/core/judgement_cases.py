@@ -72,6 +72,24 @@ CASES = {
     "latest, admitted, the last one ended since": Case(
         facts([late(0, LATEST)], ended=[finished(-60, at=30)]), 90, {key(0): "start"}
     ),
+    "latest, a newer one is due and not planned yet": Case(
+        facts([tick(0, LATEST)], unplanned=moment(60)), 90, {key(0): "missed"}
+    ),
+    "latest, admitted, a newer one is due and not planned yet": Case(
+        facts([late(0, LATEST)], unplanned=moment(60)), 90, {key(0): "missed"}
+    ),
+    "latest, the one that is not planned yet is due later by its spread": Case(
+        facts([tick(0, LATEST, delay_s=40)], unplanned=moment(60)), 99, {key(0): "admitted"}
+    ),
+    "latest, the one that is not planned yet is due after its spread": Case(
+        facts([tick(0, LATEST, delay_s=40)], unplanned=moment(60)), 100, {key(0): "missed"}
+    ),
+    "terminate_other, a newer one is due and not planned yet": Case(
+        facts([tick(0, overlap=Overlap.TERMINATE_OTHER)], unplanned=moment(30)), 40, {key(0): "skipped"}
+    ),
+    "sequential, one that is not planned yet makes no difference": Case(
+        facts([late(0, SEQUENTIAL)], unplanned=moment(60)), 90, {key(0): "start"}
+    ),
     "sequential, several late": Case(
         facts([tick(second, SEQUENTIAL) for second in (0, 60, 120)]),
         150,
@@ -170,6 +188,27 @@ CASES = {
     ),
     "buffer_one, nothing was ever in its way and nobody came": Case(
         facts([buffered(60)]), 121, {key(60): "missed"}
+    ),
+    "buffer_one, a run by hand that began later excuses nothing": Case(
+        facts([buffered(0)], unfinished=[running(50, Origin.MANUAL)]), 61, {key(0): "missed"}
+    ),
+    "buffer_one, a stale tick does not take the place of a current one": Case(
+        facts([buffered(0), buffered(100)], unfinished=[running(50, Origin.MANUAL)]),
+        101,
+        {key(0): "missed", key(100): "waits"},
+    ),
+    "buffer_all, behind the earlier ticks of its buffer it is not late": Case(
+        facts([tick(at, overlap=Overlap.BUFFER_ALL) for at in (70, 80)], unfinished=[running(60, begun=500)]),
+        600,
+        {key(70): "waits", key(80): "waits"},
+    ),
+    "buffer_all, latest: what a later run excused is coalesced": Case(
+        facts(
+            [tick(at, LATEST, Overlap.BUFFER_ALL) for at in (0, 30, 60)],
+            unfinished=[running(65, Origin.MANUAL)],
+        ),
+        70,
+        {key(0): "missed", key(30): "missed", key(60): "waits"},
     ),
     "buffer_all, they wait in a row": Case(
         facts([tick(at, overlap=Overlap.BUFFER_ALL) for at in (60, 70, 80)], unfinished=[running(0)]),

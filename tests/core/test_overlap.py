@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fencepost.core.overlap import Answer, Displace, Go, Queue, Skip, answer, free_since
@@ -108,13 +110,38 @@ def test_what_each_policy_does(
     assert answer(asked, True, unfinished, (), waiting) == expected
 
 
-def test_what_waits_is_not_late_while_something_is_in_its_way_and_late_from_its_end_on() -> None:
+@pytest.mark.parametrize("kind", ["buffer_one", "buffer_all", "cancel_other"])
+@pytest.mark.parametrize(
+    ("other", "free"),
+    [
+        (finished(0, at=300), 300),
+        (finished(0, at=30), 60),
+        (finished(0, at=300, begun=200), 300),
+        (finished(0, at=300, origin=Origin.MANUAL, begun=200), 300),
+        (finished(90, at=300, origin=Origin.MANUAL, begun=60), 300),
+        (finished(90, at=300, origin=Origin.MANUAL, begun=61), 60),
+        (finished(90, at=300), 60),
+        (finished(0, at=300, origin=Origin.CATCH_UP, begun=60), 300),
+        (finished(0, at=300, origin=Origin.CATCH_UP, begun=61), 60),
+        (finished(0, at=300, origin=Origin.BACKFILL, begun=61), 60),
+        (finished(0, at=300, origin=Origin.REPLAY, begun=61), 60),
+    ],
+)
+def test_lateness_counts_from_the_end_of_what_the_tick_stood_behind_and_of_nothing_else(
+    kind: str, other: StartedRun, free: float
+) -> None:
+    waiting = tick(60, overlap=parse_overlap(kind))
+    assert free_since(waiting, (), (other,)) == moment(free)
+    still_there = replace(other, finished_at=None)
+    blocks = free == 300 or other.finished_at == moment(30)
+    assert free_since(waiting, (still_there,), ()) == (None if blocks else moment(60))
+
+
+def test_a_run_that_began_later_does_not_hide_the_end_of_one_that_had_begun_before() -> None:
     waiting = tick(60, overlap=Overlap.BUFFER_ALL)
-    assert free_since(waiting, BUSY, ()) is None
-    assert free_since(waiting, (), (finished(0, at=300),)) == moment(300)
-    assert free_since(waiting, (), (finished(0, at=30),)) == moment(60)
-    assert free_since(waiting, (running(90),), (finished(0, at=300),)) is None
-    assert free_since(waiting, (), (finished(90, at=300),)) == moment(300)
+    later = finished(90, at=400, origin=Origin.MANUAL, begun=310)
+    assert free_since(waiting, (), (later, finished(0, at=300))) == moment(300)
+    assert free_since(waiting, (running(90),), (finished(0, at=300),)) == moment(300)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from fencepost.errors import SearchExhausted
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Epoch, JobName, ScheduleId, Shard
 from fencepost.model.json import JsonObject
 from fencepost.model.plan import Cursor, Plan
+from fencepost.model.policies import CatchUp
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import parse_stretch
 from fencepost.model.trigger import Trigger
@@ -241,3 +242,30 @@ def test_a_cut_that_lies_behind_never_moves_a_cursor_back() -> None:
 
     made = plan(cursor_at(NOW), Cut(), NOW + timedelta(minutes=1), EPOCH, MANY, RULES)
     assert (made.ticks, made.planned_through) == ((), NOW)
+
+
+def test_with_latest_a_long_absence_leaves_one_tick_however_it_is_cut_into_passes() -> None:
+    """200 ticks in four passes: 199 are counted as missed, and the newest has a row."""
+    latest = ScheduleSpec(JobName("report"), trigger={}, catch_up=CatchUp("latest", "1d"))
+    start = replace(cursor_at(NOW - timedelta(minutes=200)), spec=latest)
+    made = list(walk(Every(60), NOW, 50, start))
+    assert len(made) == 4
+    assert [moment for one in made for moment in fired(one)] == [NOW]
+    assert sum(len(gone.fire_times) for one in made for gone in one.missed) == 199
+
+
+def test_a_pass_whose_search_was_cut_does_not_give_way_to_a_tick_that_may_not_exist() -> None:
+    latest = ScheduleSpec(JobName("report"), trigger={}, catch_up=CatchUp("latest", "1d"))
+    start = replace(cursor_at(NOW - timedelta(minutes=50)), spec=latest)
+
+    class Cut:
+        jitter = None
+
+        def next_after(self, after: datetime) -> datetime | None:
+            raise SearchExhausted("cut", NOW - timedelta(minutes=1))
+
+        def fire_times(self, after: datetime, through: datetime) -> Iterator[datetime]:
+            yield from (NOW - timedelta(minutes=50 - minute) for minute in range(1, 31))
+
+    made = plan(start, Cut(), NOW, EPOCH, 30, RULES)  # type: ignore[arg-type]
+    assert fired(made) == (NOW - timedelta(minutes=20),)

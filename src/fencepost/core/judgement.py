@@ -10,7 +10,7 @@ unfinished run.
 | live, at most 10 s late (`none`: at most `max_lateness`) | on time | its policy |
 | live, later, within `max_lateness` | admitted to catch-up | asked when it is its turn |
 | live, later than `max_lateness` | missed | nothing |
-| live, waiting by its policy (`buffer_*`, `cancel_other`) | nothing while it waits | its policy |
+| live, behind what it waits for by its policy (`buffer_*`, `cancel_other`) | nothing meanwhile | its policy |
 | live, on time, `skip`, beside none that is live | nothing while it waits | waits and goes next |
 | catch-up, `latest`, a newer tick is due | missed, coalesced | nothing |
 | catch-up, `latest`, the newest | runs | its policy |
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import assert_never
 
 from fencepost.core import catchup, gate, overlap
@@ -101,7 +102,7 @@ class _Session:
         return None if free is None else StoreTime(free)
 
     def _admit(self, tick: DueTick) -> None:
-        coalesced = catchup.why_coalesced(tick.catch_up, tick.fire_time, self.facts.newest_due)
+        coalesced = catchup.why_coalesced(tick.catch_up, tick.fire_time, self._newest_due(tick))
         if coalesced is not None:
             self.verdicts.append(End(tick.run_key, RunState.MISSED, coalesced))
         else:
@@ -110,7 +111,15 @@ class _Session:
     def _why_coalesced(self, tick: DueTick) -> str | None:
         if tick.origin is not Origin.CATCH_UP:
             return None
-        return catchup.why_coalesced(tick.catch_up, tick.fire_time, self.facts.newest_due)
+        return catchup.why_coalesced(tick.catch_up, tick.fire_time, self._newest_due(tick))
+
+    def _newest_due(self, tick: DueTick) -> datetime:
+        """The newest tick of the schedule that is due. After an absence of the planners it is not written
+        yet; it is taken to be due as long after its fire time as this tick was."""
+        unplanned = self.facts.unplanned
+        if unplanned is None or unplanned + (tick.run_at - tick.fire_time) > self.now:
+            return self.facts.newest_due
+        return max(unplanned, self.facts.newest_due)
 
     def _gate_is_closed(self, caught_up: Sequence[DueTick]) -> bool:
         """Whether catch-up is held back; it may be this very judgement that closes the gate."""
@@ -138,9 +147,9 @@ class _Session:
         return (most is None or len(self.unfinished) < most) and alike < tick.at_once_max
 
     def _overlap(self, tick: DueTick, *, on_time: bool) -> None:
-        if overlap.displaces(tick) and tick.fire_time < self.facts.newest_due:
-            newest = to_utc_text(self.facts.newest_due)
-            superseded = f"superseded by the tick of {newest}"
+        newest = self._newest_due(tick)
+        if overlap.displaces(tick) and tick.fire_time < newest:
+            superseded = f"superseded by the tick of {to_utc_text(newest)}"
             self.verdicts.append(End(tick.run_key, RunState.SKIPPED, superseded))
             return
         answer = overlap.answer(tick, on_time, tuple(self.unfinished), self.facts.finished, self.waiting)

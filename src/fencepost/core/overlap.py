@@ -6,8 +6,10 @@ unfinished when it became due: whether it is judged a moment earlier or later mu
 Live ticks go before what is caught up, filled in or replayed. So under `skip` a live tick that meets
 nothing but such runs is not skipped for them: it waits for their end and goes next.
 
-A tick that waits for its turn is not late meanwhile. How late it is counts from when its way became free
-(`free_since`).
+A tick that waits for its turn is not late meanwhile: behind a run that had begun when it became due, or
+behind the earlier ticks of its buffer. How late it is counts from the end of the last of those
+(`free_since`). A run that began later excuses nothing. It may keep the tick from starting, and the clock
+goes on.
 """
 
 from __future__ import annotations
@@ -139,29 +141,21 @@ def displaces(tick: DueTick) -> bool:
 def free_since(
     tick: DueTick, unfinished: tuple[StartedRun, ...], finished: tuple[StartedRun, ...]
 ) -> datetime | None:
-    """From when the tick's lateness counts: since when nothing has been in its way that it waits for. None
-    while something is."""
-    kind = tick.overlap.kind
-    if kind in WAITING_KINDS:
-        if unfinished:
-            return None
-        return max([tick.run_at, *(one.finished_at for one in finished if one.finished_at is not None)])
-    if kind is OverlapKind.SKIP:
-        return _free_of_others_since(tick, unfinished, finished)
-    return tick.run_at
-
-
-def _free_of_others_since(
-    tick: DueTick, unfinished: tuple[StartedRun, ...], finished: tuple[StartedRun, ...]
-) -> datetime | None:
-    """Under `skip` a live tick waits only for runs that are none, and only for one that was there before
-    it."""
-    before = [one for one in unfinished if _had_begun(one, tick.run_at)]
-    if before and _goes_before(tick, unfinished):
+    """From when the tick's lateness counts: the end of the last run that it stood behind, or when it became
+    due if that is later. None while it stands behind one."""
+    behind = [one for one in unfinished if _stands_behind(tick, one)]
+    if behind and (tick.overlap.kind in WAITING_KINDS or _goes_before(tick, unfinished)):
         return None
-    ends = [
-        one.finished_at
-        for one in finished
-        if one.finished_at is not None and _goes_before(tick, (one,)) and _had_begun(one, tick.run_at)
-    ]
+    ends = [one.finished_at for one in finished if one.finished_at is not None and _stands_behind(tick, one)]
     return max([tick.run_at, *ends])
+
+
+def _stands_behind(tick: DueTick, run: StartedRun) -> bool:
+    """Whether the run was in the tick's way from the moment on which the tick became due: it had begun by
+    then, or is an earlier tick of the same buffer. Under `skip` a tick waits only for what is not live."""
+    if tick.overlap.kind is OverlapKind.SKIP:
+        return _goes_before(tick, (run,)) and _had_begun(run, tick.run_at)
+    if tick.overlap.kind not in WAITING_KINDS:
+        return False
+    earlier = run.origin in LIVE_ORIGINS and run.fire_time < tick.fire_time
+    return earlier or _had_begun(run, tick.run_at)

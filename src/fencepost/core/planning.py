@@ -67,8 +67,11 @@ def plan(
     assert ticks_max > 0
     through = through if cursor.until is None else min(through, cursor.until)
     found, reached = _walk(trigger, cursor.planned_through, through, ticks_max)
-    upcoming = next_look(trigger, reached)
-    missed, ticks = _sort_out(cursor, _ticks(cursor, trigger, found, upcoming), StoreTime(rules.now))
+    upcoming, fires = _look_ahead(trigger, reached)
+    if upcoming is not None and _is_over(cursor, upcoming):
+        fires = False
+    ticks = _ticks(cursor, trigger, found, upcoming)
+    missed, ticks = _sort_out(cursor, ticks, upcoming if fires else None, StoreTime(rules.now))
     return Plan(
         cursor=cursor,
         epoch=epoch,
@@ -82,10 +85,15 @@ def plan(
 
 def next_look(trigger: Trigger, reached: datetime) -> datetime | None:
     """When the planner needs to look again: at the next fire time, or where a search was cut."""
+    return _look_ahead(trigger, reached)[0]
+
+
+def _look_ahead(trigger: Trigger, reached: datetime) -> tuple[datetime | None, bool]:
+    """When to look again, and whether the trigger fires then."""
     try:
-        return trigger.next_after(reached)
+        return trigger.next_after(reached), True
     except SearchExhausted as cut:
-        return cut.searched_through
+        return cut.searched_through, False
 
 
 def _walk(
@@ -118,13 +126,14 @@ def _ticks(
 
 
 def _sort_out(
-    cursor: Cursor, ticks: tuple[Tick, ...], now: StoreTime
+    cursor: Cursor, ticks: tuple[Tick, ...], upcoming: datetime | None, now: StoreTime
 ) -> tuple[tuple[MissedTicks, ...], tuple[Tick, ...]]:
-    """What is missed already, as ranges where it is much, and the ticks to be written."""
+    """What is missed already, as ranges where it is much, and the ticks to be written. `upcoming` is the fire
+    time after them."""
     assert cursor.spec is not None
     catch_up = cursor.spec.catch_up
     missed: list[MissedTicks] = []
-    newest_due = max((tick.fire_time for tick in ticks if tick.run_at <= now), default=None)
+    newest_due = _newest_due(ticks, upcoming, now)
     if newest_due is None or cursor.spec.overlap.kind in WAITING_KINDS:
         return (), ticks
     for why in (partial(_why_too_late, catch_up, now), partial(_why_coalesced, catch_up, now, newest_due)):
@@ -133,6 +142,16 @@ def _sort_out(
             missed.append(MissedTicks(tuple(tick.fire_time for tick in gone), str(why(gone[0]))))
             ticks = ticks[len(gone) :]
     return tuple(missed), tuple(_marked(catch_up, tick, now) for tick in ticks)
+
+
+def _newest_due(ticks: tuple[Tick, ...], upcoming: datetime | None, now: StoreTime) -> datetime | None:
+    """The newest fire time that is due: one of these ticks, or the first of the next pass, which is taken to
+    be due as long after its fire time as the last of these."""
+    newest = max((tick.fire_time for tick in ticks if tick.run_at <= now), default=None)
+    if newest is None or upcoming is None:
+        return newest
+    delay = ticks[-1].run_at - ticks[-1].fire_time
+    return upcoming if upcoming + delay <= now else newest
 
 
 def _why_too_late(catch_up: CatchUp, now: StoreTime, tick: Tick) -> str | None:

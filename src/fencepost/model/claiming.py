@@ -147,10 +147,15 @@ class ScheduleFacts:
     """All that a verdict may depend on, read under a lock on the schedule.
 
     `due` holds the live ticks first, each group ascending by fire time, and may be cut at a limit;
-    `newest_due` never is. Ticks that an operator, a freeze or the gate holds are not among them. `unfinished`
-    are runs that were started and have not ended (running, or waiting for a retry), by fire time; `finished`
-    are the started runs that ended after the first of the due ticks became due, the latest end first,
-    `FINISHED_KEPT` of them at most.
+    `newest_due` never is. Ticks that an operator, a freeze or the gate holds are not among them.
+
+    `unfinished` are runs that were started and have not ended (running, or waiting for a retry), by fire
+    time; `finished` are the started runs that ended after the first of the due ticks became due, the latest
+    end first, `FINISHED_KEPT` of them at most. What a tick stood behind ended last before its turn came, so
+    the few are enough however long the line was.
+
+    `unplanned` is a fire time that has passed and that the planners have not written yet, where the cursor of
+    the latest version knows one: they were away for longer than their horizon.
     """
 
     namespace: Namespace
@@ -161,6 +166,7 @@ class ScheduleFacts:
     finished: tuple[StartedRun, ...]
     previous: datetime | None
     gate: GateFacts = GateFacts()
+    unplanned: datetime | None = None
 
 
 FINISHED_KEPT = 8

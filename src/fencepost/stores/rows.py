@@ -196,9 +196,9 @@ def to_facts(
 ) -> ScheduleFacts:
     """What is known of one schedule.
 
-    The row has `namespace`, `schedule_id`, `newest_due` and `previous`. Each due row has `run_key`,
-    `fire_time`, `run_at`, `origin`, `held`, `at_once_max` (of its backfill, if it has one) and the `spec`
-    of its version; live ticks first, each group ascending by fire time. Started rows have `run_key`,
+    The row has `namespace`, `schedule_id`, `newest_due`, `unplanned` and `previous`. Each due row has
+    `run_key`, `fire_time`, `run_at`, `origin`, `held`, `at_once_max` (of its backfill, if it has one) and the
+    `spec` of its version; live ticks first, each group ascending by fire time. Started rows have `run_key`,
     `fire_time`, `finished_at`, `origin`, `cancel_requested` and `begun_at`. A due tick whose spec this
     release cannot read is left out: it waits for a worker that can.
     """
@@ -211,6 +211,7 @@ def to_facts(
         finished=tuple(map(to_started_run, finished)),
         previous=row["previous"],
         gate=gate,
+        unplanned=row["unplanned"],
     )
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from fencepost.model.claiming import DueTick, GateFacts, ScheduleFacts, StartedRun
 from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import tick_key
 from fencepost.model.policies import WAITING_MAX
 from fencepost.model.run import IN_TURN, Hold, Origin, RunRecord, RunState
 from fencepost.stores.memory.lanes import WAITING, Lane, RunRow, is_tick
@@ -47,7 +48,23 @@ def _facts_of(tables: Tables, owner: Owner, wanted: Wanted, now: StoreTime) -> S
         finished=tuple(_started(one) for one in lane.finished.records if _ended_after(one, due)),
         previous=lane.last_success,
         gate=_gate_facts(lane, tables.gates.get(owner, GateRow()), due),
+        unplanned=_unplanned(tables, owner, now),
     )
+
+
+def _unplanned(tables: Tables, owner: Owner, now: StoreTime) -> datetime | None:
+    """Where the latest cursor goes on, if that has passed. A cursor that was never planned does not know when
+    its version fires, and what was called off or is held by name is no tick to wait for."""
+    row = tables.schedules.get(owner)
+    if row is None:
+        return None
+    cursor = row.cursors[-1]
+    moment = cursor.next_fire_at
+    if moment is None or moment > now or not cursor.may_plan(moment):
+        return None
+    key = tick_key(owner[1], moment, row.versions[-1].version)
+    lane = tables.lane(*owner)
+    return None if key in lane.runs or moment in lane.taken else moment
 
 
 def _cut(seen: Sequence[RunRow]) -> list[RunRow]:

@@ -4,7 +4,8 @@
 --
 -- Of what is behind live work the first that do not wait are looked at apart from those that do: else a long
 -- queue, whose head is parked (8) or limited (16, 32), would hide from the judge the very ticks that make its schedule due. The
--- gate is only asked where catch-up is due.
+-- gate is only asked where catch-up is due. A cursor that was never planned does not know when its version fires
+-- (`next_fire_at` is where it begins), and what was called off or is held by name is not unplanned.
 -- name: facts
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
@@ -42,6 +43,28 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             )
         ) AS newest
     ) AS newest_due,
+    (
+        SELECT latest.next_fire_at
+        FROM (
+            SELECT cursor.version, cursor.planned_through, cursor.next_fire_at, cursor.until
+            FROM fencepost.cursors AS cursor
+            WHERE cursor.namespace = given.namespace AND cursor.schedule_id = given.schedule_id
+            ORDER BY cursor.version DESC
+            LIMIT 1
+        ) AS latest
+        WHERE latest.planned_through < latest.next_fire_at
+            AND latest.next_fire_at <= moment.now
+            AND (latest.until IS NULL OR latest.next_fire_at <= latest.until)
+            AND NOT EXISTS (
+                SELECT 1
+                FROM fencepost.runs AS run
+                WHERE run.namespace = given.namespace
+                    AND run.schedule_id = given.schedule_id
+                    AND run.fire_time = latest.next_fire_at
+                    AND (run.version = latest.version OR run.state <> 'withdrawn')
+                OFFSET 0
+            )
+    ) AS unplanned,
     ARRAY(
         SELECT ROW(
             run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at

@@ -1,10 +1,11 @@
 -- What a judge is told, for many schedules at a time: each list is a short range of one index.
 
 -- Each schedule comes with when the first of its due ticks became due: what ended before that is in nobody's way.
--- A tick that an operator holds (1) makes none of the others old.
+-- A tick that an operator holds (1) makes none of the others old. A cursor that was never planned does not know when its
+-- version fires (`next_fire_at` is where it begins), and what was called off or is held by name is not unplanned.
 -- name: facts
-SELECT namespace, schedule_id, coalesce(max(live, behind), live, behind) AS newest_due, previous, finished,
-       closed, opened_at, let_through
+SELECT namespace, schedule_id, coalesce(max(live, behind), live, behind) AS newest_due, unplanned, previous,
+       finished, closed, opened_at, let_through
 FROM (
     SELECT s.key AS place, s.value ->> 0 AS namespace, s.value ->> 1 AS schedule_id,
            (SELECT fire_time FROM runs INDEXED BY runs_open
@@ -17,6 +18,18 @@ FROM (
               AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
               AND held & 1 = 0 AND run_at <= :now
             ORDER BY fire_time DESC LIMIT 1) AS behind,
+           (SELECT next_fire_at
+            FROM (SELECT version, planned_through, next_fire_at, until FROM cursors
+                  WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+                  ORDER BY version DESC LIMIT 1) AS latest
+            WHERE planned_through < next_fire_at AND next_fire_at <= :now
+              AND (until IS NULL OR next_fire_at <= until)
+              AND NOT EXISTS (
+                  SELECT 1 FROM runs INDEXED BY runs_by_schedule
+                  WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+                    AND fire_time = latest.next_fire_at
+                    AND (runs.version = latest.version OR state <> 'withdrawn')
+              )) AS unplanned,
            (SELECT fire_time FROM runs INDEXED BY runs_succeeded
             WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1 AND state = 'succeeded'
             ORDER BY fire_time DESC LIMIT 1) AS previous,

@@ -51,6 +51,7 @@ MOMENTS = frozenset(
         "schedules_at",
         "since",
         "started_at",
+        "unplanned",
         "until",
         "updated_at",
     }

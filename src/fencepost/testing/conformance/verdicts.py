@@ -7,27 +7,32 @@ from dataclasses import replace
 from fencepost.model.claiming import FINISHED_KEPT, Admit, DueTick, End, Start, StartedRun, Stop, Wait
 from fencepost.model.identifiers import Queue
 from fencepost.model.job import PRIORITY_BEHIND
+from fencepost.model.plan import Fate, Tick
 from fencepost.model.policies import BUFFER_MAX, CatchUp
 from fencepost.model.run import Hold, Origin, ProgressReport, Receipt, RunState
 from fencepost.testing.conformance.builders import (
     BOB,
     MANY,
     NS,
+    SCHEDULE,
     Witness,
     appetite,
     at,
     claim,
     due_ticks,
     finish,
+    make_plan,
     make_spec,
     plan_ticks,
     put,
     read,
+    read_cursor,
     retry,
     start_tick,
     start_ticks,
     states,
     success,
+    write,
 )
 from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import (
@@ -291,6 +296,36 @@ class FactContract:
         assert BUFFER_MAX < len(facts.due) <= len(keys)
         assert [tick.run_key for tick in facts.due] == keys[: len(facts.due)]
 
+    async def test_a_tick_that_no_planner_has_written_is_not_hidden_from_the_judge(
+        self, harness: StoreHarness
+    ) -> None:
+        await plan_up_to(harness, 30, following_s=60)
+        await harness.advance(59)
+        assert (await facts_of(harness)).unplanned is None
+        await harness.advance(1)
+        assert (await facts_of(harness)).unplanned == harness.now
+
+    async def test_a_cursor_that_was_never_planned_names_no_tick(self, harness: StoreHarness) -> None:
+        await plan_up_to(harness, 30, following_s=60)
+        await harness.advance(50)
+        await put(harness, make_spec(every_s=90))
+        await harness.advance(50)
+        assert (await facts_of(harness)).unplanned is None
+
+    async def test_a_pause_leaves_no_tick_to_be_planned(self, harness: StoreHarness) -> None:
+        await plan_up_to(harness, 30, following_s=60)
+        await harness.advance(50)
+        await harness.store.schedules.pause(NS, SCHEDULE, "paused")
+        await harness.advance(50)
+        assert (await facts_of(harness)).unplanned is None
+
+    async def test_what_was_called_off_is_no_tick_to_be_planned(self, harness: StoreHarness) -> None:
+        await plan_up_to(harness, 30, following_s=60)
+        called_off = Tick(at(harness, 60), at(harness, 60))
+        await harness.store.ledger.plan_by_name(NS, SCHEDULE, 1, [called_off], ANNA, fate=Fate.SKIPPED)
+        await harness.advance(60)
+        assert (await facts_of(harness)).unplanned is None
+
     async def test_a_parked_tick_of_another_queue_is_not_offered(self, harness: StoreHarness) -> None:
         await put(harness)
         (parked,) = await due_ticks(harness, 30)
@@ -301,3 +336,10 @@ class FactContract:
         await harness.store.ledger.claim_ticks(appetite(queues=(HEAVY,)), MANY, witness)
         assert witness.due == {heavy}
         assert not await is_asked(harness)
+
+
+async def plan_up_to(harness: StoreHarness, after_s: float, *, following_s: float) -> None:
+    """Plan one tick, by planners that know when the next one fires and write it no more."""
+    await put(harness)
+    plan = make_plan(await read_cursor(harness), at(harness, after_s))
+    await write(harness, replace(plan, next_fire_at=at(harness, following_s)))
