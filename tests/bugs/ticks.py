@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
-from fencepost.core import catchup
+from fencepost.core import catchup, judgement, overlap
 from fencepost.core import planning as core_planning
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import RunKey
@@ -197,3 +197,29 @@ def coalescing_keeps_the_oldest() -> Planted:
         return "coalesced into an older one" if latest and fire_time >= newest_due else None
 
     return patch.object(catchup, "why_coalesced", oldest)
+
+
+@bug(
+    "lateness is excused only behind what had begun before",
+    "tests/incidents/test_policy_pairs.py::test_no_checker_finds_a_stale_tick_after_a_stall",
+)
+def lateness_counted_from_the_end_of_any_run() -> Planted:
+    """The planner stalls, a run is started by hand, and every tick that comes late then counts as on time."""
+    free_since = overlap.free_since
+
+    def of_any(tick: Any, unfinished: Any, finished: Any) -> datetime | None:
+        if tick.overlap.kind not in overlap.WAITING_KINDS:
+            return free_since(tick, unfinished, finished)
+        return None if unfinished else max([tick.run_at, *(one.finished_at for one in finished)])
+
+    return patch.object(overlap, "free_since", of_any)
+
+
+@bug(
+    "the newest tick may not be written yet",
+    "tests/incidents/test_policy_pairs.py::test_no_checker_finds_a_newer_tick_than_the_one_that_latest_ran",
+)
+def newest_of_what_is_written() -> Planted:
+    """The workers are back before the planners and run the newest tick that they find; the planners then
+    write a newer one, which runs too."""
+    return patch.object(judgement._Session, "_newest_due", lambda self, tick: self.facts.newest_due)

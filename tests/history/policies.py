@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from fencepost.model.job import Retry
 from fencepost.model.policies import CatchUp, CatchUpMode, Overlap, OverlapKind
+from fencepost.model.run import Origin, RunRecord
 
 ON_TIME = timedelta(seconds=10)
 BUFFER_DEFAULT = 50
@@ -31,9 +32,21 @@ def waiting_max(overlap: Overlap) -> int | None:
             return None
 
 
-def counts_from_run_at(overlap: Overlap) -> bool:
-    """Whether a tick never waits for others, so that it is late from the moment on which it is due."""
-    return overlap.kind in (OverlapKind.ALLOW, OverlapKind.TERMINATE_OTHER)
+def is_excused(overlap: Overlap, tick: RunRecord, other: RunRecord, begun_by_then: bool) -> bool:
+    """Whether a live tick is not late while that run of its schedule is unfinished; `begun_by_then` is
+    whether the run had begun when the tick became due.
+
+    The guide: with `buffer_one`, `buffer_all` and `cancel_other`, behind a run that had begun by then, or
+    behind earlier ticks of the buffer; with `skip`, behind what is caught up, filled in or replayed.
+    """
+    live = other.origin in (Origin.LIVE, Origin.MANUAL)
+    match overlap.kind:
+        case OverlapKind.BUFFER_ONE | OverlapKind.BUFFER_ALL | OverlapKind.CANCEL_OTHER:
+            return begun_by_then or (live and other.fire_time < tick.fire_time)
+        case OverlapKind.SKIP:
+            return begun_by_then and not live
+        case _:
+            return False
 
 
 def live_lateness_max(catch_up: CatchUp) -> timedelta:

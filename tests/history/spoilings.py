@@ -161,6 +161,28 @@ def run_coalesced(history: History) -> None:
     history.changes[number] = Change(at, before, replace(before, **begun))
 
 
+def begin_after_they_were_due(history: History) -> None:
+    """What two ticks waited for was a backfill that began when the first of them was due already."""
+    first = key("buffered", 2)
+    history.changes[:] = [_as_backfill(one) if of(first)(one) else one for one in history.changes]
+    move(history, starts(first), 61)
+
+
+def _as_backfill(change: Change) -> Change:
+    before, after = (
+        None if one is None else replace(one, origin=Origin.BACKFILL) for one in (change.before, change.after)
+    )
+    return change._replace(before=before, after=after)
+
+
+def write_a_newer_one_later(history: History) -> None:
+    """The tick that ran as the newest was not: a planner had not written the next one."""
+    run = history.changes[place(history, is_written(key("late", 5)))].run
+    moment = START + timedelta(minutes=5, seconds=30)
+    newer = replace(run, run_key=RunKey(f"{run.run_key}-newer"), fire_time=moment, run_at=moment)
+    history.changes.append(Change(history.ended_at, None, newer))
+
+
 def start_late(history: History, seconds: float, **policy: Any) -> None:
     set_policy(history, "rude", **policy)
     move(history, starts(key("rude", 3)), seconds)
@@ -233,7 +255,13 @@ LATENESS: list[tuple[Kind, Spoil]] = [
     (lateness.TOO_LATE, lambda h: start_late(h, 61, overlap=Overlap.ALLOW)),
     (lateness.TOO_LATE, lambda h: start_late(h, 11, catch_up=CatchUp("latest"))),
     (lateness.TOO_LATE, lambda h: start_late(h, 6, catch_up=CatchUp("sequential", "5s"))),
+    (lateness.TOO_LATE, lambda h: move(h, starts(key("buffered", 4)), 61)),
+    (lateness.TOO_LATE, lambda h: move(h, starts(key("polite", 3)), 61)),
+    (lateness.TOO_LATE, lambda h: move(h, starts(GOOD), 61)),
+    (lateness.TOO_LATE, lambda h: set_policy(h, "buffered", overlap=Overlap.ALLOW)),
+    (lateness.TOO_LATE, begin_after_they_were_due),
     (lateness.NOT_NEWEST, run_coalesced),
+    (lateness.NOT_NEWEST, write_a_newer_one_later),
     (lateness.TOO_MANY, lambda h: drop(h, becomes(key("in turn", 2), RunState.SUCCEEDED))),
     (lateness.TOO_MANY_WAIT, lambda h: set_policy(h, "buffered", overlap=parse_overlap("buffer_all(1)"))),
     (lateness.TOO_MANY_WAIT, lambda h: set_policy(h, "buffered", overlap=Overlap.BUFFER_ONE)),

@@ -26,6 +26,8 @@ from fencepost.testing.clock import VirtualClock
 from fencepost.testing.engine import Engine
 from fencepost.testing.watching import Observer, Stub, Watched
 from fencepost.triggers import Every, tzdata_version
+from tests.history.model import History
+from tests.simulation.recording import RecordedTables, Recorder
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NS, SCHEDULE, JOB = DEFAULT_NAMESPACE, ScheduleId("beat"), JobName("work")
@@ -40,7 +42,9 @@ class Course:
 
     def __init__(self, overlap: Overlap, catch_up: CatchUp, every_s: float, takes_s: float) -> None:
         self.clock = VirtualClock(START)
-        self.store = MemoryStore(self.clock, 1)
+        tables = RecordedTables(self.clock, 1)
+        self._recorder = tables.recorder = Recorder(SETTINGS, tables.now)
+        self.store = MemoryStore(self.clock, tables=tables)
         self.takes_s = takes_s
         self.by_hand: dict[datetime, float] = {}
         trigger = Every(every_s).to_json()
@@ -92,6 +96,12 @@ class Course:
         """The audit of all ticks up to then."""
         report = await AuditDesk(self.store, NS).audit(SCHEDULE, START, moment(last))
         return report.accounts[0]
+
+    def history(self) -> History:
+        """All that happened to the runs, for the checkers."""
+        history = self._recorder.history
+        history.versions = {SCHEDULE: tuple(self.store.tables.schedules[NS, SCHEDULE].versions)}
+        return history
 
     async def _runs(self) -> Sequence[RunRecord]:
         return list(reversed(await self.store.ledger.list(NS, RunFilter(limit=RUNS_MAX))))

@@ -15,6 +15,7 @@ import pytest
 
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.run import RunState
+from tests.history.checkers import lateness, overlap
 from tests.incidents.policy_course import Course, late_s
 
 EVERY_S, TAKES_S = 6.0, 0.35
@@ -275,6 +276,29 @@ async def test_latest_runs_one_tick_after_an_outage_that_is_longer_than_the_hori
     await no_fault_is_found(played, 420)
 
 
+async def test_no_checker_finds_a_stale_tick_after_a_stall() -> None:
+    """As above, with `none` and `buffer_all`: by the rule that the checkers have from the guide."""
+    played = course("buffer_all", "none")
+    await played.start()
+    await played.go_to(0.5)
+    await played.go_to(93.5, plans=False)
+    await played.trigger(takes_s=20)
+    await played.go_to(100.5, plans=False)
+    await played.go_to(134)
+    assert [str(one) for one in lateness.check(played.history())] == []
+
+
+async def test_no_checker_finds_a_newer_tick_than_the_one_that_latest_ran() -> None:
+    played = Course(parse_overlap("skip"), CatchUp("latest", "1h"), 60, 0.5)
+    await played.start()
+    await played.go_to(30)
+    await played.go_to(430, plans=False, works=False)
+    await played.go_to(431, plans=False)
+    await played.go_to(470)
+    assert [str(one) for one in lateness.check(played.history())] == []
+
+
 async def no_fault_is_found(played: Course, last: float) -> None:
-    account = await played.account(last)
+    account, history = await played.account(last), played.history()
     assert not account.faults, account.findings
+    assert [*lateness.check(history), *overlap.check(history)] == []

@@ -1,7 +1,9 @@
 """Catch-up, and who may wait: lateness as the ledger shows it, schedule by schedule.
 
-- A live tick that never waits for others begins on time, or becomes a catch-up run, or does not begin.
-- With `latest` a catch-up run begins only while no newer tick of its schedule is due and waits.
+- A live tick begins on time, or becomes a catch-up run, or does not begin. Time that it spent behind a run
+  which excuses it does not count: it is late from the end of the last of those.
+- With `latest` a catch-up run begins only while no newer tick of its schedule is due: none that waits, and
+  none that the planners write only afterwards.
 - With `sequential` and `parallel(n)` one, or n, of them are unfinished at a time.
 - No more live ticks are parked than the overlap policy lets wait.
 
@@ -47,6 +49,12 @@ class _Lane:
     parked: dict[RunKey, RunRecord] = field(default_factory=dict)
     suspects: list[tuple[datetime, RunKey]] = field(default_factory=list)
     """What was parked behind too many others, and when."""
+    begun: dict[RunKey, datetime] = field(default_factory=dict)
+    """When what is unfinished began."""
+    ended: list[tuple[datetime, datetime, RunRecord]] = field(default_factory=list)
+    """When it ended and when it had begun, in the order of the ends."""
+    newest: dict[int, tuple[datetime, RunRecord]] = field(default_factory=dict)
+    """By version, the catch-up run that began last as the newest tick, and when."""
 
 
 @bounded
@@ -78,6 +86,8 @@ class _Lateness:
             spec = self._specs.get((run.schedule_id, run.version))
             if spec is not None and change.starts and run.run_key not in lane.unfinished:
                 yield from self._check_first(change, run, spec, lane)
+            if change.before is None:
+                yield from self._check_written(change, run, lane)
             self._note(change, run, lane, spec)
         for lane in self._lanes.values():
             yield from self._check_suspects(lane, END_OF_TIME)
@@ -87,6 +97,7 @@ class _Lateness:
         was_parked = lane.parked.pop(key, None) is not None
         known = lane.waiting.pop(key, None)
         lane.unfinished.pop(key, None)
+        self._note_life(change, run, lane)
         if after is None or after.state in ENDED:
             return
         if after.fence > 0:
@@ -102,14 +113,37 @@ class _Lateness:
                 if spec is not None and self._waits_behind_too_many(after, lane, spec):
                     lane.suspects.append((change.at, key))
 
+    def _note_life(self, change: Change, run: RunRecord, lane: _Lane) -> None:
+        if change.starts:
+            lane.begun.setdefault(run.run_key, change.at)
+        if change.after is None or change.after.state in ENDED:
+            begun = lane.begun.pop(run.run_key, None)
+            if begun is not None:
+                lane.ended.append((change.at, begun, run))
+
+    def _late_since(self, run: RunRecord, spec: ScheduleSpec, lane: _Lane) -> datetime | None:
+        """From when on the tick is late; None while something excuses it."""
+
+        def excuses(begun: datetime, other: RunRecord) -> bool:
+            return policies.is_excused(spec.overlap, run, other, begun <= run.run_at + self._slack)
+
+        if any(excuses(lane.begun.get(key, run.run_at), other) for key, other in lane.unfinished.items()):
+            return None
+        for ended, begun, other in reversed(lane.ended):
+            if ended <= run.run_at:
+                break
+            if excuses(begun, other):
+                return ended
+        return run.run_at
+
     def _check_first(
         self, change: Change, run: RunRecord, spec: ScheduleSpec, lane: _Lane
     ) -> Iterator[Violation]:
-        if run.origin is Origin.LIVE and policies.counts_from_run_at(spec.overlap):
+        if run.origin is Origin.LIVE:
             self._looked["live first attempts"] += 1
-            most = policies.live_lateness_max(spec.catch_up)
-            if change.at - run.run_at > most + self._slack:
-                yield TOO_LATE.found(f"{run.run_key} at {change.at}, due {run.run_at}, at most {most} late")
+            most, since = policies.live_lateness_max(spec.catch_up), self._late_since(run, spec, lane)
+            if since is not None and change.at - since > most + self._slack:
+                yield TOO_LATE.found(f"{run.run_key} at {change.at}, late since {since}, at most {most}")
         elif run.origin is Origin.CATCH_UP:
             self._looked["catch-up first attempts"] += 1
             yield from self._check_turn(change, run, spec, lane)
@@ -126,10 +160,20 @@ class _Lateness:
             ]
             if newer:
                 yield NOT_NEWEST.found(f"{run.run_key} at {change.at} before {max(newer)}")
+            lane.newest[run.version] = change.at, run
         most = policies.catch_ups_max(spec.catch_up)
         alike = [one.run_key for one in lane.unfinished.values() if one.origin is Origin.CATCH_UP]
         if most is not None and len(alike) >= most:
             yield TOO_MANY.found(f"{run.run_key} ({spec.catch_up.words}) began beside {sorted(alike)[:3]}")
+
+    def _check_written(self, change: Change, run: RunRecord, lane: _Lane) -> Iterator[Violation]:
+        """What a planner writes was not due when an older tick of its version began as the newest. What is
+        written by name (without an epoch) is not known before, and with a spread one cannot tell."""
+        if run.version not in lane.newest or not run.epoch or not _is_unspread(run):
+            return
+        at, began = lane.newest[run.version]
+        if began.fire_time < run.fire_time <= at - self._slack and began.epoch and _is_unspread(began):
+            yield NOT_NEWEST.found(f"{began.run_key} at {at}, and {run.run_key} was written later")
 
     def _check_suspects(self, lane: _Lane, now: datetime) -> Iterator[Violation]:
         """Those whose judgement is over, if they still wait behind too many."""
@@ -155,3 +199,7 @@ class _Lateness:
             if (one.version, one.queue) == (run.version, run.queue) and one.fire_time < run.fire_time
         ]
         return len(before) >= most
+
+
+def _is_unspread(run: RunRecord) -> bool:
+    return run.run_at == run.fire_time
