@@ -41,7 +41,8 @@ PLANNING = World("Planning", "Planning", 80_000, HALVES)
 FAIR = World("PlanningFair", "Planning", 2_000, HALVES | {"ClockStepsBack"})
 RUNS = World("Runs", "Runs", 70_000, frozenset({"Replay"}))
 REPLAYS = World("RunsReplayed", "Runs", 20_000)
-WORLDS = (LEASES, FALLING, PLANNING, FAIR, RUNS, REPLAYS)
+BUFFERED = World("Lateness", "Lateness", 60_000)
+WORLDS = (LEASES, FALLING, PLANNING, FAIR, RUNS, REPLAYS, BUFFERED)
 
 TRAPS = [
     (LEASES, "RenewalFromReply", "TrustWithinLease"),
@@ -68,6 +69,8 @@ TRAPS = [
     (RUNS, "RescueWithoutLookingAgain", "I6_EndedStaysEnded"),
     (RUNS, "ClaimWithoutCompare", "I8_AtMostOnce"),
     (RUNS, "SinkIgnoresFence", "I5_EffectsInOrder"),
+    (BUFFERED, "AnyRunExcuses", "NoStaleStart"),
+    (BUFFERED, "NothingExcuses", "NoExcuseLost"),
 ]
 
 HAPPENINGS = [
@@ -85,6 +88,9 @@ HAPPENINGS = [
     (RUNS, "NeverLost"),
     (RUNS, "NeverRefusedByTheSink"),
     (REPLAYS, "NeverTriedAfterReplay"),
+    (BUFFERED, "NeverExcused"),
+    (BUFFERED, "NeverMissed"),
+    (BUFFERED, "NeverExcusedByATick"),
 ]
 
 
