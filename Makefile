@@ -2,6 +2,8 @@
 .PHONY: help demo test proof test-kubernetes check sim model bugs bench failover chaos effects oracle docs screenshots lock clean
 
 BIN := .venv/bin
+# The tests start hundreds of Python processes: without compiled modules each start takes seconds.
+export PYTHONDONTWRITEBYTECODE :=
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 PYTEST_ARGS ?= -q -n 4 --dist worksteal

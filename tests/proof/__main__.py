@@ -56,6 +56,12 @@ PARTS = (
         {"FENCEPOST_LIVES": "30"},
     ),
     Part(
+        "api",
+        "no request makes the API break its own description, with many more requests than in make test",
+        (*PYTEST, "tests/web/test_schema.py"),
+        {"FENCEPOST_SCHEMA_EXAMPLES": "20"},
+    ),
+    Part(
         "browser",
         "every page and every change in Chromium, on SQLite and PostgreSQL",
         (*PYTEST, "-n", "2", "--dist", "loadfile", "-m", "browser"),
