@@ -14,7 +14,7 @@ from fencepost.model.policies import GateTerms
 def why_close(terms: GateTerms, facts: GateFacts) -> str | None:
     """The reason for which an open gate closes now, or None."""
     if facts.waiting > terms.waiting_max:
-        return f"{facts.waiting} catch-up runs wait, more than {terms.waiting_max}"
+        return f"more than {terms.waiting_max} catch-up runs wait"
     last = facts.failed[: terms.of_last]
     failed = sum(last)
     if len(last) == terms.of_last and failed > terms.failed_share * terms.of_last:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
@@ -117,6 +117,8 @@ class DueTick:
     payload: JsonObject = field(default_factory=dict, compare=False)
     limited: bool = field(default=False, compare=False)
     """It waits for the limits of its job already."""
+    is_new: bool = field(default=True, compare=False)
+    """It was never told to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ class StartedRun:
 @dataclass(frozen=True, slots=True)
 class GateFacts:
     """What is known of catch-up: `waiting` are its ticks that nobody started and that came after the gate was
-    last opened; `failed` says of its runs that ended since then whether they failed, the last one first."""
+    last opened; `failed` says of its runs that ended since then whether they failed, the last one first.
+    Neither is looked up where the gate is closed or no catch-up tick is due (`GateQuestion`)."""
 
     closed: bool = False
     waiting: int = 0
@@ -147,12 +150,13 @@ class ScheduleFacts:
     """All that a verdict may depend on, read under a lock on the schedule.
 
     `due` holds the live ticks first, each group ascending by fire time, and may be cut at a limit;
-    `newest_due` never is. Ticks that an operator, a freeze or the gate holds are not among them.
+    `newest_due` never is. Of the parked ticks behind live work no more are there than may start. Ticks that
+    an operator, a freeze or the gate holds are not among them.
 
     `unfinished` are runs that were started and have not ended (running, or waiting for a retry), by fire
-    time; `finished` are the started runs that ended after the first of the due ticks became due, the latest
-    end first, `FINISHED_KEPT` of them at most. What a tick stood behind ended last before its turn came, so
-    the few are enough however long the line was.
+    time; `finished` are the started runs that ended after the first of the due live ticks became due, the
+    latest end first, `FINISHED_KEPT` of them at most. What a tick stood behind ended last before its turn
+    came, so the few are enough however long the line was.
 
     `unplanned` is a fire time that has passed and that the planners have not written yet, where the cursor of
     the latest version knows one: they were away for longer than their horizon.
@@ -170,6 +174,28 @@ class ScheduleFacts:
 
 
 FINISHED_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class GateQuestion:
+    """How far a store looks for `GateFacts`: as far as any due tick's gate can tell a difference.
+
+    Ticks that wait are counted only where one of them is new. All others were counted when they were new, and
+    are fewer since; to count them again for every run would cost more than the run."""
+
+    waiting_max: int
+    of_last: int
+
+
+def gate_question(due: Iterable[DueTick]) -> GateQuestion | None:
+    """What to look up for these due ticks; None where none of them catches up."""
+    ticks = [tick for tick in due if tick.origin is Origin.CATCH_UP]
+    if not ticks:
+        return None
+    terms = [tick.catch_up.gate for tick in ticks]
+    is_any_new = any(tick.is_new for tick in ticks)
+    most = max(one.waiting_max for one in terms) + 1 if is_any_new else 0
+    return GateQuestion(most, max(one.of_last for one in terms))
 
 
 @dataclass(frozen=True, slots=True)

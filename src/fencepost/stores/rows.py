@@ -197,10 +197,10 @@ def to_facts(
     """What is known of one schedule.
 
     The row has `namespace`, `schedule_id`, `newest_due`, `unplanned` and `previous`. Each due row has
-    `run_key`, `fire_time`, `run_at`, `origin`, `held`, `at_once_max` (of its backfill, if it has one) and the
-    `spec` of its version; live ticks first, each group ascending by fire time. Started rows have `run_key`,
-    `fire_time`, `finished_at`, `origin`, `cancel_requested` and `begun_at`. A due tick whose spec this
-    release cannot read is left out: it waits for a worker that can.
+    `run_key`, `fire_time`, `run_at`, `origin`, `held`, `at_once_max` (of its backfill, if it has one),
+    `is_new` (it has no reason) and the `spec` of its version; live ticks first, each group ascending by fire
+    time. Started rows have `run_key`, `fire_time`, `finished_at`, `origin`, `cancel_requested` and
+    `begun_at`. A due tick whose spec this release cannot read is left out: it waits for a worker that can.
     """
     return ScheduleFacts(
         namespace=row["namespace"],
@@ -330,6 +330,7 @@ def _to_due_tick(row: Row) -> DueTick | None:
         job=spec.job,
         payload=spec.payload,
         limited=bool(row["held"] & (Hold.LIMITED | Hold.PACED)),
+        is_new=bool(row["is_new"]),
     )
 
 

@@ -49,6 +49,7 @@ class MemoryVerdicts(MemoryPart):
             row,
             origin=Origin.CATCH_UP,
             priority=PRIORITY_BEHIND,
+            reason=None,
             held=held | Hold.GATE if admit.held else held,
         )
 

@@ -60,7 +60,7 @@ class MemoryClaims(MemoryLines):
 
         lanes = self._lanes(self._due(wanted, now), appetite, limit)
         due = [row for most, lane in lanes for row in _of_first_schedules(lane, most)]
-        facts = gather(self._tables, due, wanted, limit, now)
+        facts = gather(self._tables, due, wanted, limit, now, limit)
         allowances = self._allowances(facts, limiter)
         rulings = rule(facts, now, limit, judge, allowances)
         self._carry_out(rulings)
@@ -78,7 +78,7 @@ class MemoryClaims(MemoryLines):
             return is_tick(row.record)
 
         late = self._due(wanted, later(now, -older_than_s))
-        rulings = rule(gather(self._tables, late, wanted, limit, now), now, 0, judge)
+        rulings = rule(gather(self._tables, late, wanted, limit, now, 0), now, 0, judge)
         self._carry_out(rulings)
         return len(rulings.ends) + len(rulings.admits)
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from fencepost.model.claiming import DueTick, GateFacts, ScheduleFacts, StartedRun
+from fencepost.model.claiming import DueTick, GateFacts, ScheduleFacts, StartedRun, gate_question
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import tick_key
-from fencepost.model.policies import WAITING_MAX
 from fencepost.model.run import IN_TURN, Hold, Origin, RunRecord, RunState
 from fencepost.stores.memory.lanes import WAITING, Lane, RunRow, is_tick
 from fencepost.stores.memory.tables import GateRow, Owner, Tables
@@ -24,20 +23,21 @@ _LIVE = frozenset({Origin.LIVE, Origin.MANUAL})
 
 
 def gather(
-    tables: Tables, due: Sequence[RunRow], wanted: Wanted, limit: int, now: StoreTime
+    tables: Tables, due: Sequence[RunRow], wanted: Wanted, limit: int, now: StoreTime, room: int
 ) -> list[ScheduleFacts]:
     """The facts of the first schedules among due ticks."""
     owners = dict.fromkeys(
         (row.record.namespace, row.record.schedule_id) for row in due if row.record.schedule_id is not None
     )
-    return [_facts_of(tables, owner, wanted, now) for owner in list(owners)[: min(limit, SCHEDULES_MAX)]]
+    first = list(owners)[: min(limit, SCHEDULES_MAX)]
+    return [_facts_of(tables, owner, wanted, now, max(room, 1)) for owner in first]
 
 
-def _facts_of(tables: Tables, owner: Owner, wanted: Wanted, now: StoreTime) -> ScheduleFacts:
+def _facts_of(tables: Tables, owner: Owner, wanted: Wanted, now: StoreTime, parked_max: int) -> ScheduleFacts:
     lane = tables.lane(*owner)
     open_due = [row for row in lane.open.values() if _is_due_tick(row.record, now)]
     seen = [row for row in open_due if not row.record.held & ~IN_TURN and wanted(row)]
-    due = [_due_tick(tables, row.record) for row in _cut(sorted(seen, key=_turn))]
+    due = [_due_tick(tables, row.record) for row in _cut(sorted(seen, key=_turn), parked_max)]
     known = [row.record.fire_time for row in open_due if not row.record.held & Hold.OPERATOR]
     return ScheduleFacts(
         namespace=owner[0],
@@ -67,28 +67,30 @@ def _unplanned(tables: Tables, owner: Owner, now: StoreTime) -> datetime | None:
     return None if key in lane.runs or moment in lane.taken else moment
 
 
-def _cut(seen: Sequence[RunRow]) -> list[RunRow]:
+def _cut(seen: Sequence[RunRow], parked_max: int) -> list[RunRow]:
     """So many of each: a long line of parked ticks must not hide those that have not been parked yet."""
     live = [row for row in seen if row.record.origin in _LIVE][:DUE_MAX]
     behind = [row for row in seen if row.record.origin not in _LIVE]
     free = [row for row in behind if not row.record.held][:DUE_MAX]
-    parked = [row for row in behind if row.record.held][:DUE_MAX]
-    return [*live, *sorted([*free, *parked], key=_turn)]
+    parked = [row for row in behind if row.record.held == Hold.PARKED][:parked_max]
+    limited = [row for row in behind if row.record.held & (Hold.LIMITED | Hold.PACED)][:DUE_MAX]
+    return [*live, *sorted([*free, *parked, *limited], key=_turn)]
 
 
 def _ended_after(record: RunRecord, due: Sequence[DueTick]) -> bool:
-    """Whether a run ended after the first of the due ticks became due."""
-    return record.finished_at is not None and any(tick.run_at < record.finished_at for tick in due)
+    """Whether a run ended after the first of the due live ticks became due."""
+    ended, live = record.finished_at, (tick for tick in due if tick.origin in _LIVE)
+    return ended is not None and any(tick.run_at < ended for tick in live)
 
 
 def _gate_facts(lane: Lane, gate: GateRow, due: Sequence[DueTick]) -> GateFacts:
-    closed = gate.closed_at is not None
-    if not any(tick.origin is Origin.CATCH_UP for tick in due):
-        return GateFacts(closed)
+    question = None if gate.closed_at is not None else gate_question(due)
+    if question is None:
+        return GateFacts(gate.closed_at is not None)
     waiting = sum(_counts_as_waiting(row.record, gate) for row in lane.open.values())
     ended = [one for one in lane.caught_up.records if one.finished_at and one.finished_at > gate.opened_at]
     failed = tuple(one.state is RunState.DEAD for one in ended)
-    return GateFacts(closed, min(waiting, WAITING_MAX + 1), failed)
+    return GateFacts(False, min(waiting, question.waiting_max), failed[: question.of_last])
 
 
 def _counts_as_waiting(record: RunRecord, gate: GateRow) -> bool:
@@ -114,6 +116,7 @@ def _due_tick(tables: Tables, record: RunRecord) -> DueTick:
         job=record.job,
         payload=spec.payload,
         limited=bool(record.held & (Hold.LIMITED | Hold.PACED)),
+        is_new=record.reason is None,
     )
 
 

@@ -48,7 +48,7 @@ GROUP BY run.backfill_id, shown;
 -- name: there
 SELECT run.fire_time, run.run_key, run.state, run.version
 FROM fencepost.runs AS run
-WHERE run.namespace = $1 AND run.schedule_id = $2 AND run.fire_time = ANY ($3::timestamptz[])
+WHERE run.namespace = $1 AND run.schedule_id = $2 AND run.epoch >= 0 AND run.fire_time = ANY ($3::timestamptz[])
 ORDER BY run.run_key
 FOR UPDATE;
 

@@ -40,6 +40,7 @@ WITH moment AS MATERIALIZED (
         FROM fencepost.runs AS run
         WHERE run.state IN ('planned', 'ready')
             AND run.schedule_id IS NOT NULL
+            AND run.attempt >= 0
             AND run.fence = 0
             AND run.held = 0
             AND run.namespace = $3
@@ -89,6 +90,7 @@ WITH moment AS MATERIALIZED (
             FROM fencepost.runs AS run
             WHERE run.state IN ('planned', 'ready')
                 AND run.schedule_id IS NOT NULL
+                AND run.attempt >= 0
                 AND run.fence = 0
                 AND run.held = 0
                 AND run.namespace = $3
@@ -204,6 +206,7 @@ CROSS JOIN LATERAL (
             FROM fencepost.runs AS run
             WHERE run.state IN ('planned', 'ready')
                 AND run.schedule_id IS NOT NULL
+                AND run.attempt >= 0
                 AND run.fence = 0
                 AND run.held = 0
                 AND run.namespace = $4
@@ -238,8 +241,8 @@ WITH RECURSIVE lane AS (
     (
         SELECT run.namespace, run.queue
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.fence = 0
-            AND run.held = 0
+        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+            AND run.fence = 0 AND run.held = 0
         ORDER BY run.namespace, run.queue
         LIMIT 1
     )
@@ -251,6 +254,7 @@ WITH RECURSIVE lane AS (
         FROM fencepost.runs AS run
         WHERE run.state IN ('planned', 'ready')
             AND run.schedule_id IS NOT NULL
+            AND run.attempt >= 0
             AND run.fence = 0
             AND run.held = 0
             AND (run.namespace, run.queue) > (lane.namespace, lane.queue)
@@ -268,6 +272,7 @@ FROM (
         FROM fencepost.runs AS run
         WHERE run.state IN ('planned', 'ready')
             AND run.schedule_id IS NOT NULL
+            AND run.attempt >= 0
             AND run.fence = 0
             AND run.held = 0
             AND run.namespace = lane.namespace

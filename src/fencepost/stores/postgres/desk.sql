@@ -112,6 +112,7 @@ WHERE tick.fire_time > version.in_force_from
         FROM fencepost.runs AS other
         WHERE other.namespace = $1
             AND other.schedule_id = $2
+            AND other.epoch >= 0
             AND other.fire_time = tick.fire_time
             AND other.state <> 'withdrawn'
     )

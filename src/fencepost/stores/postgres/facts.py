@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fencepost.model.claiming import FINISHED_KEPT, GateFacts, Judge, ScheduleFacts
+from fencepost.model.claiming import FINISHED_KEPT, GateFacts, Judge, ScheduleFacts, gate_question
 from fencepost.model.limits import Limiter
-from fencepost.model.policies import OF_LAST_MAX, WAITING_MAX
 from fencepost.stores.allowances import Allowances
 from fencepost.stores.postgres import lines
 from fencepost.stores.queries import load_queries
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 
 QUERIES = load_queries(__package__, "facts.sql")
 DUE_PER_SCHEDULE_MAX = 100
-LIMITS = DUE_PER_SCHEDULE_MAX, FINISHED_KEPT, WAITING_MAX + 1, OF_LAST_MAX
+LIMITS = DUE_PER_SCHEDULE_MAX, FINISHED_KEPT
 
 # The facts come as arrays of rows without names; these are the names, in the query's order.
-DUE_COLUMNS = ("run_key", "fire_time", "run_at", "origin", "held", "at_once_max", "spec")
+DUE_COLUMNS = ("run_key", "fire_time", "run_at", "origin", "held", "at_once_max", "version", "is_new")
 STARTED_COLUMNS = ("run_key", "fire_time", "finished_at", "origin", "cancel_requested", "begun_at")
 
 
@@ -52,23 +51,48 @@ async def judge_locked(
     if not owners:
         return Judged()
     rows = await session.fetch(
-        QUERIES["facts"], [one for one, _ in owners], [one for _, one in owners], *tastes, *LIMITS
+        QUERIES["facts"],
+        [one for one, _ in owners],
+        [one for _, one in owners],
+        *tastes,
+        *LIMITS,
+        max(room, 1),
     )
     if not rows:
         return Judged()
     every, now, allowed = [_facts(row) for row in rows], rows[0]["now"], None
+    await _ask_gates(session, every)
     if room > 0 and any(row["limited"] for row in rows):
         allowed = await lines.allowances(session, every, limiter, now)
     rulings = rule(every, now, room, judge, allowed)
     return Judged(rulings, allowed, set() if allowed is None else set(allowed.full))
 
 
+async def _ask_gates(session: Session, every: list[ScheduleFacts]) -> None:
+    """Fill in how catch-up fares where some of it is due and its gate is open."""
+    open_gates = ((place, gate_question(one.due)) for place, one in enumerate(every) if not one.gate.closed)
+    asked = {place: question for place, question in open_gates if question is not None}
+    if not asked:
+        return
+    answers = await session.fetch(
+        QUERIES["gates"],
+        [every[place].namespace for place in asked],
+        [every[place].schedule_id for place in asked],
+        [question.waiting_max for question in asked.values()],
+        [question.of_last for question in asked.values()],
+    )
+    for place, answer in zip(asked, answers, strict=True):
+        gate = GateFacts(False, answer["waiting"], tuple(answer["failed"]))
+        every[place] = replace(every[place], gate=gate)
+
+
 def _facts(row: Row) -> ScheduleFacts:
-    gate = GateFacts(row["gate_closed"], row["gate_waiting"], tuple(row["gate_failed"]))
+    specs = dict(row["specs"])
+    due = [dict(zip(DUE_COLUMNS, each, strict=True)) for each in row["due"]]
     return to_facts(
         row,
-        [dict(zip(DUE_COLUMNS, each, strict=True)) for each in row["due"]],
+        [one | {"spec": specs[one["version"]]} for one in due if one["version"] in specs],
         [dict(zip(STARTED_COLUMNS, each, strict=True)) for each in row["unfinished"]],
         [dict(zip(STARTED_COLUMNS, each, strict=True)) for each in row["finished"]],
-        gate,
+        GateFacts(row["gate_closed"]),
     )

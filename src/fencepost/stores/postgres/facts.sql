@@ -3,14 +3,25 @@
 -- in which they were taken.
 --
 -- Of what is behind live work the first that do not wait are looked at apart from those that do: else a long
--- queue, whose head is parked (8) or limited (16, 32), would hide from the judge the very ticks that make its schedule due. The
--- gate is only asked where catch-up is due. A cursor that was never planned does not know when its version fires
--- (`next_fire_at` is where it begins), and what was called off or is held by name is not unplanned.
+-- queue, whose head is parked (8) or limited (16, 32), would hide from the judge the very ticks that make its schedule due. Of those
+-- that are parked no more are looked at than may start ($7). Each version's spec comes once. A cursor that was
+-- never planned does not know when its version fires (`next_fire_at` is where it begins), and what was called off or is
+-- held by name is not unplanned.
+--
+-- A server that knows nothing of a table yet takes one row for as good as a thousand, and would sort them. So what is
+-- wanted in two orders is cut in the order of its index, ties included, and sorted after that.
 -- name: facts
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 )
 SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.limited,
+    ARRAY(
+        SELECT ROW(version.version, version.spec)
+        FROM fencepost.schedule_versions AS version
+        WHERE version.namespace = given.namespace
+            AND version.schedule_id = given.schedule_id
+            AND version.version = ANY (due.versions)
+    ) AS specs,
     (
         SELECT max(newest.fire_time)
         FROM (
@@ -60,6 +71,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
                 FROM fencepost.runs AS run
                 WHERE run.namespace = given.namespace
                     AND run.schedule_id = given.schedule_id
+                    AND run.epoch >= 0
                     AND run.fire_time = latest.next_fire_at
                     AND (run.version = latest.version OR run.state <> 'withdrawn')
                 OFFSET 0
@@ -78,15 +90,20 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
     ) AS unfinished,
     ARRAY(
         SELECT ROW(
-            run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at
+            last.run_key, last.fire_time, last.finished_at, last.origin, last.cancel_requested, last.begun_at
         )
-        FROM fencepost.runs AS run
-        WHERE run.namespace = given.namespace
-            AND run.schedule_id = given.schedule_id
-            AND run.fence > 0
-            AND run.finished_at IS NOT NULL
-            AND run.finished_at > due.run_at
-        ORDER BY run.finished_at DESC, run.run_key DESC
+        FROM (
+            SELECT run.*
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.fence > 0
+                AND run.finished_at IS NOT NULL
+                AND run.finished_at > due.run_at
+            ORDER BY run.finished_at DESC
+            FETCH FIRST $6 ROWS WITH TIES
+        ) AS last
+        ORDER BY last.finished_at DESC, last.run_key DESC
         LIMIT $6
     ) AS finished,
     (
@@ -96,34 +113,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             AND past.schedule_id = given.schedule_id
             AND past.state = 'succeeded'
     ) AS previous,
-    gate.closed_at IS NOT NULL AS gate_closed,
-    CASE WHEN due.catches_up THEN (
-        SELECT count(*)
-        FROM (
-            SELECT 1
-            FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
-                AND run.state IN ('planned', 'ready')
-                AND run.fence = 0
-                AND run.origin = 'catch_up'
-                AND run.held & 4 = 0
-                AND run.fire_time > coalesce(gate.let_through, '-infinity')
-            LIMIT $7
-        ) AS waiting
-    ) ELSE 0 END AS gate_waiting,
-    CASE WHEN due.catches_up THEN ARRAY(
-        SELECT run.state = 'dead'
-        FROM fencepost.runs AS run
-        WHERE run.namespace = given.namespace
-            AND run.schedule_id = given.schedule_id
-            AND run.origin = 'catch_up'
-            AND run.fence > 0
-            AND run.finished_at IS NOT NULL
-            AND run.finished_at > coalesce(gate.opened_at, '-infinity')
-        ORDER BY run.finished_at DESC, run.run_key DESC
-        LIMIT $8
-    ) ELSE '{}' END AS gate_failed
+    gate.closed_at IS NOT NULL AS gate_closed
 FROM moment
 CROSS JOIN unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (namespace, schedule_id, number)
 CROSS JOIN LATERAL (
@@ -135,17 +125,17 @@ CROSS JOIN LATERAL (
     SELECT array_agg(
             ROW(
                 tick.run_key, tick.fire_time, tick.run_at, tick.origin, tick.held, backfill.at_once_max,
-                version.spec
+                tick.version, tick.reason IS NULL
             )
             ORDER BY tick.origin NOT IN ('live', 'manual'), tick.fire_time, tick.run_key
         ) AS ticks,
-        bool_or(tick.origin = 'catch_up') AS catches_up,
+        array_agg(DISTINCT tick.version) AS versions,
         bool_or(tick.job IN (SELECT job FROM fencepost.limits WHERE namespace = given.namespace)) AS limited,
-        min(tick.run_at) AS run_at
+        min(tick.run_at) FILTER (WHERE tick.origin IN ('live', 'manual')) AS run_at
     FROM (
         (
             SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id, run.job
+                run.backfill_id, run.job, run.reason
             FROM fencepost.runs AS run
             WHERE run.namespace = given.namespace
                 AND run.schedule_id = given.schedule_id
@@ -168,7 +158,7 @@ CROSS JOIN LATERAL (
         UNION ALL
         (
             SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id, run.job
+                run.backfill_id, run.job, run.reason
             FROM fencepost.runs AS run
             WHERE run.namespace = given.namespace
                 AND run.schedule_id = given.schedule_id
@@ -191,14 +181,37 @@ CROSS JOIN LATERAL (
         UNION ALL
         (
             SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id, run.job
+                run.backfill_id, run.job, run.reason
             FROM fencepost.runs AS run
             WHERE run.namespace = given.namespace
                 AND run.schedule_id = given.schedule_id
                 AND run.state IN ('planned', 'ready')
                 AND run.fence = 0
                 AND run.origin IN ('catch_up', 'backfill', 'replay')
-                AND run.held IN (8, 16, 32)
+                AND run.held = 8
+                AND run.run_at <= moment.now
+                AND (
+                    $3::text[] IS NULL
+                    OR (
+                        run.queue = ANY ($3::text[])
+                        AND run.queue <> ALL (paused.queues)
+                        AND run.job = ANY ($4::text[])
+                    )
+                )
+            ORDER BY run.fire_time
+            LIMIT $7
+        )
+        UNION ALL
+        (
+            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
+                run.backfill_id, run.job, run.reason
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.state IN ('planned', 'ready')
+                AND run.fence = 0
+                AND run.origin IN ('catch_up', 'backfill', 'replay')
+                AND run.held IN (16, 32)
                 AND run.run_at <= moment.now
                 AND (
                     $3::text[] IS NULL
@@ -212,13 +225,53 @@ CROSS JOIN LATERAL (
             LIMIT $5
         )
     ) AS tick
-    JOIN fencepost.schedule_versions AS version
-        ON version.namespace = given.namespace
-        AND version.schedule_id = given.schedule_id
-        AND version.version = tick.version
     LEFT JOIN fencepost.backfills AS backfill ON backfill.backfill_id = tick.backfill_id
 ) AS due
 LEFT JOIN fencepost.gates AS gate
     ON gate.namespace = given.namespace AND gate.schedule_id = given.schedule_id
 WHERE due.ticks IS NOT NULL
+ORDER BY given.number;
+
+-- How catch-up fares: how many of its ticks wait that came after the gate was last opened ($3 is as far as they are
+-- counted), and whether the last that ended since then failed ($4 of them).
+-- name: gates
+SELECT
+    (
+        SELECT count(*)
+        FROM (
+            SELECT 1
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.state IN ('planned', 'ready')
+                AND run.fence = 0
+                AND run.origin IN ('catch_up', 'backfill', 'replay')
+                AND run.origin = 'catch_up'
+                AND run.held & 4 = 0
+                AND run.fire_time > coalesce(gate.let_through, '-infinity')
+            ORDER BY run.fire_time
+            LIMIT given.count_max
+        ) AS waiting
+    ) AS waiting,
+    ARRAY(
+        SELECT last.failed
+        FROM (
+            SELECT run.state = 'dead' AS failed, run.finished_at, run.run_key
+            FROM fencepost.runs AS run
+            WHERE run.namespace = given.namespace
+                AND run.schedule_id = given.schedule_id
+                AND run.origin = 'catch_up'
+                AND run.fence > 0
+                AND run.finished_at IS NOT NULL
+                AND run.finished_at > coalesce(gate.opened_at, '-infinity')
+            ORDER BY run.finished_at DESC
+            FETCH FIRST given.of_last ROWS WITH TIES
+        ) AS last
+        ORDER BY last.finished_at DESC, last.run_key DESC
+        LIMIT given.of_last
+    ) AS failed
+FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[]) WITH ORDINALITY
+    AS given (namespace, schedule_id, count_max, of_last, number)
+LEFT JOIN fencepost.gates AS gate
+    ON gate.namespace = given.namespace AND gate.schedule_id = given.schedule_id
 ORDER BY given.number;

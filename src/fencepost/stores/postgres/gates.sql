@@ -14,6 +14,7 @@ WITH held AS (
         AND schedule_id = $2
         AND state IN ('planned', 'ready')
         AND fence = 0
+        AND origin IN ('catch_up', 'backfill', 'replay')
         AND origin = 'catch_up'
     RETURNING run_key
 )

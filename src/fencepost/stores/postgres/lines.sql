@@ -452,8 +452,7 @@ WITH found AS MATERIALIZED (
     SELECT run.run_key
     FROM fencepost.runs AS run
     WHERE run.namespace = $1
-        AND run.held <> 0
-        AND run.held NOT IN (16, 32)
+        AND run.held & 7 <> 0
         AND run.held & 48 <> 0
         AND run.job = ANY ($2::text[])
     LIMIT $3

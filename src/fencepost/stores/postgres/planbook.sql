@@ -82,6 +82,7 @@ SELECT old.namespace, old.schedule_id, old.shard, old.version, old.planned_throu
         FROM fencepost.runs AS run
         WHERE run.namespace = old.namespace
             AND run.schedule_id = old.schedule_id
+            AND run.epoch >= 0
             AND run.fire_time > moment.now
             AND run.state = 'planned'
             AND run.fence = 0
@@ -193,6 +194,7 @@ WITH plan AS MATERIALIZED (
         FROM fencepost.runs AS other
         WHERE other.namespace = advanced.namespace
             AND other.schedule_id = advanced.schedule_id
+            AND other.epoch >= 0
             AND other.fire_time = tick.fire_time
             AND other.state <> 'withdrawn'
         OFFSET 0
@@ -210,6 +212,7 @@ WITH plan AS MATERIALIZED (
         FROM fencepost.runs AS other
         WHERE other.namespace = advanced.namespace
             AND other.schedule_id = advanced.schedule_id
+            AND other.epoch >= 0
             AND other.fire_time = gone.fire_time
             AND other.state <> 'withdrawn'
         OFFSET 0

@@ -24,7 +24,7 @@ RETURNING run.run_key;
 
 -- name: admit
 UPDATE fencepost.runs AS run
-SET origin = 'catch_up', priority = 5, held = CASE WHEN given.held THEN 4 ELSE 0 END
+SET origin = 'catch_up', priority = 5, reason = NULL, held = CASE WHEN given.held THEN 4 ELSE 0 END
 FROM unnest($1::text[], $2::text[], $3::boolean[]) AS given (namespace, run_key, held)
 WHERE run.namespace = given.namespace
     AND run.run_key = given.run_key

@@ -29,6 +29,7 @@ WITH fitting AS (
     FROM fencepost.runs AS run
     WHERE run.namespace = $1
         AND run.schedule_id = $2
+        AND run.epoch >= 0
         AND run.fire_time > $3
         AND run.fire_time <= $4
         AND run.fire_time >= coalesce($5::timestamptz, '-infinity')
@@ -63,7 +64,7 @@ WITH walked AS NOT MATERIALIZED (
 WITH walked AS NOT MATERIALIZED (
     SELECT run.*
     FROM fencepost.runs AS run
-    WHERE run.schedule_id = $10
+    WHERE run.epoch >= 0 AND run.schedule_id = $10
 
 -- name: of_job
 WITH walked AS NOT MATERIALIZED (
@@ -81,7 +82,7 @@ WITH walked AS NOT MATERIALIZED (
 WITH walked AS NOT MATERIALIZED (
     SELECT run.*
     FROM fencepost.runs AS run
-    WHERE run.origin <> 'live' AND run.origin = $6
+    WHERE run.attempt >= 0 AND run.origin <> 'live' AND run.origin = $6
 
 -- name: of_error
 WITH walked AS NOT MATERIALIZED (
@@ -105,14 +106,14 @@ WITH walked AS NOT MATERIALIZED (
 WITH walked AS NOT MATERIALIZED (
     SELECT run.*
     FROM fencepost.runs AS run
-    WHERE run.held <> 0
+    WHERE run.attempt >= 0 AND run.held <> 0
 
 -- What has not ended is in one of four small indexes.
 -- name: unended
 WITH unended AS (
     SELECT * FROM fencepost.runs WHERE state = 'running' AND namespace = $1
     UNION ALL
-    SELECT * FROM fencepost.runs WHERE held <> 0 AND namespace = $1
+    SELECT * FROM fencepost.runs WHERE attempt >= 0 AND held <> 0 AND namespace = $1
     UNION ALL
     SELECT *
     FROM fencepost.runs
@@ -120,7 +121,7 @@ WITH unended AS (
     UNION ALL
     SELECT *
     FROM fencepost.runs
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0 AND namespace = $1
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND attempt >= 0 AND fence = 0 AND held = 0 AND namespace = $1
 ), walked AS NOT MATERIALIZED (
     SELECT run.*
     FROM unended AS run
@@ -197,6 +198,7 @@ WITH moment AS MATERIALIZED (
     WHERE namespace = $1
         AND state IN ('planned', 'ready')
         AND schedule_id IS NOT NULL
+        AND attempt >= 0
         AND fence = 0
         AND held = 0
         AND run_at <= (SELECT now FROM moment)
@@ -234,6 +236,7 @@ WITH moment AS MATERIALIZED (
     WHERE namespace = $1
         AND state IN ('planned', 'ready')
         AND schedule_id IS NOT NULL
+        AND attempt >= 0
         AND fence = 0
         AND held = 0
         AND run_at <= (SELECT now FROM moment)

@@ -49,6 +49,7 @@ WITH ahead AS (
         held = CASE WHEN held & $5::smallint = 0 THEN 0 ELSE held END
     WHERE namespace = $1
         AND schedule_id = $2
+        AND epoch >= 0
         AND fire_time > $3
         AND state = 'planned'
         AND fence = 0

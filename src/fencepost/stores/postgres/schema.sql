@@ -49,7 +49,8 @@ CREATE TABLE fencepost.schedules (
     PRIMARY KEY (namespace, schedule_id)
 );
 
-CREATE INDEX schedules_by_change ON fencepost.schedules (namespace, updated_at);
+-- Every schedule has a version: only a query that says so can use this. See `runs_due_ticks`.
+CREATE INDEX schedules_by_change ON fencepost.schedules (namespace, updated_at) WHERE version >= 0;
 
 CREATE TABLE fencepost.schedule_versions (
     namespace      text COLLATE "C" NOT NULL,
@@ -158,23 +159,27 @@ CREATE TABLE fencepost.runs (
 
 -- What is or will be due. A tick that nobody started is judged under its schedule's lock; all else is
 -- direct. What is held is not here.
+--
+-- A server that knows nothing of the table yet finds all indexes equally cheap, and must not walk the fleet's for the
+-- runs of one schedule. So some have a condition that always holds (`attempt >= 0`, `epoch >= 0` or `version >= 0`):
+-- only a query that states it can use them.
 CREATE INDEX runs_due_direct ON fencepost.runs (namespace, queue, priority, run_at)
     WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0;
 CREATE INDEX runs_due_ticks ON fencepost.runs (namespace, queue, priority, run_at)
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0;
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0 AND attempt >= 0;
 
 -- The runs of one schedule: all, the live ones that nobody started, those behind live work that nobody
 -- started, those that wait for their turn, those begun and unfinished, the last to finish, the last success,
 -- and how catch-up went. A backlog may be long and mostly held or not due yet: the index tells both.
 CREATE INDEX runs_by_schedule ON fencepost.runs (namespace, schedule_id, fire_time)
-    WHERE schedule_id IS NOT NULL;
+    WHERE schedule_id IS NOT NULL AND epoch >= 0;
 CREATE INDEX runs_open ON fencepost.runs (namespace, schedule_id, fire_time)
     WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0
         AND origin IN ('live', 'manual');
 CREATE INDEX runs_behind ON fencepost.runs (namespace, schedule_id, fire_time, run_at, held)
     WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0
         AND origin IN ('catch_up', 'backfill', 'replay');
-CREATE INDEX runs_parked ON fencepost.runs (namespace, schedule_id, fire_time) WHERE held = 8;
+CREATE INDEX runs_parked ON fencepost.runs (namespace, schedule_id, fire_time, run_key) WHERE held = 8;
 CREATE INDEX runs_unfinished ON fencepost.runs (namespace, schedule_id)
     WHERE schedule_id IS NOT NULL AND fence > 0 AND state IN ('ready', 'running');
 CREATE INDEX runs_finished ON fencepost.runs (namespace, schedule_id, finished_at)
@@ -188,11 +193,9 @@ CREATE INDEX runs_caught_up ON fencepost.runs (namespace, schedule_id, finished_
 -- heartbeat touches no index.
 CREATE INDEX runs_running ON fencepost.runs (worker) WHERE state = 'running';
 
--- For people, and for the janitor. Every run has a version: only a query that says so can use the first one. A
--- server that knows nothing of the table yet finds all indexes equally cheap, and must not walk it for the runs of
--- one schedule.
+-- For people, and for the janitor.
 CREATE INDEX runs_by_time ON fencepost.runs (namespace, fire_time) WHERE version >= 0;
-CREATE INDEX runs_held ON fencepost.runs (namespace, fire_time) WHERE held <> 0;
+CREATE INDEX runs_held ON fencepost.runs (namespace, fire_time) WHERE held <> 0 AND attempt >= 0;
 CREATE INDEX runs_held_by_somebody ON fencepost.runs (namespace) WHERE held & 7 <> 0;
 CREATE INDEX runs_dead ON fencepost.runs (namespace, fire_time) WHERE state = 'dead';
 CREATE INDEX runs_of_backfill ON fencepost.runs (backfill_id, state, run_at)
@@ -203,7 +206,8 @@ CREATE INDEX runs_ended ON fencepost.runs (finished_at) WHERE finished_at IS NOT
 CREATE INDEX runs_by_job ON fencepost.runs (namespace, job, fire_time) WHERE version >= 0;
 CREATE INDEX runs_not_run ON fencepost.runs (namespace, state, fire_time)
     WHERE state IN ('skipped', 'missed', 'cancelled', 'withdrawn');
-CREATE INDEX runs_by_origin ON fencepost.runs (namespace, origin, fire_time) WHERE origin <> 'live';
+CREATE INDEX runs_by_origin ON fencepost.runs (namespace, origin, fire_time)
+    WHERE origin <> 'live' AND attempt >= 0;
 CREATE INDEX runs_by_error ON fencepost.runs (namespace, fire_time) WHERE error IS NOT NULL;
 
 -- A run of a limited job stands in the line of its job (held by 32), or waits for a slot (16). The last index is

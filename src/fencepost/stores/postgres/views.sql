@@ -17,7 +17,8 @@ CROSS JOIN unnest($2::text[]) AS given (schedule_id)
 CROSS JOIN LATERAL (
     SELECT *
     FROM fencepost.runs AS last
-    WHERE last.namespace = $1 AND last.schedule_id = given.schedule_id AND last.fire_time <= moment.now
+    WHERE last.namespace = $1 AND last.schedule_id = given.schedule_id AND last.epoch >= 0
+        AND last.fire_time <= moment.now
     ORDER BY last.fire_time DESC, last.run_key DESC
     LIMIT $3
 ) AS run
@@ -96,7 +97,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
     (
         SELECT run.queue, run.priority
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.fence = 0 AND run.held = 0
+        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+            AND run.fence = 0 AND run.held = 0
             AND run.namespace = $1
         ORDER BY run.queue, run.priority, run.run_at
         LIMIT 1
@@ -107,7 +109,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT run.queue, run.priority
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.fence = 0 AND run.held = 0
+        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+            AND run.fence = 0 AND run.held = 0
             AND run.namespace = $1 AND (run.queue, run.priority) > (ticks.queue, ticks.priority)
         ORDER BY run.queue, run.priority, run.run_at
         LIMIT 1
@@ -131,7 +134,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT count(*) AS runs
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.fence = 0 AND run.held = 0
+        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+            AND run.fence = 0 AND run.held = 0
             AND run.namespace = $1 AND run.queue = ticks.queue AND run.priority = ticks.priority
             AND run.run_at < moment.now - make_interval(secs => $3)
             AND run.fire_time >= moment.now - make_interval(secs => $2)
@@ -232,7 +236,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT run.queue, run.priority, run.run_at
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.fence = 0 AND run.held = 0
+        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+            AND run.fence = 0 AND run.held = 0
             AND run.namespace = names.namespace
         ORDER BY run.queue, run.priority, run.run_at
         LIMIT 1
@@ -243,7 +248,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT run.queue, run.priority, run.run_at
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.fence = 0 AND run.held = 0
+        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+            AND run.fence = 0 AND run.held = 0
             AND run.namespace = ticks.namespace AND (run.queue, run.priority) > (ticks.queue, ticks.priority)
         ORDER BY run.queue, run.priority, run.run_at
         LIMIT 1
@@ -272,8 +278,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
         FROM (
             SELECT 1
             FROM fencepost.runs AS run
-            WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.fence = 0
-                AND run.held = 0
+            WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+                AND run.fence = 0 AND run.held = 0
                 AND run.namespace = ticks.namespace AND run.queue = ticks.queue
                 AND run.priority = ticks.priority AND run.run_at <= moment.now
             LIMIT $3
@@ -316,7 +322,7 @@ SELECT moment.now,
                 SELECT count(*)
                 FROM (
                     SELECT 1 FROM fencepost.runs AS run
-                    WHERE run.held <> 0 AND run.namespace = names.namespace
+                    WHERE run.attempt >= 0 AND run.held <> 0 AND run.namespace = names.namespace
                     LIMIT $3
                 ) AS bounded
             )::integer,
@@ -332,7 +338,7 @@ SELECT moment.now,
             (
                 SELECT max(schedule.updated_at)
                 FROM fencepost.schedules AS schedule
-                WHERE schedule.namespace = names.namespace
+                WHERE schedule.namespace = names.namespace AND schedule.version >= 0
             )
         )
         FROM names

@@ -141,7 +141,7 @@ def _claim_ticks(
     if wanted is None:
         return [], False
     due = _walk(connection, QUERIES["due_ticks"], wanted, limit, now)
-    facts = gather(connection, choose(due, limit), now, wanted)
+    facts = gather(connection, choose(due, limit), now, wanted, limit)
     allowed = lines.allowances(connection, now, facts.every, limiter)
     rulings = rule(facts.every, now, limit, judge, allowed)
     rung = carry_out(rulings, facts, connection, now)
@@ -161,7 +161,7 @@ def _sweep_late(
 ) -> tuple[int, bool]:
     terms = {"by": to_us(now) - span_us(older_than_s), "jobs": None}
     late = _probe(connection, QUERIES["due_ticks"], list(_lanes_with_ticks(connection)), terms)
-    facts = gather(connection, choose([(limit, late)], limit), now, None)
+    facts = gather(connection, choose([(limit, late)], limit), now, None, 0)
     rulings = rule(facts.every, now, 0, judge)
     rung = carry_out(rulings, facts, connection, now)
     return len(rulings.ends) + len(rulings.admits), rung

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeAlias
 
 import apsw
 
-from fencepost.model.claiming import FINISHED_KEPT, Appetite, GateFacts, ScheduleFacts, StartedRun
+from fencepost.model.claiming import (
+    FINISHED_KEPT,
+    Appetite,
+    GateFacts,
+    ScheduleFacts,
+    StartedRun,
+    gate_question,
+)
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
-from fencepost.model.policies import OF_LAST_MAX, WAITING_MAX
-from fencepost.model.run import Origin
+from fencepost.model.run import LIVE_ORIGINS, Origin
 from fencepost.stores.queries import load_queries
 from fencepost.stores.rows import to_facts
 from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, to_us
@@ -51,27 +56,30 @@ def choose(lanes: Iterable[tuple[int, Iterable[Any]]], limit: int) -> Chosen:
     return list(owners)[: min(limit, SCHEDULES_MAX)]
 
 
-def gather(connection: apsw.Connection, chosen: Chosen, now: StoreTime, appetite: Appetite | None) -> Facts:
+def gather(
+    connection: apsw.Connection, chosen: Chosen, now: StoreTime, appetite: Appetite | None, room: int
+) -> Facts:
     """Everything a verdict on these schedules may depend on; only ticks that the appetite wants are due."""
     if not chosen:
         return Facts([], {})
     terms = {"schedules": json.dumps(chosen), "now": to_us(now), "kept": FINISHED_KEPT}
-    due = _due(connection, terms, appetite)
+    due = _due(connection, terms, appetite, room)
     ticks = _by_place(due)
     begun = _by_place(fetch(connection.execute(QUERIES["facts_unfinished"], terms)))
-    judged = [(*chosen[place], to_us(_first_due(rows))) for place, rows in ticks.items()]
+    judged = [(*chosen[place], _first_due_us(rows)) for place, rows in ticks.items()]
     heads = fetch(connection.execute(QUERIES["facts"], {**terms, "schedules": json.dumps(judged)}))
     every = [
-        _facts(head, ticks[place], begun.get(place, []), _gate(connection, head, ticks[place]))
+        _facts(connection, head, ticks[place], begun.get(place, []))
         for place, head in zip(ticks, heads, strict=True)
     ]
     return Facts(every, {(chosen[row["place"]][0], row["run_key"]): row["row_id"] for row in due})
 
 
-def _facts(head: dict[str, Any], ticks: Rows, begun: Rows, gate: GateFacts) -> ScheduleFacts:
+def _facts(connection: apsw.Connection, head: dict[str, Any], ticks: Rows, begun: Rows) -> ScheduleFacts:
     """The facts of one schedule; its finished runs come as one text and not as rows."""
     finished = tuple(_ended(*one) for one in json.loads(head["finished"]))
-    return replace(to_facts(head, ticks, begun, (), gate), finished=finished)
+    facts = to_facts(head, ticks, begun, (), GateFacts(bool(head["closed"])))
+    return replace(facts, finished=finished, gate=_gate(connection, head, facts))
 
 
 @lru_cache(ENDED_MAX)
@@ -84,36 +92,38 @@ def _ended(
     return StartedRun(run_key, from_us(fire_time), ended, Origin(origin), bool(cancelled), begun)
 
 
-def _due(connection: apsw.Connection, terms: dict[str, Any], appetite: Appetite | None) -> Rows:
+def _due(connection: apsw.Connection, terms: dict[str, Any], appetite: Appetite | None, room: int) -> Rows:
     wanted = {
         "queues": None if appetite is None else json.dumps(appetite.queues),
         "jobs": None if appetite is None else json.dumps(appetite.jobs),
         "due_max": DUE_MAX,
+        "parked_max": max(room, 1),
     }
     return fetch(connection.execute(QUERIES["facts_due"], {**terms, **wanted}))
 
 
-def _gate(connection: apsw.Connection, head: dict[str, Any], ticks: Rows) -> GateFacts:
-    """How catch-up fares is only asked where some of it is due."""
-    closed = bool(head["closed"])
-    if not any(tick["origin"] == Origin.CATCH_UP for tick in ticks):
-        return GateFacts(closed)
+def _gate(connection: apsw.Connection, head: dict[str, Any], facts: ScheduleFacts) -> GateFacts:
+    """How catch-up fares is only asked where some of it is due and its gate is open."""
+    question = None if facts.gate.closed else gate_question(facts.due)
+    if question is None:
+        return facts.gate
     terms = {
         "namespace": head["namespace"],
         "schedule_id": head["schedule_id"],
         "let_through": -ALWAYS_US if head["let_through"] is None else head["let_through"],
         "opened_at": -ALWAYS_US if head["opened_at"] is None else head["opened_at"],
-        "waiting_max": WAITING_MAX + 1,
-        "of_last": OF_LAST_MAX,
+        "waiting_max": question.waiting_max,
+        "of_last": question.of_last,
     }
     waiting = connection.execute(QUERIES["gate_waiting"], terms).get
     failed = tuple(bool(dead) for (dead,) in connection.execute(QUERIES["gate_failed"], terms))
-    return GateFacts(closed, waiting, failed)
+    return GateFacts(False, waiting, failed)
 
 
-def _first_due(ticks: Rows) -> datetime:
-    first: datetime = min(tick["run_at"] for tick in ticks)
-    return first
+def _first_due_us(ticks: Rows) -> int:
+    """When the first of the live ticks became due; later than everything where none is."""
+    due = (to_us(tick["run_at"]) for tick in ticks if tick["origin"] in LIVE_ORIGINS)
+    return min(due, default=ALWAYS_US)
 
 
 def _by_place(rows: Rows) -> dict[int, Rows]:

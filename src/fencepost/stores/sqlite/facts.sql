@@ -1,6 +1,6 @@
 -- What a judge is told, for many schedules at a time: each list is a short range of one index.
 
--- Each schedule comes with when the first of its due ticks became due: what ended before that is in nobody's way.
+-- Each schedule comes with when the first of its due live ticks became due: what ended before that is in nobody's way.
 -- A tick that an operator holds (1) makes none of the others old. A cursor that was never planned does not know when its
 -- version fires (`next_fire_at` is where it begins), and what was called off or is held by name is not unplanned.
 -- name: facts
@@ -52,10 +52,10 @@ FROM (
 ORDER BY place
 
 -- Live ticks, then those behind them; those that wait (8, 16, 32) are cut by themselves, or a long line of them would hide
--- the ticks that have not been parked yet. Without queues and jobs every due tick counts.
+-- the ticks that have not been parked yet. Of the parked no more are read than may start. Without queues and jobs every due tick counts.
 -- name: facts_due
 SELECT s.key AS place, r.rowid AS row_id, r.run_key, r.fire_time, r.run_at, r.origin, r.held, b.at_once_max,
-       v.spec
+       v.spec, r.reason IS NULL AS is_new
 FROM json_each(:schedules) s
 CROSS JOIN runs r ON r.rowid IN (
     SELECT row_id FROM (
@@ -82,7 +82,17 @@ CROSS JOIN runs r ON r.rowid IN (
         SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
         WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
           AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
-          AND held IN (8, 16, 32) AND run_at <= :now
+          AND held = 8 AND run_at <= :now
+          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
+          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
+        ORDER BY fire_time, run_key LIMIT :parked_max
+    )
+    UNION ALL
+    SELECT row_id FROM (
+        SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
+        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+          AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
+          AND held IN (16, 32) AND run_at <= :now
           AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
           AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
         ORDER BY fire_time, run_key LIMIT :due_max

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.model.audit import HOUSE, Action
-from fencepost.model.claiming import Admit, CloseGate, GateFacts, Start
+from fencepost.model.claiming import Admit, CloseGate, GateFacts, Start, Wait
 from fencepost.model.gate import ClosedGate, GateDecision
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.policies import CatchUp, GateTerms
@@ -206,8 +206,31 @@ class GateFactContract:
         await three_behind_the_gate(harness)
         (late,) = await due_ticks(harness, 60)
         await admit(harness, late)
-        facts = await facts_of(harness)
-        assert (facts.gate.closed, facts.gate.waiting) == (True, 1)
+        assert (await facts_of(harness)).gate == GateFacts(closed=True), "nothing more is looked up"
+
+    async def test_what_was_told_to_wait_is_not_counted_again(self, harness: StoreHarness) -> None:
+        await put(harness)
+        first, second = await due_ticks(harness, 30, 60)
+        await admit(harness, first, second)
+        assert (await facts_of(harness)).gate.waiting == 2
+        await decide(harness, Wait(first, "waits"), Wait(second, "waits"))
+        (third,) = await due_ticks(harness, 60)
+        assert (await facts_of(harness)).gate.waiting == 0, "nothing new catches up"
+        await admit(harness, third)
+        assert (await facts_of(harness)).gate.waiting == 3
+
+    async def test_no_more_wait_than_the_gate_can_tell_apart(self, harness: StoreHarness) -> None:
+        catch_up = CatchUp("sequential", "1h", GateTerms(waiting_max=2))
+        await put(harness, make_spec(catch_up=catch_up))
+        await admit(harness, *await due_ticks(harness, 10, 20, 30, 40))
+        assert (await facts_of(harness)).gate.waiting == 3
+
+    async def test_a_tick_that_waited_live_is_new_to_catch_up(self, harness: StoreHarness) -> None:
+        await put(harness)
+        first, _ = await due_ticks(harness, 30, 60)
+        await decide(harness, Wait(first, "waits"))
+        await admit(harness, first)
+        assert (await facts_of(harness)).gate.waiting == 1
 
     async def test_what_was_let_through_does_not_count_as_waiting_again(self, harness: StoreHarness) -> None:
         await three_behind_the_gate(harness)

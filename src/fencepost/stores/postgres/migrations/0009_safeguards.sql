@@ -1,0 +1,15 @@
+-- What keeps a fleet from harming itself.
+
+-- Indexes over all schedules are for queries that ask for them, by a condition that always holds: a server without
+-- statistics must not walk them for the runs of one schedule. What is parked is in the order in which it is unparked.
+DROP INDEX fencepost.runs_due_ticks, fencepost.runs_by_schedule, fencepost.runs_parked, fencepost.runs_held,
+    fencepost.runs_by_origin, fencepost.schedules_by_change;
+CREATE INDEX runs_due_ticks ON fencepost.runs (namespace, queue, priority, run_at)
+    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0 AND attempt >= 0;
+CREATE INDEX runs_by_schedule ON fencepost.runs (namespace, schedule_id, fire_time)
+    WHERE schedule_id IS NOT NULL AND epoch >= 0;
+CREATE INDEX runs_parked ON fencepost.runs (namespace, schedule_id, fire_time, run_key) WHERE held = 8;
+CREATE INDEX runs_held ON fencepost.runs (namespace, fire_time) WHERE held <> 0 AND attempt >= 0;
+CREATE INDEX runs_by_origin ON fencepost.runs (namespace, origin, fire_time)
+    WHERE origin <> 'live' AND attempt >= 0;
+CREATE INDEX schedules_by_change ON fencepost.schedules (namespace, updated_at) WHERE version >= 0;
