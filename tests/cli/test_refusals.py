@@ -106,9 +106,9 @@ def test_a_store_that_is_down_is_one_line_without_the_password(arguments: tuple[
     assert "secret" not in line
 
 
-def test_a_node_does_not_start_on_a_store_that_is_down(tmp_path: Path) -> None:
+def test_a_node_that_does_not_wait_does_not_start_on_a_store_that_is_down(tmp_path: Path) -> None:
     (tmp_path / "jobs.toml").write_text('[jobs.one]\ncommand = ["true"]\n')
-    with started("run", "jobs.toml", "--store", NOBODY, folder=tmp_path) as process:
+    with started("run", "jobs.toml", "--no-wait", "--store", NOBODY, folder=tmp_path) as process:
         assert process.ended() == 2
     (line,) = process.lines
     assert line.startswith("fencepost: store postgresql://nobody:***@")

@@ -1,19 +1,23 @@
 """What people and callers are told when the server is not there, or goes away."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import pytest
 
 from fencepost.clock import SystemClock
-from fencepost.errors import FencepostError, StoreUnavailable, UsageError
+from fencepost.errors import FencepostError, InvalidSettings, StoreUnavailable, UsageError
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, Queue, RunKey
 from fencepost.model.run import NewRun
 from fencepost.ports.signals import Topic
 from fencepost.stores.postgres import PostgresStore, open_store
 from fencepost.stores.postgres.address import parse_address
+from fencepost.stores.postgres.faults import translated_at_open
 from tests.integration.waiting import until
+from tests.servers.pgbouncer import Detour
 from tests.servers.postgres import PostgresServer, ask, execute, free_port
 from tests.servers.proxy import Proxy
 
@@ -70,6 +74,31 @@ async def test_an_unknown_user_is_told_with_its_mend(postgres_url: str) -> None:
     line = await refusal(url, UsageError)
     assert "correct the user or the password" in line
     assert "secret" not in line
+
+
+@pytest.mark.pgbouncer
+async def test_a_pooler_that_refuses_a_setting_is_told_with_its_mend(
+    postgres_url: str, pgbouncer: Detour
+) -> None:
+    line = await refusal(pgbouncer.through(postgres_url), UsageError)
+    assert "unsupported startup parameter: lock_timeout; " in line
+    assert line.endswith("behind a pooler add statement_cache_size=0 to the URL's query")
+
+
+@pytest.mark.parametrize(
+    ("told", "pooled", "kind", "mend"),
+    [
+        ("unsupported startup parameter: x", False, InvalidSettings, "statement_cache_size=0"),
+        ("unsupported startup parameter: x", True, InvalidSettings, "ignore_startup_parameters = x"),
+        ("server login has been failing", True, StoreUnavailable, "can the pooler reach the server?"),
+    ],
+)
+def test_what_a_pooler_refuses_is_told_apart(
+    told: str, pooled: bool, kind: type[FencepostError], mend: str
+) -> None:
+    address = parse_address("postgresql://u:p@h/d" + "?statement_cache_size=0" * pooled)
+    with pytest.raises(kind, match=re.escape(mend)), translated_at_open(address):
+        raise asyncpg.ProtocolViolationError(told)
 
 
 @pytest.mark.parametrize(

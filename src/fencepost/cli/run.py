@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencepost.cli.metrics import metrics_beside, metrics_option
 from fencepost.cli.options import Place, in_store, in_stores, logged
+from fencepost.cli.waiting import until_reachable, wait_option
 from fencepost.cli.web import NO_TLS, TlsFiles, bind_option, open_door, takes_tls, web_beside
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ queues_option = click.option(
 @bind_option
 @takes_tls
 @metrics_option
+@wait_option
 @in_stores
 @logged
 @click.pass_context
@@ -44,6 +47,7 @@ def run(
     bind: str | None,
     tls: TlsFiles,
     metrics: str | None,
+    wait: bool,
     place: Place,
 ) -> None:
     """Plan and work in one process.
@@ -60,16 +64,17 @@ def run(
       fencepost run fencepost.toml --metrics 127.0.0.1:9580
     """
     said: dict[str, Any] = {"concurrency": concurrency, "queues": queues, "metrics": metrics}
-    context.exit(_serve(target, place, True, True, bind=bind, tls=tls, **said))
+    context.exit(_serve(target, place, wait, True, True, bind=bind, tls=tls, **said))
 
 
 @click.command()
 @target_argument
 @metrics_option
+@wait_option
 @in_stores
 @logged
 @click.pass_context
-def scheduler(context: click.Context, target: str, metrics: str | None, place: Place) -> None:
+def scheduler(context: click.Context, target: str, metrics: str | None, wait: bool, place: Place) -> None:
     """Plan only: write due runs ahead of time.
 
     Leases say who plans what. All nodes that plan need the same --leases; workers need none.
@@ -79,7 +84,7 @@ def scheduler(context: click.Context, target: str, metrics: str | None, place: P
       fencepost scheduler shop:app --store postgresql://shop@db/fencepost
       fencepost scheduler shop:app --leases kubernetes://jobs
     """
-    context.exit(_serve(target, place, True, False, metrics=metrics))
+    context.exit(_serve(target, place, wait, True, False, metrics=metrics))
 
 
 @click.command()
@@ -87,6 +92,7 @@ def scheduler(context: click.Context, target: str, metrics: str | None, place: P
 @concurrency_option
 @queues_option
 @metrics_option
+@wait_option
 @in_store
 @logged
 @click.pass_context
@@ -96,6 +102,7 @@ def worker(
     concurrency: int | None,
     queues: str | None,
     metrics: str | None,
+    wait: bool,
     place: Place,
 ) -> None:
     """Work only: claim due runs and do them.
@@ -105,12 +112,13 @@ def worker(
       fencepost worker shop:app --queues default,images --concurrency 50
     """
     said: dict[str, Any] = {"concurrency": concurrency, "queues": queues, "metrics": metrics}
-    context.exit(_serve(target, place, False, True, **said))
+    context.exit(_serve(target, place, wait, False, True, **said))
 
 
 def _serve(
     target: str,
     place: Place,
+    wait: bool,
     plans: bool,
     works: bool,
     *,
@@ -131,8 +139,9 @@ def _serve(
             opened.enter_context(closing(shown))
 
         async def work(stopper: Stopper) -> None:
+            await until_reachable(app.open, wait)
             async with app:
-                node = await app.node(plans=plans, works=works)
+                node = await until_reachable(partial(app.node, plans=plans, works=works), wait)
                 if listener is not None:
                     node.also(web_beside(app, listener, stopper.stop, tls))
                 if shown is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencepost.cli.options import Command, Place, in_store, logged
+from fencepost.cli.waiting import until_reachable, wait_option
 from fencepost.web.binding import DEFAULT_BIND
 
 if TYPE_CHECKING:
@@ -65,10 +67,11 @@ def takes_tls(command: Command) -> Command:
 @click.argument("target", metavar="TARGET")
 @click.option("--bind", metavar="HOST:PORT", default=DEFAULT_BIND, show_default=True, help="Where to listen.")
 @takes_tls
+@wait_option
 @in_store
 @logged
 @click.pass_context
-def web(context: click.Context, target: str, bind: str, tls: TlsFiles, place: Place) -> None:
+def web(context: click.Context, target: str, bind: str, tls: TlsFiles, wait: bool, place: Place) -> None:
     """Serve the dashboard, the API, and workers in other languages over HTTP.
 
     The document of the API is at /api/v1/openapi.json. Nobody comes in without a credential: a token of the
@@ -90,8 +93,9 @@ def web(context: click.Context, target: str, bind: str, tls: TlsFiles, place: Pl
     listener = open_door(app, bind, tls)
 
     async def work(stopper: Stopper) -> None:
+        await until_reachable(app.open, wait)
         async with app:
-            node = await app.node(plans=False, works=False)
+            node = await until_reachable(partial(app.node, plans=False, works=False), wait)
             node.also(web_beside(app, listener, stopper.stop, tls))
             await stopper.run(node)
 

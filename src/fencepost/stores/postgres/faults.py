@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import asyncpg
 
 from fencepost.errors import FencepostError, InvalidSettings, StoreUnavailable
-from fencepost.stores.postgres.address import Address
+from fencepost.stores.postgres.address import CACHE_PARAMETER, Address
 
 UNKNOWN = (
     asyncpg.PostgresConnectionError,
@@ -64,12 +64,26 @@ def translated_at_open(address: Address) -> Iterator[None]:
         raise InvalidSettings(
             f"store {address.shown}: {brief(error)}; correct the user or the password in the URL"
         ) from error
+    except asyncpg.ProtocolViolationError as error:
+        raise _refused_by_a_pooler(address, error) from error
     except UNKNOWN as error:
         raise StoreUnavailable(
             f"store {address.shown}: {brief(error)}; is the server running, and is this its address?"
         ) from error
     except CONFIGURED_WRONGLY as error:
         raise InvalidSettings(f"store {address.shown}: {brief(error)}; correct the URL") from error
+
+
+def _refused_by_a_pooler(address: Address, error: asyncpg.ProtocolViolationError) -> FencepostError:
+    """PgBouncer names a setting of the session that it does not pass on. Its other refusals, such as that of
+    a server that it cannot reach, may be over in a moment."""
+    told = f"store {address.shown}: {brief(error)}"
+    if "startup parameter" not in told:
+        return StoreUnavailable(f"{told}; can the pooler reach the server?")
+    if address.pooled:
+        setting = told.rpartition(" ")[2]
+        return InvalidSettings(f"{told}; have the pooler ignore it: ignore_startup_parameters = {setting}")
+    return InvalidSettings(f"{told}; behind a pooler add {CACHE_PARAMETER}=0 to the URL's query")
 
 
 def brief(error: BaseException) -> str:
