@@ -65,6 +65,11 @@ class Process:
         return code
 
     @property
+    def has_hung_up(self) -> bool:
+        """Whether nobody can write to its output any more, neither it nor a child of it."""
+        return not self._reader.is_alive()
+
+    @property
     def said(self) -> str:
         return "\n".join(self.lines)
 

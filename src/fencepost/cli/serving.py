@@ -4,6 +4,11 @@ The first SIGINT or SIGTERM asks the node to stop: it claims nothing more and le
 the grace. The second one skips the waiting. Before the node runs, the first is enough to give up. A function
 that still runs in a thread cannot be killed; then the process ends without waiting for it, and the ledger
 has its run rescued.
+
+Two things that a job can do would keep the process from ending at all. It may block the event loop: so a
+signal also starts a thread that ends the process when the grace and the longest clean stop after it are over.
+And it may fork and let the copy return: two processes would then read the same sockets, and the copy would
+take the signals of the other. So the copy does not get as far as the loop, and signals end it.
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from fencepost.app import JOB_THREAD
@@ -32,18 +39,25 @@ if TYPE_CHECKING:
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 IDLE_THREADS_S = 0.5
 STUBBORN_S = 1.0
+LAST_RESORT_S = 30.0
+"""Longer than a clean stop takes after the grace: to interrupt jobs, report, resign and leave, 5 s each."""
 
 
 class Stopper:
     """What the process does when it is asked to stop."""
 
-    def __init__(self) -> None:
+    def __init__(self, last_resort: threading.Timer) -> None:
         self.stop = asyncio.Event()
         self._log = Log("signals")
         self._node: NodeRunner | None = None
         self._starting = asyncio.current_task()
+        self._last_resort = last_resort
+        loop = asyncio.get_running_loop()
         for number in SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, self.ask, signal.Signals(number).name)
+            loop.add_signal_handler(number, self.ask, signal.Signals(number).name)
+            # The loop hears of a signal by its pipe, and leaves the handler itself to us.
+            signal.signal(number, self._count_down)
+        os.register_at_fork(after_in_child=partial(_keep_off, loop))
 
     def ask(self, cause: str) -> None:
         """Stop, or hurry where that has been asked for already."""
@@ -56,6 +70,11 @@ class Stopper:
         else:
             self._log.info("stopping; once more to wait for nothing", cause=cause)
             self.stop.set()
+
+    def _count_down(self, _number: int, _frame: FrameType | None) -> None:
+        """Called in the main thread between two of its steps, also where the loop does not get its turn."""
+        with suppress(RuntimeError):
+            self._last_resort.start()
 
     async def run(self, node: NodeRunner, for_s: float | None = None) -> None:
         """Run the node until it is asked to stop, or for so long."""
@@ -81,31 +100,51 @@ def _settled_memory() -> Iterator[None]:
 def serve(app: Fencepost, work: Callable[[Stopper], Awaitable[None]]) -> int:
     """Do the work until it is stopped; the exit code, if the process can end in the ordinary way."""
     set_up()
-    code = _worked(work)
+    last_resort = threading.Timer(app.settings.grace_s + LAST_RESORT_S, _give_up)
+    last_resort.daemon = True
+    code = _worked(work, last_resort)
     app.retire()
     close()
     if _busy_threads() or somebody_thinks():
         _end_at_once(code)
+    last_resort.cancel()
     return code
 
 
+def _give_up() -> None:
+    Log("signals").error("could not stop in time, a job blocks the event loop; the process ends now")
+    _end_at_once(NO)
+
+
 def _end_at_once(code: int) -> NoReturn:
-    close()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for last in (close, sys.stdout.flush, sys.stderr.flush):
+        with suppress(Exception):
+            last()
     os._exit(code)
 
 
-def _worked(work: Callable[[Stopper], Awaitable[None]]) -> int:
+def _keep_off(loop: asyncio.AbstractEventLoop) -> None:
+    """In a copy of the process: nothing of the loop is run there, and signals do what they do by default. A
+    child that never returns to it, as those of `multiprocessing`, is not disturbed."""
+    if not loop.is_running():
+        return
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    # There is no public way to keep a loop from going on.
+    setattr(loop, "_run_once", partial(os._exit, NO))  # noqa: B010
+
+
+def _worked(work: Callable[[Stopper], Awaitable[None]], last_resort: threading.Timer) -> int:
     try:
-        return guarded(lambda: asyncio.run(_until_stopped(work)))
+        return guarded(lambda: asyncio.run(_until_stopped(work, last_resort)))
     except Exception:
         traceback.print_exc()
         return NO
 
 
-async def _until_stopped(work: Callable[[Stopper], Awaitable[None]]) -> None:
-    stopper = Stopper()
+async def _until_stopped(work: Callable[[Stopper], Awaitable[None]], last_resort: threading.Timer) -> None:
+    stopper = Stopper(last_resort)
     with suppress(asyncio.CancelledError):
         await work(stopper)
     await _leave_stubborn_work()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -61,8 +62,13 @@ class CallableExecutor:
 
 
 def _returning(call: Callable[[], Any]) -> Any:
-    """What steers generators cannot leave a thread through a future: it would steer whoever waits."""
+    """What steers generators cannot leave a thread through a future: it would steer whoever waits. A copy of
+    the process that the function has forked and let return ends here: it has no other thread."""
+    process = os.getpid()
     try:
         return call()
     except (StopIteration, GeneratorExit) as error:
         raise RuntimeError(f"the function raised {type(error).__name__}") from error
+    finally:
+        if os.getpid() != process:
+            os._exit(1)

@@ -44,6 +44,7 @@ from fencepost.services.clerk import Clerk
 from fencepost.services.progress import until_stuck
 from fencepost.services.reach import Settlement
 from fencepost.telemetry import traces
+from fencepost.telemetry.logs import keep_stderr
 from fencepost.telemetry.run_lines import KEEP
 from fencepost.telemetry.secrets import mask
 
@@ -96,6 +97,7 @@ class Attempts:
         if job.queues:
             active.run.begun.clear()
         ending = await self._ending_of(active, job)
+        keep_stderr()
         active.took_s = elapsed_s(begun, _now())
         if active.reach is not None:
             active.reach.abandon()

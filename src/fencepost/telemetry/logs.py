@@ -2,13 +2,18 @@
 
 An event is a name and fields. Every line about a run carries its key, because it is written by a function
 that takes the run first.
+
+Jobs share the process, and one may close stderr. So the lines go there by a descriptor of their own, and no
+fault in writing one gets as far as the service that has written it.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -23,6 +28,9 @@ FIELDS = "fencepost_fields"
 OWN_FIELDS = frozenset(("run", "run_key", "job", "schedule", "schedule_id"))
 """What a line is about. No secret that the process has read is struck out of these, or nobody could follow a
 run whose key happens to hold the value of some variable."""
+STDERR = 2
+_own: list[TextIO] = []
+"""Stderr by a descriptor of our own, once it has been made."""
 _in_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -113,12 +121,42 @@ def _struck(text: str) -> str:
 
 def set_up_logging(level: str = "info", as_json: bool = False, stream: TextIO | None = None) -> None:
     """Write the house's lines to stderr; the rest of the process keeps its own logging."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = _Lines(stream or _own_stderr() or sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else PlainFormatter())
     logger = logging.getLogger(ROOT)
     logger.handlers[:] = [handler]
     logger.setLevel(level.upper())
     logger.propagate = False
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """What cannot be written is lost, and nothing else is."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        with suppress(Exception):
+            super().handleError(record)
+
+
+def keep_stderr() -> None:
+    """Give the process its stderr back where a job has closed it: warnings and tracebacks of others go there,
+    and the next file that is opened must not become it."""
+    for own in _own:
+        try:
+            os.fstat(STDERR)
+        except OSError:
+            os.dup2(own.fileno(), STDERR)
+        if sys.stderr is None or sys.stderr.closed:
+            sys.stderr = own
+
+
+def _own_stderr() -> TextIO | None:
+    """Stderr by a descriptor of our own; None where it is none of the system's, as in a test."""
+    with suppress(AttributeError, OSError, ValueError):
+        if not _own and sys.stderr.fileno() == STDERR:
+            _own.append(os.fdopen(os.dup(STDERR), "w", 1, sys.stderr.encoding, "backslashreplace"))
+        if sys.stderr.fileno() == STDERR:
+            return _own[0]
+    return None
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
