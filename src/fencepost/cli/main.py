@@ -29,6 +29,7 @@ from fencepost.cli.migrate import migrate
 from fencepost.cli.next import next_times
 from fencepost.cli.queues import queues
 from fencepost.cli.reshard import reshard
+from fencepost.cli.restore_check import restore_check
 from fencepost.cli.run import run, scheduler, worker
 from fencepost.cli.run_logs import logs
 from fencepost.cli.runs import runs
@@ -76,7 +77,7 @@ COMMANDS = (
     *(backfill, backfills, dead, freeze, thaw, gate, log),
     *(audit, why, simulate),
     *(drain, reshard, leases, whoami),
-    *(schedules, calendars, queues, runs, jobs, enqueue, status, migrate, import_group, token),
+    *(schedules, calendars, queues, runs, jobs, enqueue, status, migrate, restore_check, import_group, token),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -1,33 +1,60 @@
-"""`fencepost migrate`: the store's schema."""
+"""`fencepost migrate`: the store's schema, and a ledger that was restored from a backup."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from fencepost.cli.options import Place, in_store, json_option
 from fencepost.cli.output import print_json
 
+if TYPE_CHECKING:
+    from fencepost.model.high_water import HighWater
+
 
 @click.command()
+@click.option(
+    "--restored", is_flag=True, help="The store was restored from a backup: give out no fence of it again."
+)
+@click.option("--reason", metavar="TEXT", help="Why, for the log; with --restored.")
 @in_store
 @json_option
-def migrate(place: Place, as_json: bool) -> None:
+def migrate(restored: bool, reason: str | None, place: Place, as_json: bool) -> None:
     """Bring the store's schema up to date.
 
     SQLite sets itself up when it is first used; PostgreSQL needs this once, and after an upgrade.
 
+    After a backup was restored, run it with --restored before any process starts. Fences and epochs are
+    lifted past all that were given out since the backup, the ledger begins its next incarnation, and the log
+    has an entry.
+
     \b
     Example:
       fencepost migrate --store postgresql://shop@db/fencepost
+      fencepost migrate --restored --reason "disk lost, backup of 02:00"
     """
     import asyncio
 
     from fencepost import wiring
 
     applied = asyncio.run(wiring.migrate(place.settings()))
+    lifted = asyncio.run(_restore(place, reason)) if restored else None
     if as_json:
-        print_json({"applied": applied})
-    elif applied:
-        click.echo("\n".join(f"applied {name}" for name in applied))
-    else:
-        click.echo("up to date")
+        print_json({"applied": applied} | ({} if lifted is None else {"restored": lifted.to_json()}))
+        return
+    click.echo("\n".join(f"applied {name}" for name in applied) if applied else "up to date")
+    if lifted is not None:
+        click.echo(f"restored: incarnation {lifted.incarnation}, fences go on above {lifted.fence}")
+
+
+async def _restore(place: Place, reason: str | None) -> HighWater:
+    from fencepost.cli.authors import this_author
+    from fencepost.wiring import open_existing_store
+
+    settings = place.settings()
+    store = await open_existing_store(settings)
+    try:
+        return await store.epochs.restore(settings.namespace, this_author(reason))
+    finally:
+        await store.close()

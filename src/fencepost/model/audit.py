@@ -54,6 +54,7 @@ class Action(StrEnum):
     NODE_DRAIN = "node.drain"
     NODE_UNDRAIN = "node.undrain"
     RESHARD = "reshard"
+    LEDGER_RESTORE = "ledger.restore"
     TOKEN_CREATE = "token.create"
     TOKEN_ROTATE = "token.rotate"
     TOKEN_REVOKE = "token.revoke"

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fencepost.model.audit import Author
+from fencepost.model.high_water import HighWater
 from fencepost.model.identifiers import Epoch, Namespace, NodeId, Shard
 from fencepost.model.leader import LeaderRecord, Refusal, Registration, Resharding, Term
 from fencepost.model.lease import Granted
@@ -69,6 +70,25 @@ class EpochBook(Protocol):
 
     async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
         """Writes that were refused, the latest first."""
+        ...
+
+    async def high_water(self) -> HighWater:
+        """How far the ledger has come. A number in it may not be durable yet; every write that is
+        acknowledged afterwards makes it so."""
+        ...
+
+    async def mark_older(self, why: str) -> None:
+        """A node has seen the ledger farther than it is: it was restored from a backup. What is said first
+        stays until `restore`."""
+        ...
+
+    async def restore(self, namespace: Namespace, author: Author) -> HighWater:
+        """The ledger was restored from a backup: begin its next incarnation, past all that was given out.
+
+        In one transaction: the sequence of fences and the epoch of every shard are lifted (see
+        `model.high_water.lifted`), the incarnation is a new one, the mark of `mark_older` is gone, and the
+        entry is written in the namespace's log.
+        """
         ...
 
     async def trim(self, terms_max: int, refusals_max: int) -> int:

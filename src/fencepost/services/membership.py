@@ -13,6 +13,7 @@ from fencepost.core.rivalry import pretenders
 from fencepost.model.identifiers import NodeId, Shard
 from fencepost.model.node import Node, NodeRecord, NodeReport
 from fencepost.ports.store import Store
+from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.service import Service
 from fencepost.telemetry.events import SkewMeasured, emit
 
@@ -34,6 +35,7 @@ class Membership(Service):
         self.live: Sequence[NodeRecord] = ()
         self.skew_s = 0.0
         self.draining = False
+        self.watch = LedgerWatch(store, node.node_id)
         self.report: Callable[[], NodeReport] = NodeReport
         self.running: Callable[[], int] = int
         self.on_drain: Callable[[bool], None] = lambda draining: None
@@ -47,9 +49,11 @@ class Membership(Service):
         if self._beats % BEATS_PER_SKEW_MEASURE == 0:
             await self._measure_skew()
         self._beats += 1
+        found = await self.watch.look()
         if self._heed(await self._beat()):
             # Whoever asked waits for a report that was made with it in mind.
             await self._beat()
+        self.watch.remember(found)
         if self.node.plans:
             await self._look_for_rivals()
         return self._settings.lease_retry_period_s

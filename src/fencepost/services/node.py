@@ -91,6 +91,7 @@ class NodeRunner:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until asked to stop, then stop cleanly."""
+        await self._check_ledger()
         unlisten = [await self._listen(topic, wake) for topic, wake in self._wakes()]
         unlisten += await self._watch_leases()
         services = [asyncio.create_task(one.run(), name=type(one).__name__) for one in self._services()]
@@ -114,6 +115,16 @@ class NodeRunner:
             self.log.info("stopped", node=self.node.node_id)
         for task in done - {waiting}:
             await task
+
+    async def _check_ledger(self) -> None:
+        """Start nothing on a ledger that is known to be older than what was seen; where the store does not
+        answer, the first beat looks."""
+        try:
+            await self.membership.watch.look()
+        except StoreReplaced:
+            raise
+        except StoreUnavailable:
+            return
 
     def _tell_of_the_broken(self, services: Set[asyncio.Task[Any]]) -> None:
         """At once, because what follows may take its time."""

@@ -29,6 +29,7 @@ from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.attempt import INTERRUPT_S, Attempts
 from fencepost.services.claiming import WAITING_MAX, helpings, share_room
 from fencepost.services.clerk import Clerk
+from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.reach import LedgerReach
 from fencepost.services.service import Service
 from fencepost.telemetry.events import RunClaimed, emit
@@ -57,6 +58,7 @@ class Worker(Service):
         self._store = store
         self._jobs = jobs
         self._active = active
+        self._watch = LedgerWatch(store, node_id)
         self._clerk = clerk
         self._settings = settings
         self._appetite = Appetite(
@@ -157,6 +159,7 @@ class Worker(Service):
             room = min(limit - begun, self.room)
             if room > 0:
                 claims = await shares.take(ledger, appetite, kind, room)
+                await self._watch.check_claims(claims)
                 self._begin(claims)
                 begun += len(claims)
         return self._rest_s(outlook, begun)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fencepost.model.audit import Action, Author
-from fencepost.model.identifiers import Epoch, Namespace, NodeId, Shard, shard_of
+from fencepost.model.high_water import HighWater, lifted, next_incarnation
+from fencepost.model.identifiers import Epoch, Fence, Namespace, NodeId, Shard, shard_of
 from fencepost.model.leader import (
     LeaderRecord,
     Refusal,
@@ -96,6 +97,25 @@ class MemoryEpochs(MemoryPart):
     async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
         found = reversed(self._tables.refusals)
         return [one for one in found if before is None or one.number < before][:limit]
+
+    async def high_water(self) -> HighWater:
+        tables = self._tables
+        epochs = sum(one.epoch for one in tables.leaders.values())
+        return HighWater(tables.incarnation, Fence(tables.fence), epochs, tables.older)
+
+    async def mark_older(self, why: str) -> None:
+        self._tables.older = self._tables.older or why
+
+    async def restore(self, namespace: Namespace, author: Author) -> HighWater:
+        tables, before, now = self._tables, await self.high_water(), self._tables.now()
+        tables.fence, tables.older = lifted(tables.fence, now), None
+        tables.incarnation = next_incarnation(before, "memory")
+        for shard, known in tables.leaders.items():
+            tables.leaders[shard] = replace(known, epoch=Epoch(lifted(known.epoch, now)))
+        after = await self.high_water()
+        said = before.to_json(), after.to_json()
+        tables.log(author, namespace, Action.LEDGER_RESTORE, "ledger", *said)
+        return after
 
     async def trim(self, terms_max: int, refusals_max: int) -> int:
         tables = self._tables

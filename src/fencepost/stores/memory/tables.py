@@ -146,6 +146,8 @@ class Tables:
 
     clock: Clock
     shards: int
+    incarnation: str = "1-memory"
+    older: str | None = None
     jobs: dict[tuple[Namespace, JobName], JobSpec] = field(default_factory=dict)
     schedules: dict[Owner, ScheduleRow] = field(default_factory=dict)
     calendars: dict[tuple[Namespace, str], CalendarRecord] = field(default_factory=dict)

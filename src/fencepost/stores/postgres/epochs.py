@@ -9,15 +9,17 @@ timeouts bound what a stalled client can do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from fencepost.model.audit import Action, Author
-from fencepost.model.identifiers import Epoch, Lineage, Namespace, NodeId, ScheduleId, Shard, shard_of
+from fencepost.model.high_water import LIFT_MIN, HighWater, lift_floor, next_incarnation
+from fencepost.model.identifiers import Epoch, Fence, Lineage, Namespace, NodeId, ScheduleId, Shard, shard_of
 from fencepost.model.leader import LeaderRecord, Refusal, Refused, Registered, Registration, Resharding, Term
 from fencepost.model.lease import Granted
 from fencepost.stores.fleet_rows import to_leader_record, to_refusal, to_term
 from fencepost.stores.postgres.audit_log import Change, log
-from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries
 
 if TYPE_CHECKING:
@@ -80,6 +82,25 @@ class PostgresEpochs:
     async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
         return [to_refusal(row) for row in await self._database.fetch(QUERIES["refusals"], before, limit)]
 
+    async def high_water(self) -> HighWater:
+        return _high_water(await self._database.fetch_one(QUERIES["high_water"]))
+
+    async def mark_older(self, why: str) -> None:
+        await self._database.fetch(QUERIES["mark_older"], clean(why))
+
+    async def restore(self, namespace: Namespace, author: Author) -> HighWater:
+        async with self._database.transaction() as session:
+            await session.fetch(QUERIES["take_incarnation"])
+            await session.fetch(QUERIES["take_epochs"])
+            before = _high_water(await session.fetchrow(QUERIES["high_water"]))
+            floor = lift_floor(await session.fetchval(QUERIES["now"]))
+            incarnation = next_incarnation(before, token_hex(8))
+            await session.fetch(QUERIES["lift"], LIFT_MIN, floor, incarnation)
+            after = _high_water(await session.fetchrow(QUERIES["high_water"]))
+            change = Change("ledger", before.to_json(), after.to_json())
+            await log(session, namespace, author, Action.LEDGER_RESTORE, change)
+            return after
+
     async def trim(self, terms_max: int, refusals_max: int) -> int:
         return int(await self._database.fetch_value(QUERIES["trim"], terms_max, refusals_max))
 
@@ -87,6 +108,11 @@ class PostgresEpochs:
 def _registered(row: Row, grant: Granted) -> Registered:
     before = row["lineage_before"]
     return Registered(Epoch(row["epoch"]), None if before in (None, grant.lineage) else Lineage(before))
+
+
+def _high_water(row: Row | None) -> HighWater:
+    assert row is not None
+    return HighWater(row["incarnation"], Fence(row["fence"]), row["epochs"], row["older"])
 
 
 async def _move(session: Session, shards: int) -> int:

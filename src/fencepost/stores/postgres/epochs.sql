@@ -139,3 +139,30 @@ WITH old_terms AS (
     RETURNING 1
 )
 SELECT (SELECT count(*) FROM old_terms) + (SELECT count(*) FROM old_refusals);
+
+-- The sum of the epochs fits: one that was lifted has 53 bits, and there are at most 1024 shards.
+-- name: high_water
+SELECT
+    (SELECT value FROM fencepost.meta WHERE name = 'incarnation') AS incarnation,
+    (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM fencepost.fences) AS fence,
+    (SELECT coalesce(sum(epoch), 0)::bigint FROM fencepost.epochs) AS epochs,
+    (SELECT value FROM fencepost.meta WHERE name = 'older') AS older;
+
+-- name: mark_older
+INSERT INTO fencepost.meta (name, value) VALUES ('older', $1) ON CONFLICT (name) DO NOTHING;
+
+-- name: now
+SELECT fencepost.now();
+
+-- name: take_incarnation
+SELECT value FROM fencepost.meta WHERE name = 'incarnation' FOR UPDATE;
+
+-- name: lift
+WITH epochs AS (
+    UPDATE fencepost.epochs SET epoch = greatest(epoch + $1::bigint, $2::bigint)
+), older AS (
+    DELETE FROM fencepost.meta WHERE name = 'older'
+), incarnation AS (
+    UPDATE fencepost.meta SET value = $3 WHERE name = 'incarnation'
+)
+SELECT setval('fencepost.fences', greatest(last_value + $1::bigint, $2::bigint)) FROM fencepost.fences;

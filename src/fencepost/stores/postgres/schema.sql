@@ -7,6 +7,9 @@ CREATE TABLE fencepost.meta (
     value text NOT NULL
 );
 
+INSERT INTO fencepost.meta (name, value)
+VALUES ('incarnation', '1-' || replace(gen_random_uuid()::text, '-', ''));
+
 -- Store time has one definition, so that a test can move it for every statement at once.
 CREATE FUNCTION fencepost.now() RETURNS timestamptz
     LANGUAGE sql VOLATILE PARALLEL SAFE

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from secrets import token_hex
 
 import apsw
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Epoch, Namespace, NodeId, ScheduleId, Shard, shard_of
+from fencepost.model.high_water import LIFT_MIN, HighWater, lift_floor, next_incarnation
+from fencepost.model.identifiers import Epoch, Fence, Namespace, NodeId, ScheduleId, Shard, shard_of
 from fencepost.model.leader import (
     LeaderRecord,
     Refusal,
@@ -84,8 +86,38 @@ class SqliteEpochs:
 
         return await self._database.read(work)
 
+    async def high_water(self) -> HighWater:
+        return await self._database.read(_high_water)
+
+    async def mark_older(self, why: str) -> None:
+        def work(connection: apsw.Connection, _: StoreTime) -> None:
+            connection.execute(QUERIES["mark_older"], {"why": why})
+
+        await self._database.transact(work)
+
+    async def restore(self, namespace: Namespace, author: Author) -> HighWater:
+        return await self._database.transact(partial(_restore, namespace, author))
+
     async def trim(self, terms_max: int, refusals_max: int) -> int:
         return await self._database.transact(partial(_trim, terms_max, refusals_max))
+
+
+def _high_water(connection: apsw.Connection, _: StoreTime) -> HighWater:
+    incarnation, fence, epochs, older = connection.execute(QUERIES["high_water"]).get
+    return HighWater(incarnation, Fence(fence), epochs, older)
+
+
+def _restore(namespace: Namespace, author: Author, connection: apsw.Connection, now: StoreTime) -> HighWater:
+    before = _high_water(connection, now)
+    incarnation = next_incarnation(before, token_hex(8))
+    for query in ("lift_fences", "lift_epochs"):
+        connection.execute(QUERIES[query], {"least": LIFT_MIN, "floor": lift_floor(now)})
+    connection.execute(QUERIES["forget_older"])
+    connection.execute(QUERIES["set_incarnation"], {"incarnation": incarnation})
+    after = _high_water(connection, now)
+    said = before.to_json(), after.to_json()
+    note(connection, now, namespace, author, Action.LEDGER_RESTORE, "ledger", *said)
+    return after
 
 
 def _trim(terms_max: int, refusals_max: int, connection: apsw.Connection, _: StoreTime) -> int:

@@ -77,3 +77,24 @@ WHERE number <= (SELECT number FROM terms ORDER BY number DESC LIMIT 1 OFFSET :k
 -- name: trim_refusals
 DELETE FROM refusals
 WHERE number <= (SELECT number FROM refusals ORDER BY number DESC LIMIT 1 OFFSET :kept)
+
+-- name: high_water
+SELECT (SELECT value FROM meta WHERE name = 'incarnation'),
+       (SELECT value FROM sequences WHERE name = 'fences'),
+       (SELECT coalesce(sum(epoch), 0) FROM epochs),
+       (SELECT value FROM meta WHERE name = 'older')
+
+-- name: mark_older
+INSERT INTO meta (name, value) VALUES ('older', :why) ON CONFLICT (name) DO NOTHING
+
+-- name: forget_older
+DELETE FROM meta WHERE name = 'older'
+
+-- name: set_incarnation
+UPDATE meta SET value = :incarnation WHERE name = 'incarnation'
+
+-- name: lift_fences
+UPDATE sequences SET value = max(value + :least, :floor) WHERE name = 'fences'
+
+-- name: lift_epochs
+UPDATE epochs SET epoch = max(epoch + :least, :floor)

@@ -6,6 +6,8 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT;
 
+INSERT INTO meta (name, value) VALUES ('incarnation', '1-' || lower(hex(randomblob(8))));
+
 -- One strictly rising sequence for the fences of all attempts.
 CREATE TABLE sequences (
     name  TEXT PRIMARY KEY,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from fencepost.model.audit import Action, Author, LogFilter
+from fencepost.model.high_water import LIFT_MIN, lifted
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, ScheduleId, Shard, shard_of
 from fencepost.model.leader import LeaderRecord, Refused, Registered, Registration, Resharding
 from fencepost.model.lease import OWN_LINEAGE, Granted
@@ -13,6 +14,7 @@ from fencepost.testing.conformance.builders import (
     BOB,
     NS,
     at,
+    claim_one,
     ids_on_two_shards,
     make_plan,
     plan_ticks,
@@ -44,6 +46,30 @@ class EpochContract:
         await harness.advance(5)
         assert await offer(harness, 7) == Registered(Epoch(7))
         assert await harness.store.epochs.all() == before
+
+    async def test_a_restored_ledger_gives_out_nothing_again(self, harness: StoreHarness) -> None:
+        await offer(harness, 7)
+        fence = (await claim_one(harness, "before")).fence
+        before = await harness.store.epochs.high_water()
+        assert before.fence >= fence
+        after = await harness.store.epochs.restore(NS, ANNA)
+        assert after == await harness.store.epochs.high_water()
+        assert after.number == before.number + 1
+        assert after.fence == lifted(before.fence, harness.now) >= fence + LIFT_MIN
+        assert after.epochs >= before.epochs + LIFT_MIN
+        assert (await claim_one(harness, "after")).fence > after.fence
+        assert await offer(harness, 8, BOB) == Registered(Epoch(after.epochs + 1))
+        (entry,) = await harness.store.audit_log.list(NS, LogFilter(action=Action.LEDGER_RESTORE))
+        assert (entry.before, entry.after) == (before.to_json(), after.to_json())
+
+    async def test_a_ledger_that_is_marked_as_older_stays_so_until_it_is_restored(
+        self, harness: StoreHarness
+    ) -> None:
+        assert (await harness.store.epochs.high_water()).older is None
+        for why in ("fence 874 was seen", "something else"):
+            await harness.store.epochs.mark_older(why)
+        assert (await harness.store.epochs.high_water()).older == "fence 874 was seen"
+        assert (await harness.store.epochs.restore(NS, ANNA)).older is None
 
     async def test_another_does_not_register_the_same_grant(self, harness: StoreHarness) -> None:
         assert await offer(harness, 7) == Registered(Epoch(7))

@@ -13,3 +13,8 @@ CREATE INDEX runs_held ON fencepost.runs (namespace, fire_time) WHERE held <> 0 
 CREATE INDEX runs_by_origin ON fencepost.runs (namespace, origin, fire_time)
     WHERE origin <> 'live' AND attempt >= 0;
 CREATE INDEX schedules_by_change ON fencepost.schedules (namespace, updated_at) WHERE version >= 0;
+
+-- Which incarnation of its ledger this is.
+
+INSERT INTO fencepost.meta (name, value)
+VALUES ('incarnation', '1-' || replace(gen_random_uuid()::text, '-', ''));

@@ -1,0 +1,71 @@
+"""The ledger watch: what this process has seen of the ledger, and whether that has fallen.
+
+It lives in memory only, so it notices what is restored under a running process. The process that notices
+marks the ledger before it ends: every node that starts finds the mark and refuses to work, until somebody has
+run `fencepost migrate --restored`.
+
+What was read counts as seen only after a write that came later was acknowledged (`remember`): a number that a
+server has not made durable may fall when the server crashes, and that is no restored backup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from fencepost.core.restoring import fallen, given_again
+from fencepost.errors import StoreReplaced, StoreUnavailable
+from fencepost.model.high_water import HighWater
+from fencepost.model.identifiers import Fence, NodeId
+from fencepost.model.run import Claim
+from fencepost.ports.store import Store
+
+MEND = (
+    "stop every process of this store, run: fencepost migrate --restored, then start them again "
+    "(docs/guides/backup-and-restore.md)"
+)
+
+
+class LedgerWatch:
+    """Of one node."""
+
+    def __init__(self, store: Store, node_id: NodeId) -> None:
+        self._store = store
+        self._node_id = node_id
+        self._seen: HighWater | None = None
+        self._last_fence = Fence(0)
+
+    async def look(self) -> HighWater:
+        """How far the ledger has come; raises where it is not the one that was seen, or is marked."""
+        found = await self._store.epochs.high_water()
+        if self._seen is not None:
+            if why := fallen(self._seen, found):
+                await self._refuse(why)
+            if found.incarnation != self._seen.incarnation:
+                raise StoreReplaced(
+                    "the ledger was restored from a backup meanwhile; start this process again"
+                )
+        if found.older is not None:
+            raise StoreReplaced(_told(found.older))
+        return found
+
+    def remember(self, found: HighWater) -> None:
+        """A write was acknowledged since this was read."""
+        self._seen = found
+
+    async def check_claims(self, claims: Sequence[Claim]) -> None:
+        """Before they begin: a worker asks for one batch after the other, and each has later fences."""
+        if claims:
+            if why := given_again(min(one.fence for one in claims), self._last_fence):
+                await self._refuse(why)
+            self._last_fence = max(one.fence for one in claims)
+
+    async def _refuse(self, why: str) -> None:
+        why = f"node {self._node_id} found that {why}"
+        with suppress(StoreUnavailable):
+            await self._store.epochs.mark_older(why)
+        raise StoreReplaced(_told(why))
+
+
+def _told(why: str) -> str:
+    return f"the ledger is older than it was, as after a restored backup: {why}; {MEND}"

@@ -1,0 +1,32 @@
+"""Asks everybody who may know whether the ledger is older than it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fencepost.core.restoring import ahead, behind_guard
+from fencepost.model.high_water import HighWater
+from fencepost.model.json import JsonObject
+from fencepost.ports.store import Store
+from fencepost.services.fleet import LeaseReader
+
+
+@dataclass(frozen=True)
+class RestoreCheck:
+    """How far the ledger has come, and what tells that it is older than it was."""
+
+    high_water: HighWater
+    older: Sequence[str]
+
+    def to_json(self) -> JsonObject:
+        return self.high_water.to_json() | {"older": list(self.older)}
+
+
+async def check(store: Store, leases: LeaseReader, guard_fence: int | None) -> RestoreCheck:
+    """A lease that is granted at this moment is ahead of the ledger until it is registered, so the leases are
+    read first."""
+    held = await leases.read()
+    leaders, found = await store.epochs.all(), await store.epochs.high_water()
+    older = [] if found.older is None else [found.older]
+    return RestoreCheck(found, [*older, *ahead(held, leaders), *behind_guard(guard_fence, found)])
