@@ -34,6 +34,9 @@ class FolderHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def set_back(self, seconds: float) -> None:
+        """The clock since the boot cannot be set."""
+
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
         yield

@@ -174,6 +174,20 @@ def test_a_lease_of_a_dead_node_that_runs_on_is_no_alarm() -> None:
     assert kinds(seen(nodes=[node(BOB)])) == []
 
 
+def test_a_lease_from_the_future_is_an_alarm_and_held_by_nobody() -> None:
+    ahead = replace(lease(left_s=3599.0), from_future=True)
+    found = seen(leases=[ahead], nodes=[node(BOB)])
+    assert (only(found).holder, only(found).expires_in_s) == (None, 0.0)
+    assert kinds(found) == [AlarmKind.LEADERLESS, AlarmKind.CLOCK]
+    assert "shard 0: leases last longer than their term" in alarms(found, SKEW_MAX_S)[1].text
+
+
+def test_a_node_from_the_future_is_an_alarm() -> None:
+    (alarm,) = alarms(seen(from_future=[node(BOB)]), SKEW_MAX_S)
+    assert (alarm.kind, alarm.nodes) == (AlarmKind.CLOCK, (BOB,))
+    assert alarm.text.startswith("bob: the last sign of life lies in the future")
+
+
 @pytest.mark.parametrize("is_cut_off", [True, False])
 def test_a_node_that_gets_no_answer_from_its_lease_store_is_an_alarm(is_cut_off: bool) -> None:
     alice = node(ALICE, led())

@@ -28,6 +28,9 @@ class OwnLeases:
     async def advance(self, seconds: float) -> None:
         await self._store.advance(seconds)
 
+    async def set_back(self, seconds: float) -> None:
+        await self._store.set_back(seconds)
+
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
         yield

@@ -58,6 +58,9 @@ class Clients:
     async def advance(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
 
+    async def set_back(self, seconds: float) -> None:
+        raise NotImplementedError
+
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
         yield

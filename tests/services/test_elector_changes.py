@@ -340,3 +340,41 @@ async def test_a_node_whose_plan_was_refused_does_not_wait_for_its_next_beat() -
     await planning.elector.run_once()
     planning.leadership.refused(ONE, Epoch(1))
     assert planning.elector.wakeup._event.is_set()
+
+
+async def test_a_clock_set_back_beside_a_dead_leader_does_not_stop_planning(lines: Lines) -> None:
+    """Also where the dead node is still on the roster when the clock is set."""
+    house = House(shards=2)
+    dead, alive = PlanningNode(house, "alice"), PlanningNode(house, "bob")
+    for _ in range(2):
+        await dead.elector.run_once()
+        await alive.elector.run_once()
+        house.clock.advance(1)
+    led = dead.epochs
+    assert led
+    assert dead.shards | alive.shards == {Shard(0), Shard(1)}
+    house.clock.set_back(3600)
+    for _ in range(5):
+        await alive.elector.run_once()
+        house.clock.advance(3)
+    assert alive.shards == {Shard(0), Shard(1)}
+    assert all(alive.epochs[shard] > epoch for shard, epoch in led.items())
+    told = lines.about("the clock of the lease store was set back")
+    assert {line["by_s"] for line in told} <= {3599.0, 3600.0}
+    assert 1 <= len(told) <= 2, "one for what it kept, one for what it took over"
+    await dead.elector.run_once()
+    assert not dead.shards & alive.shards
+
+
+async def test_a_clock_set_back_beside_a_living_leader_does_not_change_leaders(lines: Lines) -> None:
+    house = House(shards=2)
+    alice = PlanningNode(house, "alice")
+    await alice.elector.run_once()
+    before = alice.epochs
+    house.clock.set_back(3600)
+    for _ in range(3):
+        await alice.elector.run_once()
+        house.clock.advance(3)
+    assert alice.epochs == before
+    (line,) = lines.about("the clock of the lease store was set back")
+    assert (line["by_s"], line["leases"]) == (3600.0, 2)

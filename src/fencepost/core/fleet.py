@@ -22,6 +22,7 @@ from fencepost.model.lease import LeaseRecord
 from fencepost.model.node import Led, NodeRecord
 
 NAMED_MAX = 8
+KEEP_TIME = "have NTP keep the time of that host, by slewing"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Witnesses:
     leaders: Sequence[LeaderRecord]
     leases: Sequence[LeaseRecord] | None
     nodes: Sequence[NodeRecord]
+    from_future: Sequence[NodeRecord] = ()
+    """Nodes whose last sign of life lies ahead; none of them counts as alive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class AlarmKind(StrEnum):
     SKEW = "skew"
     LEADERLESS = "leaderless"
     CUT_OFF = "cut_off"
+    CLOCK = "clock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
     return [
         *_rivals(seen),
         *_leaderless(seen),
+        *_set_back(seen),
         *_cut_off(seen.nodes),
         *_skewed(seen.nodes, skew_warning_s),
     ]
@@ -182,7 +187,11 @@ def _epoch(holder: NodeId | None, lease: LeaseRecord | None, leader: LeaderRecor
 
 
 def _held(leases: Iterable[LeaseRecord]) -> dict[Shard, LeaseRecord]:
-    return {one.shard: one for one in leases if one.holder is not None and one.expires_in_s > 0}
+    return {
+        one.shard: one
+        for one in leases
+        if one.holder is not None and one.expires_in_s > 0 and not one.from_future
+    }
 
 
 def _beliefs(seen: Witnesses) -> Mapping[Shard, Sequence[_Belief]]:
@@ -240,6 +249,24 @@ def _cut_off(nodes: Sequence[NodeRecord]) -> list[Alarm]:
         return []
     text = f"the lease store does not answer {_some(found)}; they lead nothing until it does"
     return [Alarm(AlarmKind.CUT_OFF, text, nodes=found)]
+
+
+def _set_back(seen: Witnesses) -> list[Alarm]:
+    """Leases and signs of life from the future: a clock was set back."""
+    found = []
+    if shards := tuple(one.shard for one in seen.leases or () if one.from_future):
+        text = (
+            f"{shown_shards(shards)}: leases last longer than their term; the clock of the lease store was "
+            f"set back. They count as expired, and the next node that asks gets them; {KEEP_TIME}"
+        )
+        found.append(Alarm(AlarmKind.CLOCK, text, shards))
+    if nodes := tuple(one.node.node_id for one in seen.from_future):
+        text = (
+            f"{_some(nodes)}: the last sign of life lies in the future; the clock of the store was set back. "
+            f"They count as dead until they are heard again; {KEEP_TIME}"
+        )
+        found.append(Alarm(AlarmKind.CLOCK, text, nodes=nodes))
+    return found
 
 
 def _skewed(nodes: Sequence[NodeRecord], skew_warning_s: float) -> list[Alarm]:

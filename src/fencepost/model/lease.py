@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fencepost.errors import InvalidSettings
@@ -63,6 +63,9 @@ class Granted:
 
     epoch: Epoch
     lineage: Lineage = OWN_LINEAGE
+    set_back_s: float = field(default=0.0, compare=False)
+    """By how much the lease store's clock was set back, where the lease was from the future until this
+    answer; 0 where it was not, or the store cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,11 @@ Release: TypeAlias = Released | Lost | Unknown
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """A shard's lease for people to look at; a free one has no holder."""
+    """A shard's lease for people to look at; a free one has no holder. One that is from the future has
+    expired, whatever its time left says."""
 
     shard: Shard
     holder: NodeId | None
     epoch: Epoch
     expires_in_s: float
+    from_future: bool = False

@@ -13,6 +13,10 @@ A lease is a time-bounded grant of one shard to one holder. A lease store promis
 - **Expiry is never early.** A lease lasts at least `ttl_s` from the moment at which the request was sent. It
   may last longer; then a takeover takes longer. Only where the store sees that its holder is gone may it be
   free before its time.
+- **No lease is from the future.** An expiry further ahead than the term of its last grant or renewal cannot
+  be: the store's clock was set back. Such a lease has expired for all nodes but its holder, whose renewal
+  brings it back to one term from now. A store keeps the term beside the expiry for that, because nodes may
+  have different ones. A clock that nobody can set needs no such rule.
 
 It need not promise more, because leadership is only an optimisation: the ledger decides whose plans count
 (`ports.epochs`), and a node stops trusting a lease by its own clock before it can have expired

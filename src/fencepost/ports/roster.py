@@ -2,7 +2,8 @@
 
 A node is alive until the end of what its last sign of life promised. Where the store can see that the node's
 own session with it has ended, the node is not alive from that moment on: a hint that it was killed, which
-costs nothing but a change of leaders where it is wrong.
+costs nothing but a change of leaders where it is wrong. A sign of life that lies in the future, by more than
+a second, is none: the store's clock was set back, and the node counts as dead until it is heard again.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class Roster(Protocol):
         """All live nodes, by id."""
         ...
 
+    async def from_future(self) -> Sequence[NodeRecord]:
+        """The nodes whose last sign of life lies in the future, by id; for people."""
+        ...
+
     async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:
         """Ask a live node to plan and start nothing more, or to go on; False where there is no such live
         node.
@@ -40,5 +45,6 @@ class Roster(Protocol):
         ...
 
     async def sweep(self, dead_for_s: float) -> int:
-        """Strike off nodes that have been dead for so long; returns how many."""
+        """Strike off nodes that have been dead for so long; returns how many. What lies in the future counts
+        as dead from now on."""
         ...

@@ -20,7 +20,7 @@ lives.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from math import inf
 from typing import TypeVar, assert_never
 
@@ -28,7 +28,7 @@ from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.placement import shards_of
 from fencepost.errors import LeaseStoreUnavailable, StoreUnavailable
-from fencepost.model.clocks import Monotonic
+from fencepost.model.clocks import STEP_MIN_S, Monotonic
 from fencepost.model.identifiers import Epoch, Lineage, Shard
 from fencepost.model.leader import Refused, Registered
 from fencepost.model.lease import Acquisition, Granted, HeldBy, Lost, Renewal, Unknown
@@ -38,7 +38,7 @@ from fencepost.ports.store import Store
 from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
 from fencepost.services.service import Service, Wakeup
-from fencepost.telemetry.events import RenewalFailed, emit
+from fencepost.telemetry.events import ClockSetBack, RenewalFailed, emit
 
 T = TypeVar("T")
 
@@ -169,6 +169,7 @@ class Elector(Service):
             heard = dict.fromkeys(shards, Unknown("no answer from the lease store within the renew deadline"))
         except StoreUnavailable as error:
             heard = dict.fromkeys(shards, Unknown(str(error)))
+        self._tell_of_a_clock([one.set_back_s for one in heard.values() if isinstance(one, Granted)])
         self._cut_off = bool(heard) and all(isinstance(one, Unknown) for one in heard.values())
         return heard
 
@@ -294,6 +295,20 @@ class Elector(Service):
     def _refused_lately(self) -> set[Shard]:
         now = self._clock.monotonic()
         return {shard for shard, until in self._resting.items() if until > now}
+
+    def _tell_of_a_clock(self, set_back_s: Sequence[float]) -> None:
+        """The answer that mended the leases is the only one that says so."""
+        by_s = max(set_back_s, default=0.0)
+        if by_s <= STEP_MIN_S:
+            return
+        emit(ClockSetBack("leases", by_s))
+        self.log.warning(
+            "the clock of the lease store was set back",
+            by_s=round(by_s, 1),
+            leases=sum(one > STEP_MIN_S for one in set_back_s),
+            why="leases were to last longer than their term; those of other nodes count as expired",
+            mend="have NTP keep the time of its host, by slewing",
+        )
 
     def _tell_of_a_fall(self, shard: Shard, grant: Granted, known: Epoch) -> None:
         """When it begins; it may take many beats."""

@@ -57,7 +57,8 @@ async def look(store: Store, leases: LeaseReader, skew_warning_s: float) -> Flee
 async def _ask(store: Store, leases: LeaseReader) -> tuple[Witnesses, str | None]:
     held, trouble = await _read(leases)
     shards, leaders = await store.epochs.shards(), await store.epochs.all()
-    return Witnesses(await store.now(), shards, leaders, held, await store.roster.live()), trouble
+    nodes, from_future = await store.roster.live(), await store.roster.from_future()
+    return Witnesses(await store.now(), shards, leaders, held, nodes, from_future), trouble
 
 
 async def _read(leases: LeaseReader) -> tuple[Sequence[LeaseRecord] | None, str | None]:

@@ -16,7 +16,7 @@ from fencepost.ports.store import Store
 from fencepost.services.judging import Minutes
 from fencepost.services.service import Service
 from fencepost.telemetry import traces
-from fencepost.telemetry.events import RescuesWaited, RunEnded, RunRescued, emit
+from fencepost.telemetry.events import ClockSetBack, RescuesWaited, RunEnded, RunRescued, emit
 
 TRACED_MAX = 50
 """How many rescues of one pass are told to whoever traces: each costs two questions."""
@@ -60,6 +60,8 @@ class Reaper(Service):
     def _tell_of_grace(self, last_s: float) -> None:
         """One reaper of the fleet says so: the next sweep finds this one."""
         emit(RescuesWaited(last_s))
+        if last_s < 0:
+            emit(ClockSetBack("heartbeats", -last_s))
         self.log.warning(
             "rescues wait: the store or the whole fleet was away"
             if last_s > 0

@@ -16,13 +16,14 @@ from fencepost.stores.rows import Row
 def to_acquisition(row: Row) -> Acquisition:
     """A lease as it is after an attempt to acquire it: `granted`, else whose it is."""
     if row["granted"]:
-        return Granted(Epoch(row["epoch"]))
+        return Granted(Epoch(row["epoch"]), set_back_s=row["set_back_s"])
     return HeldBy(NodeId(row["holder"]), Epoch(row["epoch"]), float(row["expires_in_s"]))
 
 
 def to_lease_record(row: Row) -> LeaseRecord:
     """A lease for people, with `expires_in_s` by the store's clock."""
-    return LeaseRecord(row["shard"], row["holder"], row["epoch"], float(row["expires_in_s"]))
+    left_s, from_future = float(row["expires_in_s"]), bool(row["from_future"])
+    return LeaseRecord(row["shard"], row["holder"], row["epoch"], left_s, from_future)
 
 
 def to_leader_record(row: Row) -> LeaderRecord:

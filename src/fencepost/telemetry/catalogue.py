@@ -84,6 +84,11 @@ RESCUES_WAITED = _counter(
     "fencepost_rescues_waited_total",
     "Times that all owners of runs got a heartbeat timeout more, because the store or the fleet was away",
 )
+CLOCK_SET_BACK = _counter(
+    "fencepost_clock_set_back_total",
+    "Times that leases or heartbeats lay in the future, because the clock of their store was set back",
+    "record",
+)
 GATES_CLOSING = _counter("fencepost_gate_closings_total", "Times that a catch-up gate closed")
 TRANSITIONS = _counter(
     "fencepost_lease_transitions_total", "Shards that this node gained or lost", "direction"
@@ -133,7 +138,7 @@ LEDGER_GAUGES = (
 """What is read from the ledger now and then, the same in every process that reads."""
 CATALOGUE: tuple[Metric, ...] = (
     *(DISPATCHES, DISPATCH_LAG, RUNS, DURATIONS, SUPPRESSED, BACKFILLED, MISSED, COMPLETENESS),
-    *(ATTEMPTS, PLANNED, PLANS_REFUSED, RESCUES, RESCUES_WAITED, GATES_CLOSING),
+    *(ATTEMPTS, PLANNED, PLANS_REFUSED, RESCUES, RESCUES_WAITED, CLOCK_SET_BACK, GATES_CLOSING),
     *(TRANSITIONS, RENEWALS_FAILED, SHARDS_LED, SKEW, HEARTBEATS_LATE, STORE_FAILURES),
     *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK),
     *(SHARDS, SHARDS_UNLED, NODES, BURN, BUDGET, TARGET, READ_AT, READ_TOOK, BUILD),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fencepost.model.clocks import since
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, RunKey, ScheduleId, Shard
@@ -132,6 +132,14 @@ class RescuesWaited:
     last_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class ClockSetBack:
+    """Leases or heartbeats that a store wrote lay ahead of its own clock, by so much: they do not count."""
+
+    record: Literal["leases", "heartbeats"]
+    by_s: float
+
+
 class Cause(StrEnum):
     """What was about to happen twice."""
 
@@ -246,6 +254,7 @@ Event: TypeAlias = (
     | RunEnded
     | RunRescued
     | RescuesWaited
+    | ClockSetBack
     | DuplicateSuppressed
     | JobsServed
     | GateClosed

@@ -45,6 +45,9 @@ class EtcdHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def set_back(self, seconds: float) -> None:
+        """etcd counts a lease's time by its monotonic clock, which nobody can set."""
+
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
         self.proxy.lose_answers()

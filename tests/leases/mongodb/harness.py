@@ -54,6 +54,13 @@ class MongoHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def set_back(self, seconds: float) -> None:
+        """Later expiries look as these would by a clock set back."""
+        later = {"$add": ["$expires_at", int(seconds * 1000)]}
+        await self.leases._collection.update_many(
+            {"holder": {"$ne": None}}, [{"$set": {"expires_at": later}}]
+        )
+
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
         self.proxy.lose_answers(to=COMMAND)

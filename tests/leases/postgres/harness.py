@@ -11,6 +11,7 @@ from fencepost.clock import SystemClock
 from fencepost.ports.leases import LeaseStore
 from fencepost.stores.postgres import open_store
 from fencepost.stores.postgres.store import PostgresStore
+from tests.servers.postgres import execute
 from tests.servers.proxy import Proxy
 
 TTL_S = 0.6
@@ -50,6 +51,11 @@ class PostgresLeaseHarness:
 
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    async def set_back(self, seconds: float) -> None:
+        """Later expiries look as these would by a clock set back."""
+        address, later = self._url.partition("?")[0], f"expires_at + interval '{seconds} s'"
+        await execute(address, f"UPDATE fencepost.leases SET expires_at = {later}")
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:

@@ -9,7 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 
 from fencepost.clock import SystemClock
 from fencepost.leases.redis import RedisLeases, open_leases
+from fencepost.leases.redis.scripts import Script
 from fencepost.model.address import parse_address
+from fencepost.testing.conformance.lease_steps import OTHER, SHARD
 from tests.servers.process import wait_until
 from tests.servers.proxy import Proxy
 from tests.servers.redis import RedisSentinel, RedisServer
@@ -17,6 +19,9 @@ from tests.servers.redis import RedisSentinel, RedisServer
 TTL_S = 0.6
 SLACK_S = 0.1
 COMMAND = b"EVAL"
+LENGTHEN = Script(
+    "for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, redis.call('PTTL', key) + ARGV[1], 'GT') end"
+)
 
 
 class RedisHarness:
@@ -55,6 +60,11 @@ class RedisHarness:
 
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    async def set_back(self, seconds: float) -> None:
+        """Redis keeps the moment of expiry: later by as much, it looks as it would by a clock set back."""
+        keys = self.leases._leases([SHARD, OTHER])
+        await self.leases._session.run(LENGTHEN, keys, [int(seconds * 1000)])
 
     def losing_answers(self) -> nullcontext[None] | Mishap:
         return nullcontext() if self._proxy is None else Mishap(self._proxy, is_cut=False)

@@ -27,6 +27,9 @@ may be old, and never in the future. Each use is safe with an old one:
   holder and epoch are compared with the document as it is, so nobody had it in between.
 - A renewal that waited may be overtaken by a later one. It must not cut what the later one was promised: the
   new expiry is the larger of the two.
+- A lease is from the future where it lasts longer than `ttl_ms`, the term of its last grant or renewal, by
+  more than a request can take: an old time must not make it look so. Then the clock was set back. The lease
+  is free for any node that asks, and a renewal of its holder repairs it.
 
 After a failover another clock judges. Members whose clocks differ make one expiry early or late by as much:
 a change of leader that was not needed, or one that waits. The ledger's fence is what keeps ticks single.

@@ -41,7 +41,8 @@ NO_SHARD = Shard(-1)
 
 CLOCKS = (
     "MongoDB's members judge expiry each by its own clock: after a failover a lease may end early or late by "
-    "the difference, which costs a change of leader and never a tick; keep the clocks together with NTP."
+    "the difference, or, where that is more than a few seconds, change its holder. That costs a change of "
+    "leader and never a tick; keep the clocks together with NTP."
 )
 
 
@@ -136,7 +137,8 @@ def _acquisition(document: Mapping[str, Any], holder: NodeId) -> Acquisition:
 
 
 def _granted(document: Mapping[str, Any]) -> Granted:
-    return Granted(Epoch(int(document["epoch"])), Lineage(f"mongodb:{document['lineage']}"))
+    lineage, set_back_s = Lineage(f"mongodb:{document['lineage']}"), document.get("set_back_ms", 0) / 1000
+    return Granted(Epoch(int(document["epoch"])), lineage, set_back_s)
 
 
 def _record(document: Mapping[str, Any]) -> LeaseRecord:
@@ -145,6 +147,7 @@ def _record(document: Mapping[str, Any]) -> LeaseRecord:
         holder=document["holder"],
         epoch=Epoch(int(document["epoch"])),
         expires_in_s=_left_s(document),
+        from_future=document["from_future"],
     )
 
 

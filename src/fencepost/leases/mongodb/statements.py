@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 from bson import Int64
 
+from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S
+from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 
 Document: TypeAlias = Mapping[str, Any]
@@ -16,7 +18,21 @@ Document: TypeAlias = Mapping[str, Any]
 NOW = "$$NOW"
 LEFT_MS: Document = {"$subtract": ["$expires_at", NOW]}
 
-SHOWN: Document = {"holder": 1, "epoch": 1, "lineage": 1, "left_ms": LEFT_MS}
+STEP_MS = Int64(math.ceil((REQUEST_TIMEOUT_S + STEP_MIN_S) * 1000))
+"""`$$NOW` may be as old as a request: an expiry that is ahead by less was written by a later one."""
+
+AHEAD_MS: Document = {"$ifNull": [{"$subtract": [LEFT_MS, "$ttl_ms"]}, Int64(0)]}
+IS_AHEAD: Document = {"$gt": [AHEAD_MS, STEP_MS]}
+"""Whether a lease lasts longer than its term: the clock was set back. Not where no term is known."""
+
+SHOWN: Document = {
+    "holder": 1,
+    "epoch": 1,
+    "lineage": 1,
+    "set_back_ms": 1,
+    "left_ms": LEFT_MS,
+    "from_future": IS_AHEAD,
+}
 """What is told of a document; how long it has left is the server's own reckoning."""
 
 RELEASE: Document = {"$set": {"holder": None, "expires_at": None}}
@@ -48,7 +64,7 @@ def grant(holder: NodeId, ttl_s: float, lineage: str) -> Sequence[Document]:
     An empty expiry, of a lease that is free or was never there, comes before every time. All fields of one
     `$set` see the document as it was. A name that begins with a dollar must not be read as a field.
     """
-    is_free = {"$lte": [{"$ifNull": ["$expires_at", None]}, NOW]}
+    is_free = {"$or": [{"$lte": [{"$ifNull": ["$expires_at", None]}, NOW]}, IS_AHEAD]}
     risen = {"$add": [{"$ifNull": ["$epoch", Int64(0)]}, Int64(1)]}
     return [
         {
@@ -56,6 +72,8 @@ def grant(holder: NodeId, ttl_s: float, lineage: str) -> Sequence[Document]:
                 "holder": {"$cond": [is_free, {"$literal": holder}, "$holder"]},
                 "epoch": {"$cond": [is_free, risen, "$epoch"]},
                 "expires_at": {"$cond": [is_free, _after(ttl_s), "$expires_at"]},
+                "ttl_ms": {"$cond": [is_free, _ms(ttl_s), "$ttl_ms"]},
+                "set_back_ms": {"$cond": [is_free, _SET_BACK, "$set_back_ms"]},
                 "lineage": {"$ifNull": ["$lineage", {"$literal": lineage}]},
             }
         }
@@ -63,11 +81,28 @@ def grant(holder: NodeId, ttl_s: float, lineage: str) -> Sequence[Document]:
 
 
 def extension(ttl_s: float) -> Sequence[Document]:
-    """Let a lease last that long from now, and never less than was promised already."""
-    return [{"$set": {"expires_at": {"$max": ["$expires_at", _after(ttl_s)]}}}]
+    """Let a lease last that long from now, and never less than was promised already, unless it is from the
+    future."""
+    promised = {"$cond": [IS_AHEAD, None, "$expires_at"]}
+    return [
+        {
+            "$set": {
+                "expires_at": {"$max": [promised, _after(ttl_s)]},
+                "ttl_ms": {"$max": ["$ttl_ms", _ms(ttl_s)]},
+                "set_back_ms": _SET_BACK,
+            }
+        }
+    ]
+
+
+_SET_BACK: Document = {"$cond": [IS_AHEAD, AHEAD_MS, Int64(0)]}
 
 
 def _after(ttl_s: float) -> Document:
-    """So long from now, rounded up, and one more for the part of a millisecond that the server's clock
-    dropped."""
-    return {"$add": [NOW, Int64(math.ceil(ttl_s * 1000) + 1)]}
+    """So long from now."""
+    return {"$add": [NOW, _ms(ttl_s)]}
+
+
+def _ms(ttl_s: float) -> Int64:
+    """Rounded up, and one more for the part of a millisecond that the server's clock dropped."""
+    return Int64(math.ceil(ttl_s * 1000) + 1)

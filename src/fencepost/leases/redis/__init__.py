@@ -10,6 +10,10 @@ runs on a master. A replica refuses writes by itself, but an answer that needs n
 expires; a grant raises it. The lease itself, `{name}:lease:<shard>`, has the holder and the epoch, and
 expires. Both have the same hash tag, so a fleet's keys are never apart.
 
+**Expiry** is a moment of the master's calendar clock. One that is set back would keep a dead holder's lease
+for as long. So the lease has the term that it was last granted or renewed for. Where Redis says that more
+than that is left, the lease is free for any node that asks, and a renewal of its holder repairs it.
+
 **What can be forgotten.** Redis answers before its replicas have heard and before its disk has: a failover
 or a restart may forget a lease, and let the counter fall. So a grant's lineage holds the master's
 replication id, read in the very script that grants. It is new after each start and each promotion, which

@@ -32,7 +32,8 @@ FORGETFUL = (
 )
 CLOCKED = (
     "Redis judges expiry by its calendar clock: a clock that is set forward, or a promoted replica whose "
-    "clock is ahead, ends leases early."
+    "clock is ahead, ends leases early. One that is set back by more than a second is noticed, and costs at "
+    "most a change of leader."
 )
 EVICTING = (
     "This Redis server makes room by {policy} when its memory is full, and may drop leases before they "
@@ -100,14 +101,16 @@ class RedisLeases:
         if not held:
             return {}
         try:
-            history, *origins = await self._session.run(
+            history, *leases = await self._session.run(
                 RENEW, self._leases(held), [holder, _ms(ttl_s), *held.values()]
             )
         except UNKNOWN as error:
             return dict.fromkeys(held, Unknown(why(error)))
         return {
-            shard: Granted(epoch, self._lineage(history, origin)) if origin else Lost()
-            for (shard, epoch), origin in zip(held.items(), origins, strict=True)
+            shard: Granted(epoch, self._lineage(history, origin), set_back_ms / SECOND_MS)
+            if origin
+            else Lost()
+            for (shard, epoch), (origin, set_back_ms) in zip(held.items(), leases, strict=True)
         }
 
     async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:
@@ -125,8 +128,10 @@ class RedisLeases:
         with translated():
             rows = await self._session.run(READ, [self._epochs], [f"{self._prefix}lease:"])
         records = [
-            LeaseRecord(Shard(int(shard)), NodeId(holder), Epoch(int(epoch)), left_ms / SECOND_MS)
-            for shard, holder, epoch, left_ms in rows
+            LeaseRecord(
+                Shard(int(shard)), NodeId(holder), Epoch(int(epoch)), left_ms / SECOND_MS, ahead_ms > 0
+            )
+            for shard, holder, epoch, left_ms, ahead_ms in rows
         ]
         return sorted(records, key=lambda record: record.shard)
 
@@ -143,11 +148,13 @@ class RedisLeases:
     def _lineage(self, history: str, origin: str) -> Lineage:
         return Lineage(f"redis:{history}:{self._name}:{origin}")
 
-    def _acquisition(self, holder: NodeId, history: str, lease: tuple[str, str, str, int]) -> Acquisition:
-        name, number, origin, left_ms = lease
+    def _acquisition(
+        self, holder: NodeId, history: str, lease: tuple[str, str, str, int, int]
+    ) -> Acquisition:
+        name, number, origin, left_ms, set_back_ms = lease
         epoch = Epoch(int(number))
         if name == holder:
-            return Granted(epoch, self._lineage(history, origin))
+            return Granted(epoch, self._lineage(history, origin), set_back_ms / SECOND_MS)
         return HeldBy(NodeId(name), epoch, left_ms / SECOND_MS)
 
 

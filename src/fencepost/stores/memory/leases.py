@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fencepost.model.clocks import later
+from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.ports.signals import Topic
@@ -35,12 +35,7 @@ class MemoryLeases(MemoryPart):
 
     async def read(self) -> Sequence[LeaseRecord]:
         now = self._tables.now()
-        return [
-            LeaseRecord(shard, row.holder, row.epoch, max((row.expires_at - now).total_seconds(), 0.0))
-            if row.holder is not None
-            else LeaseRecord(shard, None, row.epoch, 0.0)
-            for shard, row in sorted(self._tables.leases.items())
-        ]
+        return [_shown(shard, row, now) for shard, row in sorted(self._tables.leases.items())]
 
     async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
         return await self._signals.listen(Topic.LEASES, callback)
@@ -50,19 +45,21 @@ class MemoryLeases(MemoryPart):
 
     def _acquire(self, shard: Shard, holder: NodeId, ttl_s: float) -> Acquisition:
         row, now = self._row(shard), self._tables.now()
-        if row.holder is None or row.expires_at <= now:
+        ahead_s = row.ahead_s(now)
+        if row.holder is None or row.expires_at <= now or ahead_s:
             row.holder, row.epoch = holder, Epoch(row.epoch + 1)
-            row.expires_at = later(now, ttl_s)
+            row.expires_at, row.ttl_s, row.set_back_s = later(now, ttl_s), ttl_s, ahead_s
         elif row.holder != holder:
             return HeldBy(row.holder, row.epoch, (row.expires_at - now).total_seconds())
-        return Granted(row.epoch)
+        return Granted(row.epoch, set_back_s=row.set_back_s)
 
     def _renew(self, shard: Shard, epoch: Epoch, holder: NodeId, ttl_s: float) -> Renewal:
         row, now = self._tables.leases.get(shard), self._tables.now()
         if row is None or row.holder != holder or row.epoch != epoch or row.expires_at <= now:
             return Lost()
-        row.expires_at = later(now, ttl_s)
-        return Granted(epoch)
+        row.set_back_s = row.ahead_s(now)
+        row.expires_at, row.ttl_s = later(now, ttl_s), ttl_s
+        return Granted(epoch, set_back_s=row.set_back_s)
 
     def _release(self, shard: Shard, epoch: Epoch, holder: NodeId) -> Release:
         row = self._tables.leases.get(shard)
@@ -73,3 +70,8 @@ class MemoryLeases(MemoryPart):
 
     def _row(self, shard: Shard) -> LeaseRow:
         return self._tables.leases.setdefault(shard, LeaseRow(None, Epoch(0), START_OF_TIME))
+
+
+def _shown(shard: Shard, row: LeaseRow, now: StoreTime) -> LeaseRecord:
+    left_s = max((row.expires_at - now).total_seconds(), 0.0) if row.holder is not None else 0.0
+    return LeaseRecord(shard, row.holder, row.epoch, left_s, row.ahead_s(now) > 0)

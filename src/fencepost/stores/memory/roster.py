@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from fencepost.model.audit import Action, Author
-from fencepost.model.clocks import StoreTime, later
+from fencepost.model.clocks import StoreTime, is_from_the_future, later
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.node import Node, NodeRecord, NodeReport
 from fencepost.ports.signals import Topic
@@ -34,11 +34,16 @@ class MemoryRoster(MemoryPart):
     async def live(self) -> Sequence[NodeRecord]:
         now = self._tables.now()
         rows = sorted(self._tables.nodes.items())
-        return [_shown(row, now) for _, row in rows if row.alive_until > now]
+        return [_shown(row, now) for _, row in rows if row.is_alive(now)]
+
+    async def from_future(self) -> Sequence[NodeRecord]:
+        now = self._tables.now()
+        rows = sorted(self._tables.nodes.items())
+        return [_shown(row, now) for _, row in rows if is_from_the_future(row.reported_at, now)]
 
     async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:
         row = self._tables.nodes.get(node_id)
-        if row is None or row.alive_until <= self._tables.now():
+        if row is None or not row.is_alive(self._tables.now()):
             return False
         if row.draining != draining:
             row.draining = draining
@@ -49,7 +54,11 @@ class MemoryRoster(MemoryPart):
         return True
 
     async def sweep(self, dead_for_s: float) -> int:
-        cutoff = self._tables.now() - timedelta(seconds=dead_for_s)
+        now = self._tables.now()
+        for row in self._tables.nodes.values():
+            if is_from_the_future(row.reported_at, now):
+                row.reported_at = row.alive_until = now
+        cutoff = now - timedelta(seconds=dead_for_s)
         dead = [key for key, row in self._tables.nodes.items() if row.alive_until < cutoff]
         for node_id in dead:
             del self._tables.nodes[node_id]

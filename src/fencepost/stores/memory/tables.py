@@ -11,7 +11,7 @@ from fencepost.clock import Clock
 from fencepost.model.audit import Action, Author, Entry
 from fencepost.model.backfill import BackfillState, NewBackfill
 from fencepost.model.calendar import CalendarRecord
-from fencepost.model.clocks import StoreTime
+from fencepost.model.clocks import STEP_MIN_S, StoreTime, is_from_the_future
 from fencepost.model.freeze import Freeze, Scope
 from fencepost.model.identifiers import (
     DEFAULT_QUEUE,
@@ -126,6 +126,13 @@ class LeaseRow:
     holder: NodeId | None
     epoch: Epoch
     expires_at: datetime
+    ttl_s: float = 0.0
+    set_back_s: float = 0.0
+
+    def ahead_s(self, now: datetime) -> float:
+        """How far in the future it was granted or renewed; 0 where it was not."""
+        ahead_s = (self.expires_at - now).total_seconds() - self.ttl_s
+        return ahead_s if self.holder is not None and ahead_s > STEP_MIN_S else 0.0
 
 
 @dataclass(slots=True)
@@ -138,6 +145,9 @@ class NodeRow:
     report: NodeReport
     reported_at: StoreTime
     draining: bool = False
+
+    def is_alive(self, now: StoreTime) -> bool:
+        return self.alive_until > now and not is_from_the_future(self.reported_at, now)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fencepost.clock import Clock
 from fencepost.errors import StoreUnavailable
+from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.ports.signals import Topic
@@ -47,16 +48,16 @@ class PostgresLeases:
         self, shards: Sequence[Shard], holder: NodeId, ttl_s: float
     ) -> Mapping[Shard, Acquisition]:
         wanted = sorted(set(shards))
-        terms = wanted, holder, ttl_s, self._signals.session_key
+        terms = wanted, holder, ttl_s, self._signals.session_key, STEP_MIN_S
         rows = await self._database.fetch(QUERIES["acquire"], *terms, within_s=ANSWER_S)
         return {row["shard"]: to_acquisition(row) for row in rows}
 
     async def renew(
         self, held: Mapping[Shard, Epoch], holder: NodeId, ttl_s: float
     ) -> Mapping[Shard, Renewal]:
-        terms = list(held), list(held.values()), holder, ttl_s, self._signals.session_key
+        terms = list(held), list(held.values()), holder, ttl_s, self._signals.session_key, STEP_MIN_S
         rows = await self._database.fetch(QUERIES["renew"], *terms, within_s=ANSWER_S)
-        extended = {row["shard"]: Granted(row["epoch"]) for row in rows}
+        extended = {row["shard"]: Granted(row["epoch"], set_back_s=row["set_back_s"]) for row in rows}
         return {shard: extended.get(shard, Lost()) for shard in held}
 
     async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:
@@ -66,7 +67,7 @@ class PostgresLeases:
         return {shard: Released() if shard in freed else Lost() for shard in held}
 
     async def read(self) -> Sequence[LeaseRecord]:
-        return [to_lease_record(row) for row in await self._database.fetch(QUERIES["read"])]
+        return [to_lease_record(row) for row in await self._database.fetch(QUERIES["read"], STEP_MIN_S)]
 
     async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
         unlisten = await self._signals.listen(Topic.LEASES, callback)

@@ -18,7 +18,10 @@ WITH beaten AS (
     UNION ALL
     SELECT node_id, about, started_at, alive_until, report, reported_at, draining
     FROM fencepost.nodes
-    WHERE node_id <> $1 AND alive_until > (SELECT fencepost.now()) AND NOT fencepost.is_gone(session_key)
+    WHERE node_id <> $1
+        AND alive_until > (SELECT fencepost.now())
+        AND coalesce(reported_at <= (SELECT fencepost.now()) + make_interval(secs => $7), true)
+        AND NOT fencepost.is_gone(session_key)
 )
 SELECT about, started_at, report, reported_at, draining,
     extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
@@ -33,17 +36,37 @@ SELECT pg_notify('fencepost_leases', '') FROM (SELECT count(*) FROM gone) AS str
 SELECT about, started_at, report, reported_at, draining,
     extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
 FROM fencepost.nodes
-WHERE alive_until > (SELECT fencepost.now()) AND NOT fencepost.is_gone(session_key)
+WHERE alive_until > (SELECT fencepost.now())
+    AND coalesce(reported_at <= (SELECT fencepost.now()) + make_interval(secs => $1), true)
+    AND NOT fencepost.is_gone(session_key)
+ORDER BY node_id;
+
+-- name: from_future
+SELECT about, started_at, report, reported_at, draining,
+    extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
+FROM fencepost.nodes
+WHERE reported_at > (SELECT fencepost.now()) + make_interval(secs => $1)
 ORDER BY node_id;
 
 -- name: is_draining
-SELECT draining FROM fencepost.nodes WHERE node_id = $1 AND alive_until > fencepost.now() FOR UPDATE;
+SELECT draining
+FROM fencepost.nodes
+WHERE node_id = $1
+    AND alive_until > fencepost.now()
+    AND coalesce(reported_at <= fencepost.now() + make_interval(secs => $2), true)
+FOR UPDATE;
 
 -- name: drain
 WITH drained AS (
     UPDATE fencepost.nodes SET draining = $2 WHERE node_id = $1 RETURNING node_id
 )
 SELECT pg_notify('fencepost_leases', '') FROM drained;
+
+-- name: end_from_future
+UPDATE fencepost.nodes AS node
+SET reported_at = moment.at, alive_until = moment.at
+FROM (SELECT fencepost.now() AS at) AS moment
+WHERE node.reported_at > moment.at + make_interval(secs => $1);
 
 -- name: sweep
 WITH gone AS (

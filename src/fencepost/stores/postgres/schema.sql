@@ -269,8 +269,16 @@ CREATE TABLE fencepost.leases (
     epoch         bigint NOT NULL,
     expires_at    timestamptz NOT NULL,
     session_key   bigint,
-    session_epoch bigint
+    session_epoch bigint,
+    ttl_s         double precision,
+    set_back_s    double precision NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
+
+-- How far in the future a lease was granted or renewed for its term: 0, unless the clock was set back since.
+CREATE FUNCTION fencepost.ahead_s(expires_at timestamptz, ttl_s double precision, at timestamptz)
+    RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS 'SELECT greatest(coalesce(extract(epoch FROM expires_at - at)::double precision - ttl_s, 0), 0)';
 
 -- The ledger's own record of epochs; a plan is written only under a lock on its shard's row here.
 CREATE TABLE fencepost.epochs (

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import apsw
 
-from fencepost.model.clocks import StoreTime
+from fencepost.model.clocks import STEP_MIN_S, StoreTime
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.ports.signals import Topic
@@ -20,6 +20,8 @@ from fencepost.stores.sqlite.moments import fetch, span_us, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
 
 QUERIES = load_queries("fencepost.stores.sqlite", "leases.sql")
+
+STEP_US = span_us(STEP_MIN_S)
 
 Terms: TypeAlias = dict[str, str | int]
 
@@ -65,14 +67,10 @@ def _acquire(
     connection: apsw.Connection,
     now: StoreTime,
 ) -> Mapping[Shard, Acquisition]:
-    now_us = to_us(now)
-    terms = {"holder": holder, "now": now_us, "expires_at": now_us + span_us(ttl_s)}
+    terms = _terms(holder, ttl_s, now)
     connection.executemany(QUERIES["acquire"], [{**terms, "shard": shard} for shard in shards])
-    rows = fetch(
-        connection.execute(
-            QUERIES["acquired"], {"holder": holder, "now": now_us, "shards": json.dumps(shards)}
-        )
-    )
+    asked = {"holder": holder, "now": to_us(now), "shards": json.dumps(shards)}
+    rows = fetch(connection.execute(QUERIES["acquired"], asked))
     return {row["shard"]: to_acquisition(row) for row in rows}
 
 
@@ -83,10 +81,11 @@ def _renew(
     connection: apsw.Connection,
     now: StoreTime,
 ) -> Mapping[Shard, Renewal]:
-    terms: Terms = {"holder": holder, "now": to_us(now), "expires_at": to_us(now) + span_us(ttl_s)}
-    renewed = connection.executemany(QUERIES["renew"], _each(held, terms))
-    kept = {shard for (shard,) in renewed}
-    return {shard: Granted(epoch) if shard in kept else Lost() for shard, epoch in held.items()}
+    kept = dict(connection.executemany(QUERIES["renew"], _each(held, _terms(holder, ttl_s, now))))
+    return {
+        shard: Granted(epoch, set_back_s=kept[shard]) if shard in kept else Lost()
+        for shard, epoch in held.items()
+    }
 
 
 def _release(
@@ -98,8 +97,19 @@ def _release(
 
 
 def _read(connection: apsw.Connection, now: StoreTime) -> Sequence[LeaseRecord]:
-    rows = fetch(connection.execute(QUERIES["read"], {"now": to_us(now)}))
+    rows = fetch(connection.execute(QUERIES["read"], {"now": to_us(now), "step_us": STEP_US}))
     return [to_lease_record(row) for row in rows]
+
+
+def _terms(holder: NodeId, ttl_s: float, now: StoreTime) -> Terms:
+    now_us, ttl_us = to_us(now), span_us(ttl_s)
+    return {
+        "holder": holder,
+        "now": now_us,
+        "expires_at": now_us + ttl_us,
+        "ttl_us": ttl_us,
+        "step_us": STEP_US,
+    }
 
 
 def _each(held: Mapping[Shard, Epoch], terms: Terms) -> list[Terms]:

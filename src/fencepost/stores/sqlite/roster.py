@@ -8,7 +8,7 @@ from functools import partial
 import apsw
 
 from fencepost.model.audit import Action, Author
-from fencepost.model.clocks import StoreTime
+from fencepost.model.clocks import STEP_MIN_S, StoreTime
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.json import JsonObject
 from fencepost.model.node import Node, NodeRecord, NodeReport
@@ -43,7 +43,7 @@ class SqliteRoster:
                     "report": report_to_text(report),
                 },
             )
-            return _live(connection, now)
+            return _found("live", connection, now)
 
         return await self._database.transact(work)
 
@@ -55,7 +55,10 @@ class SqliteRoster:
         self._signals.hint(Topic.LEASES)
 
     async def live(self) -> Sequence[NodeRecord]:
-        return await self._database.read(_live)
+        return await self._database.read(partial(_found, "live"))
+
+    async def from_future(self) -> Sequence[NodeRecord]:
+        return await self._database.read(partial(_found, "from_future"))
 
     async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:
         known, changed = await self._database.transact(partial(_drain, node_id, draining, namespace, author))
@@ -65,15 +68,20 @@ class SqliteRoster:
 
     async def sweep(self, dead_for_s: float) -> int:
         def work(connection: apsw.Connection, now: StoreTime) -> int:
+            connection.execute(QUERIES["end_from_future"], _moments(now))
             connection.execute(QUERIES["sweep"], {"cutoff": to_us(now) - span_us(dead_for_s)})
             return connection.changes()
 
         return await self._database.transact(work)
 
 
-def _live(connection: apsw.Connection, now: StoreTime) -> Sequence[NodeRecord]:
-    rows = fetch(connection.execute(QUERIES["live"], {"now": to_us(now)}))
-    return [to_node_record(row) for row in rows]
+def _found(query: str, connection: apsw.Connection, now: StoreTime) -> Sequence[NodeRecord]:
+    return [to_node_record(row) for row in fetch(connection.execute(QUERIES[query], _moments(now)))]
+
+
+def _moments(now: StoreTime) -> dict[str, int]:
+    """Now, and the latest that a sign of life may be from."""
+    return {"now": to_us(now), "latest": to_us(now) + span_us(STEP_MIN_S)}
 
 
 def _drain(
@@ -85,7 +93,7 @@ def _drain(
     now: StoreTime,
 ) -> tuple[bool, bool]:
     """Whether there is such a live node, and whether it was otherwise before."""
-    terms = {"node_id": node_id, "now": to_us(now), "draining": draining}
+    terms = {"node_id": node_id, "draining": draining, **_moments(now)}
     was = connection.execute(QUERIES["is_draining"], terms).get
     if was is None or bool(was) == draining:
         return was is not None, False

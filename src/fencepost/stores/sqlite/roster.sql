@@ -13,14 +13,23 @@ DELETE FROM nodes WHERE node_id = :node_id
 -- name: live
 SELECT about, started_at, (alive_until - :now) / 1e6 AS alive_for_s, report, reported_at, draining
 FROM nodes
-WHERE alive_until > :now
+WHERE alive_until > :now AND coalesce(reported_at, 0) <= :latest
+ORDER BY node_id
+
+-- name: from_future
+SELECT about, started_at, (alive_until - :now) / 1e6 AS alive_for_s, report, reported_at, draining
+FROM nodes
+WHERE reported_at > :latest
 ORDER BY node_id
 
 -- name: is_draining
-SELECT draining FROM nodes WHERE node_id = :node_id AND alive_until > :now
+SELECT draining FROM nodes WHERE node_id = :node_id AND alive_until > :now AND coalesce(reported_at, 0) <= :latest
 
 -- name: drain
 UPDATE nodes SET draining = :draining WHERE node_id = :node_id
+
+-- name: end_from_future
+UPDATE nodes SET reported_at = :now, alive_until = :now WHERE reported_at > :latest
 
 -- name: sweep
 DELETE FROM nodes WHERE alive_until < :cutoff

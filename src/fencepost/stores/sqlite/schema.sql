@@ -312,10 +312,12 @@ CREATE INDEX audit_log_by_number ON audit_log (namespace, number);
 CREATE INDEX audit_log_by_subject ON audit_log (namespace, subject, number);
 
 CREATE TABLE leases (
-    shard      INTEGER PRIMARY KEY,
-    holder     TEXT,
-    epoch      INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    shard       INTEGER PRIMARY KEY,
+    holder      TEXT,
+    epoch       INTEGER NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    ttl_us      INTEGER,
+    set_back_us INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The ledger's own record of epochs, which every plan is compared with.

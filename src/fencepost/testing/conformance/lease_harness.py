@@ -39,6 +39,11 @@ class LeaseHarness(Protocol):
         """Let so much time pass."""
         ...
 
+    async def set_back(self, seconds: float) -> None:
+        """Set the clock back by which the store judges expiry; or move every expiry that it has written ahead
+        by as much, which is the same. Where nobody can set that clock, nothing."""
+        ...
+
     def losing_answers(self) -> AbstractAsyncContextManager[None]:
         """While inside, requests of `leases` reach the store and its answers do not come back. Where nothing
         lies between a client and its store, nothing is lost."""

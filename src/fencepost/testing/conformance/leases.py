@@ -35,6 +35,7 @@ from fencepost.testing.conformance.lease_steps import (
 
 __all__ = ["HintContract", "LeaseConformance"]
 
+HOUR_S = 3600.0
 MANY = [Shard(number) for number in range(64)]
 
 
@@ -211,6 +212,60 @@ class ReleaseContract:
         assert isinstance(await ask(harness, BOB), HeldBy)
 
 
+class ClockContract:
+    """A clock that is set back keeps no lease in the hands of the dead."""
+
+    async def test_a_clock_set_back_does_not_keep_a_dead_holders_lease(self, harness: LeaseHarness) -> None:
+        first = await grant(harness, ALICE)
+        await harness.set_back(HOUR_S)
+        await expire(harness)
+        taken = await grant(harness, BOB, PATIENCE_S)
+        assert taken > first
+        assert await renew(harness, ALICE, first) == Lost()
+        assert isinstance(await renew(harness, BOB, taken), Granted)
+
+    async def test_a_clock_set_back_does_not_cost_a_living_holder_its_lease(
+        self, harness: LeaseHarness
+    ) -> None:
+        epoch = await grant(harness, ALICE)
+        await harness.set_back(HOUR_S)
+        assert await renew_for_long(harness, epoch) == granted(await ask(harness, ALICE))
+        assert isinstance(await ask(harness, BOB), HeldBy)
+
+    async def test_a_renewal_after_the_clock_was_set_back_does_not_last_for_an_hour(
+        self, harness: LeaseHarness
+    ) -> None:
+        epoch = await grant(harness, ALICE)
+        await harness.set_back(HOUR_S)
+        await renew(harness, ALICE, epoch)
+        await expire(harness)
+        assert await grant(harness, BOB) > epoch
+
+    async def test_a_longer_term_is_not_taken_for_a_clock_set_back(self, harness: LeaseHarness) -> None:
+        epoch = await grant(harness, ALICE, PATIENCE_S)
+        assert isinstance(await ask(harness, BOB), HeldBy)
+        for term_s in (2 * PATIENCE_S, PATIENCE_S):
+            answers = await harness.leases.renew({SHARD: epoch}, ALICE, term_s)
+            assert isinstance(answers[SHARD], Granted)
+            assert isinstance(await ask(harness, BOB), HeldBy)
+
+    async def test_a_lease_from_the_future_is_not_shown_as_held(self, harness: LeaseHarness) -> None:
+        await grant(harness, ALICE)
+        await harness.set_back(HOUR_S)
+        for one in await harness.leases.read():
+            assert one.from_future or one.expires_in_s <= harness.ttl_s + harness.slack_s
+
+    async def test_a_clock_set_back_does_not_go_untold(self, harness: LeaseHarness) -> None:
+        """Where it can be set at all; a store that knows says so once."""
+        epoch = await grant(harness, ALICE, PATIENCE_S)
+        await harness.set_back(HOUR_S)
+        ahead = [one for one in await harness.leases.read() if one.from_future]
+        told = (await renew_for_long(harness, epoch)).set_back_s
+        assert bool(told) == bool(ahead)
+        assert not told or HOUR_S - PATIENCE_S <= told <= HOUR_S
+        assert (await renew_for_long(harness, epoch)).set_back_s == 0
+
+
 class ManyShardsContract:
     """Each shard for itself."""
 
@@ -272,8 +327,14 @@ class LeaseConformance(
     ReleaseContract,
     ManyShardsContract,
     ReadingContract,
+    ClockContract,
     RivalryContract,
     FaultContract,
     WatchContract,
 ):
     """What a lease store owes in whole; a subclass brings the harness."""
+
+
+async def renew_for_long(harness: LeaseHarness, epoch: Epoch) -> Granted:
+    """Extend the one shard's lease for longer than a test takes."""
+    return granted((await harness.leases.renew({SHARD: epoch}, ALICE, PATIENCE_S))[SHARD])

@@ -11,6 +11,7 @@ from fencepost.testing.conformance.builders import ALICE, BOB, NS, close_to
 from fencepost.testing.conformance.harness import StoreHarness
 
 ALIVE_S = 15.0
+HOUR_S = 3600.0
 
 
 class RosterContract:
@@ -62,6 +63,45 @@ class RosterContract:
         await harness.store.roster.leave(ALICE)
         await harness.store.roster.leave(ALICE)
         assert await live(harness) == [BOB]
+
+    async def test_a_clock_set_back_does_not_keep_a_dead_node_alive(self, harness: StoreHarness) -> None:
+        await beat(harness, ALICE)
+        await harness.set_back(HOUR_S)
+        assert await beat(harness, BOB) == [BOB]
+        assert await live(harness) == [BOB]
+        assert [one.node.node_id for one in await harness.store.roster.from_future()] == [ALICE]
+        assert not await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+
+    async def test_a_clock_set_back_does_not_cost_a_living_node_its_drain(
+        self, harness: StoreHarness
+    ) -> None:
+        await beat(harness, ALICE)
+        await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+        await harness.set_back(HOUR_S)
+        assert await harness.store.roster.sweep(60) == 0
+        assert await beat(harness, ALICE) == [ALICE]
+        assert list(await harness.store.roster.from_future()) == []
+        assert await draining(harness) == {ALICE: True}
+
+    async def test_a_dead_node_does_not_come_back_when_the_clock_has_caught_up(
+        self, harness: StoreHarness
+    ) -> None:
+        await beat(harness, ALICE)
+        await harness.set_back(HOUR_S)
+        assert await harness.store.roster.sweep(60) == 0
+        assert list(await harness.store.roster.from_future()) == []
+        await harness.advance(61)
+        assert await harness.store.roster.sweep(60) == 1
+        await harness.advance(HOUR_S - 60)
+        assert await live(harness) == []
+
+    async def test_a_clock_set_back_by_less_than_a_second_does_not_cost_a_node_its_life(
+        self, harness: StoreHarness
+    ) -> None:
+        await beat(harness, ALICE)
+        await harness.set_back(0.9)
+        assert await live(harness) == [ALICE]
+        assert list(await harness.store.roster.from_future()) == []
 
     async def test_sweep_does_not_strike_off_the_living_or_the_newly_dead(
         self, harness: StoreHarness

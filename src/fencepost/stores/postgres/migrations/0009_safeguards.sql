@@ -18,3 +18,14 @@ CREATE INDEX schedules_by_change ON fencepost.schedules (namespace, updated_at) 
 
 INSERT INTO fencepost.meta (name, value)
 VALUES ('incarnation', '1-' || replace(gen_random_uuid()::text, '-', ''));
+
+-- A lease carries the term that it was last granted or renewed for: an expiry further ahead is from the future,
+-- because the clock was set back. How far is kept by the grant or renewal that found out.
+ALTER TABLE fencepost.leases
+    ADD COLUMN ttl_s double precision,
+    ADD COLUMN set_back_s double precision NOT NULL DEFAULT 0;
+
+CREATE FUNCTION fencepost.ahead_s(expires_at timestamptz, ttl_s double precision, at timestamptz)
+    RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS 'SELECT greatest(coalesce(extract(epoch FROM expires_at - at)::double precision - ttl_s, 0), 0)';
