@@ -17,7 +17,7 @@ app = Fencepost(
     lease_renew_deadline_s=3,
     lease_retry_period_s=1,
     heartbeat_every_s=1,
-    heartbeat_timeout_s=6,
+    heartbeat_timeout_s=10,
     reap_every_s=1,
     concurrency=10,
 )

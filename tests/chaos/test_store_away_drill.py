@@ -1,6 +1,7 @@
 """The store stands still for longer than a heartbeat timeout while 20 runs are in progress: none is lost.
 
-It takes about 20 s: the store stands still for two heartbeat timeouts, and the workers start as processes.
+It takes about 25 s: the store stands still for longer than a heartbeat timeout, which must be long enough for
+the workers to be heard on a loaded machine.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.chaos.fleet import Fleet, Member, eventually
 from tests.servers.postgres import PostgresServer
 
 RUNS = 20
-AWAY_S = 2 * app.settings.heartbeat_timeout_s
+AWAY_S = 1.5 * app.settings.heartbeat_timeout_s
 ALIVE = "SELECT count(*) FROM fencepost.runs WHERE state = 'running' AND alive_until > clock_timestamp()"
 
 pytestmark = [pytest.mark.proof, pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(300)]
