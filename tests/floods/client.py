@@ -80,15 +80,16 @@ class Connection:
 
     @property
     def waits_for(self) -> int:
-        sending = selectors.EVENT_WRITE if self._unsent else 0
-        return sending | (selectors.EVENT_READ if self.kind.reads or not sending else 0)
+        return selectors.EVENT_WRITE if self._unsent else selectors.EVENT_READ
 
-    def go_on(self, events: int, seen: Counter[str]) -> None:
-        """Send and read as far as that goes; OSError where it is over."""
-        if events & selectors.EVENT_WRITE and self._unsent:
-            self._unsent = self._unsent[self.socket.send(self._unsent) :]
-        if events & selectors.EVENT_READ and self.kind.reads:
+    def go_on(self, seen: Counter[str]) -> None:
+        """Send or read as far as that goes; OSError where it is over."""
+        if not self._unsent:
             self._read(seen)
+            return
+        self._unsent = self._unsent[self.socket.send(self._unsent) :]
+        if not self._unsent and not self.kind.reads:
+            self._unsent = self.kind.request()
 
     def _read(self, seen: Counter[str]) -> None:
         data = self.socket.recv(READ_BYTES)
@@ -113,16 +114,16 @@ def flood(kind: Flood, port: int, for_s: float) -> Counter[str]:
                 one = Connection(kind, port)
                 waiting.register(one.socket, one.waits_for, one)
                 seen["opened"] += 1
-            for key, events in waiting.select(ROUND_S):
-                step(waiting, key.data, events, seen)
+            for key, _ in waiting.select(ROUND_S):
+                step(waiting, key.data, seen)
         for key in list(waiting.get_map().values()):
             key.data.socket.close()
     return seen
 
 
-def step(waiting: selectors.BaseSelector, one: Connection, events: int, seen: Counter[str]) -> None:
+def step(waiting: selectors.BaseSelector, one: Connection, seen: Counter[str]) -> None:
     try:
-        one.go_on(events, seen)
+        one.go_on(seen)
     except BlockingIOError:
         return
     except OSError:

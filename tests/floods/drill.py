@@ -136,14 +136,18 @@ def run_floods(kinds: Sequence[str], stores: tuple[str, str], for_s: float) -> I
 def _flood(kind: str, flooded: Node, control: Node, for_s: float) -> Outcome:
     before = {node: node.epochs() for node in (flooded, control)}
     since = datetime.now().astimezone()
-    client = [sys.executable, "-m", "tests.floods.client", kind, str(flooded.port), str(for_s)]
-    done = subprocess.run(client, cwd=ROOT, capture_output=True, text=True, timeout=for_s + CLIENT_WITHIN_S)
+    answers = flood(kind, flooded.port, for_s)
     until = datetime.now().astimezone() - timedelta(seconds=1)
+    ticks = [_ticks(node, since, until, epochs) for node, epochs in before.items()]
+    return Outcome(flooded.store.partition(":")[0], kind, answers, *ticks)
+
+
+def flood(kind: str, port: int, for_s: float) -> Counter[str]:
+    """Connections that were opened, and answers by their status."""
+    client = [sys.executable, "-m", "tests.floods.client", kind, str(port), str(for_s)]
+    done = subprocess.run(client, cwd=ROOT, capture_output=True, text=True, timeout=for_s + CLIENT_WITHIN_S)
     assert done.returncode == 0, done.stderr
-    store, answers = flooded.store.partition(":")[0], Counter(json.loads(done.stdout))
-    return Outcome(
-        *(store, kind, answers), *(_ticks(node, since, until, epochs) for node, epochs in before.items())
-    )
+    return Counter(json.loads(done.stdout))
 
 
 def _ticks(node: Node, since: datetime, until: datetime, before: dict[int, int]) -> Ticks:

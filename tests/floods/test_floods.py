@@ -7,10 +7,21 @@ from pathlib import Path
 import pytest
 
 from tests.floods.client import KINDS
-from tests.floods.drill import HEAD, postgres_stores, run_floods, sqlite_stores
+from tests.floods.drill import HEAD, flood, postgres_stores, run_floods, running, sqlite_stores
 from tests.servers.postgres import PostgresDatabases
 
 LONG_S = 30.0
+SHORT_S = 3.0
+
+
+@pytest.mark.timeout(300)
+def test_nine_hundred_connections_cost_no_lease(tmp_path: Path) -> None:
+    """It takes 8 s: a real node and a flood. How late its ticks are is asked by the drills below."""
+    with running(sqlite_stores(tmp_path)[0]) as node:
+        before = node.epochs()
+        assert flood("connections", node.port, SHORT_S)["200"]
+        assert node.epochs() == before
+        assert "Traceback" not in node.process.said
 
 
 @pytest.mark.proof

@@ -46,8 +46,20 @@ class Result:
 PARTS = (
     Part(
         "long-tests",
-        "the bug bank, the model, crash points, failovers, floods, plans on a million runs",
-        (*PYTEST, *AT_ONCE, "-m", "proof and not chaos and not browser and not kubernetes"),
+        "the bug bank, the model, crash points, failovers, plans on a million runs",
+        (
+            *PYTEST,
+            *AT_ONCE,
+            "--ignore",
+            "tests/floods",
+            "-m",
+            "proof and not chaos and not browser and not kubernetes",
+        ),
+    ),
+    Part(
+        "floods",
+        "no flood of requests makes a tick late or costs a lease, on SQLite and PostgreSQL",
+        (*PYTEST, "-s", "-m", "proof", "tests/floods"),
     ),
     Part(
         "equivalence",

@@ -125,6 +125,7 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
     (events.RenewalFailed(Shard(1), "no answer"), {"fencepost_lease_renewal_failures_total": 1}),
     (events.SkewMeasured(-0.25), {"fencepost_clock_skew_seconds": -0.25}),
     (events.HeartbeatLate(3), {"fencepost_heartbeats_late_total": 1}),
+    (events.RequestRefused(events.RefusedFor.BUSY), {"fencepost_web_refused_total{cause=busy}": 1}),
     (events.StoreMissed("planner", 2), {"fencepost_store_failures_total{service=planner}": 1}),
     (
         MEASURED,

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import uvicorn
 
+from fencepost.telemetry.metrics import start_metrics
 from fencepost.web.binding import bound
-from fencepost.web.connection import Connection
+from fencepost.web.connection import READ_BYTES, Connection
 from fencepost.web.crowd import Crowd
 
 PATIENCE_S = 30.0
@@ -86,8 +87,49 @@ async def test_where_all_are_being_answered_the_new_one_is_closed() -> None:
             assert (await reader.readline()).startswith(b"HTTP/1.1 204")
 
 
+async def test_who_does_not_take_the_answers_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.web.connection.TAKEN_WITHIN_S", 0.1)
+    metrics = start_metrics()
+    crowd = Crowd()
+    async with server(crowd) as here:
+        here.body = b"x" * 20_000_000
+        here.go.set()
+        await here.connect(REQUEST)
+        await here.asked.wait()
+        await here.until(0)
+    assert b'fencepost_web_refused_total{cause="slow_reader"} 1.0' in metrics.render()
+
+
+async def test_a_last_answer_that_is_not_taken_does_not_hold_the_connection() -> None:
+    crowd = Crowd()
+    async with server(crowd, between_s=1) as here:
+        here.body = b"x" * 20_000_000
+        here.go.set()
+        await here.connect(REQUEST.replace(b"Host", b"Connection: close\r\nHost"))
+        await here.asked.wait()
+        await here.until(0)
+
+
+async def test_of_what_one_sends_at_once_little_is_read_and_one_is_answered_in_each_pass() -> None:
+    crowd = Crowd()
+    async with server(crowd) as here:
+        await here.connect(REQUEST * 10_000)
+        await here.asked.wait()
+        (member,) = crowd._answered
+        assert isinstance(member, Connection)
+        here.go.set()
+        for _ in range(200):
+            before = here.requests
+            await asyncio.sleep(0)
+            assert here.requests <= before + 1
+            assert len(member.conn.trailing_data[0]) <= 2 * READ_BYTES
+        assert here.requests > 1
+
+
 class Here:
     """A server that answers once it may."""
+
+    body = b""
 
     def __init__(self, crowd: Crowd, place: tuple[str, int]) -> None:
         self.go, self.asked = asyncio.Event(), asyncio.Event()
@@ -100,8 +142,8 @@ class Here:
         self.requests += 1
         self.asked.set()
         await self.go.wait()
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
+        await send({"type": "http.response.start", "status": 200 if self.body else 204, "headers": []})
+        await send({"type": "http.response.body", "body": self.body})
 
     async def connect(self, said: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection(*self._place)

@@ -1,10 +1,15 @@
 """Nobody asks without end, and guessing is slow."""
 
 import logging
+from collections import Counter
+
+import pytest
 
 from fencepost.model.access import Kind, mint
+from fencepost.telemetry.metrics import start_metrics
 from fencepost.testing.clock import VirtualClock
-from fencepost.web.auth.limits import Limiter
+from fencepost.web.auth.doorkeeper import STRANGERS_BURST, STRANGERS_PER_S
+from fencepost.web.auth.limits import Limiter, network_of
 from tests.services.house import START
 from tests.web.door import Door
 from tests.web.house import TOKEN
@@ -111,3 +116,71 @@ async def test_a_failed_attempt_is_logged_by_its_id_and_a_flood_is_not(
     assert len(told) == 10
     fields = told[0].__dict__["fencepost_fields"]
     assert fields == {"client": "127.0.0.1", "credential": "t0000000000000000"}
+
+
+async def test_an_address_without_a_credential_is_told_when_to_come_back() -> None:
+    door = Door()
+    assert {(await door.get("/static/x.css")).status for _ in range(int(STRANGERS_BURST))} == {200}
+    for path in ("/static/x.css", "/sign-in", "/x", "/api/v1/runs"):
+        answer = await door.get(path, accept="text/html")
+        assert (answer.problem, answer.headers["retry-after"]) == ("too-many-requests", "1"), path
+        assert answer.headers["connection"] == "close"
+    assert (await door.get(token=TOKEN)).status == 200, "who has a credential is not held back"
+    door.house.clock.advance(1)
+    assert (await door.get("/static/x.css")).status == 200
+
+
+async def test_wrong_tokens_count_too() -> None:
+    door = Door()
+    seen = Counter([(await door.get(token=WRONG)).headers.get("retry-after") for _ in range(600)])
+    assert seen == {None: 10, "6": STRANGERS_BURST - 10, "1": 600 - STRANGERS_BURST}
+
+
+async def test_a_flood_does_not_have_the_probes_of_its_address_refused() -> None:
+    door = Door()
+    for _ in range(int(STRANGERS_BURST)):
+        await door.get("/static/x.css")
+    assert (await door.get("/static/x.css")).status == 429
+    for _ in range(1_000):
+        assert (await door.get("/healthz")).status == 200
+        assert (await door.get("/readyz")).status == 200
+        door.house.clock.advance(2 / STRANGERS_PER_S)
+
+
+async def test_a_flood_of_probes_is_refused() -> None:
+    door = Door()
+    seen = Counter([(await door.get("/healthz")).status for _ in range(600)])
+    assert seen == {200: STRANGERS_BURST, 429: 600 - STRANGERS_BURST}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "together"),
+    [
+        ("203.0.113.7", "203.0.113.8", False),
+        ("203.0.113.7", "::ffff:203.0.113.7", True),
+        ("::ffff:203.0.113.7", "::ffff:203.0.113.8", False),
+        ("2001:db8::1", "2001:db8::ffff:2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("unknown", "unknown", True),
+        ("no:address", "no:other", False),
+    ],
+)
+def test_addresses_are_counted_alone_and_those_of_version_6_by_their_64(
+    one: str, other: str, together: bool
+) -> None:
+    assert (network_of(one) == network_of(other)) is together
+
+
+async def test_refusals_are_counted() -> None:
+    metrics = start_metrics()
+    door = Door(requests_per_s=1, requests_burst=1)
+    for _ in range(2):
+        await door.get(token=TOKEN)
+    for _ in range(12):
+        await door.get(token=WRONG)
+    for _ in range(int(STRANGERS_BURST) + 3):
+        await door.get("/healthz")
+    page = metrics.render().decode()
+    counted = {"credential_rate": 1, "wrong_credentials": 2, "address_rate": 3, "slow_reader": 0}
+    for cause, times in counted.items():
+        assert f'fencepost_web_refused_total{{cause="{cause}"}} {times}.0' in page

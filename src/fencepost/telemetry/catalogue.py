@@ -104,6 +104,9 @@ HEARTBEATS_LATE = _counter(
 STORE_FAILURES = _counter(
     "fencepost_store_failures_total", "Passes of a service for which the store was away", "service"
 )
+REFUSED_REQUESTS = _counter(
+    "fencepost_web_refused_total", "Requests refused and connections closed by the limits of the web", "cause"
+)
 QUEUE_DEPTH = _gauge("fencepost_queue_depth", "Runs that are due and wait for a worker", "queue")
 QUEUE_WAITING = _gauge(
     "fencepost_queue_waiting", "Runs that are due and wait for limits of their job", "queue"
@@ -140,6 +143,7 @@ CATALOGUE: tuple[Metric, ...] = (
     *(DISPATCHES, DISPATCH_LAG, RUNS, DURATIONS, SUPPRESSED, BACKFILLED, MISSED, COMPLETENESS),
     *(ATTEMPTS, PLANNED, PLANS_REFUSED, RESCUES, RESCUES_WAITED, CLOCK_SET_BACK, GATES_CLOSING),
     *(TRANSITIONS, RENEWALS_FAILED, SHARDS_LED, SKEW, HEARTBEATS_LATE, STORE_FAILURES),
+    REFUSED_REQUESTS,
     *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK),
     *(SHARDS, SHARDS_UNLED, NODES, BURN, BUDGET, TARGET, READ_AT, READ_TOOK, BUILD),
 )

@@ -244,6 +244,24 @@ class LedgerMeasured:
     workers: int
 
 
+class RefusedFor(StrEnum):
+    """Why the web did not answer a request, or closed a connection."""
+
+    ADDRESS_RATE = "address_rate"
+    CREDENTIAL_RATE = "credential_rate"
+    WRONG_CREDENTIALS = "wrong_credentials"
+    BUSY = "busy"
+    CONNECTIONS = "connections"
+    SLOW_READER = "slow_reader"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRefused:
+    """The web protected itself: too many requests, connections, or answers that are not taken."""
+
+    cause: RefusedFor
+
+
 Event: TypeAlias = (
     TicksPlanned
     | TicksMissed
@@ -264,6 +282,7 @@ Event: TypeAlias = (
     | HeartbeatLate
     | StoreMissed
     | LedgerMeasured
+    | RequestRefused
 )
 Listener: TypeAlias = Callable[[Any], None]
 

@@ -80,6 +80,7 @@ class Metrics(Collector):
             events.HeartbeatLate: lambda event: count(known.HEARTBEATS_LATE),
             events.StoreMissed: self._store_missed,
             events.LedgerMeasured: self._ledger_measured,
+            events.RequestRefused: lambda event: count(known.REFUSED_REQUESTS, (event.cause,)),
         }
 
     def hear(self, event: object) -> None:
@@ -121,6 +122,8 @@ class Metrics(Collector):
         """Series of closed sets are there from the start, so that their first step is seen."""
         for cause in events.Cause:
             self._series.add(known.SUPPRESSED, (cause.value,), 0)
+        for refused in events.RefusedFor:
+            self._series.add(known.REFUSED_REQUESTS, (refused.value,), 0)
         for direction in ("gained", "lost"):
             self._series.add(known.TRANSITIONS, (direction,), 0)
         for state in (RunState.READY, RunState.DEAD, RunState.CANCELLED):

@@ -1,8 +1,13 @@
-"""A connection that cannot be held by saying nothing.
+"""A connection that cannot be held by saying nothing, nor by taking nothing.
 
 The server library waits without end for the first request, and for one whose headers come drop by drop. Here
 a connection is closed where no whole request is there some seconds after it was made, or after the last
-answer; sooner where others need its place (`crowd.py`).
+answer; sooner where others need its place (`crowd.py`). Where answers are not taken, the connection is cut
+after some seconds too.
+
+What one connection costs is bounded. Of what it sends, so many bytes are read at a time, and no more before
+they are answered. Of its requests one is answered in each pass of the loop, however many came at once. Of its
+answers one waits at most, beside what the transport buffers (64 KiB).
 """
 
 from __future__ import annotations
@@ -12,15 +17,20 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fencepost.telemetry.events import RefusedFor, RequestRefused, emit
 from fencepost.web.crowd import Crowd
 
 BETWEEN_S = 20
+TAKEN_WITHIN_S = 20.0
+"""How long answers may wait for a reader who does not keep up."""
+READ_BYTES = 32 * 1024
 
 
 class Connection(H11Protocol):
     """HTTP/1.1 with a limit on the time between requests, and on how many are connected."""
 
     _alarm: asyncio.TimerHandle | None = None
+    _cut: asyncio.TimerHandle | None = None
 
     def __init__(self, crowd: Crowd, **about: Any) -> None:
         super().__init__(**about)
@@ -28,13 +38,24 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if hasattr(transport, "max_size"):
+            transport.max_size = READ_BYTES
         self._set_alarm()
         self._crowd.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._crowd.leave(self)
         self._unset_alarm()
+        self._unset_cut()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._cut = self.loop.call_later(TAKEN_WITHIN_S, self._give_up)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unset_cut()
 
     def handle_events(self) -> None:
         super().handle_events()
@@ -65,6 +86,20 @@ class Connection(H11Protocol):
             self._alarm.cancel()
             self._alarm = None
 
+    def _unset_cut(self) -> None:
+        if self._cut is not None:
+            self._cut.cancel()
+            self._cut = None
+
     def _close_if_idle(self) -> None:
-        if self._is_idle and not self.transport.is_closing():
+        if not self._is_idle:
+            return
+        if self.transport.get_write_buffer_size():
+            self._give_up()
+        elif not self.transport.is_closing():
             self.transport.close()
+
+    def _give_up(self) -> None:
+        """Its answers were not taken."""
+        emit(RequestRefused(RefusedFor.SLOW_READER))
+        self.drop()

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
+from fencepost.telemetry.events import RefusedFor, RequestRefused, emit
 from fencepost.telemetry.logs import Log
 
 CONNECTIONS_MAX = 1_000
@@ -55,6 +56,7 @@ class Crowd:
         if len(self) > self._most:
             goes = next(iter(self._silent if len(self._silent) > 1 else self._resting or self._silent))
             self.leave(goes)
+            emit(RequestRefused(RefusedFor.CONNECTIONS))
             goes.drop()
 
     def ask(self, member: Member) -> None:

@@ -14,11 +14,15 @@ HTML = "text/html; charset=utf-8"
 async def send_problem(scope: HTTPScope, send: Send, problem: Problem) -> None:
     """The problem as a whole answer, a page for whoever looks with a browser; the connection is closed,
     because its request may not have been read."""
-    body, kind = problem.body, MEDIA_TYPE
     if wants_page(scope):
-        body, kind = problem_page(scope, problem).encode(), HTML
-    about = {name.lower(): value for name, value in problem.headers.items()}
-    await _send(send, problem.kind.status, body, {"content-type": kind, **about})
+        await _send_refusal(send, problem, problem_page(scope, problem).encode(), HTML)
+    else:
+        await send_plain_problem(send, problem)
+
+
+async def send_plain_problem(send: Send, problem: Problem) -> None:
+    """The same without a page: one costs fifty times as much."""
+    await _send_refusal(send, problem, problem.body, MEDIA_TYPE)
 
 
 async def send_page(send: Send, text: str, status: int = 200) -> None:
@@ -29,6 +33,11 @@ async def send_page(send: Send, text: str, status: int = 200) -> None:
 async def send_redirect(send: Send, path: str, cookie: str | None = None) -> None:
     """Go on there with a GET."""
     await _send(send, 303, b"", {"location": path, **({} if cookie is None else {"set-cookie": cookie})})
+
+
+async def _send_refusal(send: Send, problem: Problem, body: bytes, kind: str) -> None:
+    about = {name.lower(): value for name, value in problem.headers.items()}
+    await _send(send, problem.kind.status, body, {"content-type": kind, **about})
 
 
 async def _send(send: Send, status: int, body: bytes, about: dict[str, str]) -> None:

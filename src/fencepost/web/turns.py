@@ -30,6 +30,7 @@ from litestar.utils import normalize_path
 
 from fencepost.model.access import Principal
 from fencepost.operations.operation import API
+from fencepost.telemetry.events import RefusedFor, RequestRefused, emit
 from fencepost.web.auth.reading import client_of
 from fencepost.web.lanes import WAITING_MAX, Lane, Turn, current_turn
 from fencepost.web.problems import TURNED_AWAY, TURNED_AWAY_S, Problem
@@ -132,6 +133,7 @@ async def _gone(receive: Receive) -> None:
 
 
 async def _turn_away(scope: HTTPScope, send: Send) -> None:
+    emit(RequestRefused(RefusedFor.BUSY))
     await send_problem(scope, send, Problem(TURNED_AWAY, BUSY, {"Retry-After": str(TURNED_AWAY_S)}))
 
 

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from litestar.types import Scope
+from litestar.types import HTTPScope, Scope
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.config import Settings
@@ -42,7 +42,7 @@ from fencepost.ports.store import Store
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.secrets import remember
 from fencepost.web.auth.known import Known, Looked, id_of
-from fencepost.web.auth.limits import Limiter
+from fencepost.web.auth.limits import Limiter, network_of
 from fencepost.web.auth.reading import bearer, client_of, headers, session_cookie
 from fencepost.web.auth.setting import checked_token, mark_of
 
@@ -50,6 +50,10 @@ SETTING = "setting"
 SETTING_NAME = "FENCEPOST_TOKEN"
 FAILURES_PER_S = 1 / 6
 FAILURES_BURST = 10
+STRANGERS_PER_S = 50.0
+STRANGERS_BURST = 500.0
+"""Of one address without a credential. A probe asks every few seconds, a browser for a page and its files."""
+PROBES = frozenset({"/healthz", "/readyz"})
 ADDRESSES_MAX = 1_000
 CSRF = "csrf"
 
@@ -92,6 +96,7 @@ class Doorkeeper:
         self._known = Known(store.access, clock, self.terms)
         self._requests = Limiter(clock, settings.requests_per_s, settings.requests_burst)
         self._failures = Limiter(clock, FAILURES_PER_S, FAILURES_BURST)
+        self._strangers = Limiter(clock, STRANGERS_PER_S, STRANGERS_BURST)
         self._setting_from: OrderedDict[str, None] = OrderedDict()
         """Addresses that showed the setting, the latest last."""
 
@@ -105,6 +110,12 @@ class Doorkeeper:
     def may_ask(self, principal: Principal) -> float:
         """Nothing where they may ask now, else in how many seconds."""
         return self._requests.take(principal.credential_id)
+
+    def may_come(self, scope: HTTPScope) -> float:
+        """The same of those without a credential. Probes are counted apart: other requests from their address
+        must not have them refused."""
+        kind = "probe" if scope["path"] in PROBES else "other"
+        return self._strangers.take(f"{kind} {network_of(client_of(scope))}")
 
     async def still_good(self, principal: Principal) -> bool:
         """Whether somebody who was let in may stay; as of a few seconds, so that it can be asked often. Where
@@ -130,7 +141,7 @@ class Doorkeeper:
 
     async def sign_in(self, shown: str, client: str) -> Credential | Refused:
         """A new session for a token or a sign-in link; whatever session there was is another."""
-        wait_s = self._failures.wait_s(client)
+        wait_s = self._failures.wait_s(network_of(client))
         if wait_s:
             return Refused(wait_s)
         session = mint(Kind.SESSION, self._dice)
@@ -150,7 +161,7 @@ class Doorkeeper:
             self._log.info("signed out", name=principal.name, session=session_id, client=client)
 
     async def _judge(self, text: str, kind: Kind, client: str) -> Admitted | Refused:
-        wait_s = self._failures.wait_s(client)
+        wait_s = self._failures.wait_s(network_of(client))
         if kind is Kind.TOKEN and (not wait_s or client in self._setting_from) and self._is_setting(text):
             self._note_address(client)
             about = SETTING_NAME, Role.ADMIN, EVERYWHERE, Came.SETTING, SETTING, self._setting_id()
@@ -239,7 +250,7 @@ class Doorkeeper:
         )
 
     def _refuse(self, shown: Credential | None, client: str) -> Refused:
-        self._failures.take(client)
+        self._failures.take(network_of(client))
         named = {} if shown is None else {"credential": shown.credential_id}
         self._log.warning("refused a credential", client=client, **named)
         return Refused()

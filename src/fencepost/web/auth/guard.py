@@ -19,12 +19,13 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from fencepost.errors import StoreUnavailable
+from fencepost.telemetry.events import RefusedFor, RequestRefused, emit
 from fencepost.web.auth.doorkeeper import Admitted, Doorkeeper, Refused
 from fencepost.web.auth.headers import STATIC, dressed
 from fencepost.web.auth.reading import bearer, header, session_cookie, wants_page
 from fencepost.web.auth.redirects import asked_path, sign_in_url
 from fencepost.web.problems import TOO_MANY, UNAUTHORIZED, Problem, store_away
-from fencepost.web.sending import send_page, send_problem, send_redirect
+from fencepost.web.sending import send_page, send_plain_problem, send_problem, send_redirect
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/sign-in"})
 METRICS = "/metrics"
@@ -52,7 +53,8 @@ class Guarded:
         state = cast("dict[str, Any]", scope).setdefault("state", {})
         state.pop("principal", None)
         if self._is_open(scope):
-            await self._app(scope, receive, send)
+            if not await self._is_too_often(scope, send):
+                await self._app(scope, receive, send)
             return
         try:
             outcome = await self._doorkeeper.admit(scope)
@@ -67,6 +69,7 @@ class Guarded:
     async def _let_in(self, scope: HTTPScope, receive: Receive, send: Send, admitted: Admitted) -> None:
         wait_s = self._doorkeeper.may_ask(admitted.principal)
         if wait_s:
+            emit(RequestRefused(RefusedFor.CREDENTIAL_RATE))
             await send_problem(scope, send, too_many(wait_s))
             return
         scope["state"]["principal"] = admitted.principal
@@ -75,7 +78,10 @@ class Guarded:
         await self._app(scope, receive, send)
 
     async def _turn_away(self, scope: HTTPScope, send: Send, refused: Refused) -> None:
+        if await self._is_too_often(scope, send):
+            return
         if refused.wait_s:
+            emit(RequestRefused(RefusedFor.WRONG_CREDENTIALS))
             await send_problem(scope, send, too_many(refused.wait_s))
         elif not wants_page(scope):
             told = WRONG_TOKEN if bearer(scope) else NO_TOKEN
@@ -84,6 +90,15 @@ class Guarded:
             await send_page(send, AGAIN.format(escape(asked_path(scope))))
         else:
             await send_redirect(send, sign_in_url(scope))
+
+    async def _is_too_often(self, scope: HTTPScope, send: Send) -> bool:
+        """Whether somebody without a credential was refused for asking too often. That costs as little as can
+        be, since it is what a flood comes to."""
+        wait_s = self._doorkeeper.may_come(scope)
+        if wait_s:
+            emit(RequestRefused(RefusedFor.ADDRESS_RATE))
+            await send_plain_problem(send, too_many(wait_s))
+        return wait_s > 0
 
     def _is_open(self, scope: HTTPScope) -> bool:
         path = scope["path"]

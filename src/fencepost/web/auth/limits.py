@@ -1,5 +1,8 @@
 """How often somebody may ask: a bucket for each, which fills at a steady rate up to its brim.
 
+Those without a credential are counted by their address, and by its /64 where it is one of version 6: one host
+has all of that.
+
 Buckets are kept for those who asked last, up to a number; whoever is forgotten begins with a full one. With
 more strangers than buckets, nobody is limited harder than by that.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 
 from fencepost.clock import Clock
 from fencepost.model.clocks import Monotonic, elapsed_s
@@ -62,3 +66,15 @@ class Limiter:
         while len(self._buckets) > self._buckets_max:
             self._buckets.popitem(last=False)
         return bucket
+
+
+def network_of(client: str) -> str:
+    """Whom an address is counted with."""
+    try:
+        address = IPv6Address(client) if ":" in client else None
+    except ValueError:
+        return client
+    if address is None:
+        return client
+    mapped = address.ipv4_mapped
+    return str(mapped) if mapped is not None else f"{address.packed[:8].hex()}/64"
