@@ -97,6 +97,7 @@ async def test_a_guesser_behind_a_proxy_slows_nobody_else() -> None:
 async def test_without_the_setting_a_forged_header_changes_nothing() -> None:
     """A guesser who says each time that they are another is still the same one."""
     stage = await Stage().open()
+    assert (await stage.ask("GET", "/api/v1/schedules", token=TOKEN)).status == 200
     for number in range(FAILURES_BURST):
         assert await guesses(stage, f"203.0.113.{number}") == [403]
     assert await guesses(stage, ALICE) == [429]
