@@ -15,6 +15,7 @@ from fencepost.errors import InvalidDuration, InvalidSettings
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Namespace, Queue, checked_name
 from fencepost.model.lease import LeaseTerms
+from fencepost.model.quotas import Quota, Quotas
 
 DEFAULT_STORE = "sqlite:///fencepost.db"
 PREFIX = "FENCEPOST_"
@@ -22,6 +23,7 @@ RUN_LOG_LEAST = 4096
 SESSION_IDLE_LEAST_S = 300.0
 """Uses are written down once a minute: a shorter one would sign out who is busy."""
 WEIGHT_MAX = 1_000
+ALL_OTHERS = "all other namespaces"
 MAPPED = IPv6Network("::ffff:0:0/96")
 
 
@@ -53,6 +55,17 @@ class Settings:
     plan_schedules_max: int = 500
     plan_ticks_max: int = 1_000
     plan_runs_max: int = 5_000
+
+    quota_schedules: int = Quotas.schedules
+    """How many schedules a namespace may have."""
+    quota_interval_s: float = Quotas.interval_s
+    """How short the time between two fire times of a schedule may be."""
+    quota_planned_per_s: float = Quotas.planned_per_s
+    """How many runs of a namespace a node plans per second; what is more is planned later."""
+    quota_enqueues_per_s: float = Quotas.enqueues_per_s
+    """How many runs per second a server enqueues in a namespace."""
+    quota_exceptions: tuple[str, ...] = ()
+    """Quotas of single namespaces, as in "batch:planned_per_s=5000,batch:schedules=200000"."""
 
     lease_ttl_s: float = 10.0
     lease_renew_deadline_s: float = 6.0
@@ -100,6 +113,7 @@ class Settings:
     transactions_max: int = 10
     """How many transactions of jobs may be open at a time in one process, on PostgreSQL."""
     lease_terms: LeaseTerms = field(init=False, repr=False)
+    _quotas: Mapping[str, Quotas] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checked_name("namespace", self.namespace)
@@ -131,12 +145,35 @@ class Settings:
             margin_s=self.lease_margin_s,
         )
         object.__setattr__(self, "lease_terms", terms)
+        object.__setattr__(self, "_quotas", self._read_quotas())
         self._check_together()
 
     @property
     def weights(self) -> dict[Queue, int]:
         """The weight of each queue that has one."""
         return dict(zip(self.queues, self.queue_weights, strict=False))
+
+    def quotas(self, namespace: Namespace) -> Quotas:
+        """How much of the store a namespace may use."""
+        return self._quotas.get(namespace) or self._quotas[ALL_OTHERS]
+
+    def _read_quotas(self) -> dict[str, Quotas]:
+        found = {ALL_OTHERS: Quotas(**{one: getattr(self, f"quota_{one}") for one in Quota})}
+        for text in self.quota_exceptions:
+            namespace, _, rest = text.partition(":")
+            name, _, value = rest.partition("=")
+            checked_name("namespace", namespace)
+            _require(name in list(Quota), f"quota_exceptions {text!r}: expected one of {', '.join(Quota)}")
+            read = _read(f"quota_{name}", value, f"quota_exceptions {text!r}")
+            _require(read > 0, f"quota_exceptions {text!r}: expected more than 0")
+            found[namespace] = replace(found.get(namespace, found[ALL_OTHERS]), **{name: read})
+        for namespace, quotas in found.items():
+            _require(
+                quotas.planned_per_s * quotas.interval_s >= 1,
+                f"quotas of {namespace}: planned_per_s {quotas.planned_per_s:g} is less than one schedule "
+                f"needs that fires every interval_s {quotas.interval_s:g}",
+            )
+        return found
 
     def _check_weights(self) -> None:
         _require(

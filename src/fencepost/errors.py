@@ -13,6 +13,7 @@ FencepostError
 │   ├── UnknownNode · UnknownGate
 │   ├── ScheduleExists · ScheduleChanged · CalendarChanged
 │   ├── NotAllowed           more than the credential is good for
+│   ├── QuotaExceeded        more than the namespace may use of a shared store
 │   ├── SchemaMismatch       the store's schema is older or newer than this program
 │   ├── MissingExtra         an optional driver is not installed
 │   ├── UnfitConnection      a connection that cannot carry a write of the ledger
@@ -125,6 +126,14 @@ class ScheduleExists(UsageError):
 
 class NotAllowed(UsageError):
     """More than the credential of whoever asks is good for."""
+
+
+class QuotaExceeded(UsageError):
+    """More than the quota of a namespace, whose name is `quota`."""
+
+    def __init__(self, message: str, quota: str) -> None:
+        super().__init__(message)
+        self.quota = quota
 
 
 class SchemaMismatch(UsageError):

@@ -22,6 +22,7 @@ from fencepost.model.identifiers import (
     ScheduleId,
     Shard,
 )
+from fencepost.model.quotas import Quota
 from fencepost.model.run import Claim, Origin, RunState, Ticket
 from fencepost.model.status import QueueView
 from fencepost.telemetry import events
@@ -67,6 +68,10 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
     (events.TicksPlanned(12, 2), {"fencepost_runs_planned_total": 12}),
     (events.TicksMissed(NS, BEAT, JOB, 40, "late"), {"job_missed_total{job_id=report}": 40}),
     (events.PlanRefused(Shard(1), Epoch(2)), {"fencepost_plans_refused_total": 1}),
+    (
+        events.QuotaRefused(Quota.SCHEDULES),
+        {"fencepost_quota_refusals_total{quota=schedules}": 1},
+    ),
     (
         events.RunClaimed(CLAIM),
         {

@@ -343,6 +343,7 @@ class Fencepost:
             {name: job.spec for name, job in self.jobs.items()},
             self.code_schedules,
             self.code_calendars,
+            settings.quotas(settings.namespace),
         )
         await deployer.start()
         node.also(deployer)

@@ -99,7 +99,9 @@ class Schedules:
         return await (await self._desk()).get(schedule_id)
 
     async def _desk(self) -> ScheduleDesk:
-        return ScheduleDesk(await self._store(), self._app.settings.namespace)
+        settings = self._app.settings
+        quotas = settings.quotas(settings.namespace)
+        return ScheduleDesk(await self._store(), settings.namespace, quotas=quotas)
 
     async def _control(self) -> Control:
         if self._connection is None:

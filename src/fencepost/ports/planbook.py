@@ -17,11 +17,11 @@ has gets its next version (`ScheduleShelf.renew`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from fencepost.model.identifiers import Shard
+from fencepost.model.identifiers import Namespace, Shard
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
 
 PLANNED_MAX = 10_000
@@ -30,8 +30,11 @@ PLANNED_MAX = 10_000
 class PlanBook(Protocol):
     """The planner's side of the ledger."""
 
-    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
-        """The versions of these shards' schedules that need a look within the horizon, soonest first."""
+    async def window(
+        self, shards: Sequence[Shard], horizon_s: float, limit: int, without: Collection[Namespace] = ()
+    ) -> PlanningWindow:
+        """The versions of these shards' schedules that need a look within the horizon, soonest first; none of
+        the namespaces `without`."""
         ...
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:

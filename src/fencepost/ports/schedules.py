@@ -31,7 +31,7 @@ before and after.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -54,6 +54,7 @@ class ScheduleShelf(Protocol):
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
         author: Author | None = None,
+        admit: Callable[[int], None] | None = None,
     ) -> Schedule | None:
         """Create a schedule (`expected_version` 0), or edit it where its version is still the expected one.
 
@@ -64,6 +65,9 @@ class ScheduleShelf(Protocol):
 
         With `code_digest`, what code applied is recorded too: `code_spec`, or else the spec itself, in either
         case without calendars, whose days are not code's to say.
+
+        Before one more schedule is there, `admit` is told how many of the namespace are not removed, in a
+        transaction in which no other makes one; what it raises leaves everything as it was.
         """
         ...
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.config import Settings
+from fencepost.core.fair_share import Allowance
 from fencepost.model.access import Principal
 from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.clocks import StoreTime
@@ -67,7 +68,7 @@ class Control:
     store itself; they are only looked at. Of a call that may be repeated `asked_key` is its own key and
     `asked_at` when it was first made; `asked_again`: it was begun before, and may have been carried out.
     `principal` is who came over HTTP. What whoever asks has chosen is searched `aside`; what every reader of
-    the schedules that are there looks at takes `glances`."""
+    the schedules that are there looks at takes `glances`. A server gives `enqueues`, what it may enqueue."""
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Control:
         aside: Aside = on_the_spot,
         glances: Aside = on_the_spot,
         asked_again: bool = False,
+        enqueues: Allowance | None = None,
     ) -> None:
         self.store = store
         self.settings = Settings() if settings is None else settings
@@ -94,8 +96,9 @@ class Control:
         self.author = author
         self.aside = aside
         self.glances = glances
-        self.schedules = ScheduleDesk(store, namespace, author, aside)
-        self.runs = RunDesk(store, namespace, author)
+        quotas = self.settings.quotas(namespace)
+        self.schedules = ScheduleDesk(store, namespace, author, aside, quotas)
+        self.runs = RunDesk(store, namespace, author, quotas=quotas, enqueues=enqueues)
         self.calendars = CalendarDesk(store, namespace, author)
         self.gates = GateDesk(store, namespace, author)
         self.freezes = FreezeDesk(store, namespace, author)

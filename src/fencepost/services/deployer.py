@@ -10,15 +10,18 @@ import hashlib
 from collections.abc import Collection, Mapping
 
 from fencepost.core.deployment import same_words, should_apply
-from fencepost.errors import InvalidSpec, InvalidTrigger, StoreUnavailable
+from fencepost.core.quotas import room_for_schedule
+from fencepost.errors import InvalidSpec, InvalidTrigger, QuotaExceeded, StoreUnavailable
 from fencepost.model.audit import Author
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
+from fencepost.model.quotas import UNLIMITED, Quotas
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
 from fencepost.ports.store import Store
 from fencepost.services.binding import bound_spec
+from fencepost.services.quotas import refusals_counted
 from fencepost.services.service import Service
 from fencepost.triggers import tzdata_version
 
@@ -38,11 +41,13 @@ class Deployer(Service):
         jobs: Mapping[str, JobSpec],
         schedules: Mapping[ScheduleId, ScheduleSpec],
         calendars: Mapping[str, JsonObject] | None = None,
+        quotas: Quotas = UNLIMITED,
     ) -> None:
         super().__init__()
         self._store = store
         self._namespace = namespace
         self._jobs = jobs
+        self._quotas = quotas
         self._calendars = dict(calendars or {})
         self._pending = dict(schedules)
         self._digest = code_digest(schedules)
@@ -74,7 +79,7 @@ class Deployer(Service):
         schedule waits for a calendar that is not there."""
         try:
             return await self._apply(schedule_id, spec, live)
-        except (InvalidSpec, InvalidTrigger) as error:
+        except (InvalidSpec, InvalidTrigger, QuotaExceeded) as error:
             self.log.warning("schedule left alone", schedule=schedule_id, error=str(error))
             return False
 
@@ -111,17 +116,19 @@ class Deployer(Service):
     async def _put(self, schedule_id: ScheduleId, spec: ScheduleSpec, current: Schedule | None) -> bool:
         """False where somebody else was quicker: then everything is looked at again."""
         gone = current is None or current.state is ScheduleState.REMOVED
-        bound = await bound_spec(self._store, self._namespace, schedule_id, spec)
-        put = await self._store.schedules.put(
-            self._namespace,
-            schedule_id,
-            bound,
-            tzdata=tzdata_version(),
-            expected_version=0 if current is None or gone else current.version,
-            code_digest=self._digest,
-            code_spec=spec,
-            author=Author("deploy", f"code {self._digest}"),
-        )
+        bound = await bound_spec(self._store, self._namespace, schedule_id, spec, quotas=self._quotas)
+        with refusals_counted():
+            put = await self._store.schedules.put(
+                self._namespace,
+                schedule_id,
+                bound,
+                tzdata=tzdata_version(),
+                expected_version=0 if current is None or gone else current.version,
+                code_digest=self._digest,
+                code_spec=spec,
+                author=Author("deploy", f"code {self._digest}"),
+                admit=room_for_schedule(self._namespace, self._quotas),
+            )
         if put is not None and (current is None or put.version != current.version):
             self.log.info("schedule applied", schedule=schedule_id, version=put.version)
         return put is not None

@@ -14,11 +14,13 @@ from functools import lru_cache
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
+from fencepost.core.fair_share import Allowance, in_turn, passed_over
 from fencepost.core.planning import Rules, plan
 from fencepost.errors import InvalidSpec, StoreUnavailable, UsageError
 from fencepost.model.identifiers import Epoch, Namespace, NodeId, ScheduleId, Shard
 from fencepost.model.json import canonical
 from fencepost.model.plan import Cursor, Plan, PlanningWindow
+from fencepost.model.quotas import Quota
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
@@ -29,6 +31,7 @@ from fencepost.telemetry.events import (
     Cause,
     DuplicateSuppressed,
     PlanRefused,
+    QuotaRefused,
     TicksMissed,
     TicksPlanned,
     emit,
@@ -39,6 +42,8 @@ ROUNDS_MAX = 100
 TRIGGERS_KEPT_MAX = 1_000
 UNREADABLE_REST_S = 60.0
 UNREADABLE_KEPT_MAX = 1_000
+RESERVE_PASSES = 2
+"""Beyond the horizon, which is planned at once at the start."""
 THOUGHT_MAX_S = 1.0
 """So long a plan waits, at most, for others that go with it, but for the one that is being found."""
 
@@ -66,8 +71,12 @@ class Planner(Service):
         self._node_id = node_id
         self._triggers = TriggerShelf()
         self._told: dict[tuple[Namespace, ScheduleId, int], None] = {}
+        self._allowance = Allowance(settings.horizon_s + RESERVE_PASSES * settings.plan_every_s)
+        self._passed: frozenset[Namespace] = frozenset()
+        self._over_quota: set[Namespace] = set()
 
     async def run_once(self) -> float:
+        self._over_quota.clear()
         for _ in range(ROUNDS_MAX):
             grants = self._leadership.grants(self._clock.monotonic())
             if not grants or not await self._round(grants):
@@ -77,9 +86,11 @@ class Planner(Service):
     async def _round(self, grants: Mapping[Shard, Grant]) -> bool:
         """Plan one window; True where there is more to do at once. Where nothing got on, because somebody
         else has the cursors, another look would find the same."""
+        limit, passed = self._settings.plan_schedules_max, self._passed
         window = await self._store.planbook.window(
-            sorted(grants), self._settings.horizon_s, self._settings.plan_schedules_max
+            sorted(grants), self._settings.horizon_s, limit, passed | self._over_quota
         )
+        self._passed = passed_over(passed, window.cursors, limit)
         cut = got_on = False
         unreadable: list[Cursor] = []
         plans = self._plans(window, grants, unreadable)
@@ -89,26 +100,43 @@ class Planner(Service):
             cut = cut or any(_looks_again(one, window) for one in batch)
         await self._postpone(unreadable, grants)
         got_on = got_on or bool(unreadable)
-        return got_on and (cut or len(window.cursors) == self._settings.plan_schedules_max)
+        return (got_on and (cut or len(window.cursors) == limit)) or bool(passed)
 
     def _plans(
         self, window: PlanningWindow, grants: Mapping[Shard, Grant], unreadable: list[Cursor]
     ) -> Iterator[Plan | None]:
         """One after the other as they are written, so that a long absence costs time and not memory. None for
         a schedule that has none: finding that out may have taken its time."""
-        ticks_max, rules = self._settings.plan_ticks_max, Rules(tzdata_version(), window.now)
-        for cursor in window.cursors:
+        rules = Rules(tzdata_version(), window.now)
+        for cursor in in_turn(window.cursors):
+            ticks_max = self._ticks_max(cursor.namespace)
+            if not ticks_max:
+                yield None
+                continue
             trigger = self._trigger(cursor)
             if trigger is None:
                 unreadable.append(cursor)
                 yield None
                 continue
             try:
-                yield plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max, rules)
+                made = plan(cursor, trigger, window.through, grants[cursor.shard].epoch, ticks_max, rules)
+                self._allowance.spend(cursor.namespace, len(made.ticks))
+                yield made
             except UsageError as error:
                 self._tell(cursor, error)
                 unreadable.append(cursor)
                 yield None
+
+    def _ticks_max(self, namespace: Namespace) -> int:
+        """How many ticks the next plan of a namespace may have; none, until the next pass, where it has had
+        all that its quota allows."""
+        per_s = self._settings.quotas(namespace).planned_per_s
+        left = self._allowance.left(namespace, per_s, self._clock.monotonic())
+        if left <= 0 and namespace not in self._over_quota:
+            self._over_quota.add(namespace)
+            self.log.warning("planned later: over its quota", namespace=namespace, planned_per_s=per_s)
+            emit(QuotaRefused(Quota.PLANNED_PER_S))
+        return max(0, min(self._settings.plan_ticks_max, left))
 
     def _trigger(self, cursor: Cursor) -> Trigger | None:
         """One schedule that cannot be read must not keep the others from being planned."""

@@ -79,6 +79,11 @@ ATTEMPTS = _counter(
 )
 PLANNED = _counter("fencepost_runs_planned_total", "Runs that were written ahead of time")
 PLANS_REFUSED = _counter("fencepost_plans_refused_total", "Plans refused because the epoch was stale")
+QUOTA_REFUSALS = _counter(
+    "fencepost_quota_refusals_total",
+    "Times that a namespace asked for more than its quota: refused, or its ticks planned later",
+    "quota",
+)
 RESCUES = _counter("fencepost_runs_rescued_total", "Runs taken from workers that showed no life", "state")
 RESCUES_WAITED = _counter(
     "fencepost_rescues_waited_total",
@@ -141,7 +146,16 @@ LEDGER_GAUGES = (
 """What is read from the ledger now and then, the same in every process that reads."""
 CATALOGUE: tuple[Metric, ...] = (
     *(DISPATCHES, DISPATCH_LAG, RUNS, DURATIONS, SUPPRESSED, BACKFILLED, MISSED, COMPLETENESS),
-    *(ATTEMPTS, PLANNED, PLANS_REFUSED, RESCUES, RESCUES_WAITED, CLOCK_SET_BACK, GATES_CLOSING),
+    *(
+        ATTEMPTS,
+        PLANNED,
+        PLANS_REFUSED,
+        QUOTA_REFUSALS,
+        RESCUES,
+        RESCUES_WAITED,
+        CLOCK_SET_BACK,
+        GATES_CLOSING,
+    ),
     *(TRANSITIONS, RENEWALS_FAILED, SHARDS_LED, SKEW, HEARTBEATS_LATE, STORE_FAILURES),
     REFUSED_REQUESTS,
     *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK),

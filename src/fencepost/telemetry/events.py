@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fencepost.model.clocks import since
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, RunKey, ScheduleId, Shard
+from fencepost.model.quotas import Quota
 from fencepost.model.run import LIVE_ORIGINS, Claim, RunState, Ticket
 from fencepost.model.status import QueueView
 from fencepost.telemetry.logs import Log
@@ -48,6 +49,13 @@ class PlanRefused:
 
     shard: Shard
     epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRefused:
+    """A namespace asked for more than its quota: it was refused, or its ticks are planned later."""
+
+    quota: Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +274,7 @@ Event: TypeAlias = (
     TicksPlanned
     | TicksMissed
     | PlanRefused
+    | QuotaRefused
     | RunClaimed
     | TickTurnedDown
     | AttemptFinished

@@ -25,6 +25,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from fencepost.model.quotas import Quota
 from fencepost.model.run import Origin, RunState
 from fencepost.model.status import QueueView
 from fencepost.telemetry import catalogue as known
@@ -64,6 +65,7 @@ class Metrics(Collector):
             events.TicksPlanned: lambda event: count(known.PLANNED, by=event.runs),
             events.TicksMissed: lambda event: self._count_job(known.MISSED, event.job, by=event.ticks),
             events.PlanRefused: lambda event: count(known.PLANS_REFUSED),
+            events.QuotaRefused: lambda event: count(known.QUOTA_REFUSALS, (event.quota.value,)),
             events.RunClaimed: self._run_claimed,
             events.TickTurnedDown: self._tick_turned_down,
             events.AttemptFinished: self._attempt_finished,
@@ -124,6 +126,8 @@ class Metrics(Collector):
             self._series.add(known.SUPPRESSED, (cause.value,), 0)
         for refused in events.RefusedFor:
             self._series.add(known.REFUSED_REQUESTS, (refused.value,), 0)
+        for quota in Quota:
+            self._series.add(known.QUOTA_REFUSALS, (quota.value,), 0)
         for direction in ("gained", "lost"):
             self._series.add(known.TRANSITIONS, (direction,), 0)
         for state in (RunState.READY, RunState.DEAD, RunState.CANCELLED):

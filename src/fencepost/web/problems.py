@@ -24,6 +24,7 @@ from litestar.exceptions import (
 from fencepost.errors import (
     CalendarChanged,
     NotAllowed,
+    QuotaExceeded,
     RunLost,
     ScheduleChanged,
     ScheduleExists,
@@ -87,6 +88,7 @@ KEY_MISUSED = Kind("key-misused", 422, "Key misused", "the `Idempotency-Key` was
 UNKNOWN_JOB = Kind("unknown-job", 422, "Unknown job", "a job is not registered, or is not external")
 PRECONDITION = Kind("precondition-required", 428, "Precondition required", "`If-Match` is missing")
 TOO_MANY = Kind("too-many-requests", 429, "Too many requests", "the credential or the address asks too often")
+QUOTA = Kind("quota-exceeded", 429, "Quota exceeded", "the namespace asks for more than `quota` allows")
 HEAD_TOO_LARGE = Kind(
     "head-too-large", 431, "Head too large", "the address and the headers are larger than the server reads"
 )
@@ -98,7 +100,7 @@ STORE_AWAY = Kind(
 SLOW_ANSWER = Kind("too-slow", 503, "Too slow", "the answer would take longer than the server works on one")
 KINDS = (
     *(MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD, SLOW, RUN_LOST, CONFLICT, KEY_PENDING, CHANGED),
-    *(TOO_LARGE, NOT_JSON, INVALID, REFUSED, UNKNOWN_JOB, KEY_MISUSED, PRECONDITION, TOO_MANY),
+    *(TOO_LARGE, NOT_JSON, INVALID, REFUSED, UNKNOWN_JOB, KEY_MISUSED, PRECONDITION, TOO_MANY, QUOTA),
     *(HEAD_TOO_LARGE, UNEXPECTED, TURNED_AWAY, STORE_AWAY, SLOW_ANSWER),
 )
 
@@ -146,6 +148,8 @@ def of_exception(error: Exception) -> Problem:
             return Problem(RUN_LOST, str(error))
         case UnknownJob():
             return Problem(UNKNOWN_JOB, str(error))
+        case QuotaExceeded():
+            return Problem(QUOTA, str(error), more={"quota": error.quota})
         case UsageError():
             return Problem(_kind_of(error), str(error))
         case TurnedAway():

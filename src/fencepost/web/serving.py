@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from fencepost.config import Settings
 from fencepost.core.access import acts_in
+from fencepost.core.fair_share import Allowance
 from fencepost.model.access import Principal
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
@@ -24,6 +25,8 @@ from fencepost.web.lanes import off_turn
 from fencepost.web.problems import NOT_FOUND, Problem, Refusal
 
 NAMESPACE_HEADER = "fencepost-namespace"
+ENQUEUES_RESERVE_S = 10.0
+"""So much of what it may enqueue a namespace may enqueue at once."""
 GLANCES_MAX = 500
 GLANCES_EACH_MAX = 100
 """So many readers of schedules wait for their turn, and so many of one credential."""
@@ -65,6 +68,7 @@ class Serving:
         default_factory=lambda: Thinkers(waiting_max=GLANCES_MAX, each_max=GLANCES_EACH_MAX), repr=False
     )
     """Readers come in crowds, as all tabs do that hear of a change, and are not held up by who searches."""
+    enqueues: Allowance = field(default_factory=lambda: Allowance(ENQUEUES_RESERVE_S), repr=False)
     forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
     _desks: dict[Namespace, WorkDesk] = field(default_factory=dict, repr=False)
 
@@ -83,6 +87,7 @@ class Serving:
             aside=off_turn(self.aside.of(caller.principal.asker)),
             glances=off_turn(self.glances.of(caller.principal.asker)),
             asked_again=once.again,
+            enqueues=self.enqueues,
         )
 
     def desk(self, namespace: Namespace) -> WorkDesk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
+from fencepost.model.quotas import UNLIMITED, Quotas
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 
@@ -15,12 +16,18 @@ class Desk:
     """Verbs of one namespace. What they change is written down in the author's name."""
 
     def __init__(
-        self, store: Store, namespace: Namespace, author: Author = PROGRAM, aside: Aside = on_the_spot
+        self,
+        store: Store,
+        namespace: Namespace,
+        author: Author = PROGRAM,
+        aside: Aside = on_the_spot,
+        quotas: Quotas = UNLIMITED,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._author = author
         self._aside = aside
+        self._quotas = quotas
 
     @property
     def namespace(self) -> Namespace:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from fencepost.core.caveats import LOOKED_AT, caveats
 from fencepost.core.payload import check_payload
+from fencepost.core.quotas import room_for_schedule
 from fencepost.errors import (
     ScheduleChanged,
     ScheduleExists,
@@ -27,6 +28,7 @@ from fencepost.services.binding import bound_spec
 from fencepost.services.desks.desk import Desk
 from fencepost.services.desks.occurrences import Occurrence
 from fencepost.services.desks.runs import known_job, known_run
+from fencepost.services.quotas import refusals_counted
 from fencepost.telemetry import traces
 from fencepost.triggers import stored_trigger, tzdata_version
 
@@ -179,21 +181,24 @@ class ScheduleDesk(Desk):
     async def checked(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
         """The spec as it would be written, with its calendars; refused where the job or the trigger is."""
         check_payload(await known_job(self._store, self._namespace, spec.job), spec.payload)
-        return await bound_spec(self._store, self._namespace, ScheduleId(schedule_id), spec, self._aside)
+        name = ScheduleId(schedule_id)
+        return await bound_spec(self._store, self._namespace, name, spec, self._aside, self._quotas)
 
     async def _occurrence(self, schedule_id: str, fire_time: datetime) -> Occurrence:
         schedule, versions = await self.get(schedule_id), await self.history(schedule_id)
         return Occurrence(self._store, schedule, versions, fire_time, self._aside)
 
     async def _put(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule | None:
-        return await self._store.schedules.put(
-            self._namespace,
-            ScheduleId(schedule_id),
-            spec,
-            tzdata=tzdata_version(),
-            expected_version=expected_version,
-            author=self._author,
-        )
+        with refusals_counted():
+            return await self._store.schedules.put(
+                self._namespace,
+                ScheduleId(schedule_id),
+                spec,
+                tzdata=tzdata_version(),
+                expected_version=expected_version,
+                author=self._author,
+                admit=room_for_schedule(self._namespace, self._quotas),
+            )
 
     async def _unknown(self, schedule_id: str) -> UnknownSchedule:
         page = await self._store.schedules.page(self._namespace, None, PAGE)

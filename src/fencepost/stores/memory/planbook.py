@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import Shard, tick_key
+from fencepost.model.identifiers import Namespace, Shard, tick_key
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.missed import MissedRange, MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt, Tick
@@ -25,13 +25,15 @@ from fencepost.stores.memory.writing import NewRow, insert
 class MemoryPlanBook(MemoryPart):
     """See `ports.planbook`."""
 
-    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
+    async def window(
+        self, shards: Sequence[Shard], horizon_s: float, limit: int, without: Collection[Namespace] = ()
+    ) -> PlanningWindow:
         now = self._tables.now()
         through = later(now, horizon_s)
         due = [
             (cursor.next_fire_at, self._cursor(row, version, cursor))
             for row in self._tables.schedules.values()
-            if row.schedule.shard in shards
+            if row.schedule.shard in shards and row.schedule.namespace not in without
             for version, cursor in zip(row.versions, row.cursors, strict=True)
             if cursor.next_fire_at is not None and cursor.next_fire_at <= through
         ]

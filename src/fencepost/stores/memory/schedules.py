@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -37,11 +37,14 @@ class MemorySchedules(MemoryPart):
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
         author: Author | None = None,
+        admit: Callable[[int], None] | None = None,
     ) -> Schedule | None:
         row = self._tables.schedules.get((namespace, schedule_id))
         if expected_version is not None and expected_version != _visible_version(row):
             return None
         before = None if row is None else row.shown()
+        if admit is not None and not _visible_version(row):
+            admit(len(self._wanted(namespace, ScheduleFilter())))
         if row is None:
             row = self._create(namespace, schedule_id, spec, tzdata)
         elif row.schedule.state is ScheduleState.REMOVED or not _same(row.schedule.spec, spec):

@@ -10,11 +10,11 @@ blocks its successor until the server notices; the session's timeouts bound that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from fencepost.model.identifiers import Shard, tick_key
+from fencepost.model.identifiers import Namespace, Shard, tick_key
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
 from fencepost.ports.planbook import PLANNED_MAX
@@ -31,8 +31,12 @@ class PostgresPlanBook:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
-        rows = await self._database.fetch(QUERIES["window"], sorted(set(shards)), horizon_s, limit)
+    async def window(
+        self, shards: Sequence[Shard], horizon_s: float, limit: int, without: Collection[Namespace] = ()
+    ) -> PlanningWindow:
+        rows = await self._database.fetch(
+            QUERIES["window"], sorted(set(shards)), horizon_s, limit, list(without)
+        )
         moment = rows[0]
         cursors = tuple(to_cursor(row) for row in rows if row["schedule_id"] is not None)
         return PlanningWindow(moment["now"], moment["through"], cursors)

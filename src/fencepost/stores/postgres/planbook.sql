@@ -10,7 +10,9 @@ WITH moment AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT *
         FROM fencepost.cursors AS each
-        WHERE each.shard = given.shard AND each.next_fire_at <= (SELECT through FROM moment)
+        WHERE each.shard = given.shard
+            AND each.next_fire_at <= (SELECT through FROM moment)
+            AND each.namespace <> ALL ($4::text[])
         ORDER BY each.next_fire_at
         LIMIT $3
     ) AS next

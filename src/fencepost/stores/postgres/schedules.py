@@ -7,7 +7,7 @@ the same transaction, whose snapshots then hold all that a planner or a worker d
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -54,16 +54,21 @@ class PostgresSchedules:
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
         author: Author | None = None,
+        admit: Callable[[int], None] | None = None,
     ) -> Schedule | None:
         applied = applied_by_code(spec, code_spec, code_digest)
         async with self._database.transaction() as session:
             change = _Change(session, namespace, schedule_id)
+            if admit is not None and not expected_version:
+                await session.fetch(QUERIES["one_adds"], namespace)
             row = await change.lock()
             if expected_version not in (None, _visible_version(row)):
                 return None
             row = row or await change.create()
             if expected_version not in (None, _visible_version(row)):
                 return None
+            if admit is not None and not _visible_version(row):
+                admit(await session.fetchval(QUERIES["number"], namespace))
             before = await change.get()
             await change.edit(row, spec, tzdata)
             if applied is not None:

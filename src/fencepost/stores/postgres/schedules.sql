@@ -5,6 +5,14 @@ INSERT INTO fencepost.schedules (namespace, schedule_id, shard, version, state, 
 VALUES ($1, $2, $3, 0, 'removed', '', '', fencepost.now())
 ON CONFLICT (namespace, schedule_id) DO NOTHING;
 
+-- Of those who add schedules to a namespace one goes after the other, and each sees those of the one before.
+-- Taken before any row is: whoever waits for it holds nothing that the one who has it may need.
+-- name: one_adds
+SELECT pg_advisory_xact_lock(hashtextextended('fencepost schedules of ' || $1, 0));
+
+-- name: number
+SELECT count(*) FROM fencepost.schedules WHERE namespace = $1 AND state <> 'removed';
+
 -- name: lock
 SELECT version, state, spec, shard
 FROM fencepost.schedules

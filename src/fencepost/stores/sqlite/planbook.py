@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
 import apsw
 
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import DEFAULT_QUEUE, Shard, tick_key
+from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, Shard, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
@@ -33,8 +33,10 @@ class SqlitePlanBook:
         self._database = database
         self._signals = signals
 
-    async def window(self, shards: Sequence[Shard], horizon_s: float, limit: int) -> PlanningWindow:
-        return await self._database.read(partial(_window, shards, horizon_s, limit))
+    async def window(
+        self, shards: Sequence[Shard], horizon_s: float, limit: int, without: Collection[Namespace] = ()
+    ) -> PlanningWindow:
+        return await self._database.read(partial(_window, shards, horizon_s, limit, without))
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
         receipt = await self._database.transact(partial(_write, plans))
@@ -68,6 +70,7 @@ def _window(
     shards: Sequence[Shard],
     horizon_s: float,
     limit: int,
+    without: Collection[Namespace],
     connection: apsw.Connection,
     now: StoreTime,
 ) -> PlanningWindow:
@@ -76,6 +79,7 @@ def _window(
         "shards": json.dumps(list(shards)),
         "through": to_us(through),
         "limit": limit,
+        "without": json.dumps(list(without)),
         "queue": DEFAULT_QUEUE,
         "priority": PRIORITY_DEFAULT,
     }

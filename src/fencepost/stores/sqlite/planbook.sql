@@ -8,6 +8,7 @@ FROM (
     FROM json_each(:shards) AS wanted
     CROSS JOIN cursors AS due INDEXED BY cursors_next
     WHERE due.shard = wanted.value AND due.next_fire_at IS NOT NULL AND due.next_fire_at <= :through
+      AND due.namespace NOT IN (SELECT value FROM json_each(:without))
     ORDER BY due.next_fire_at, due.namespace, due.schedule_id, due.version
     LIMIT :limit
 )

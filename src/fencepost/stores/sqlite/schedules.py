@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -46,6 +46,7 @@ class SqliteSchedules:
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
         author: Author | None = None,
+        admit: Callable[[int], None] | None = None,
     ) -> Schedule | None:
         applied = applied_by_code(spec, code_spec, code_digest)
 
@@ -54,6 +55,8 @@ class SqliteSchedules:
             known = subject.read()
             if expected_version not in (None, _visible_version(known)):
                 return None
+            if admit is not None and not _visible_version(known):
+                admit(connection.execute(QUERIES["number"], {"namespace": namespace}).get)
             if _differs(known, spec):
                 edits.put(subject, known, spec, tzdata)
             if applied is not None and code_digest is not None:

@@ -28,6 +28,9 @@ SELECT count(*)
 FROM schedules s
 WHERE
 
+-- name: number
+SELECT count(*) FROM schedules WHERE namespace = :namespace AND state <> 'removed'
+
 -- Both end in this.
 -- name: wanted
 s.namespace = :namespace

@@ -13,6 +13,7 @@ from fencepost.testing.conformance.builders import (
     JOB,
     MANY,
     NS,
+    OTHER_NS,
     OTHER_SCHEDULE,
     SCHEDULE,
     at,
@@ -303,6 +304,16 @@ class PlanBookContract:
         assert [one.schedule_id for one in everything.cursors] == [OTHER_SCHEDULE, SCHEDULE]
         first = await harness.store.planbook.window(shards, FAR_S, 1)
         assert [one.schedule_id for one in first.cursors] == [OTHER_SCHEDULE]
+
+    async def test_the_window_leaves_namespaces_out(self, harness: StoreHarness) -> None:
+        for namespace in (NS, OTHER_NS):
+            await put(harness, namespace=namespace)
+        shards = list({shard_for(harness), shard_for(harness, namespace=OTHER_NS)})
+        left = [
+            [one.namespace for one in (await harness.store.planbook.window(shards, 0, MANY, without)).cursors]
+            for without in ((), {NS}, {OTHER_NS}, {NS, OTHER_NS})
+        ]
+        assert [sorted(one) for one in left] == [sorted([NS, OTHER_NS]), [OTHER_NS], [NS], []]
 
     async def test_a_cursor_does_not_ignore_the_jobs_queue_and_priority(self, harness: StoreHarness) -> None:
         await put(harness)

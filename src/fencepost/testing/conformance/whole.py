@@ -28,6 +28,7 @@ from fencepost.testing.conformance.planbook import PlanBookContract
 from fencepost.testing.conformance.policies import CatchUpContract, OverlapContract
 from fencepost.testing.conformance.progress import ProgressContract
 from fencepost.testing.conformance.queue_freezes import QueueFreezeContract, QueueViewContract
+from fencepost.testing.conformance.quotas import QuotaContract
 from fencepost.testing.conformance.readings import ReadingContract
 from fencepost.testing.conformance.renewals import RenewalContract
 from fencepost.testing.conformance.replays import ReplayContract
@@ -87,6 +88,7 @@ class StoreConformance(
     ProgressContract,
     QueueFreezeContract,
     QueueViewContract,
+    QuotaContract,
     RateContract,
     ReadingContract,
     RenewalContract,

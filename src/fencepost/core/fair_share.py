@@ -1,0 +1,72 @@
+"""Fair shares: how a planner serves many namespaces, so that a busy one makes no other late.
+
+The ticks of all namespaces are written by the same planners into the same store. Two rules keep one namespace
+from taking the time of the others:
+
+- A planner plans the schedules of a window in turn, one of each namespace after the other. Where a window is
+  full, the namespaces that had more than their share of it are left out of the next ones, until the others
+  are done (`passed_over`).
+- A namespace may have so many runs planned per second, with a reserve for a while (`Allowance`). What comes
+  beyond that is not lost: its cursors stay where they are, and it is planned as the allowance fills again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from fencepost.model.clocks import Monotonic, elapsed_s
+from fencepost.model.identifiers import Namespace
+from fencepost.model.plan import Cursor
+
+KEPT_MAX = 10_000
+
+
+def in_turn(cursors: Iterable[Cursor]) -> Iterator[Cursor]:
+    """One of each namespace, then the next of each; those of one namespace as they came."""
+    by_namespace: dict[Namespace, list[Cursor]] = {}
+    for one in cursors:
+        by_namespace.setdefault(one.namespace, []).append(one)
+    ranks = zip_longest(*by_namespace.values())
+    return (one for one in chain.from_iterable(ranks) if one is not None)
+
+
+def passed_over(before: frozenset[Namespace], cursors: Sequence[Cursor], limit: int) -> frozenset[Namespace]:
+    """Who is left out of the next window, after one of these cursors that left `before` out. None, once the
+    others are done."""
+    if len(cursors) < limit:
+        return frozenset()
+    counts = Counter(one.namespace for one in cursors)
+    return before | {name for name, count in counts.items() if count > limit / (len(counts) + 1)}
+
+
+@dataclass(slots=True)
+class _Bucket:
+    level: float
+    at: Monotonic
+
+
+class Allowance:
+    """So many a second for each namespace, and a reserve that fills while it is not used. The namespaces that
+    were asked about last are remembered; a forgotten one begins with a full reserve."""
+
+    def __init__(self, reserve_s: float) -> None:
+        self._reserve_s = reserve_s
+        self._buckets: OrderedDict[Namespace, _Bucket] = OrderedDict()
+
+    def left(self, namespace: Namespace, per_s: float, now: Monotonic) -> int:
+        """How many it may have at this moment."""
+        full = per_s * self._reserve_s
+        bucket = self._buckets.pop(namespace, None) or _Bucket(full, now)
+        bucket.level = min(full, bucket.level + elapsed_s(bucket.at, now) * per_s)
+        bucket.at = now
+        self._buckets[namespace] = bucket
+        if len(self._buckets) > KEPT_MAX:
+            self._buckets.popitem(last=False)
+        return int(bucket.level)
+
+    def spend(self, namespace: Namespace, count: int) -> None:
+        """It has taken so many, after it was asked how many are left."""
+        self._buckets[namespace].level -= count

@@ -1,0 +1,45 @@
+"""What a namespace may have of schedules and of runs by hand, and what it is told where it asks for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from fencepost.errors import QuotaExceeded
+from fencepost.model.identifiers import Namespace
+from fencepost.model.quotas import Quota, Quotas
+
+LOOKED_AT = 20
+"""Of so many fire times the shortest period is taken."""
+
+
+def room_for_schedule(namespace: Namespace, quotas: Quotas) -> Callable[[int], None]:
+    """Refuses one more schedule where there are that many already."""
+
+    def check(there: int) -> None:
+        if there >= quotas.schedules:
+            said = f"has {there} schedules, and its quota is {quotas.schedules}; remove some"
+            raise _exceeded(namespace, Quota.SCHEDULES, said)
+
+    return check
+
+
+def check_interval(namespace: Namespace, quotas: Quotas, fire_times: Sequence[datetime]) -> None:
+    """Refuse a schedule that fires more often than it may."""
+    periods = [(later - earlier).total_seconds() for earlier, later in pairwise(fire_times)]
+    if periods and min(periods) < quotas.interval_s:
+        said = f"a schedule may fire every {quotas.interval_s:g} s at most, this one fires {min(periods):g} s"
+        raise _exceeded(namespace, Quota.INTERVAL_S, f"{said} after another time; let it fire less often")
+
+
+def check_enqueues(namespace: Namespace, quotas: Quotas, left: int) -> None:
+    """Refuse a run by hand where none is left of what may be enqueued just now."""
+    if left < 1:
+        said = f"enqueues more than {quotas.enqueues_per_s:g} runs per second; ask again in a moment"
+        raise _exceeded(namespace, Quota.ENQUEUES_PER_S, said)
+
+
+def _exceeded(namespace: Namespace, quota: Quota, said: str) -> QuotaExceeded:
+    mend = f"or have quota_{quota} raised for all, or quota_exceptions for this namespace"
+    return QuotaExceeded(f"namespace {namespace}: {said}, {mend}", quota)

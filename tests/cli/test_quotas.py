@@ -1,0 +1,11 @@
+"""A command beyond the quota of its namespace is one line."""
+
+import pytest
+
+from tests.cli.calls import refused
+
+
+def test_one_schedule_too_many_is_one_line(used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FENCEPOST_QUOTA_SCHEDULES", "1")
+    line = refused("schedules", "add", "extra", "--job", "report", "--every", "1h", "--store", used)
+    assert line.startswith("namespace default: has 1 schedules, and its quota is 1; remove some, or have")
