@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 
 from fencepost.core.checkup import POINTS, Finding, Point, Severity, check_up, some_of, worst
+from fencepost.core.checkup.facts import LedgerSheet
 from fencepost.core.checkup.findings import merged
 from fencepost.core.checkup.points import CHECKS
+from fencepost.model.caveat import Caveat
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.policies import CatchUp
 from tests.core.sheets import DAY, HOUR, LIMITS, facts, found, is_clean, job, only, rhythm, schedule
@@ -103,6 +105,12 @@ def test_there_are_ten_points_and_each_says_something() -> None:
     assert tuple(CHECKS) == POINTS
     assert len(POINTS) == 10
     assert {one.point for one in check_up(facts(schedule()))} == set(POINTS)
+
+
+def test_a_server_that_may_forget_what_it_acknowledged_is_found() -> None:
+    ledger = LedgerSheet(caveats=(Caveat("PostgreSQL runs with fsync=off", "set fsync = on"),))
+    finding = only(Point.RETENTION, facts(schedule(), ledger=ledger))
+    assert (finding.severity, finding.mend) == (Severity.WARN, "set fsync = on")
 
 
 def test_only_the_points_asked_for_are_looked_at() -> None:

@@ -52,6 +52,7 @@ class FaultyStore:
         self.before: dict[str, list[Hook]] = defaultdict(list)
         self.after: dict[str, list[Hook]] = defaultdict(list)
         self.signals = inner.signals
+        self.caveats = inner.caveats
         self.jobs = cast(JobShelf, _Part("jobs", inner.jobs, self))
         self.calendars = cast(CalendarShelf, _Part("calendars", inner.calendars, self))
         self.schedules = cast(ScheduleShelf, _Part("schedules", inner.schedules, self))

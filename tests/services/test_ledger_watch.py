@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.model.audit import Author
+from fencepost.model.caveat import Caveat
 from fencepost.model.identifiers import NodeId
+from fencepost.model.node import Node
 from fencepost.services.ledger_watch import LedgerWatch
+from fencepost.services.node import NodeRunner, Surroundings
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
 from fencepost.testing.conformance.builders import NS
+from tests.services.conftest import Lines
 from tests.services.house import START, House, PlanningNode, WorkingNode, make_job
 
 ANNA = Author("anna", "cli")
@@ -84,6 +90,27 @@ async def test_a_worker_begins_nothing_under_a_fence_that_is_not_later(house: Ho
         await worker.work()
     assert began == ["began"]
     assert (await house.memory.epochs.high_water()).older is not None
+
+
+async def started(house: House) -> None:
+    """A node that is told to stop at once."""
+    around = Surroundings(house.store, house.store.leases, house.clock, lambda: 0.0, house.settings)
+    stop = asyncio.Event()
+    stop.set()
+    await NodeRunner(Node(NodeId("bob"), "host", 1, plans=False, works=True), around).run(stop)
+
+
+async def test_a_node_does_not_start_on_a_marked_ledger(house: House, lines: Lines) -> None:
+    await house.memory.epochs.mark_older("node node-1 found so")
+    with pytest.raises(StoreReplaced, match="node node-1 found so"):
+        await started(house)
+    assert not lines.about("started")
+
+
+async def test_what_the_server_does_not_promise_is_not_left_unsaid(house: House, lines: Lines) -> None:
+    house.store.caveats = (Caveat("PostgreSQL runs with fsync=off", "set fsync = on"),)
+    await started(house)
+    assert lines.about("PostgreSQL runs with fsync=off") == [{"mend": "set fsync = on"}]
 
 
 async def test_a_beat_without_an_answer_confirms_nothing(house: House) -> None:

@@ -92,6 +92,7 @@ class FarStore:
         self.planbook: Any = FarPlanBook(store.planbook, line, on_plans)
         self.leases: Any = FarLeases(store.leases, line)
         self.signals = FarSignals(store, network)
+        self.caveats = store.caveats
         self._store = store
         self._line = line
 

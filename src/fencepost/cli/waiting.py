@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import click
 
-from fencepost.errors import StoreUnavailable
+from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.telemetry.logs import Log
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ async def until_reachable(work: Callable[[], Awaitable[T]], wait: bool) -> T:
         try:
             answer = await work()
         except StoreUnavailable as error:
-            if not wait:
+            if not wait or isinstance(error, StoreReplaced):
                 raise
             if told != str(error):
                 told = str(error)

@@ -15,8 +15,10 @@ contract. What holds for all of them:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.ports.access import AccessBook
 from fencepost.ports.answers import AnswerBook
@@ -40,6 +42,11 @@ from fencepost.ports.transactions import Transactions
 
 class Store(Protocol):
     """An open store."""
+
+    @property
+    def caveats(self) -> Sequence[Caveat]:
+        """What its server is set up not to promise; told at the start of a node and by the check-up."""
+        ...
 
     @property
     def jobs(self) -> JobShelf: ...

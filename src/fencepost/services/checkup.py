@@ -291,6 +291,7 @@ async def _ledger(
         replayed=await _replayed(store, namespace),
         fenced_off=await _fenced_off(store, namespace, begun),
         runs_read=len(begun),
+        caveats=tuple(store.caveats),
         watched={watch: last for watch, last in watched.items() if last is not None},
     )
 

@@ -92,6 +92,8 @@ class NodeRunner:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until asked to stop, then stop cleanly."""
         await self._check_ledger()
+        for caveat in self._around.store.caveats:
+            self.log.warning(caveat.what, mend=caveat.mend)
         unlisten = [await self._listen(topic, wake) for topic, wake in self._wakes()]
         unlisten += await self._watch_leases()
         services = [asyncio.create_task(one.run(), name=type(one).__name__) for one in self._services()]

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from fencepost.core.checkup.findings import Point
+from fencepost.model.caveat import Caveat
 from fencepost.model.identifiers import Fence, JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState
@@ -133,6 +134,7 @@ class LedgerSheet:
     replayed: Replayed | None = None
     fenced_off: FencedOff | None = None
     runs_read: int = 0
+    caveats: tuple[Caveat, ...] = ()
     watched: Mapping[Watch, LastWatch] = field(default_factory=dict)
 
 

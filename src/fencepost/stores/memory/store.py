@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fencepost.clock import Clock
+from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.memory.access import MemoryAccess
 from fencepost.stores.memory.answers import MemoryAnswers
@@ -27,6 +30,8 @@ from fencepost.stores.memory.transactions import MemoryTransactions
 
 class MemoryStore:
     """One process, one event loop; each call is a transaction because nothing in it awaits."""
+
+    caveats: Sequence[Caveat] = ()
 
     def __init__(self, clock: Clock, shards: int = 8, tables: Tables | None = None) -> None:
         self.tables = tables or Tables(clock, shards)

@@ -2,7 +2,8 @@
 
 A statement by itself is a transaction by itself and takes one round trip. Session settings bound what a
 stalled client can do to others: a lock is waited for at most five seconds, a transaction that its client
-left idle ends after five, and a peer that has gone is noticed by TCP.
+left idle ends after five, and a peer that has gone is noticed by TCP. They also make what is acknowledged
+durable where the server's default is otherwise (`synchronous_commit=off`), and run at read committed.
 
 Where the server has a synchronous standby, a commit is answered once the standby has it. That wait can be
 cancelled; the server then answers success with a warning, the commit stands and is seen by everybody, and the
@@ -16,6 +17,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
@@ -52,6 +54,7 @@ BOUNDS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
     "tcp_user_timeout": "20000",
+    "default_transaction_isolation": "read committed",
 }
 # Every statement here is a handful of index ranges whatever the size of the tables, so planning it once
 # per connection is enough, and a plan made while a table was small must not read all of it later.
@@ -155,7 +158,7 @@ class Database:
         """Several statements that happen together or not at all, each with a snapshot of its own."""
         with translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
-                async with session.transaction():
+                async with session.transaction(isolation="read_committed"):
                     yield session
                 check_confirmed(session)
 
@@ -181,7 +184,7 @@ async def open_database(address: Address, pool_max: int) -> Database:
             min_size=0,
             max_size=pool_max,
             max_inactive_connection_lifetime=IDLE_CONNECTION_MAX_S,
-            init=_init,
+            init=partial(_init_ledger, address),
             **_options(address),
         )
         return Database(pool, await pool.acquire(timeout=ACQUIRE_TIMEOUT_S))
@@ -208,7 +211,7 @@ async def connect(address: Address, *, patient: bool = False) -> Connection:
     that takes."""
     bound = {"command_timeout": None} if patient else {}
     connection: Connection = await asyncpg.connect(**_options(address) | bound)
-    await _init(connection)
+    await _init_ledger(address, connection)
     return connection
 
 
@@ -240,6 +243,13 @@ def _options(address: Address) -> dict[str, Any]:
         "statement_cache_size": address.statement_cache_size,
         "server_settings": NAMED_SETTINGS if address.pooled else NAMED_SETTINGS | BOUNDS | PLANNING,
     }
+
+
+async def _init_ledger(address: Address, connection: BaseConnection) -> None:
+    """Behind a pooler a setting would be the next client's."""
+    await _init(connection)
+    if not address.pooled:
+        await connection.execute(QUERIES["durable"])
 
 
 async def _init(connection: BaseConnection) -> None:

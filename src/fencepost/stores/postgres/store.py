@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fencepost.clock import Clock
+from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.postgres.access import PostgresAccess
 from fencepost.stores.postgres.address import Address, parse_address
@@ -10,6 +13,7 @@ from fencepost.stores.postgres.answers import PostgresAnswers
 from fencepost.stores.postgres.audit_log import PostgresAuditLog
 from fencepost.stores.postgres.backfills import PostgresBackfills
 from fencepost.stores.postgres.calendars import PostgresCalendars
+from fencepost.stores.postgres.caveats import read_caveats
 from fencepost.stores.postgres.connection import Database, open_database
 from fencepost.stores.postgres.epochs import PostgresEpochs
 from fencepost.stores.postgres.faults import translated_at_open
@@ -42,7 +46,9 @@ class PostgresStore:
         address: Address,
         clock: Clock,
         transactions_max: int = TRANSACTIONS_MAX,
+        caveats: Sequence[Caveat] = (),
     ) -> None:
+        self.caveats = caveats
         self._database = database
         self._signals = PostgresSignals(address, clock)
         self._jobs = PostgresJobs(database)
@@ -154,7 +160,8 @@ async def open_store(
     try:
         with translated_at_open(address):
             await check_schema(database, address)
+            caveats = await read_caveats(database)
     except BaseException:
         await database.close()
         raise
-    return PostgresStore(database, address, clock, transactions_max)
+    return PostgresStore(database, address, clock, transactions_max, caveats)

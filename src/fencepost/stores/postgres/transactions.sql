@@ -1,8 +1,13 @@
 -- The transactions of jobs on the ledger's database.
 
 -- The time for which it may stay idle bounds how long a stalled job keeps its run to itself.
+-- What the job writes is acknowledged with its success, so it is durable too.
 -- name: bound
-SELECT set_config('idle_in_transaction_session_timeout', $1, true);
+SELECT
+    set_config('idle_in_transaction_session_timeout', $1, true),
+    CASE current_setting('synchronous_commit')
+        WHEN 'off' THEN set_config('synchronous_commit', 'on', true)
+    END;
 
 -- Whoever takes the run away waits for this lock or passes on; whoever came before has changed the row.
 -- name: lock_run

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fencepost.clock import Clock, SystemClock
+from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.stores.sqlite import migrations
 from fencepost.stores.sqlite.access import SqliteAccess
@@ -31,6 +34,8 @@ SHARDS_DEFAULT = 8
 
 class SqliteStore:
     """See `ports.store`. One file on one host; the host's clock is the store's."""
+
+    caveats: Sequence[Caveat] = ()
 
     def __init__(self, database: Database, signals: SqliteSignals, transactions: SqliteTransactions) -> None:
         self._database = database

@@ -1,0 +1,13 @@
+"""What a server is set up not to promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """What it is, in a sentence for people, and what to do about it."""
+
+    what: str
+    mend: str
