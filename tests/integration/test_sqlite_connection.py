@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.model.clocks import StoreTime
+from fencepost.stores.sqlite import opening
 from fencepost.stores.sqlite.connection import GROUP_MAX, Database
 from fencepost.stores.sqlite.opening import connect
 
@@ -251,3 +253,24 @@ def test_no_setting_is_left_to_the_library(path: Path) -> None:
     with closing(connect(path)) as connection:
         names = ("journal_mode", "synchronous", "temp_store", "cache_size")
         assert [connection.pragma(name) for name in names] == ["wal", 2, 2, -16384]
+
+
+def test_a_connection_that_opens_while_the_last_one_closes_is_not_held_to_its_files(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The close deletes `-wal` and `-shm`, after the other connection has looked at them."""
+    first, files = opening.connect_watched(path)
+    entered, closed = threading.Event(), threading.Event()
+
+    def late(path: Path) -> apsw.Connection:
+        entered.set()
+        closed.wait(1)
+        return connect(path)
+
+    monkeypatch.setattr(opening, "connect", late)
+    with ThreadPoolExecutor(1) as thread:
+        second = thread.submit(opening.connect_watched, path)
+        assert entered.wait(30)
+        opening.disconnect(first, files)
+        closed.set()
+        opening.disconnect(*second.result())

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 
-from fencepost.errors import StoreUnavailable
+from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.ports.store import Store
 
 
@@ -78,5 +78,7 @@ async def opened_patiently(open_store: Callable[[], Awaitable[Store]], retry_eve
     while True:
         try:
             return await open_store()
+        except StoreReplaced:
+            raise
         except StoreUnavailable:
             await asyncio.sleep(retry_every_s)

@@ -77,6 +77,7 @@ class Engine:
         self._patience_s = patience_s
         self._shelf = TriggerShelf()
         self._reaper = Reaper(store, self._settings)
+        self._sweep_s = OUTAGE_STEP_S
         self._rest_s = 0.0
         self._lives = 0
         self._queues = dict.fromkeys(self._settings.queues)
@@ -163,7 +164,7 @@ class Engine:
         await self._plan()
         await self._beat()
         if self.reaps:
-            await self._reaper.run_once()
+            self._sweep_s = await self._reaper.run_once()
 
     async def _plan(self) -> None:
         if self._has_news:
@@ -231,7 +232,9 @@ class Engine:
         if self.works:
             rest_s = self._rest_s if self._rest_s > LOCKED_REST_S else STUCK_REST_S
             moments.append(now + timedelta(seconds=min(rest_s, _seconds(now, until) + 1)))
-        if self.reaps and (not self.works or await self._has_orphans()):
+        if self.reaps and await self._has_orphans():
+            moments.append(now + timedelta(seconds=self._sweep_s))
+        elif self.reaps and not self.works:
             moments.append(now + timedelta(seconds=OUTAGE_STEP_S))
         coming = [one for one in moments if one is not None and one <= until]
         return min(coming, default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cache
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 
 import apsw
 
@@ -20,6 +20,10 @@ SAFE_SQLITE = (3, 51, 3)
 
 log = logging.getLogger(__name__)
 
+_one_at_a_time = Lock()
+"""Connections of this process are opened and closed one at a time: the last one to close deletes the files
+that one being opened would be held to."""
+
 
 def path_of(url: str) -> Path:
     """The file behind `sqlite:///relative.db` or `sqlite:////absolute.db`."""
@@ -33,19 +37,25 @@ def path_of(url: str) -> Path:
 
 def connect_watched(path: Path) -> tuple[apsw.Connection, DatabaseFiles]:
     """As `connect`, with the files that the connection is to be held to; give both to `disconnect`."""
-    files = OPEN_HERE.enter(path)
-    connection = None
-    try:
-        connection = connect(path)
-        OPEN_HERE.entered(files)
-    except BaseException:
-        disconnect(connection, files)
-        raise
-    return connection, files
+    with _one_at_a_time:
+        files = OPEN_HERE.enter(path)
+        connection = None
+        try:
+            connection = connect(path)
+            OPEN_HERE.entered(files)
+        except BaseException:
+            _disconnect(connection, files)
+            raise
+        return connection, files
 
 
-def disconnect(connection: apsw.Connection | None, files: DatabaseFiles) -> None:
+def disconnect(connection: apsw.Connection, files: DatabaseFiles) -> None:
     """Close the connection; where its files were replaced, without touching those that are there now."""
+    with _one_at_a_time:
+        _disconnect(connection, files)
+
+
+def _disconnect(connection: apsw.Connection | None, files: DatabaseFiles) -> None:
     if connection is not None:
         files.leave_alone(connection)
         connection.close(True)
