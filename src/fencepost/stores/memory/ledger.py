@@ -58,6 +58,8 @@ class MemoryLedger(MemoryClaims, MemoryDesk, MemoryReading, MemoryViews):
         for row in self._tables.running.values():
             if at_most or row.alive_until < until:
                 row.alive_until = until
+        for limit in self._tables.limits.values() if at_most else ():
+            limit.next_at = None
 
     def _silent(self, limit: int, now: StoreTime) -> Sequence[Expired]:
         rows = [row for row in self._tables.running.values() if _is_silent(row, now)]

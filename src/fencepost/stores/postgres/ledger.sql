@@ -180,6 +180,16 @@ WITH last AS MATERIALIZED (
     SET alive_until = owned.until
     FROM owned
     WHERE run.namespace = owned.namespace AND run.run_key = owned.run_key
+), rated AS MATERIALIZED (
+    SELECT known.namespace, known.job
+    FROM away
+    JOIN fencepost.limits AS known ON away.at > away.now AND known.next_at IS NOT NULL
+    FOR UPDATE OF known SKIP LOCKED
+), freed AS (
+    UPDATE fencepost.limits AS known
+    SET next_at = NULL
+    FROM rated
+    WHERE known.namespace = rated.namespace AND known.job = rated.job
 )
 SELECT moment.now, extract(epoch FROM away.now - away.at)::double precision AS last_s
 FROM moment

@@ -75,6 +75,9 @@ UPDATE runs INDEXED BY runs_running
 SET alive_until = :until
 WHERE state = 'running' AND (:at_most OR coalesce(alive_until, 0) < :until)
 
+-- name: forget_rates
+UPDATE limits SET next_at = NULL
+
 -- name: expired
 SELECT r.namespace, r.run_key, r.attempt, r.fence, r.worker, r.cancel_requested, r.spent,
        (:now - coalesce(r.alive_until, 0)) / 1e6 AS silent_for_s, j.spec AS job_spec

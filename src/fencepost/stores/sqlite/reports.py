@@ -149,6 +149,8 @@ def expired(limit: int, terms: SweepTerms, connection: apsw.Connection, now: Sto
     if last is not None and terms.are_broken(last, now):
         until = now_us + span_us(terms.grace_s)
         connection.execute(QUERIES["give_grace"], {"until": until, "at_most": last > now})
+        if last > now:
+            connection.execute(QUERIES["forget_rates"])
         return Sweep(last_s=since(last, now).total_seconds())
     found = connection.execute(QUERIES["expired"], {"limit": limit, "now": now_us})
     return Sweep(tuple(to_expired(fetch(found))))

@@ -31,6 +31,7 @@ from fencepost.testing.conformance.builders import (
     read,
     retry,
     success,
+    sweep,
 )
 from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import ANNA, holds
@@ -287,6 +288,18 @@ class RateContract:
         assert await take(harness, BOB) == []
         await harness.advance(0.1)
         assert names(await take(harness, BOB)) == ["b"]
+
+    async def test_a_clock_set_back_does_not_stop_the_rate_for_an_hour(self, harness: StoreHarness) -> None:
+        await limit(harness, rate="6/m")
+        await enqueue(harness, "a", "b")
+        assert names(await take(harness)) == ["a"]
+        await sweep(harness)
+        await harness.set_back(3600)
+        await sweep(harness)
+        await enqueue(harness, "c", "d")
+        await take(harness)
+        await harness.advance(10)
+        assert names(await take(harness)) == ["c"]
 
     async def test_a_burst_is_not_more_than_small(self, harness: StoreHarness) -> None:
         await limit(harness, rate="60/m")
