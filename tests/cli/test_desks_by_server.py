@@ -50,9 +50,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     (folder / "shop.py").write_text(SHOP)
     store, port = f"sqlite:///{folder / 'store.db'}", free_port()
     called("migrate", "--store", store)
-    create = ("token", "create", "someone", "--store", store)
-    admin = called(*create, "--role", "admin", "--namespace", "*").strip()
-    viewer = called(*create, "--role", "viewer", "--namespace", "billing").strip()
+    create = ("token", "create", "--store", store)
+    admin = called(*create, "boss", "--role", "admin", "--namespace", "*").strip()
+    viewer = called(*create, "eye", "--role", "viewer", "--namespace", "billing").strip()
     arguments = ("run", "shop:app", "--bind", f"127.0.0.1:{port}", "--store", store)
     with started(
         *arguments, folder=folder, FENCEPOST_TOKEN="a-token-of-the-tests-with-32-characters"

@@ -1,6 +1,8 @@
 """`fencepost freeze`, `thaw`, `gate` and `log`."""
 
 import asyncio
+import os
+import pwd
 from datetime import timedelta
 
 import pytest
@@ -103,9 +105,19 @@ def test_the_log_says_who_did_what_and_why(used: str) -> None:
     assert entry["reason"] == "too many"
     assert 'spec.trigger.interval: "1h" -> "2h"' in entry["changes"]
     said = called("log", "--subject", "report", "--store", used)
-    assert "schedule.put report by anna (cli on " in said
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert entry["credential"] == f"os:{user}", "whatever FENCEPOST_ACTOR says"
+    assert f"schedule.put report by anna (os:{user}, cli on " in said
     assert ": too many" in said
     assert '  state: "active" -> "paused"' in said
+
+
+@pytest.mark.parametrize("name", ["FENCEPOST_TOKEN", "fencepost", "os:root", "t0123456789abcdef"])
+def test_nobody_acts_under_a_name_that_is_reserved(name: str, used: str) -> None:
+    result = call("schedules", "pause", "report", "--store", used, FENCEPOST_ACTOR=name)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert f"FENCEPOST_ACTOR '{name}'" in result.stderr
+    assert called_json("log", "--action", "schedule.pause", "--store", used) == []
 
 
 def test_the_log_is_filtered_and_what_is_new_is_not_spelled_out(used: str) -> None:

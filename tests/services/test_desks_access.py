@@ -20,7 +20,7 @@ from fencepost.model.access import (
 from fencepost.model.audit import LogFilter
 from fencepost.model.identifiers import Namespace
 from fencepost.services.control import Control
-from fencepost.services.desks.access import AccessDesk
+from fencepost.services.desks.access import PAGE, AccessDesk
 from fencepost.services.janitor import Janitor
 from tests.services.desk_work import ANNA
 from tests.services.house import NS, House
@@ -62,10 +62,45 @@ async def test_a_token_that_was_made_is_the_one_that_is_kept(house: House) -> No
     assert made.credential.reveal() not in repr(made)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("FENCEPOST_TOKEN", "fencepost token", "Fencepost", "APPLICATION", "deploy", "system", "cli"),
+        *("ＦＥＮＣＥＰＯＳＴ_TOKEN", "os:anna", "t0123456789abcdef", "s0123456789ABCDEF"),
+    ],
+)
+async def test_no_token_is_called_what_fencepost_acts_under_or_what_looks_like_an_id(
+    name: str, house: House
+) -> None:
+    with pytest.raises(InvalidSpec, match="choose another"):
+        await desk(house).create(name, Role.VIEWER)
+    assert await desk(house).tokens() == []
+
+
+async def test_no_token_is_called_as_one_that_is_good_where_it_acts(house: House) -> None:
+    first = await desk(house).create("Anna", Role.ADMIN)
+    boss = await desk(house).create("boss", Role.ADMIN, EVERYWHERE)
+    for name, place in (("Anna", NS), ("an-na", NS), ("ANNA", EVERYWHERE), ("boss", NS), ("boss", BILLING)):
+        with pytest.raises(InvalidSpec, match="; choose another, or rotate that one"):
+            await desk(house).create(name, Role.VIEWER, place)
+    await desk(house, BILLING).create("Anna", Role.VIEWER, BILLING)
+    await desk(house).revoke(first.record.token_id)
+    await desk(house).rotate(boss.record.token_id, overlap_s=60)
+    assert (await desk(house).create("anna", Role.VIEWER)).record.name == "anna", "the other has ended"
+
+
+async def test_a_name_beyond_the_first_page_of_tokens_is_not_free(house: House) -> None:
+    await desk(house).create("first", Role.VIEWER)
+    for number in range(PAGE + 1):
+        await desk(house).create(f"number {number}", Role.VIEWER)
+    with pytest.raises(InvalidSpec, match="is called first"):
+        await desk(house).create("first", Role.VIEWER)
+
+
 async def test_an_admin_of_one_namespace_makes_nothing_for_another(house: House) -> None:
     mine = desk(house, NS, admin(NS))
     assert (await mine.create("ci", Role.ADMIN)).record.namespace == NS
-    assert (await mine.create("ci", Role.ADMIN, NS)).record.namespace == NS
+    assert (await mine.create("ci two", Role.ADMIN, NS)).record.namespace == NS
     for other in (BILLING, EVERYWHERE):
         with pytest.raises(NotAllowed, match="good in default only"):
             await mine.create("ci", Role.VIEWER, other)
@@ -76,7 +111,8 @@ async def test_an_admin_of_one_namespace_makes_nothing_for_another(house: House)
 async def test_an_admin_of_all_makes_them_for_any(house: House) -> None:
     for principal in (None, admin(EVERYWHERE)):
         for namespace in (BILLING, EVERYWHERE):
-            made = await desk(house, NS, principal).create("ci", Role.VIEWER, namespace)
+            name = f"ci of {namespace!r} by {principal}"[:200]
+            made = await desk(house, NS, principal).create(name, Role.VIEWER, namespace)
             assert made.record.namespace == namespace
 
 
@@ -175,7 +211,7 @@ async def test_a_length_of_life_that_makes_no_sense_is_refused(house: House) -> 
 
 async def test_the_janitor_removes_what_is_long_over(house: House) -> None:
     gone = await desk(house).create("ci", Role.VIEWER, lasts_s=60)
-    kept = await desk(house).create("ci", Role.VIEWER)
+    kept = await desk(house).create("kept", Role.VIEWER)
     await house.store.answers.begin(NS, "t1", "once", "x", 60)
     house.clock.advance(house.settings.retention_s + 61)
     await Janitor(house.store, house.settings).run_once()

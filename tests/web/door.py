@@ -47,7 +47,8 @@ class Door:
         self.desk = Control(self.house.store, NS, ANNA).access
 
     async def token(self, role: Role = Role.VIEWER, lasts_s: float | None = None) -> MintedToken:
-        return await self.desk.create("ci", role, lasts_s=lasts_s)
+        number = len(await self.desk.tokens())
+        return await self.desk.create(f"ci {number}" if number else "ci", role, lasts_s=lasts_s)
 
     async def link(self, role: Role = Role.ADMIN, namespace: Namespace | None = None) -> str:
         return (await self.desk.open_link(role, namespace)).credential.reveal()

@@ -24,7 +24,7 @@ async def listed(web: Web, token: str = TOKEN, namespace: str | None = None) -> 
 
 
 async def token(web: Web, namespace: str) -> str:
-    made = await AccessDesk(web.house.store, NS).create("ci", Role.OPERATOR, namespace)
+    made = await AccessDesk(web.house.store, NS).create(f"ci of {namespace}", Role.OPERATOR, namespace)
     return made.credential.reveal()
 
 

@@ -9,20 +9,36 @@ NAME_LENGTH_MAX = 200
 
 
 def this_author(reason: str | None = None) -> Author:
-    """Whoever calls a command: by FENCEPOST_ACTOR, or else by login name, from this host."""
+    """Whoever calls a command: by FENCEPOST_ACTOR, or else by login name, from this host. What proves who it
+    was is the user that the process runs as, which no variable changes."""
     import os
     import socket
 
-    name = os.environ.get(ACTOR, "").strip() or _login()
-    return Author(name[:NAME_LENGTH_MAX], f"cli on {socket.gethostname()}", reason or None)
+    from fencepost.core.access import reserved_name
+    from fencepost.errors import UsageError
+
+    actor = os.environ.get(ACTOR, "").strip()[:NAME_LENGTH_MAX]
+    if refusal := reserved_name(actor):
+        raise UsageError(f"{ACTOR} {actor!r}: {refusal}; choose another")
+    source = f"cli on {socket.gethostname()}"
+    return Author(actor or _login(), source, reason or None, f"os:{_user()}")
 
 
 def _login() -> str:
     """A container may run under a number that has no name."""
     import getpass
-    import os
 
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return f"uid {os.getuid()}"
+        return f"uid {_user()}"
+
+
+def _user() -> str:
+    import os
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

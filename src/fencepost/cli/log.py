@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--subject", metavar="S", help="Only of this schedule, run, calendar or backfill.")
 @click.option("--action", metavar="A", help="Only this, such as schedule.pause or run.replay.")
-@click.option("--by", metavar="NAME", help="Only what this person did.")
+@click.option("--by", metavar="NAME", help="Only by this name, or by this credential.")
 @click.option("--since", metavar="TIME", help="From then on; also a length of time ago: 2h.")
 @click.option("--until", metavar="TIME", help="Up to then; also a length of time ago.")
 @click.option("--limit", type=click.IntRange(1, LIMIT_MAX), default=50, show_default=True, help="How many.")
@@ -37,7 +37,9 @@ def log(
 ) -> None:
     """Show what people changed, the newest first, with what it was before and after.
 
-    Who acts is told by FENCEPOST_ACTOR, or else by the login name.
+    A name is only a label. The credential behind it says for certain who acted: the id of a token,
+    FENCEPOST_TOKEN, or os: and the user of the operating system. On the command line FENCEPOST_ACTOR sets the
+    name, else it is the login name.
 
     \b
     Example:
@@ -68,7 +70,8 @@ def log(
 
 def _print_entry(entry: EntryShape, tz: str | None) -> None:
     why = f": {entry.reason}" if entry.reason else ""
-    who = f"{entry.author} ({entry.source})"
+    proof = f"{entry.credential}, " if entry.credential else ""
+    who = f"{entry.author} ({proof}{entry.source})"
     click.echo(cell(f"{shown_moment(entry.at, tz)} {entry.action} {entry.subject} by {who}{why}"))
     for line in entry.changes:
         click.echo(f"  {cell(line)}")

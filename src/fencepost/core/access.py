@@ -9,15 +9,24 @@ Which role an operation needs stands with the operation; here is only what holds
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
-from fencepost.model.access import EVERYWHERE, Principal, SessionRecord, TokenRecord
+from fencepost.model.access import EVERYWHERE, SETTING_ID, Principal, SessionRecord, TokenRecord
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Namespace
 
 NOTED_EVERY_S = 60.0
 """That a credential was used is written down no more often than this."""
+
+RESERVED = frozenset(
+    {SETTING_ID, "fencepost", "system", "application", "deploy", "cli", "setting", "program"}
+)
+"""What Fencepost, programs, deploys and the setting act under, and what reads like it."""
+_LIKE_AN_ID = re.compile(r"os:.*|[tsl][0-9a-f]{16}", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -71,3 +80,21 @@ def may_grant(principal: Principal | None, namespace: Namespace) -> bool:
 def lifetime_s(token: TokenRecord) -> float | None:
     """For how long a token was made, which its successor is made for too."""
     return None if token.expires_at is None else (token.expires_at - token.created_at).total_seconds()
+
+
+def reserved_name(name: str) -> str | None:
+    """Why nobody may choose that name: in the audit log it would pass for another; None where they may."""
+    if _plain(name) in {_plain(one) for one in RESERVED}:
+        return "this name is reserved"
+    return "this looks like the id of a credential" if _LIKE_AN_ID.fullmatch(name) else None
+
+
+def taken_name(name: str, tokens: Iterable[TokenRecord], now: StoreTime) -> TokenRecord | None:
+    """The token that has the name already, or one that reads the same; one that has ended has none."""
+    good = (one for one in tokens if is_good(one, now, SessionTerms(0, 0)))
+    return next((one for one in good if _plain(one.name) == _plain(name)), None)
+
+
+def _plain(name: str) -> str:
+    """What the eye compares: letters and digits, without case."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold())) or name

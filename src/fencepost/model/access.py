@@ -25,6 +25,8 @@ EVERYWHERE = Namespace("*")
 ID_BYTES = 8
 RANDOM_BYTES = 32
 CREDENTIAL_LENGTH_MAX = 128
+SETTING_ID = "FENCEPOST_TOKEN"
+"""The name and the id, in the audit log, of the token that is a setting."""
 SHOWN = re.compile(r"(fp_[tsl][0-9a-f]{16}_)[0-9a-f]+")
 """A credential in a text, from its id on."""
 _CREDENTIAL = re.compile(r"fp_([tsl][0-9a-f]{16})_([0-9a-f]{64})")
@@ -67,6 +69,12 @@ class Principal:
     def asker(self) -> str:
         """Whose share of a server they use: all sessions that one token opened have one together."""
         return self.rests_on or self.credential_id
+
+    @property
+    def audit_id(self) -> str:
+        """The credential that the audit log names: of a session the token, or the setting, that it rests on,
+        and the session itself where it rests on nothing."""
+        return accountable(self.credential_id, self.rests_on)
 
 
 class Kind(StrEnum):
@@ -134,6 +142,13 @@ def hide_credentials(text: str) -> str:
 def is_token_id(rests_on: str | None) -> TypeGuard[str]:
     """Whether what a link or a session rests on is a token, and so in the store's own keeping."""
     return rests_on is not None and rests_on.startswith(Kind.TOKEN)
+
+
+def accountable(credential_id: str, rests_on: str | None) -> str:
+    """The id by which the audit log knows what rests on a token, on the setting, or on nothing."""
+    if is_token_id(rests_on):
+        return rests_on
+    return SETTING_ID if rests_on is not None and rests_on.startswith(Came.SETTING) else credential_id
 
 
 def digest_of(text: str) -> str:

@@ -19,6 +19,9 @@ class Author:
     source: str
     reason: str | None = None
     """Why, in their own words."""
+    credential: str | None = None
+    """What proves who it was: the id of a token or a session, `FENCEPOST_TOKEN`, or `os:anna` for the
+    operating system's user at the store. The name is only a label. None: Fencepost itself or a program."""
 
 
 HOUSE = Author("fencepost", "itself")
@@ -84,6 +87,7 @@ class LogFilter:
     subject: str | None = None
     action: Action | None = None
     author: str | None = None
+    """A name, or the id of a credential."""
     since: datetime | None = None
     until: datetime | None = None
     before_number: int | None = None

@@ -79,6 +79,7 @@ ENTRY: dict[str, Any] = {
     "number": 4711,
     "at": "2026-03-01T09:30:00Z",
     "author": "anna",
+    "credential": "t3f9c2a1b8d7e6f50",
     "source": "api from 192.0.2.7",
     "reason": "the mail server is back",
     "action": "run.replay",

@@ -22,7 +22,7 @@ class ListLog(Asked, frozen=True, kw_only=True):
         None
     )
     action: Action | None = None
-    by: Annotated[Text, Meta(description="Only what this person did.")] | None = None
+    by: Annotated[Text, Meta(description="Only by this name, or by this credential.")] | None = None
     since: Annotated[When, Meta(description="From then on.")] | None = None
     until: Annotated[When, Meta(description="Up to then.")] | None = None
     limit: Limit = LIMIT_DEFAULT

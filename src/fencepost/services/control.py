@@ -120,8 +120,8 @@ class Control:
         answer was lost; None where nothing was, and of a call that is made for the first time."""
         if not self.asked_again:
             return None
-        whose = LogFilter(subject, action, self.author.name, since=self.asked_at, limit=1)
-        return next(iter(await self.log(whose)), None)
+        by = self.author.credential or self.author.name
+        return next(iter(await self.log(LogFilter(subject, action, by, since=self.asked_at, limit=1))), None)
 
     async def status(self, skew_warning_s: float = Settings.skew_warning_s) -> Status:
         """Shards, nodes, queue, how the ticks of the last day stand, and what waits for a person."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fencepost.model.audit import Action, Author, Entry
 from fencepost.model.backfill import Backfill, BackfillState, FillMode, NewBackfill
@@ -80,7 +81,7 @@ def to_entry(row: Row) -> Entry:
         number=row["number"],
         namespace=row["namespace"],
         at=row["at"],
-        author=to_author(row),
+        author=replace(to_author(row), credential=row["credential"]),
         action=Action(row["action"]),
         subject=row["subject"],
         before=json.loads(row["before"]),

@@ -50,7 +50,7 @@ class Caller:
 
     def author(self, reason: str | None) -> Author:
         """Whoever changes something, for the log."""
-        return Author(self.principal.name, self.source, reason)
+        return Author(self.principal.name, self.source, reason, self.principal.audit_id)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ class Stage:
 
     async def token(self, role: Role = Role.ADMIN, namespace: Namespace = NS) -> MintedToken:
         desk = Control(self.house.store, namespace, BOSS).access
-        return await desk.create(f"{role} of {namespace}", role, namespace)
+        number = len(await desk.tokens())
+        return await desk.create(f"{role} of {namespace}, number {number}", role, namespace)
 
     async def ask(
         self,

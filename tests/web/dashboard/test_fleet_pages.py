@@ -120,6 +120,7 @@ def test_a_subject_leads_to_its_page(action: str, subject: str, url: str | None)
         number=1,
         at="2026-03-01T00:00:00Z",
         author="a",
+        credential=None,
         source="b",
         reason=None,
         action=action,

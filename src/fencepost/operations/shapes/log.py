@@ -22,6 +22,15 @@ class EntryShape(Struct, kw_only=True):
     number: int
     at: Moment
     author: str
+    credential: Annotated[
+        str | None,
+        Meta(
+            description="What proves who it was: the id of a token, of a session that rests on none, "
+            "`FENCEPOST_TOKEN`, or `os:` and the user of the operating system at the store. The author's "
+            "name is a label. Null: Fencepost itself, or a program.",
+            examples=["t3f9c2a1b8d7e6f50"],
+        ),
+    ]
     source: Annotated[str, Meta(examples=["cli on web-3"])]
     reason: Annotated[str | None, Meta(description="Why, in the author's own words.")]
     action: Annotated[str, Meta(examples=["schedule.pause"])]
@@ -44,6 +53,7 @@ def entry_shape(entry: Entry) -> EntryShape:
         number=entry.number,
         at=moment(entry.at),
         author=entry.author.name,
+        credential=entry.author.credential,
         source=entry.author.source,
         reason=entry.author.reason,
         action=str(entry.action),

@@ -11,7 +11,15 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fencepost.core.access import SessionTerms, is_good, lifetime_s, may_act_in, may_grant
+from fencepost.core.access import (
+    SessionTerms,
+    is_good,
+    lifetime_s,
+    may_act_in,
+    may_grant,
+    reserved_name,
+    taken_name,
+)
 from fencepost.errors import InvalidSpec, NotAllowed, UnknownToken, UsageError
 from fencepost.model.access import (
     EVERYWHERE,
@@ -76,8 +84,9 @@ class AccessDesk(Desk):
         place = self._granted(namespace)
         if lasts_s is not None:
             _check_span("expires", lasts_s, LIFETIME_MAX_S)
+        await self._check_free(_checked_label(name), place)
         made = mint(Kind.TOKEN, self._dice)
-        new = NewToken(made.credential_id, made.digest, _checked_label(name), role, place, lasts_s)
+        new = NewToken(made.credential_id, made.digest, name, role, place, lasts_s)
         record = await self._store.access.create_token(new, author=self._author, asked_in=self._namespace)
         return MintedToken(record, made)
 
@@ -175,6 +184,19 @@ class AccessDesk(Desk):
         return await self._store.access.end_sessions(
             self._seen(), rests_on=token_id, author=self._author, asked_in=self._namespace
         )
+
+    async def _check_free(self, name: str, place: Namespace) -> None:
+        """Refuse a name that would pass for another's in the audit log of that namespace."""
+        if refusal := reserved_name(name):
+            raise InvalidSpec(f"name {name!r}: {refusal}; choose another")
+        now = await self._store.now()
+        for where in (None,) if place == EVERYWHERE else (place, EVERYWHERE):
+            before: int | None = None
+            while page := await self._store.access.tokens(where, before_number=before, limit=PAGE):
+                if taken := taken_name(name, page, now):
+                    mend = "choose another, or rotate that one"
+                    raise InvalidSpec(f"name {name!r}: token {taken.token_id} is called {taken.name}; {mend}")
+                before = page[-1].number
 
     def _seen(self) -> Namespace | None:
         """Whose credentials are listed; None for all."""

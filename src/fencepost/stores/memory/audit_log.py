@@ -22,7 +22,7 @@ def _matches(entry: Entry, wanted: LogFilter) -> bool:
     return (
         (wanted.subject is None or entry.subject == wanted.subject)
         and (wanted.action is None or entry.action is wanted.action)
-        and (wanted.author is None or entry.author.name == wanted.author)
+        and (wanted.author in (None, entry.author.name, entry.author.credential))
         and (wanted.since is None or entry.at >= wanted.since)
         and (wanted.until is None or entry.at < wanted.until)
         and (wanted.before_number is None or entry.number < wanted.before_number)

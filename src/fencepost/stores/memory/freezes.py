@@ -21,7 +21,8 @@ class MemoryFreezes(MemoryPart):
     async def freeze(self, namespace: Namespace, scope: Scope, author: Author) -> bool:
         if (namespace, scope) in self._tables.freezes:
             return False
-        self._tables.freezes[namespace, scope] = Freeze(namespace, scope, self._tables.now(), author)
+        by = replace(author, credential=None)
+        self._tables.freezes[namespace, scope] = Freeze(namespace, scope, self._tables.now(), by)
         self._mark_all(namespace)
         before, after = {"frozen": False}, {"frozen": True}
         self._tables.log(author, namespace, Action.FREEZE, str(scope), before, after)

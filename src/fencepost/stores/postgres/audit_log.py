@@ -42,6 +42,7 @@ async def log(
         [change.subject for change in changes],
         [clean(canonical(change.before)) for change in changes],
         [clean(canonical(change.after)) for change in changes],
+        author.credential,
     )
 
 

@@ -402,7 +402,8 @@ CREATE TABLE fencepost.audit_log (
     action    text COLLATE "C" NOT NULL,
     subject   text COLLATE "C" NOT NULL,
     before    text NOT NULL,
-    after     text NOT NULL
+    after     text NOT NULL,
+    credential text COLLATE "C"
 );
 
 CREATE INDEX audit_log_by_number ON fencepost.audit_log (namespace, number);
@@ -414,7 +415,7 @@ CREATE TABLE fencepost.tokens (
     token_id     text COLLATE "C" NOT NULL UNIQUE,
     digest       text COLLATE "C" NOT NULL,
     name         text NOT NULL,
-    role         text COLLATE "C" NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    role         text COLLATE "C" NOT NULL CHECK (role IN ('worker', 'viewer', 'operator', 'admin')),
     namespace    text COLLATE "C" NOT NULL,
     created_at   timestamptz NOT NULL,
     created_by   text NOT NULL,

@@ -48,6 +48,7 @@ def note(
         "author": author.name,
         "source": author.source,
         "reason": author.reason,
+        "credential": author.credential,
         "action": action,
         "subject": subject,
         "before": canonical(before),

@@ -305,7 +305,8 @@ CREATE TABLE audit_log (
     action    TEXT NOT NULL,
     subject   TEXT NOT NULL,
     before    TEXT NOT NULL,
-    after     TEXT NOT NULL
+    after     TEXT NOT NULL,
+    credential TEXT
 ) STRICT;
 
 CREATE INDEX audit_log_by_number ON audit_log (namespace, number);
@@ -370,7 +371,7 @@ CREATE TABLE tokens (
     token_id     TEXT NOT NULL UNIQUE,
     digest       TEXT NOT NULL,
     name         TEXT NOT NULL,
-    role         TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
+    role         TEXT NOT NULL CHECK (role IN ('worker', 'viewer', 'operator', 'admin')),
     namespace    TEXT NOT NULL,
     created_at   INTEGER NOT NULL,
     created_by   TEXT NOT NULL,

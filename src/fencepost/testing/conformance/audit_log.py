@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencepost.model.audit import Action
 from fencepost.model.clocks import StoreTime
 from fencepost.model.json import JsonObject
@@ -175,6 +177,17 @@ class AuditLogContract:
         assert await entries(harness, since=moments[1]) == [third, second]
         assert await entries(harness, until=moments[1]) == [first]
         assert await entries(harness, since=moments[0], until=moments[2], author="anna") == [first]
+
+    async def test_an_entry_does_not_lose_the_credential_of_its_author(self, harness: StoreHarness) -> None:
+        twin = replace(ANNA, credential="t0123456789abcdef")
+        (key,) = await enqueue(harness, "one")
+        await harness.store.ledger.hold(NS, key, ANNA)
+        await harness.store.ledger.release(NS, key, twin)
+        second, first = await entries(harness)
+        assert (first.author, second.author) == (ANNA, twin)
+        assert await entries(harness, author=twin.credential) == [second]
+        assert await entries(harness, author=twin.credential, subject=key) == [second]
+        assert await entries(harness, author=ANNA.name) == [second, first]
 
     async def test_another_namespaces_entries_are_not_listed(self, harness: StoreHarness) -> None:
         await act_thrice(harness)

@@ -26,6 +26,7 @@ from fencepost.core.access import SessionTerms
 from fencepost.errors import StoreUnavailable
 from fencepost.model.access import (
     EVERYWHERE,
+    SETTING_ID,
     Came,
     Credential,
     Kind,
@@ -33,6 +34,7 @@ from fencepost.model.access import (
     Principal,
     Role,
     SessionRecord,
+    accountable,
     digest_of,
     mint,
     read_credential,
@@ -47,7 +49,6 @@ from fencepost.web.auth.reading import bearer, client_of, headers, session_cooki
 from fencepost.web.auth.setting import checked_token, mark_of
 
 SETTING = "setting"
-SETTING_NAME = "FENCEPOST_TOKEN"
 FAILURES_PER_S = 1 / 6
 FAILURES_BURST = 10
 STRANGERS_PER_S = 50.0
@@ -154,7 +155,7 @@ class Doorkeeper:
     async def sign_out(self, principal: Principal, client: str) -> None:
         """End the session that somebody came with."""
         if principal.came is Came.SESSION:
-            author = Author(principal.name, f"sign-out from {client}")
+            author = Author(principal.name, f"sign-out from {client}", credential=principal.audit_id)
             session_id = principal.credential_id
             await self._book.end_session(session_id, author=author, asked_in=self.settings.namespace)
             self._known.forget(session_id)
@@ -164,7 +165,7 @@ class Doorkeeper:
         wait_s = self._failures.wait_s(network_of(client))
         if kind is Kind.TOKEN and (not wait_s or client in self._setting_from) and self._is_setting(text):
             self._note_address(client)
-            about = SETTING_NAME, Role.ADMIN, EVERYWHERE, Came.SETTING, SETTING, self._setting_id()
+            about = SETTING_ID, Role.ADMIN, EVERYWHERE, Came.SETTING, SETTING, self._setting_id()
             return Admitted(Principal(*about))
         shown = read_credential(text)
         if wait_s and (shown is None or not self._known.remembers(shown)):
@@ -214,10 +215,13 @@ class Doorkeeper:
     async def _open(self, text: str, session: Credential, client: str) -> SessionRecord | None:
         source = f"sign-in from {client}"
         if self._is_setting(text):
-            about = SETTING_NAME, Role.ADMIN, EVERYWHERE, self._setting_id(), self.terms.lasts_s
+            about = SETTING_ID, Role.ADMIN, EVERYWHERE, self._setting_id(), self.terms.lasts_s
             new = NewSession(session.credential_id, session.digest, *about)
             return await self._book.open_session(
-                new, by_token=False, author=Author(SETTING_NAME, source), asked_in=self.settings.namespace
+                new,
+                by_token=False,
+                author=Author(SETTING_ID, source, credential=SETTING_ID),
+                asked_in=self.settings.namespace,
             )
         shown = read_credential(text)
         if shown is None:
@@ -230,9 +234,10 @@ class Doorkeeper:
             return None
         if self._is_of_another_setting(found.record.rests_on):
             return None
+        credential = accountable(shown.credential_id, found.record.rests_on)
         return await self._book.redeem_link(
             *(shown.credential_id, session.credential_id, session.digest, self.terms.lasts_s),
-            author=Author(found.record.name, source),
+            author=Author(found.record.name, source, credential=credential),
             asked_in=self.settings.namespace,
         )
 
@@ -245,7 +250,7 @@ class Doorkeeper:
         return await self._book.open_session(
             NewSession(session.credential_id, session.digest, *about),
             by_token=True,
-            author=Author(token.name, source),
+            author=Author(token.name, source, credential=shown.credential_id),
             asked_in=self.settings.namespace,
         )
 

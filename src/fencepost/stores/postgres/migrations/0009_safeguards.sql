@@ -29,3 +29,11 @@ CREATE FUNCTION fencepost.ahead_s(expires_at timestamptz, ttl_s double precision
     RETURNS double precision
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS 'SELECT greatest(coalesce(extract(epoch FROM expires_at - at)::double precision - ttl_s, 0), 0)';
+
+-- Which credential an entry of the audit log was written with; tokens of workers.
+
+ALTER TABLE fencepost.audit_log ADD COLUMN credential text COLLATE "C";
+
+ALTER TABLE fencepost.tokens
+    DROP CONSTRAINT tokens_role_check,
+    ADD CONSTRAINT tokens_role_check CHECK (role IN ('worker', 'viewer', 'operator', 'admin'));
