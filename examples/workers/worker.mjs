@@ -1,4 +1,4 @@
-// A worker in plain Node, no packages: FENCEPOST_TOKEN=… node worker.mjs http://127.0.0.1:8580
+// In plain Node, no packages: FENCEPOST_TOKEN="$(fencepost token create counter --role worker)" node worker.mjs http://127.0.0.1:8580
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 

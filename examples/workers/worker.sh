@@ -1,5 +1,5 @@
 #!/bin/sh
-# A worker in plain sh, with curl and jq: FENCEPOST_TOKEN=… ./worker.sh http://127.0.0.1:8580
+# In plain sh, with curl and jq: FENCEPOST_TOKEN="$(fencepost token create counter --role worker)" ./worker.sh http://127.0.0.1:8580
 base=${1:-http://127.0.0.1:8580}
 worker=sh-$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n') # new at each start: a name belongs to one process
 folder=$(mktemp -d) main=$$ stopping= known='[]' # fences of runs that were given up or not receipted

@@ -60,6 +60,9 @@ def test_a_credential_is_good_until_something_ends_it(
 def test_no_role_covers_a_higher_one() -> None:
     covered = {(has, needed) for has in Role for needed in Role if has.covers(needed)}
     assert covered == {
+        (Role.WORKER, Role.WORKER),
+        (Role.OPERATOR, Role.WORKER),
+        (Role.ADMIN, Role.WORKER),
         (Role.VIEWER, Role.VIEWER),
         (Role.OPERATOR, Role.VIEWER),
         (Role.OPERATOR, Role.OPERATOR),

@@ -135,7 +135,7 @@ def test_a_failure_after_a_request_to_stop_is_a_stop_that_keeps_its_words() -> N
 
 def test_a_worker_outside_is_on_no_roster_and_only_its_silence_is_a_sign() -> None:
     inside = replace(RUN, worker=NodeId("host-1"), alive_until=later(NOW, 30))
-    outside = replace(inside, worker=outside_worker("w1"))
+    outside = replace(inside, worker=outside_worker("w1", "t0"))
     assert why_uncertain(inside, frozenset(), NOW) == "worker host-1 is not alive"
     assert why_uncertain(outside, frozenset(), NOW) is None
     assert "silent" in str(why_uncertain(outside, frozenset(), later(NOW, 31)))

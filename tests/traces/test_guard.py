@@ -9,7 +9,8 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.sampling import Sampler
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.identifiers import JobName, job_key
+from fencepost.model.audit import Author
+from fencepost.model.identifiers import JobName, job_key, outside_worker
 from fencepost.model.job import JobSpec
 from fencepost.model.run import NewRun, Receipt, RunState
 from fencepost.services.control import Control
@@ -20,6 +21,8 @@ from tests.services.house import NS, Bench, House, PlanningNode, WorkingNode, ma
 from tests.traces.kept import KeptSpans
 
 LOST = "a span could not be made and is lost; the runs go on"
+
+WORKER = Author("w", "api", credential="t0")
 
 
 class RaisesAtStart(SpanProcessor):
@@ -103,10 +106,10 @@ async def test_workers_outside_and_people_notice_nothing(broken: TracerProvider)
     assert await enqueue(house.store.ledger, NS, [run]) == [True]
     key = run.run_key
     desk = WorkDesk(house.store, house.settings, lambda: 0.5)
-    order = Order("w1", ("resize",))
+    order = Order(outside_worker("w1", "t0"), ("resize",))
     ((loan,), _) = await desk.take(order, await desk.appetite(order))
     assert traces.carried_for(loan.claim) is not None
-    assert await desk.complete(key, loan.claim.attempt, loan.claim.fence, None) is Receipt.ACCEPTED
+    assert await desk.complete(WORKER, key, loan.claim.attempt, loan.claim.fence, None) is Receipt.ACCEPTED
 
 
 async def test_a_run_that_waits_for_its_retry_can_be_called_off(broken: TracerProvider) -> None:

@@ -9,7 +9,8 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.trace.status import StatusCode
 
-from fencepost.model.identifiers import JobName
+from fencepost.model.audit import Author
+from fencepost.model.identifiers import JobName, outside_worker
 from fencepost.model.job import JobSpec
 from fencepost.model.run import Receipt, RunState
 from fencepost.ports.run import Run
@@ -20,6 +21,8 @@ from fencepost.telemetry.run_lines import keep_run_lines
 from tests.services.house import NS, START, Bench, House, PlanningNode, WorkingNode, make_job, until
 from tests.traces.kept import KeptSpans, above, place, said
 from tests.web.house import Web
+
+WORKER = Author("w", "api", credential="t0")
 
 
 async def open_node(house: House, work: Any, **options: Any) -> WorkingNode:
@@ -154,7 +157,7 @@ async def test_a_worker_outside_gets_the_name_of_its_attempt(web: Web, spans: Ke
     assert run["traceparent"] == "00-{:032x}-{:016x}-01".format(*place(attempt))
     assert above(attempt) == place(spans.only("run"))
     assert above(spans.only("run")) == place(spans.only("dispatch"))
-    assert said(attempt, "worker") == "http/w1"
+    assert said(attempt, "worker") == "http/w1@FENCEPOST_TOKEN"
     assert said(attempt, "run_key") == key
 
 
@@ -163,10 +166,10 @@ async def test_a_worker_outside_that_repeats_its_report_is_told_of_once(spans: K
     await house.memory.jobs.register(NS, [JobSpec(JobName("resize"), external=True, open_payload=True)])
     key = await house.enqueue("7", "resize")
     desk = WorkDesk(house.store, house.settings, lambda: 0.5)
-    order = Order("w1", ("resize",))
+    order = Order(outside_worker("w1", "t0"), ("resize",))
     ((loan,), _) = await desk.take(order, await desk.appetite(order))
     for receipt in (Receipt.ACCEPTED, Receipt.REPEATED):
-        assert await desk.complete(key, loan.claim.attempt, loan.claim.fence, None) is receipt
+        assert await desk.complete(WORKER, key, loan.claim.attempt, loan.claim.fence, None) is receipt
     assert sorted(spans.verbs) == ["attempt", "dispatch", "run"]
 
 

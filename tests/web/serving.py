@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,13 @@ class Server:
         called("enqueue", "count", "--key", key, "--payload", payload, "--store", self.store)
         return f"count#{key}"
 
+    def worker_token(self) -> str:
+        """A token that is good for the worker protocol and for nothing else."""
+        name = f"worker-{secrets.token_hex(4)}"
+        arguments = ("token", "create", name, "--role", "worker", "--store", self.store)
+        with ThreadPoolExecutor(1) as thread:  # a command has a loop of its own, and a test may be in one
+            return thread.submit(called, *arguments).result().strip()
+
     def run(self, run_key: str) -> dict[str, Any]:
         found: dict[str, Any] = called_json("runs", "show", run_key, "--store", self.store)
         return found
@@ -101,14 +110,14 @@ class Server:
 
 
 @contextmanager
-def worker(program: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def worker(program: str, port: int, token: str = TOKEN) -> Iterator[subprocess.Popen[bytes]]:
     """A reference worker in a process group of its own, which is killed at the end if it still runs."""
     for tool in TOOLS[program]:
         require(tool)
     command = ["node", str(WORKERS / program)] if program.endswith(".mjs") else ["sh", str(WORKERS / program)]
     process = subprocess.Popen(
         [*command, f"http://127.0.0.1:{port}"],
-        env={**os.environ, "FENCEPOST_TOKEN": TOKEN},
+        env={**os.environ, "FENCEPOST_TOKEN": token},
         start_new_session=True,
     )
     try:

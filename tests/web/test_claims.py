@@ -37,7 +37,11 @@ async def test_a_due_run_is_claimed_under_a_fence(web: Web) -> None:
     assert (run["timeout_s"], run["heartbeat_every_s"], run["alive_for_s"]) == (None, 5.0, 30.0)
     assert run["started_at"] == run["fire_time"] == "2026-03-01T12:00:00Z"
     record = await web.house.run(key)
-    assert (record.state, record.fence, record.worker) == (RunState.RUNNING, run["fence"], "http/w1")
+    assert (record.state, record.fence, record.worker) == (
+        RunState.RUNNING,
+        run["fence"],
+        "http/w1@FENCEPOST_TOKEN",
+    )
 
 
 async def test_nothing_due_is_an_empty_list_and_no_more_than_asked_for_is_given(web: Web) -> None:
@@ -162,7 +166,9 @@ async def test_nothing_of_another_namespace_is_given_or_can_be_reported_on(web: 
     key = job_key(JobName("resize"), "1")
     ledger = web.house.memory.ledger
     await ledger.enqueue(other, [NewRun(key, JobName("resize"), {}, DEFAULT_QUEUE, 2)])
-    appetite = Appetite(outside_worker("w1"), (DEFAULT_QUEUE,), (JobName("resize"),), 30.0, other)
+    appetite = Appetite(
+        outside_worker("w1", "FENCEPOST_TOKEN"), (DEFAULT_QUEUE,), (JobName("resize"),), 30.0, other
+    )
     (claim,) = await ledger.claim_direct(appetite, 1)
     assert await web.claim("w1") == []
     run = {"run_key": key, "attempt": claim.attempt, "fence": claim.fence}

@@ -91,7 +91,7 @@ async def test_no_worker_of_the_program_has_the_job(tmp_path: Path) -> None:
 
 
 def test_a_worker_outside_cannot_be_taken_for_a_node() -> None:
-    assert is_outside(outside_worker("host-1-abc"))
+    assert is_outside(outside_worker("host-1-abc", "t0"))
     assert not is_outside(NodeId("host-1-abc"))
 
 

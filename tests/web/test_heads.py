@@ -50,7 +50,7 @@ async def test_whoever_asks_is_told_the_same_without_its_body(
         assert head.content == b"" or head.status == 401, path
         statuses.add(head.status)
     assert {200, 401} <= statuses if role is None else {200, 404} <= statuses
-    assert (403 in statuses) is (role in (Role.VIEWER, Role.OPERATOR))
+    assert (403 in statuses) is (role in (Role.WORKER, Role.VIEWER, Role.OPERATOR))
 
 
 async def test_what_is_never_looked_at_is_not_by_head_either(stage: Stage) -> None:

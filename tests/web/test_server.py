@@ -151,7 +151,7 @@ def test_run_serves_the_web_beside_its_work_and_leaves_external_jobs_alone(
         process.signal(SIGTERM)
         assert process.ended() == 0, process.said
     assert "jobs=none" in process.said
-    assert server.run(key)["worker"] == "http/w1"
+    assert server.run(key)["worker"] == "http/w1@FENCEPOST_TOKEN"
 
 
 def test_a_client_that_was_killed_holds_no_place(server: Server, tmp_path: Path) -> None:

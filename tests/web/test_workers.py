@@ -44,7 +44,7 @@ def test_a_reference_worker_fits_on_a_page(program: str) -> None:
 @both
 @on_both_stores
 def test_a_worker_does_its_runs_and_stops_when_told(program: str, server: Server, tmp_path: Path) -> None:
-    with server.process(tmp_path, **PATIENT), worker(program, server.port):
+    with server.process(tmp_path, **PATIENT), worker(program, server.port, server.worker_token()):
         hard = server.enqueue("a/b:%✓", to=2)
         done = server.until(hard, lambda run: run["state"] == "succeeded")
         assert done["attempt"] == 1
@@ -61,13 +61,13 @@ def test_a_run_of_a_worker_that_was_killed_is_done_by_another_and_the_dead_ones_
 ) -> None:
     with server.process(tmp_path, **HASTY):
         key = server.enqueue("1", to=ENDLESS, pause_s=0.1)
-        with worker(program, server.port) as first:
+        with worker(program, server.port, server.worker_token()) as first:
             begun = server.until(key, lambda run: run["progress"] is not None)
             kill(first)
         server.until(key, lambda run: run["fence"] > begun["fence"])
         stale = {"run_key": key, "attempt": begun["attempt"], "fence": begun["fence"]}
         assert server.report(stale, "complete").problem == "run-lost"
-        with worker(program, server.port):
+        with worker(program, server.port, server.worker_token()):
             again = server.until(key, lambda run: run["attempt"] > 1 and run["state"] == "running")
             assert (again["attempt"], again["fence"] > begun["fence"]) == (2, True)
             for verb, words in [("heartbeat", {}), ("complete", {}), ("fail", {"error": "x"})]:
@@ -82,7 +82,7 @@ def test_a_run_of_a_worker_that_was_killed_is_done_by_another_and_the_dead_ones_
 def test_a_run_outlives_a_restart_of_the_server(program: str, server: Server, tmp_path: Path) -> None:
     with server.process(tmp_path, **PATIENT) as before:
         key = server.enqueue("1", to=60, pause_s=0.1)
-        with worker(program, server.port):
+        with worker(program, server.port, server.worker_token()):
             begun = server.until(key, lambda run: run["progress"] is not None)
             assert begun["state"] == "running"
             before.signal(SIGKILL)
@@ -96,7 +96,7 @@ def test_a_run_outlives_a_restart_of_the_server(program: str, server: Server, tm
 async def test_a_report_whose_answer_was_lost_is_repeated_and_counts_once(
     program: str, server: Server, proxy: Proxy, tmp_path: Path
 ) -> None:
-    with server.process(tmp_path, **PATIENT) as process, worker(program, proxy.port):
+    with server.process(tmp_path, **PATIENT) as process, worker(program, proxy.port, server.worker_token()):
         proxy.lose_next_answer(to=b"/complete")
         key = await asyncio.to_thread(server.enqueue, "1")
         await proxy.lost(WAIT_S)
@@ -113,7 +113,7 @@ async def test_a_claim_whose_answer_was_lost_is_adopted(
     with server.process(tmp_path, **PATIENT):
         key = await asyncio.to_thread(server.enqueue, "1")
         proxy.lose_next_answer(to=b"/claims")
-        with worker(program, proxy.port):
+        with worker(program, proxy.port, server.worker_token()):
             await proxy.lost(WAIT_S)
             done = await asyncio.to_thread(server.until, key, lambda run: run["state"] == "succeeded")
         assert done["attempt"] == 1

@@ -14,7 +14,8 @@ from fencepost.cli.reading import read_duration
 if TYPE_CHECKING:
     from fencepost.operations.shapes.access import MadeToken, TokenShape
 
-ROLES = ("viewer", "operator", "admin")
+ROLES_OF_PEOPLE = ("viewer", "operator", "admin")
+ROLES = ("worker", *ROLES_OF_PEOPLE)
 EVERYWHERE = "*"
 LIST_MAX = 1_000
 HEADINGS = ("id", "name", "role", "namespace", "state", "last used", "expires")
@@ -51,6 +52,7 @@ def create(name: str, role: str, expires: str | None, place: Place, as_json: boo
     Example:
       fencepost token create ci --role operator --expires 90d
       fencepost token create grafana --role viewer --namespace '*'
+      fencepost token create resizer --role worker
     """
     lasts_s = None if expires is None else read_duration("--expires", expires).total_seconds()
     from fencepost.cli.calling import call
@@ -131,7 +133,9 @@ def revoke(token_id: str, place: Place, as_json: bool) -> None:
 
 
 @token.command()
-@click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True, help="What it may do.")
+@click.option(
+    "--role", type=click.Choice(ROLES_OF_PEOPLE), default="admin", show_default=True, help="What it may do."
+)
 @click.option("--expires", metavar="SPAN", default="10m", show_default=True, help="How long it can be used.")
 @click.option("--url", metavar="URL", required=True, help="Where the dashboard is: http://127.0.0.1:8580.")
 @changes_store

@@ -33,14 +33,18 @@ _CREDENTIAL = re.compile(r"fp_([tsl][0-9a-f]{16})_([0-9a-f]{64})")
 
 
 class Role(StrEnum):
-    """What somebody may do; each may do all that those before it may."""
+    """What a credential may do. A worker may claim runs and report on those; it may not look at anything. An
+    operator may do what a worker and a viewer may, an admin everything."""
 
+    WORKER = "worker"
     VIEWER = "viewer"
     OPERATOR = "operator"
     ADMIN = "admin"
 
     def covers(self, needed: Role) -> bool:
         """Whether this is enough where that is asked for."""
+        if self in (Role.WORKER, Role.VIEWER):
+            return self is needed
         ranks = list(Role)
         return ranks.index(self) >= ranks.index(needed)
 

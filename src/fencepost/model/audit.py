@@ -44,6 +44,7 @@ class Action(StrEnum):
     RUN_RELEASE = "run.release"
     RUN_REPLAY = "run.replay"
     RUN_RESTORE = "run.restore"
+    RUN_REPORT_REFUSED = "run.report_refused"
     CALENDAR_PUT = "calendar.put"
     CALENDAR_REMOVE = "calendar.remove"
     FREEZE = "freeze"

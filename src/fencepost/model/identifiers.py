@@ -28,6 +28,8 @@ NAME_LENGTH_MAX = 200
 KEY_LENGTH_MAX = 500
 OUTSIDE = "http/"
 """How the names of workers outside of this program begin; a node's begins with its host, which holds no /."""
+CLAIMED_WITH = "@"
+"""Between the name of a worker outside and its credential; it is in no name."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
@@ -48,9 +50,15 @@ def job_key(job: JobName, idempotency_key: str) -> RunKey:
     return RunKey(f"{job}#{idempotency_key}")
 
 
-def outside_worker(name: str) -> NodeId:
-    """The name in the ledger of a worker that came over HTTP under this one."""
-    return NodeId(f"{OUTSIDE}{name}")
+def outside_worker(name: str, credential: str) -> NodeId:
+    """The name in the ledger of a worker that came over HTTP under this one, with this credential: neither
+    another worker of the credential nor the same name under another credential is this worker."""
+    return NodeId(f"{OUTSIDE}{name}{CLAIMED_WITH}{credential}")
+
+
+def claimed_with(worker: NodeId) -> str | None:
+    """The credential of a worker that came over HTTP; None where an earlier release did not keep it."""
+    return worker.rpartition(CLAIMED_WITH)[2] if CLAIMED_WITH in worker else None
 
 
 def is_outside(worker: NodeId) -> bool:

@@ -1,13 +1,15 @@
-"""The audit log. Entries are written by the actions themselves, each in its own transaction; here they are
-read. An action that changed nothing leaves no entry. Entries are never changed."""
+"""The audit log. Actions write their entries themselves, each in its own transaction; an action that changed
+nothing leaves no entry. Here entries are read, and attempts that were refused are recorded. Entries are never
+changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from fencepost.model.audit import Entry, LogFilter
+from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.identifiers import Namespace
+from fencepost.model.json import JsonObject
 
 
 class AuditLog(Protocol):
@@ -15,4 +17,10 @@ class AuditLog(Protocol):
 
     async def list(self, namespace: Namespace, wanted: LogFilter) -> Sequence[Entry]:
         """Entries, newest first."""
+        ...
+
+    async def record(
+        self, namespace: Namespace, author: Author, action: Action, subject: str, about: JsonObject
+    ) -> None:
+        """Write an entry about what an author tried and was refused; `about` is its `after`."""
         ...

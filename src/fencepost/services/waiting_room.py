@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 from fencepost.errors import TurnedAway
-from fencepost.model.identifiers import Namespace
+from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.ports.signals import Signals, Topic
 from fencepost.services.desks.work import Loan, Order, WorkDesk
 from fencepost.services.service import Wakeup
@@ -24,8 +24,8 @@ LOOKING_MAX = 4
 """How many look into the store at a time: a hint that wakes everybody must not take all its connections."""
 
 
-Seat: TypeAlias = tuple[Namespace, str]
-"""A worker's name is its own within its namespace."""
+Seat: TypeAlias = tuple[Namespace, NodeId]
+"""A worker's name is its own within its namespace and its credential."""
 
 
 class Visitor:

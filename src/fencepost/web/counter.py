@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+from fencepost.model.audit import Author
 from fencepost.services.desks.work import WorkDesk
 from fencepost.web.serving import Caller, Serving
 
@@ -23,3 +24,8 @@ class Counter:
     def desk(self) -> WorkDesk:
         """The external jobs of the caller's namespace."""
         return self.serving.desk(self.caller.namespace)
+
+    @property
+    def author(self) -> Author:
+        """The caller, by the credential that claims and reports."""
+        return self.caller.author(None)

@@ -15,7 +15,7 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 
 from fencepost.config import Settings
-from fencepost.model.access import EVERYWHERE, Principal
+from fencepost.model.access import EVERYWHERE, Principal, Role
 from fencepost.telemetry.metrics import CONTENT_TYPE, start_metrics
 
 
@@ -34,4 +34,6 @@ def metrics_route(settings: Settings) -> HTTPRouteHandler:
 
 
 def _may_see(principal: Principal | None, settings: Settings) -> bool:
-    return principal is not None and principal.namespace in (EVERYWHERE, settings.namespace)
+    if principal is None or not principal.role.covers(Role.VIEWER):
+        return False
+    return principal.namespace in (EVERYWHERE, settings.namespace)

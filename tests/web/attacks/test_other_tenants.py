@@ -113,7 +113,7 @@ async def test_a_form_asks_for_the_role_that_its_operation_needs(stage: Stage) -
 
 
 async def test_a_page_asks_for_its_role(stage: Stage) -> None:
-    for role in Role:
+    for role in (Role.VIEWER, Role.OPERATOR, Role.ADMIN):
         cookie, csrf = await stage.sign_in(await stage.token(role))
         for page in all_pages():
             status = (await stage.ask("GET", place(page), cookie=cookie, **PAGE)).status

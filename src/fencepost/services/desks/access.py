@@ -146,6 +146,8 @@ class AccessDesk(Desk):
     ) -> MintedLink:
         """Make a sign-in link that can be used once, for the author unless another is named. It ends with the
         token that the author came with; what is made at the store itself rests on none."""
+        if role is Role.WORKER:
+            raise InvalidSpec("role worker: it is for programs, and signs nobody in; make a token instead")
         place = self._granted(namespace)
         _check_span("expires", lasts_s, LINK_LASTS_MAX_S)
         made = mint(Kind.LINK, self._dice)

@@ -10,7 +10,9 @@ to repeat after an answer that was lost:
 - A report whose answer was lost is repeated, and the ledger says so.
 - A heartbeat can be repeated at will. None is accepted beyond the job's timeout (`core.lending`).
 
-Only jobs that are declared external can be had here, and only runs that were had here can be reported on.
+Only jobs that are declared external can be had here. Only runs that were had here can be reported on, with
+the credential that claimed them, or with one that a rotation put in its place. Fences are no secret, a viewer
+reads them. A report with another credential is refused, and the audit log has it.
 """
 
 from __future__ import annotations
@@ -24,11 +26,14 @@ from fencepost.config import Settings
 from fencepost.core.lending import alive_for_s, first_end, is_given_again, settle_report
 from fencepost.core.retry import misses_deadline
 from fencepost.core.settling import Failed, Overdue, Round, Succeeded, settle
-from fencepost.errors import RunLost, UnknownJob
+from fencepost.errors import NotAllowed, RunLost, UnknownJob
+from fencepost.model.access import is_token_id
+from fencepost.model.audit import Action, Author
 from fencepost.model.claiming import Appetite
 from fencepost.model.clocks import StoreTime, since
-from fencepost.model.identifiers import Fence, JobName, Queue, RunKey, is_outside, outside_worker
+from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, RunKey, claimed_with, is_outside
 from fencepost.model.job import JobSpec
+from fencepost.model.json import JsonObject
 from fencepost.model.run import Claim, ProgressReport, Receipt, RunRecord, RunState, Ticket
 from fencepost.ports.run import progress_text
 from fencepost.ports.store import Store
@@ -40,12 +45,17 @@ from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.telemetry import traces
 from fencepost.telemetry.logs import Log
 
+NOTED_MAX = 1_000
+ROTATIONS_MAX = 20
+"""How many times a token may be rotated while a run is in progress."""
+
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker asks for. Without queues it is served from those of its jobs."""
+    """What a worker asks for (`model.identifiers.outside_worker`). Without queues it is served from those of
+    its jobs."""
 
-    worker: str
+    worker: NodeId
     jobs: tuple[str, ...]
     queues: tuple[str, ...] = ()
     limit: int = 1
@@ -79,13 +89,15 @@ class WorkDesk(Desk):
         self._book = JobBook(store, settings.namespace)
         self._log = Log("work")
         self._turns: Counter[Queue] = Counter()
+        self._noted: set[tuple[str | None, RunKey, Fence]] = set()
+        """Refused reports that the audit log has: a worker that repeats itself does not fill it."""
 
     async def appetite(self, order: Order) -> Appetite:
         """What the order comes to; a job that cannot be had is refused, because to wait for it is in vain."""
         specs = [await self._external(job) for job in order.jobs]
         queues = order.queues or tuple(sorted({spec.queue for spec in specs}))
         return Appetite(
-            worker=outside_worker(order.worker),
+            worker=order.worker,
             queues=tuple(Queue(one) for one in queues),
             jobs=tuple(spec.name for spec in specs),
             alive_for_s=self._settings.heartbeat_timeout_s,
@@ -96,7 +108,7 @@ class WorkDesk(Desk):
         """Runs that are in the worker's name without its knowledge, as many as it asks for. Each lives from
         now on."""
         known = [Fence(one) for one in order.known]
-        found = await self._store.ledger.adopt(outside_worker(order.worker), known)
+        found = await self._store.ledger.adopt(order.worker, known)
         loans: list[Loan] = []
         for claim in found:
             loan = await self._again(claim) if claim.namespace == self._namespace else None
@@ -115,10 +127,16 @@ class WorkDesk(Desk):
         return await self._lent(await self._in_time(claims)) if claims else [], rest_s
 
     async def heartbeat(
-        self, run_key: str, attempt: int, fence: int, progress: float | None = None, note: str | None = None
+        self,
+        by: Author,
+        run_key: str,
+        attempt: int,
+        fence: int,
+        progress: float | None = None,
+        note: str | None = None,
     ) -> Beat:
         """Count the attempt as alive for a while more; RunLost where it is not the run's any more."""
-        run, ticket = await self._owned(run_key, attempt, fence)
+        run, ticket = await self._owned(by, run_key, attempt, fence)
         now = await self._store.now()
         assert run.started_at is not None, "a running run has been started"
         got_on = progress is not None or note is not None
@@ -134,16 +152,20 @@ class WorkDesk(Desk):
             await self._store.ledger.report_progress([ProgressReport(ticket, progress_text(progress), note)])
         return Beat(pulse.cancel_requested, alive_s)
 
-    async def complete(self, run_key: str, attempt: int, fence: int, result: str | None) -> Receipt:
+    async def complete(
+        self, by: Author, run_key: str, attempt: int, fence: int, result: str | None
+    ) -> Receipt:
         """The work is done; RunLost where that came too late."""
-        return await self._report(run_key, attempt, fence, Succeeded(result))
+        return await self._report(by, run_key, attempt, fence, Succeeded(result))
 
-    async def fail(self, run_key: str, attempt: int, fence: int, failed: Failed) -> Receipt:
+    async def fail(self, by: Author, run_key: str, attempt: int, fence: int, failed: Failed) -> Receipt:
         """The work failed, or was stopped on request; RunLost where that came too late."""
-        return await self._report(run_key, attempt, fence, failed)
+        return await self._report(by, run_key, attempt, fence, failed)
 
-    async def _report(self, run_key: str, attempt: int, fence: int, ending: Succeeded | Failed) -> Receipt:
-        run, ticket = await self._shown(run_key, attempt, fence)
+    async def _report(
+        self, by: Author, run_key: str, attempt: int, fence: int, ending: Succeeded | Failed
+    ) -> Receipt:
+        run, ticket = await self._shown(by, run_key, attempt, fence)
         spec = await self._spec(run.job)
         now = await self._store.now()
         budget = self._book.budget(spec) if _owns(run, attempt, fence) else None
@@ -157,16 +179,46 @@ class WorkDesk(Desk):
         self._log.run(run, str(outcome.state), attempt=attempt, fence=fence, receipt=str(receipt))
         return receipt
 
-    async def _shown(self, run_key: str, attempt: int, fence: int) -> tuple[RunRecord, Ticket]:
-        """The run, which must not be one of a worker of this program."""
+    async def _shown(self, by: Author, run_key: str, attempt: int, fence: int) -> tuple[RunRecord, Ticket]:
+        """The run, which must not be one of a worker of this program, nor claimed with another credential. A
+        fence that nobody was given yet is refused here, lest a claim gives it out before the ledger looks."""
         found = await self._store.ledger.get(self._namespace, RunKey(run_key))
         run = known_run(run_key, found)
         if run.worker is not None and not is_outside(run.worker):
             raise RunLost(f"run {run_key}: is not in the hands of a worker outside")
+        if fence > run.fence:
+            raise self._lost(run, attempt, fence, "report")
+        if fence == run.fence:
+            await self._check_claimant(run, by)
         return run, Ticket(self._namespace, run.run_key, attempt, Fence(fence))
 
-    async def _owned(self, run_key: str, attempt: int, fence: int) -> tuple[RunRecord, Ticket]:
-        run, ticket = await self._shown(run_key, attempt, fence)
+    async def _check_claimant(self, run: RunRecord, by: Author) -> None:
+        """Refuse a report with another credential than the claim's."""
+        claimant = None if run.worker is None else claimed_with(run.worker)
+        if claimant in (None, by.credential) or await self._succeeds(by.credential, claimant):
+            return
+        if len(self._noted) >= NOTED_MAX:
+            self._noted.clear()
+        seen = by.credential, run.run_key, run.fence
+        if seen not in self._noted:
+            self._noted.add(seen)
+            about: JsonObject = {"attempt": run.attempt, "fence": run.fence, "claimed_with": claimant}
+            action = Action.RUN_REPORT_REFUSED
+            await self._store.audit_log.record(self._namespace, by, action, run.run_key, about)
+        told = "was claimed with another credential, and only that one reports on it"
+        raise NotAllowed(f"run {run.run_key}: attempt {run.attempt} {told}; to end it, cancel the run")
+
+    async def _succeeds(self, credential: str | None, claimant: str | None) -> bool:
+        """Whether rotations put the one credential in the place of the other."""
+        for _ in range(ROTATIONS_MAX):
+            if not is_token_id(credential) or credential == claimant:
+                break
+            found = await self._store.access.find_token(credential)
+            credential = None if found is None else found.record.rotated_from
+        return credential == claimant
+
+    async def _owned(self, by: Author, run_key: str, attempt: int, fence: int) -> tuple[RunRecord, Ticket]:
+        run, ticket = await self._shown(by, run_key, attempt, fence)
         if not _owns(run, attempt, fence):
             raise self._lost(run, attempt, fence, "heartbeat")
         return run, ticket

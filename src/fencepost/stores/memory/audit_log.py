@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fencepost.model.audit import Entry, LogFilter
+from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.identifiers import Namespace
+from fencepost.model.json import JsonObject
 from fencepost.stores.memory.part import MemoryPart
 
 
@@ -15,6 +16,11 @@ class MemoryAuditLog(MemoryPart):
     async def list(self, namespace: Namespace, wanted: LogFilter) -> Sequence[Entry]:
         mine = [entry for entry in reversed(self._tables.entries) if entry.namespace == namespace]
         return [entry for entry in mine if _matches(entry, wanted)][: wanted.limit]
+
+    async def record(
+        self, namespace: Namespace, author: Author, action: Action, subject: str, about: JsonObject
+    ) -> None:
+        self._tables.log(author, namespace, action, subject, {}, about)
 
 
 def _matches(entry: Entry, wanted: LogFilter) -> bool:

@@ -59,3 +59,9 @@ class PostgresAuditLog:
         else:
             rows = await self._database.fetch(QUERIES["list_of_subject"], namespace, *terms, wanted.subject)
         return [to_entry(row) for row in rows]
+
+    async def record(
+        self, namespace: Namespace, author: Author, action: Action, subject: str, about: JsonObject
+    ) -> None:
+        async with self._database.transaction() as session:
+            await log(session, namespace, author, action, Change(subject, {}, about))

@@ -28,6 +28,14 @@ class SqliteAuditLog:
     async def list(self, namespace: Namespace, wanted: LogFilter) -> Sequence[Entry]:
         return await self._database.read(partial(_list, namespace, wanted))
 
+    async def record(
+        self, namespace: Namespace, author: Author, action: Action, subject: str, about: JsonObject
+    ) -> None:
+        def write(connection: apsw.Connection, now: StoreTime) -> None:
+            note(connection, now, namespace, author, action, subject, {}, about)
+
+        await self._database.transact(write)
+
 
 def note(
     connection: apsw.Connection,

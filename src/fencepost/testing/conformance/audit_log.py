@@ -189,6 +189,14 @@ class AuditLogContract:
         assert await entries(harness, author=twin.credential, subject=key) == [second]
         assert await entries(harness, author=ANNA.name) == [second, first]
 
+    async def test_what_was_refused_does_not_go_unrecorded(self, harness: StoreHarness) -> None:
+        about: JsonObject = {"attempt": 1, "fence": 7, "claimed_with": None}
+        await harness.store.audit_log.record(NS, BEN, Action.RUN_REPORT_REFUSED, "job#1", about)
+        (found,) = await entries(harness, subject="job#1")
+        assert (found.author, found.action) == (BEN, Action.RUN_REPORT_REFUSED)
+        assert (found.at, found.before, found.after) == (harness.now, {}, about)
+        assert await entries(harness, OTHER_NS) == []
+
     async def test_another_namespaces_entries_are_not_listed(self, harness: StoreHarness) -> None:
         await act_thrice(harness)
         assert await entries(harness, OTHER_NS) == []

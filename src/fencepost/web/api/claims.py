@@ -8,6 +8,7 @@ from msgspec import Meta, Struct, field
 
 from fencepost.config import Settings
 from fencepost.model.access import Role
+from fencepost.model.identifiers import outside_worker
 from fencepost.model.times import to_utc_text
 from fencepost.operations.operation import operation
 from fencepost.operations.words import BIG_INTEGER_MAX, Moment, Name, Seconds
@@ -101,14 +102,16 @@ class ClaimAnswer(Struct):
     claims: list[ClaimedRun]
 
 
-@operation("worker.claim", "POST /claims", Role.OPERATOR, repeatable=True)
+@operation("worker.claim", "POST /claims", Role.WORKER, repeatable=True)
 async def claim(counter: Counter, asked: ClaimRequest) -> ClaimAnswer:
     """Claim runs.
 
     Due runs of the jobs, at once or as soon as there are some, at most after `wait_s`. Runs that are in the
     worker's name under a fence that it does not list in `known` come first: the answer to an earlier claim
-    was lost. Safe to repeat."""
-    order = Order(asked.worker, tuple(asked.jobs), tuple(asked.queues), asked.limit, tuple(asked.known))
+    was lost. A claim belongs to the credential that made it: only that one, or its successor by rotation,
+    reports on the run. Safe to repeat."""
+    worker = outside_worker(asked.worker, counter.caller.principal.audit_id)
+    order = Order(worker, tuple(asked.jobs), tuple(asked.queues), asked.limit, tuple(asked.known))
     visitor = Visitor()
     serving = counter.serving
     async with counter.until_gone(visitor.leave):

@@ -98,26 +98,30 @@ class ReportAnswer(Struct):
     receipt: Annotated[str, Meta(extra_json_schema={"enum": ["accepted", "repeated"]}, examples=["accepted"])]
 
 
-@operation("worker.heartbeat", "POST /runs/{run_key}/heartbeat", Role.OPERATOR, repeatable=True)
+@operation("worker.heartbeat", "POST /runs/{run_key}/heartbeat", Role.WORKER, repeatable=True)
 async def heartbeat(counter: Counter, asked: Heartbeat) -> HeartbeatAnswer:
     """Say that the attempt lives.
 
     Extends the attempt's life, never beyond the job's timeout. Safe to repeat."""
     note = None if asked.note is None else cleaned(asked.note)
-    beat = await counter.desk.heartbeat(asked.run_key, asked.attempt, asked.fence, asked.progress, note)
+    beat = await counter.desk.heartbeat(
+        counter.author, asked.run_key, asked.attempt, asked.fence, asked.progress, note
+    )
     return HeartbeatAnswer(beat.cancel_requested, beat.alive_for_s)
 
 
-@operation("worker.complete", "POST /runs/{run_key}/complete", Role.OPERATOR, repeatable=True)
+@operation("worker.complete", "POST /runs/{run_key}/complete", Role.WORKER, repeatable=True)
 async def complete(counter: Counter, asked: Completion) -> ReportAnswer:
     """Report that the work is done.
 
     Ends the attempt as succeeded. Safe to repeat until it is answered."""
     result = _kept(asked.result)
-    return _answer(await counter.desk.complete(asked.run_key, asked.attempt, asked.fence, result))
+    return _answer(
+        await counter.desk.complete(counter.author, asked.run_key, asked.attempt, asked.fence, result)
+    )
 
 
-@operation("worker.fail", "POST /runs/{run_key}/fail", Role.OPERATOR, repeatable=True)
+@operation("worker.fail", "POST /runs/{run_key}/fail", Role.WORKER, repeatable=True)
 async def fail(counter: Counter, asked: Failure) -> ReportAnswer:
     """Report that the work failed.
 
@@ -130,7 +134,7 @@ async def fail(counter: Counter, asked: Failure) -> ReportAnswer:
         kinds=error_kinds(asked.error),
         wait_s=asked.retry_after_s,
     )
-    return _answer(await counter.desk.fail(asked.run_key, asked.attempt, asked.fence, failed))
+    return _answer(await counter.desk.fail(counter.author, asked.run_key, asked.attempt, asked.fence, failed))
 
 
 def _kept(result: object) -> str | None:

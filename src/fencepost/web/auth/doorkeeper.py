@@ -243,7 +243,7 @@ class Doorkeeper:
 
     async def _exchange(self, shown: Credential, session: Credential, source: str) -> SessionRecord | None:
         looked = await self._recognise(shown, Kind.TOKEN)
-        if looked is None:
+        if looked is None or looked.record.role is Role.WORKER:
             return None
         token = looked.record
         about = token.name, token.role, token.namespace, shown.credential_id, self.terms.lasts_s

@@ -11,7 +11,7 @@ from litestar.handlers import ASGIRouteHandler
 from litestar.types import HTTPResponseStartEvent, HTTPScope, Receive, Scope, Send
 
 from fencepost.errors import UsageError
-from fencepost.model.access import Principal
+from fencepost.model.access import Principal, Role
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Namespace, RunKey, checked_name
 from fencepost.operations.words import RUN_KEY_LENGTH_MAX
 from fencepost.web.auth.reading import header
@@ -19,7 +19,7 @@ from fencepost.web.live.hub import Hub, TooManyStreams
 from fencepost.web.live.listener import Listener
 from fencepost.web.live.messages import read_place
 from fencepost.web.live.stream import told
-from fencepost.web.problems import INVALID, METHOD, TOO_MANY, Problem, Refusal
+from fencepost.web.problems import FORBIDDEN, INVALID, METHOD, TOO_MANY, Problem, Refusal
 from fencepost.web.sending import send_problem
 from fencepost.web.serving import NAMESPACE_HEADER, namespace_of
 
@@ -67,6 +67,10 @@ async def _serve(hub: Hub, home: Namespace, scope: HTTPScope, receive: Receive, 
 
 def _join(hub: Hub, home: Namespace, scope: HTTPScope) -> Listener:
     principal: Principal = scope["state"]["principal"]
+    if not principal.role.covers(Role.VIEWER):
+        raise Refusal(
+            Problem(FORBIDDEN, f"events need the role viewer; this credential has {principal.role}")
+        )
     asked = _asked(scope["query_string"])
     named = asked.get("namespace") or header(scope, NAMESPACE_HEADER.encode())
     if named is not None:

@@ -18,6 +18,7 @@ DAY_S = 86_400
 LIFETIMES = ((DAY_S, "a day"), (30 * DAY_S, "30 days"), (90 * DAY_S, "90 days"), (365 * DAY_S, "a year"))
 LINK_LIFETIMES = ((600, "10 minutes"), (3_600, "an hour"), (DAY_S, "a day"))
 OVERLAPS = ((0, "at once"), (3_600, "in an hour"), (DAY_S, "in a day"), (7 * DAY_S, "in a week"))
+ROLES_OF_PEOPLE = tuple(one for one in Role if one is not Role.WORKER)
 Place = Annotated[str, Meta(max_length=CURSOR_LENGTH_MAX)]
 
 
@@ -39,7 +40,8 @@ async def tokens_page(visit: Visit[TokenQuery]) -> Shown:
     return {
         "tokens": tokens.items,
         "sessions": sessions.items,
-        "roles": list(Role),
+        "roles": [*ROLES_OF_PEOPLE, Role.WORKER],
+        "roles_of_people": ROLES_OF_PEOPLE,
         "lifetimes": LIFETIMES,
         "link_lifetimes": LINK_LIFETIMES,
         "overlaps": OVERLAPS,
