@@ -75,3 +75,15 @@ def test_an_open_signature_takes_any_name_but_not_any_size() -> None:
 def test_a_job_without_arguments_takes_nothing() -> None:
     with pytest.raises(InvalidPayload, match="it takes nothing"):
         check_payload(JobSpec(JobName("bare")), {"x": 1})
+
+
+def test_a_secret_that_may_be_left_out_may_be_null() -> None:
+    job = JobSpec(
+        JobName("pay"),
+        parameters=(Parameter("token", required=True, kind="secret or null"),),
+        secrets=("stripe",),
+    )
+    check_payload(job, {"token": None})
+    check_payload(job, {"token": "secret:stripe"})
+    with pytest.raises(InvalidPayload, match="registered: stripe"):
+        check_payload(job, {"token": "secret:other"})

@@ -16,11 +16,15 @@ from fencepost.errors import InvalidPayload, InvalidSpec, UsageError
 from fencepost.executors.command.environment import remember_secrets
 from fencepost.executors.secrets import Secrets
 from fencepost.manifest import load
+from fencepost.model.identifiers import JobName
 from fencepost.model.run import RunState
+from fencepost.model.schedule import ScheduleSpec
+from fencepost.services.control import Control
 from fencepost.telemetry import secrets
 from fencepost.telemetry.logs import JsonFormatter, PlainFormatter
 from fencepost.telemetry.secrets import LiveSecrets, remember
 from fencepost.testing import Bench, PlainBench
+from tests.services.house import NS, House
 
 VALUE = "sk_live_51-H+u/n=ter 22"
 ONES = ["secret:stripe", "secret:file"]
@@ -201,10 +205,10 @@ async def test_a_schedule_names_only_registered_secrets_too() -> None:
     wrong: dict[str, Any] = {"job": "charge", "trigger": Every("1h"), "payload": {"token": "secret:other"}}
     async with Bench(app) as bench:
         await bench.drain()
-        with pytest.raises(InvalidPayload, match="payload: token: no secret of that name"):
+        with pytest.raises(InvalidPayload, match="token: no secret of that name"):
             await app.schedules.add("hourly", **wrong)
         await app.schedules.add("hourly", **{**wrong, "payload": {"token": "secret:stripe"}})
-    with pytest.raises(InvalidPayload, match="payload: token: no secret of that name"):
+    with pytest.raises(InvalidPayload, match="token: no secret of that name"):
         app.add_schedule("hourly", **wrong)
 
 
@@ -285,3 +289,30 @@ def test_a_file_that_names_secrets_wrongly_is_refused(text: str, complaint: str,
     with pytest.raises(UsageError, match=complaint) as caught:
         loaded(tmp_path, text)
     assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            "secret:strip",
+            "no secret of that name is registered in the application; registered: later, stripe",
+        ),
+        ("secret:", "no secret of that name is registered"),
+        (VALUE, "expected a reference such as secret:stripe, not the secret itself"),
+        ("env:STRIPE_KEY", "not the secret itself"),
+        (7, "not the secret itself"),
+        (None, "not the secret itself"),
+    ],
+)
+async def test_a_server_without_the_code_refuses_what_the_application_would(given: Any, told: str) -> None:
+    app, store = make_app([]), House().memory
+    app.secret("later", "env:LATER")
+    await store.jobs.register(NS, list(app.specs().values()))
+    desk = Control(store, NS)
+    hourly = ScheduleSpec(JobName("charge"), Every("1h").to_json(), payload={"token": given})
+    for refused in (desk.runs.enqueue("charge", {"token": given}, "1"), desk.schedules.add("s", hourly)):
+        with pytest.raises(InvalidPayload, match=f"payload of job charge: token: .*{told}") as error:
+            await refused
+        assert VALUE not in str(error.value)
+    await desk.runs.enqueue("charge", {"token": "secret:later"}, "2")

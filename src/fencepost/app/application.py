@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
@@ -32,6 +33,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.model.policies import CatchUp
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.model.secret import SECRET_KINDS
 from fencepost.model.stretch import StretchLike
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Executor, Job
@@ -201,7 +203,7 @@ class Fencepost:
             labels=labels,
         )
         known = self._job(spec.job)
-        check_payload(known.spec, spec.payload)
+        check_payload(self._told(known.spec), spec.payload)
         known.executor.check(spec.payload)
         self.code_schedules[ScheduleId(schedule_id)] = spec
 
@@ -215,6 +217,15 @@ class Fencepost:
     def secrets(self) -> Secrets:
         """The secrets that payloads and commands may name."""
         return self._workshop.secrets
+
+    def specs(self) -> dict[str, JobSpec]:
+        """What the store is told of the jobs; of those that take secrets also which there are, so that a
+        server without the code can refuse a payload that names another."""
+        return {name: self._told(job.spec) for name, job in self.jobs.items()}
+
+    def _told(self, spec: JobSpec) -> JobSpec:
+        takes_secrets = any(one.kind in SECRET_KINDS for one in spec.parameters)
+        return replace(spec, secrets=self.secrets.names) if takes_secrets else spec
 
     def secret(self, name: str, source: str) -> None:
         """Let payloads name a secret, as `secret:NAME`, for parameters that are annotated `Secret`.
@@ -241,7 +252,7 @@ class Fencepost:
         known = self._job(job_name(job))
         plain = plain_payload(payload)
         known.executor.check(plain)
-        run = new_run(known.spec, plain, self._new_key() if key is None else key, at)
+        run = new_run(self._told(known.spec), plain, self._new_key() if key is None else key, at)
         store = await self.open() if connection is None else await borrow_store(connection)
         await enqueue(store.ledger, self.settings.namespace, [run])
         return run.run_key
@@ -273,7 +284,8 @@ class Fencepost:
             known.executor.check(payload)
         stem = self._new_key()
         named = keys if keys is not None else [f"{stem}-{number:06}" for number in range(len(payloads))]
-        runs = [new_run(known.spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
+        spec = self._told(known.spec)
+        runs = [new_run(spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
         store = await self.open()
         for start in range(0, len(runs), ENQUEUE_BATCH_MAX):
             await enqueue(store.ledger, self.settings.namespace, runs[start : start + ENQUEUE_BATCH_MAX])
@@ -340,7 +352,7 @@ class Fencepost:
         deployer = Deployer(
             store,
             self.settings.namespace,
-            {name: job.spec for name, job in self.jobs.items()},
+            self.specs(),
             self.code_schedules,
             self.code_calendars,
             settings.quotas(settings.namespace),

@@ -115,5 +115,5 @@ class Schedules:
         if self._connection is not None:
             return await borrow_store(self._connection)
         store = await app.open()
-        await store.jobs.register(app.settings.namespace, [job.spec for job in app.jobs.values()])
+        await store.jobs.register(app.settings.namespace, list(app.specs().values()))
         return store

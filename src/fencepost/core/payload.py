@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from fencepost.errors import InvalidPayload
-from fencepost.model.job import JobSpec
+from fencepost.model.job import JobSpec, Parameter
+from fencepost.model.secret import REFERENCE_PREFIX, SECRET_KINDS, SECRET_OR_NULL
 
 PAYLOAD_BYTES_MAX = 256 * 1024
 PAYLOAD_DEPTH_MAX = 64
@@ -36,10 +37,26 @@ def check_payload(job: JobSpec, payload: dict[str, Any]) -> None:
             raise InvalidPayload(
                 f"payload of job {job.name}: {one.name!r} is missing; it takes {_names(job)}"
             )
-        if one.name in payload and not _fits(payload[one.name], one.kind):
+        if one.kind in SECRET_KINDS and one.name in payload:
+            _check_reference(job, one, payload[one.name])
+        elif one.name in payload and not _fits(payload[one.name], one.kind):
             raise InvalidPayload(
                 f"payload of job {job.name}: {one.name} = {payload[one.name]!r}: expected {one.kind}"
             )
+
+
+def _check_reference(job: JobSpec, parameter: Parameter, value: Any) -> None:
+    """Refuse a secret itself, which is not shown, and a name that the application did not register."""
+    if value is None and parameter.kind == SECRET_OR_NULL:
+        return
+    where = f"payload of job {job.name}: {parameter.name}"
+    if not isinstance(value, str) or not value.startswith(REFERENCE_PREFIX):
+        told = f"expected a reference such as {REFERENCE_PREFIX}stripe, not the secret itself"
+        raise InvalidPayload(f"{where}: {told}")
+    if value.removeprefix(REFERENCE_PREFIX) not in job.secrets:
+        known = ", ".join(job.secrets) or "none"
+        told = "no secret of that name is registered in the application"
+        raise InvalidPayload(f"{where}: {told}; registered: {known}")
 
 
 def _names(job: JobSpec) -> str:

@@ -75,6 +75,11 @@ class Secrets:
         remember(value)
         return Secret(name, value)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that are registered."""
+        return tuple(sorted(self._sources))
+
     def require(self, name: str) -> None:
         """Refuse a definition that names a secret which is not registered."""
         try:

@@ -20,7 +20,7 @@ from uuid import UUID
 
 import msgspec
 
-from fencepost.model.secret import Secret
+from fencepost.model.secret import SECRET_OR_NULL, Secret
 
 SecretOf = Callable[[object], Secret]
 
@@ -38,7 +38,7 @@ _KINDS: dict[Any, str] = {
     date: "string",
     time: "string",
     UUID: "string",
-    Secret: "string",
+    Secret: "secret",
 }
 _FOREIGN = ("pydantic", "pydantic_core", "annotated_types")
 
@@ -77,6 +77,8 @@ def kind_of(hint: Any) -> str:
     plain = typing.get_origin(hint) or hint
     if plain in _KINDS:
         return _KINDS[plain]
+    if set(typing.get_args(hint)) == {Secret, type(None)}:
+        return SECRET_OR_NULL
     if not isinstance(plain, type):
         return "any"
     if issubclass(plain, StrEnum):

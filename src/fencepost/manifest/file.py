@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from fencepost.config import settings_from
 from fencepost.errors import InvalidSettings, UsageError
 from fencepost.manifest.calendars import read_calendar
 from fencepost.manifest.jobs import read_job
+from fencepost.manifest.reading import read_toml
 from fencepost.manifest.schedules import add_schedule
 from fencepost.manifest.table import Table
 from fencepost.model.identifiers import checked_name
@@ -24,7 +24,7 @@ PLACE = ("store", "leases", "namespace")
 def load_file(path: str | Path, environment: Mapping[str, str] | None = None) -> Fencepost:
     """The application that a manifest describes; the environment wins over its settings."""
     file = str(path)
-    top = Table(file, "", _read(Path(path)))
+    top = Table(file, "", read_toml(Path(path)))
     top.only(*PLACE, *TABLES)
     app = Fencepost(settings=settings_from(environment, file=_settings(top)))
     _register_secrets(app, top.table("secrets"))
@@ -45,17 +45,6 @@ def _register_secrets(app: Fencepost, table: Table) -> None:
         source = table.raw(name)
         with table.blaming():
             app.secret(name, source if isinstance(source, str) else "")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: expected UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
 
 
 def _settings(top: Table) -> dict[str, Any]:

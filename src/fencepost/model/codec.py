@@ -81,6 +81,7 @@ def job_to_json(spec: JobSpec) -> JsonObject:
         "external": spec.external,
         "progress_deadline_s": None if deadline is None else deadline.total_seconds(),
         "limit": None if spec.limit is None else _limit_to_json(spec.limit),
+        "secrets": list(spec.secrets),
     }
     return form | {name: value for name, value in later.items() if value}
 
@@ -101,6 +102,7 @@ def job_from_json(data: dict[str, Any]) -> JobSpec:
         external=data.get("external", False),
         progress_deadline=_length(data.get("progress_deadline_s")),
         limit=JobLimit(**data["limit"]) if "limit" in data else None,
+        secrets=tuple(data.get("secrets", ())),
     )
 
 

@@ -140,7 +140,8 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument that a job takes from its payload; `kind` is a JSON type, or "any"."""
+    """One argument that a job takes from its payload; `kind` is a JSON type, "secret" or "secret or null" for
+    the reference of a secret, or "any"."""
 
     name: str
     required: bool
@@ -165,6 +166,8 @@ class JobSpec:
     """Done by workers outside of this program, which ask for runs over HTTP."""
     limit: JobLimit | None = None
     """What it may do at most across the fleet."""
+    secrets: tuple[str, ...] = ()
+    """The names of the application's secrets, where the job takes any."""
 
     def __post_init__(self) -> None:
         checked_name("job", self.name)

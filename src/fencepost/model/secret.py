@@ -8,6 +8,10 @@ MASK = "***"
 REFERENCE_PREFIX = "secret:"
 """How a payload names a secret: `secret:stripe`. The payload, the ledger and every page hold only that."""
 
+SECRET_OR_NULL = "secret or null"
+SECRET_KINDS = ("secret", SECRET_OR_NULL)
+"""The kinds of parameters that take a reference."""
+
 
 class Secret:
     """What a job is given for a parameter that is annotated so. `reveal()` is the value; printed, formatted

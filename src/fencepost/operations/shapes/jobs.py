@@ -17,7 +17,14 @@ class ParameterShape(Struct, kw_only=True):
 
     name: str
     required: bool
-    kind: Annotated[str, Meta(description="A type of JSON, or `any`.", examples=["integer"])]
+    kind: Annotated[
+        str,
+        Meta(
+            description="A type of JSON, `any`, or `secret` (`secret or null`): a reference such as "
+            "`secret:stripe`.",
+            examples=["integer"],
+        ),
+    ]
 
 
 class RetryShape(Struct, kw_only=True):

@@ -26,6 +26,7 @@ class JobContract:
             at_most_once=True,
             parameters=(Parameter("image_id", True, "integer"), Parameter("width", False)),
             open_payload=True,
+            secrets=("stripe",),
         )
         await harness.store.jobs.register(NS, [spec])
         assert await harness.store.jobs.all(NS) == {JOB: spec}

@@ -24,6 +24,7 @@ LIMIT = 50
 RUNS_SHOWN = 15
 SAMPLES: dict[str, Any] = {
     "string": "",
+    "secret": "secret:",
     "integer": 0,
     "number": 0,
     "boolean": False,
