@@ -172,6 +172,7 @@ def build_node(
         queues=settings.queues if works else (),
         concurrency=settings.concurrency if works else 0,
         code_digest=code_digest,
+        namespace=settings.namespace,
     )
     clock = clock or SystemClock()
     if works:

@@ -71,6 +71,12 @@ def acts_in(principal: Principal, asked: Namespace | None, otherwise: Namespace)
     return otherwise if principal.namespace == EVERYWHERE else principal.namespace
 
 
+def kept_to(principal: Principal | None) -> Namespace | None:
+    """The namespace whose part of the fleet they see; None: all of it. Who came by no credential sits at the
+    store itself."""
+    return None if principal is None or principal.namespace == EVERYWHERE else principal.namespace
+
+
 def may_grant(principal: Principal | None, namespace: Namespace) -> bool:
     """Whether they may make a credential for that namespace, which may be all of them. Who came by no
     credential sits at the store itself."""

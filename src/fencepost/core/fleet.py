@@ -10,13 +10,13 @@ ledger's record stands in for it, and when the lease runs out is unknown: the le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fencepost.core.rivalry import Pretender, pretenders
 from fencepost.model.clocks import StoreTime, since
-from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
+from fencepost.model.identifiers import Epoch, Lineage, Namespace, NodeId, Shard
 from fencepost.model.leader import LeaderRecord
 from fencepost.model.lease import LeaseRecord
 from fencepost.model.node import Led, NodeRecord
@@ -117,6 +117,21 @@ def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
         *_cut_off(seen.nodes),
         *_skewed(seen.nodes, skew_warning_s),
     ]
+
+
+def hidden_names(nodes: Sequence[NodeRecord], only: Namespace | None) -> Callable[[NodeId], bool]:
+    """Which nodes are not named to those who see one namespace. While no live node is another's, the fleet is
+    theirs alone, and so are the nodes that it once had."""
+    if only is None or all(one.node.namespace == only for one in nodes):
+        return lambda _: False
+    mine = {one.node.node_id for one in nodes if one.node.namespace == only}
+    return lambda node_id: node_id not in mine
+
+
+def without_names(found: Sequence[Alarm], hidden: Callable[[NodeId], bool]) -> list[Alarm]:
+    """The alarms that name no hidden node; that nobody leads a shard concerns everybody, and names none."""
+    shown = [one for one in found if one.kind is AlarmKind.LEADERLESS or not any(map(hidden, one.nodes))]
+    return [replace(one, nodes=tuple(node for node in one.nodes if not hidden(node))) for one in shown]
 
 
 def is_skewed(node: NodeRecord, skew_warning_s: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Epoch, NodeId, Queue, Shard
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, Namespace, NodeId, Queue, Shard
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Node:
     queues: tuple[Queue, ...] = ()
     concurrency: int = 0
     code_digest: str = ""
+    namespace: Namespace = DEFAULT_NAMESPACE
+    """Whose jobs it runs, and who may see where it runs them. It plans for all namespaces."""
 
 
 @dataclass(frozen=True, slots=True)

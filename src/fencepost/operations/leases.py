@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
 from fencepost.model.access import Role
 from fencepost.model.address import mask
-from fencepost.model.identifiers import Shard
+from fencepost.model.identifiers import Lineage, NodeId, Shard
+from fencepost.model.leader import Refusal, Term
 from fencepost.operations.operation import Asked, operation
 from fencepost.operations.paging import (
     LIMIT_DEFAULT,
@@ -30,7 +33,9 @@ from fencepost.operations.shapes.fleet import (
 from fencepost.operations.words import moment
 from fencepost.services.control import Control
 from fencepost.services.desks.fleet import SHARDS_MAX
-from fencepost.services.fleet import look
+from fencepost.services.fleet import FleetView, look, shown_names
+
+Shown: TypeAlias = Callable[[NodeId], NodeId]
 
 
 class ListLeases(Asked, frozen=True, kw_only=True):
@@ -60,13 +65,13 @@ async def list_leases(control: Control, asked: ListLeases) -> LeasePage:
     """List the shards with who leads them, under which epoch, and for how long.
 
     Where the lease store does not answer, the rest is there all the same."""
-    fleet = await look(control.store, control.leases, control.settings.skew_warning_s)
+    fleet = await look(control.store, control.leases, control.settings.skew_warning_s, control.kept_to)
     page, after = sliced(fleet.shards, lambda one: (int(one.shard),), tuple[int], asked.limit, asked.after)
     return LeasePage(
         items=[shard_shape(one) for one in page],
         next=after,
         at=moment(fleet.at),
-        url=shown_leases(control),
+        url=shown_leases(control, fleet),
         trouble=fleet.trouble,
     )
 
@@ -78,7 +83,8 @@ async def list_terms(control: Control, asked: ListTerms) -> TermPage:
     found = await control.store.epochs.terms(shard, number_behind(asked.after), asked.limit + 1)
     page, last = cut(found, asked.limit)
     following = None if last is None else encode_cursor(last.number)
-    return TermPage(items=[term_shape(one) for one in page], next=following)
+    shown = await shown_names(control.store, control.kept_to)
+    return TermPage(items=[term_shape(with_holder(one, shown)) for one in page], next=following)
 
 
 @operation("leases.refusals", "GET /leases/refusals", Role.VIEWER)
@@ -87,9 +93,24 @@ async def list_refusals(control: Control, asked: ListRefusals) -> RefusalPage:
     found = await control.store.epochs.refusals(number_behind(asked.after), asked.limit + 1)
     page, last = cut(found, asked.limit)
     following = None if last is None else encode_cursor(last.number)
-    return RefusalPage(items=[refusal_shape(one) for one in page], next=following)
+    shown = await shown_names(control.store, control.kept_to)
+    return RefusalPage(items=[refusal_shape(with_holders(one, shown)) for one in page], next=following)
 
 
-def shown_leases(control: Control) -> str | None:
-    """The lease store's URL without its passwords; None where leases live in the store."""
-    return mask(control.settings.leases) if control.settings.leases else None
+def shown_leases(control: Control, fleet: FleetView) -> str | None:
+    """The lease store's URL without its passwords; None where leases live in the store, or where only a part
+    of the fleet is shown."""
+    return mask(control.settings.leases) if control.settings.leases and not fleet.narrowed else None
+
+
+def with_holder(term: Term, shown: Shown) -> Term:
+    """A term with the name of its holder as it is shown, and without its lease store where that is hidden."""
+    holder = shown(term.holder)
+    return replace(term, holder=holder, lineage=term.lineage if holder == term.holder else Lineage(""))
+
+
+def with_holders(refusal: Refusal, shown: Shown) -> Refusal:
+    """A refused write with the names of its two holders as they are shown."""
+    known = refusal.known_holder
+    known_holder = None if known is None else shown(NodeId(known))
+    return replace(refusal, holder=shown(refusal.holder), known_holder=known_holder)

@@ -16,4 +16,5 @@ class AskStatus(Asked, frozen=True, kw_only=True):
 @operation("status.show", "GET /status", Role.VIEWER)
 async def show_status(control: Control, asked: AskStatus) -> StatusAnswer:
     """Show the fleet, the queue, how the ticks of the last day stand, and what needs a person."""
-    return status_answer(await control.status(control.settings.skew_warning_s), shown_leases(control))
+    status = await control.status(control.settings.skew_warning_s)
+    return status_answer(status, shown_leases(control, status.fleet))

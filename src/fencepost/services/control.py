@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.config import Settings
+from fencepost.core.access import kept_to
 from fencepost.core.fair_share import Allowance
 from fencepost.model.access import Principal
 from fencepost.model.audit import Action, Author, Entry, LogFilter
@@ -104,7 +105,9 @@ class Control:
         self.freezes = FreezeDesk(store, namespace, author)
         self.queues = QueueDesk(store, namespace, author)
         self.backfills = BackfillDesk(store, namespace, author, aside)
-        self.fleet = FleetDesk(store, namespace, author)
+        self.kept_to = kept_to(principal)
+        """The namespace whose part of the fleet is shown; None: all of it."""
+        self.fleet = FleetDesk(store, namespace, author, self.kept_to)
         self.access = AccessDesk(store, namespace, author, principal)
 
     async def jobs(self) -> Mapping[JobName, JobSpec]:
@@ -127,7 +130,7 @@ class Control:
         """Shards, nodes, queue, how the ticks of the last day stand, and what waits for a person."""
         attention = await self.store.ledger.attention(self.namespace, COUNTED_MAX)
         return Status(
-            fleet=await look(self.store, self.leases, skew_warning_s),
+            fleet=await look(self.store, self.leases, skew_warning_s, self.kept_to),
             queue=await self.store.ledger.depth(self.namespace),
             tally=await self.store.ledger.tally(self.namespace, COMPLETENESS_WINDOW_S),
             freezes=await self.freezes.all(),

@@ -7,13 +7,24 @@ the rest: what it would have said is unknown then, and `trouble` says why.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fencepost.core.fleet import Alarm, ShardView, Witnesses, alarms, elsewhere, shard_views, shown_shards
+from fencepost.core.fleet import (
+    Alarm,
+    ShardView,
+    Witnesses,
+    alarms,
+    elsewhere,
+    hidden_names,
+    shard_views,
+    shown_shards,
+    without_names,
+)
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.lease import LeaseRecord
 from fencepost.model.node import NodeRecord
 from fencepost.ports.store import Store
@@ -30,9 +41,14 @@ class LeaseReader(Protocol):
         ...
 
 
+HIDDEN = NodeId("(another namespace)")
+"""In place of the name of a node that is not shown."""
+
+
 @dataclass(frozen=True)
 class FleetView:
-    """Shards, live nodes and alarms; `trouble` is why something of the leases is unknown, in one line."""
+    """Shards, live nodes and alarms; `trouble` is why something of the leases is unknown, in one line.
+    `narrowed`: nodes of other namespaces, and where the leases live, are not shown."""
 
     at: StoreTime
     shards: Sequence[ShardView]
@@ -40,18 +56,48 @@ class FleetView:
     alarms: Sequence[Alarm]
     skew_warning_s: float
     trouble: str | None = None
+    narrowed: bool = False
 
 
-async def look(store: Store, leases: LeaseReader, skew_warning_s: float) -> FleetView:
+async def look(
+    store: Store, leases: LeaseReader, skew_warning_s: float, only: Namespace | None = None
+) -> FleetView:
     """Ask everybody. A lease that moves between two answers looks like one that is elsewhere, so then they
-    are asked again before anything is said about it."""
+    are asked again before anything is said about it. `only` is the namespace of those who see no other."""
     seen, trouble = await _ask(store, leases)
     if elsewhere(seen):
         seen, trouble = await _ask(store, leases)
     if missing := elsewhere(seen):
         trouble = _not_here(missing)
     views, found = shard_views(seen), alarms(seen, skew_warning_s)
-    return FleetView(seen.now, views, seen.nodes, found, skew_warning_s, trouble)
+    return _narrowed(FleetView(seen.now, views, seen.nodes, found, skew_warning_s, trouble), only)
+
+
+async def shown_names(store: Store, only: Namespace | None) -> Callable[[NodeId], NodeId]:
+    """The names of nodes as those who see one namespace are told them."""
+    hidden = hidden_names([] if only is None else await store.roster.live(), only)
+    return lambda node_id: HIDDEN if hidden(node_id) else node_id
+
+
+def _narrowed(view: FleetView, only: Namespace | None) -> FleetView:
+    """What of the fleet a namespace sees: its own nodes, and of the shards all but who else leads them."""
+    hidden = hidden_names(view.nodes, only)
+    if not hidden(HIDDEN):
+        return view
+    return replace(
+        view,
+        shards=[
+            _unnamed(one) if one.holder is not None and hidden(one.holder) else one for one in view.shards
+        ],
+        nodes=[one for one in view.nodes if not hidden(one.node.node_id)],
+        alarms=without_names(view.alarms, hidden),
+        trouble=None if view.trouble is None else "something of the leases could not be read",
+        narrowed=True,
+    )
+
+
+def _unnamed(view: ShardView) -> ShardView:
+    return replace(view, holder=HIDDEN, lineage=None)
 
 
 async def _ask(store: Store, leases: LeaseReader) -> tuple[Witnesses, str | None]:

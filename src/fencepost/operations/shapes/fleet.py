@@ -1,4 +1,4 @@
-"""The fleet: shards, nodes, alarms. It serves all namespaces, and nothing here is any one's own."""
+"""The fleet: shards, nodes, alarms. A credential of one namespace sees the nodes of that one only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ class ShardShape(Struct, kw_only=True):
     """A shard; null is what nobody could say."""
 
     shard: int
-    holder: Annotated[str | None, Meta(description="The node that leads it.")]
+    holder: Annotated[
+        str | None, Meta(description="The node that leads it; `(another namespace)` where it is not shown.")
+    ]
     epoch: Annotated[int, Meta(description="What plans are compared with.")]
     expires_in_s: Annotated[float | None, Meta(description="By the lease store; 0: the lease is free.")]
     since: Annotated[Moment | None, Meta(description="When its holder was registered.")]

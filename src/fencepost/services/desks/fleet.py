@@ -6,24 +6,33 @@ from collections.abc import Sequence
 
 from fencepost.core.draining import left_undone
 from fencepost.errors import UsageError
-from fencepost.model.identifiers import NodeId
+from fencepost.model.audit import Author
+from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.leader import Resharding
 from fencepost.model.node import NodeRecord
 from fencepost.model.quoting import quoted
-from fencepost.services.desks.desk import Desk
+from fencepost.ports.store import Store
+from fencepost.services.desks.desk import PROGRAM, Desk
 
 SHARDS_MAX = 1_024
 NAMED_MAX = 8
 
 
 class FleetDesk(Desk):
-    """The nodes and the shards. They serve all namespaces; the entry is written in this one's log."""
+    """The nodes and the shards. They serve all namespaces; the entry is written in this one's log. `only` is
+    the namespace of those who see no nodes of another."""
+
+    def __init__(
+        self, store: Store, namespace: Namespace, author: Author = PROGRAM, only: Namespace | None = None
+    ) -> None:
+        super().__init__(store, namespace, author)
+        self._only = only
 
     async def find(self, name: str) -> NodeRecord | None:
         """The live node of this id, or the only one whose id begins so; refused where several do."""
         if not name:
             raise UsageError("node: expected an id or the beginning of one; see: fencepost status")
-        live = await self._store.roster.live()
+        live = await self.all()
         exact = [one for one in live if one.node.node_id == name]
         found = exact or [one for one in live if one.node.node_id.startswith(name)]
         if len(found) > 1:
@@ -32,7 +41,8 @@ class FleetDesk(Desk):
 
     async def all(self) -> Sequence[NodeRecord]:
         """The live nodes, by id."""
-        return await self._store.roster.live()
+        live = await self._store.roster.live()
+        return [one for one in live if self._only in (None, one.node.namespace)]
 
     async def get(self, node_id: NodeId) -> NodeRecord | None:
         """The live node of this very id."""

@@ -24,10 +24,10 @@ class QueueDesk(Desk):
     """The queues of one namespace."""
 
     async def all(self) -> Sequence[QueueLine]:
-        """Every queue that has something in it, has a worker, or is paused."""
+        """Every queue that has something in it, has a worker of this namespace, or is paused."""
         views = {one.queue: one for one in await self._store.ledger.queues(self._namespace)}
         nodes = [one.node for one in await self._store.roster.live()]
-        mine = [one for one in nodes if one.works]
+        mine = [one for one in nodes if one.works and one.namespace == self._namespace]
         freezes = await self._store.freezes.all(self._namespace)
         paused = {Queue(one.scope.value): one for one in freezes if one.scope.kind is ScopeKind.QUEUE}
         names = {*views, *paused, *(queue for node in mine for queue in node.queues)}

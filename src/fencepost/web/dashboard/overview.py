@@ -80,7 +80,7 @@ async def house(control: Control) -> House:
     now = await store.now()
     watched, waiting = await asyncio.gather(
         asyncio.gather(
-            look(store, control.leases, control.settings.skew_warning_s),
+            look(store, control.leases, control.settings.skew_warning_s, control.kept_to),
             store.ledger.news(now, 1, [namespace]),
             store.ledger.traffic(namespace, HOUR_S, BUCKET_S),
             store.ledger.tally(namespace, COMPLETENESS_WINDOW_S),

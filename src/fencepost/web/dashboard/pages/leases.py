@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 
 from fencepost.model.access import Role
 from fencepost.model.identifiers import Shard
-from fencepost.operations.leases import shown_leases
+from fencepost.operations.leases import shown_leases, with_holder, with_holders
 from fencepost.services.desks.fleet import SHARDS_MAX
-from fencepost.services.fleet import look
+from fencepost.services.fleet import look, shown_names
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.lease_terms import colours_of, terms_chart
 from fencepost.web.dashboard.page import Shown, Visit, page
@@ -46,11 +46,14 @@ async def leases_page(visit: Visit[LeaseQuery]) -> Shown:
     """The present leaders, their terms, and what was refused."""
     query, control, store = visit.query, visit.control, visit.control.store
     chosen = None if query.shard is None else Shard(query.shard)
-    fleet, terms, refusals = await asyncio.gather(
-        look(store, control.leases, control.settings.skew_warning_s),
+    fleet, terms, refusals, shown_as = await asyncio.gather(
+        look(store, control.leases, control.settings.skew_warning_s, control.kept_to),
         store.epochs.terms(chosen, None, TERMS_MAX),
         store.epochs.refusals(query.before, REFUSALS_SHOWN + 1),
+        shown_names(store, control.kept_to),
     )
+    terms = [with_holder(one, shown_as) for one in terms]
+    refusals = [with_holders(one, shown_as) for one in refusals]
     shards = [one for one in fleet.shards if query.shard in (None, one.shard) and one.shard >= query.first]
     shown = shards[:SHARDS_SHOWN]
     begin = visit.now - SPANS[query.span]
@@ -72,7 +75,7 @@ async def leases_page(visit: Visit[LeaseQuery]) -> Shown:
         "older_url": _older(query, [one.number for one in refusals]),
         "choices": [(name, _url(query, span=name), name == query.span) for name in SPANS],
         "query": query,
-        "where": shown_leases(control),
+        "where": shown_leases(control, fleet),
         "failed": sum(one.renewals_failed or 0 for one in fleet.shards),
         "leaderless": sum(one.holder is None for one in fleet.shards),
         "changes": sum(one.transitions for one in fleet.shards),
