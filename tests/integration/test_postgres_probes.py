@@ -122,7 +122,7 @@ RUNNABLE = {
     "rescue": (LEDGER["rescue"], (*TICKETS, ["dead"], ["lost"], [0.0], "stopped")),
     "unpark": (LEDGER["unpark"], (100,)),
     "forget": (LEDGER["forget"], (60.0, 100)),
-    "window": (PLANBOOK["window"], ([0, 1], 60.0, 100)),
+    "window": (PLANBOOK["window"], ([0, 1], 60.0, 100, [])),
     "outlived": (PLANBOOK["outlived"], ([0, 1, 2, 3], "2026b", 100, 10_000)),
     "postpone": (PLANBOOK["postpone"], (*MARKS, 60.0)),
     "confirm": (PLANBOOK["confirm"], (*MARKS, [NOW], "2026b")),
