@@ -54,7 +54,9 @@ def test_a_missing_driver_names_the_extra(
 
 
 def test_a_node_does_not_start_on_a_lease_store_that_is_down(folder: Path, url: str) -> None:
-    with started("run", "jobs.toml", "--leases", NOWHERE, "--store", url, folder=folder) as process:
+    with started(
+        "run", "jobs.toml", "--no-wait", "--leases", NOWHERE, "--store", url, folder=folder
+    ) as process:
         assert process.ended() == 2, process.said
     (line,) = process.lines
     assert line.startswith('fencepost: leases "redis://anna:***@127.0.0.1:1"')

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from signal import Signals
 from urllib.parse import urlsplit
@@ -47,14 +48,24 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return made
 
 
-async def test_each_state_is_told_once_and_not_each_try(
-    pauses: list[float], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger("fencepost"), "propagate", True)
+@pytest.fixture
+def told() -> Iterator[list[str]]:
+    """What is logged while it waits, however other tests have set up logging."""
+    found: list[str] = []
+    logger, handler = logging.getLogger("fencepost.start"), logging.Handler()
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    yield found
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+async def test_each_state_is_told_once_and_not_each_try(pauses: list[float], told: list[str]) -> None:
     refused, starting = StoreUnavailable("refused"), StoreUnavailable("starting up")
-    with caplog.at_level(logging.INFO, "fencepost"):
-        assert await until_reachable(Opening(*[refused] * 9, *[starting] * 3), wait=True) == "opened"
-    assert [one.message for one in caplog.records] == [WAITS, WAITS, "the store is there"]
+    assert await until_reachable(Opening(*[refused] * 9, *[starting] * 3), wait=True) == "opened"
+    assert told == [WAITS, WAITS, "the store is there"]
     assert len(pauses) == 12
     assert pauses == sorted(pauses)
     assert max(pauses) == PAUSE_MAX_S

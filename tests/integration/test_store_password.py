@@ -172,7 +172,7 @@ def test_a_store_that_cannot_be_had_is_refused_without_its_password(
     store = REFUSED[name](guarded)
     code, text = said("doctor", "--store", store)
     assert code != 0, text
-    target = ("run", "shop:app", "--log-json", "--log-level", "debug")
+    target = ("run", "shop:app", "--no-wait", "--log-json", "--log-level", "debug")
     with started(*target, folder=tmp_path, FENCEPOST_STORE=store) as process:
         assert process.ended() != 0
     assert "Traceback" not in process.said
@@ -198,7 +198,7 @@ def test_a_lease_store_that_cannot_be_had_is_refused_without_its_password(
     ):
         given = {"FENCEPOST_STORE": store, "FENCEPOST_LEASES": url}
         heard.append((f"doctor {url}", said("doctor", **given)[1]))
-        with started("run", "shop:app", "--log-json", folder=tmp_path, **given) as process:
+        with started("run", "shop:app", "--no-wait", "--log-json", folder=tmp_path, **given) as process:
             assert process.ended() != 0
         heard.append((f"run {url}", process.said))
     assert leaks([(where.partition(" ")[0], text) for where, text in heard]) == []

@@ -82,7 +82,7 @@ def test_agrees_with_counting_step_by_step_in_utc(
 ) -> None:
     trigger = Every(f"{count} {unit}s", anchor=anchor)
     found, before = trigger.next_after(after), trigger.previous(after)
-    walls = [_stepped(anchor, unit, count * number) for number in range(-20_000 // count, 20_000 // count)]
+    walls = [_stepped(anchor, unit, count * number) for number in range(-25_000 // count, 25_000 // count)]
     later = [one for one in walls if one is not None and one.replace(tzinfo=UTC) > after]
     earlier = [one for one in walls if one is not None and one.replace(tzinfo=UTC) < after]
     assert found == min(later).replace(tzinfo=UTC)
