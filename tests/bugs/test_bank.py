@@ -24,6 +24,7 @@ WORLDS = sorted({(one.seed, one.hours) for one in BANK if one.by_a_world})
 
 @pytest.mark.parametrize("bug", CASES)
 def test_no_bug_goes_unnoticed(bug: Bug) -> None:
+    """Some seconds for each bug: a world, or a test in a process of its own."""
     assert hunt(bug) is not None, f"{bug.caught_by} did not notice: {bug.story}"
 
 
@@ -43,6 +44,7 @@ def test_every_bug_says_what_goes_wrong() -> None:
 
 
 def test_no_bug_leaves_anything_behind() -> None:
+    """About 6 s: all names are compared for each bug."""
     before = dict(_attributes())
     for bug in BANK:
         with bug.plant():

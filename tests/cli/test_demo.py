@@ -29,6 +29,7 @@ def counts(process: Process) -> list[int]:
 
 
 def test_it_stops_by_itself_and_accounts_for_every_tick(url: str, tmp_path: Path) -> None:
+    """About 8 s: the demo runs for six of them."""
     with started("demo", "--empty", "--for", "6s", "--store", url, folder=tmp_path) as process:
         assert process.ended() == 0, process.said
     expected, *ended, waiting, lost, doubled = counts(process)
@@ -85,6 +86,7 @@ def test_a_tick_that_has_gone_from_the_ledger_is_called_lost(url: str, tmp_path:
 def test_it_prints_a_link_that_signs_one_browser_in_and_a_stream_does_not_hold_it_up(
     url: str, tmp_path: Path
 ) -> None:
+    """About 6 s: a demo with three days behind it."""
     with started("demo", "--store", url, folder=tmp_path) as process:
         link = process.wait_for("sign in, once").split()[-1]
         base, _, secret = link.partition("/sign-in?link=")

@@ -105,6 +105,7 @@ def has_happened(found: dict[Sample, float]) -> bool:
 
 @needs_promtool
 def test_a_process_shows_every_metric_that_is_promised_as_promtool_wants_them(shop: Path) -> None:
+    """About 6 s: a real node, until everything that is counted has happened."""
     store = f"sqlite:///{shop / 'store.db'}"
     with started("run", "shop:app", "--metrics", "127.0.0.1:0", folder=shop) as process:
         url = address(process)

@@ -51,6 +51,7 @@ def test_promtool_takes_the_rules_and_the_example() -> None:
 @needs_promtool
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_alerts_fire_when_they_should_and_only_then(path: Path) -> None:
+    """Some seconds: promtool plays days of samples."""
     tested = promtool("test", "rules", path)
     assert tested.returncode == 0, tested.stdout.decode()
 
@@ -58,6 +59,7 @@ def test_alerts_fire_when_they_should_and_only_then(path: Path) -> None:
 @needs_promtool
 @pytest.mark.parametrize("spoiled", ["({}) * 0 > 1", "({}) or vector(1)"])
 def test_the_tests_notice_every_alert_that_never_or_always_fires(spoiled: str, tmp_path: Path) -> None:
+    """Up to 15 s: promtool plays every alert again with the rule spoiled."""
     found = yaml.safe_load(RULES.read_text())
     for one in (rule for group in found["groups"] for rule in group["rules"]):
         if "alert" in one:

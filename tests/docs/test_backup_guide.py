@@ -114,6 +114,7 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 
 def test_no_fence_is_given_out_twice_over_a_restore(place: Place) -> None:
+    """About 10 s: the commands of the guide, with real nodes before and after."""
     back_up, restore = blocks(place.heading)
     words = ("run", "fencepost.toml", "--store", place.url)
     with started(*words, folder=place.folder) as across:

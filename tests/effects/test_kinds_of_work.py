@@ -24,6 +24,7 @@ SMALL = 20
 
 
 async def test_a_job_that_hangs_in_c_code_is_ended_at_its_timeout_while_others_go_on(tmp_path: Path) -> None:
+    """About 6 s: a real worker, and a job that hangs until its timeout."""
     app = Fencepost(f"sqlite:///{tmp_path / 'ledger.db'}", processes=1, heartbeat_every_s=0.5, shards=1)
     done: list[int] = []
     app.job("hang", executor="process", timeout=TIMEOUT_S, retry=Retry(1))(hang_in_c)

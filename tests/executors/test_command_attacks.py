@@ -129,6 +129,7 @@ FLOOD = "head -c 300000000 /dev/zero; yes 'one of many lines' | head -n 3000000;
 
 
 async def test_a_flood_of_output_neither_fills_the_memory_nor_fails_the_run() -> None:
+    """About 7 s: a command writes as fast as it can until its output is cut."""
     claim = make_run().claim
     log = RunLog(claim.ticket)
     run = Run(claim, keep=log.write)

@@ -106,6 +106,7 @@ def careless(folder: Path) -> Iterator[tuple[Heard, Receiver, Any]]:
 
 
 def test_no_secret_of_a_job_is_to_be_seen_anywhere(tmp_path: Path) -> None:
+    """About 15 s: a real node, every kind of job, and everything that they write."""
     with careless(tmp_path) as (heard, receiver, process):
         for job in JOBS:
             answer = heard.ask("POST", f"/api/v1/jobs/{job}/enqueue", {"key": "1", "payload": PAYLOAD})

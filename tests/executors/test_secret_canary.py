@@ -48,6 +48,7 @@ def worked(environment: dict[str, str], ends: int) -> str:
 
 
 def test_the_canary_is_found_nowhere(tmp_path: Path) -> None:
+    """About 10 s: a real node and everything that it writes."""
     url = f"sqlite:///{tmp_path / 'store.db'}"
     environment = {**os.environ, "CANARY_KEY": CANARY, "CANARY_STORE": url, "FENCEPOST_STORE": url}
     fencepost(environment, "migrate")

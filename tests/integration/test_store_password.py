@@ -105,6 +105,7 @@ def leaks(heard: list[tuple[str, str]]) -> list[tuple[str, str]]:
 def test_the_password_of_a_store_is_not_told_while_it_comes_and_goes(
     guarded: PostgresServer, tmp_path: Path
 ) -> None:
+    """About 15 s: a real node whose server is restarted, and every page asked for."""
     store = store_of(guarded)
     code, text = said("migrate", "--store", store)
     assert code == 0, text

@@ -33,6 +33,7 @@ def _quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_promise_is_broken_in_an_hour_of_trouble(seed: int) -> None:
+    """About 6 s for each world of an hour."""
     found = examine(seed, 1.0)
     assert not found.violations
     assert found.ticks > 200
@@ -56,6 +57,7 @@ def test_default_terms_keep_the_promises_too() -> None:
 
 
 def test_a_seed_is_the_same_world_in_a_process_that_hashes_otherwise() -> None:
+    """About 6 s: two worlds, and each again in another process."""
     *_, (_, campaign) = run(range(2), 0.2, processes=1)
     assert {one.seed for one in campaign.repeated} == {0, 1}
     assert campaign.unlike == []
@@ -87,6 +89,7 @@ def test_nothing_real_is_had_in_a_world(reach: Callable[[], object]) -> None:
 
 
 def test_a_replay_of_the_first_hour_comes_by_the_same_checkpoint() -> None:
+    """About 8 s: a world of more than an hour, and its first hour again."""
     whole, begun = simulate(5, 1.2), simulate(5, 1.0, settles=False)
     assert whole.checkpoint == begun.checkpoint
     assert whole.trace != begun.trace

@@ -142,6 +142,7 @@ async def test_no_text_of_a_query_is_more_than_a_text(stage: Stage) -> None:
 
 
 async def test_no_text_in_the_address_of_a_page_is_more_than_a_text(stage: Stage) -> None:
+    """About 8 s: every page with every bad text."""
     await stage.house.put("resize", 3600)
     cookie, csrf = await stage.sign_in(await stage.token())
     for page in all_pages():
