@@ -20,7 +20,7 @@ from fencepost.stores.memory import MemoryStore
 from tests.simulation.hosts import Host
 from tests.simulation.lease_server import ForgetfulLeases
 from tests.simulation.network import Network, Server
-from tests.simulation.operator import ACTS, EDITS, OPERATOR, Operator
+from tests.simulation.operator import ACTS, EDITS, OPERATOR, Operator, lift_the_ledger
 from tests.simulation.recording import RecordedTables, Recorder
 from tests.simulation.workload import Terms
 
@@ -280,16 +280,7 @@ class Faults:
             self.last_fall = asyncio.get_running_loop().time()
             tables.restore(copy)
             self._recorder.rewound(mark)
-            await self._lift_the_ledger()
-
-    async def _lift_the_ledger(self) -> None:
-        """What the guide tells an operator to do then: stop every process, lift the ledger, start them."""
-        stopped = [host for host in self._hosts if host.is_up]
-        for host in stopped:
-            host.kill()
-        await self._store.epochs.restore(NS, OPERATOR)
-        for host in stopped:
-            host.start()
+            await lift_the_ledger(self._store, self._hosts)
 
     async def slow_ledger(self) -> None:
         async with self._fault("slow ledger"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -24,6 +25,7 @@ from fencepost.model.schedule import ScheduleState
 from fencepost.services.control import Control
 from fencepost.stores.memory import MemoryStore
 from tests.simulation.far import FarStore
+from tests.simulation.hosts import Host
 from tests.simulation.recording import Recorder
 from tests.simulation.workload import TEAMS, Terms, Workload
 
@@ -198,3 +200,14 @@ class Operator:
 
 def _seconds(since: datetime, until: datetime) -> float:
     return (until - since).total_seconds()
+
+
+async def lift_the_ledger(store: MemoryStore, hosts: Sequence[Host]) -> None:
+    """What the guide tells an operator to do after a failover that lost writes: stop every process, lift the
+    ledger, start them again."""
+    stopped = [host for host in hosts if host.is_up]
+    for host in stopped:
+        host.kill()
+    await store.epochs.restore(NS, OPERATOR)
+    for host in stopped:
+        host.start()
