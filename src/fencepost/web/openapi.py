@@ -33,7 +33,7 @@ FOR_ALL = (
     *(problems.TURNED_AWAY, problems.HEAD_TOO_LARGE),
 )
 FOR_BODIES = (problems.MALFORMED, problems.SLOW, problems.TOO_LARGE, problems.NOT_JSON)
-FOR_CHANGES = (problems.CONFLICT, problems.UNKNOWN_JOB)
+FOR_CHANGES = (problems.CONFLICT, problems.UNKNOWN_JOB, problems.QUOTA)
 FOR_KEYS = (problems.KEY_PENDING, problems.KEY_MISUSED)
 FOR_VERSIONS = (problems.PRECONDITION, problems.CHANGED)
 FOR_WORKERS = (problems.RUN_LOST, problems.UNKNOWN_JOB)

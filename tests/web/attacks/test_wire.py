@@ -178,5 +178,5 @@ def test_the_password_of_a_store_is_in_no_refusal(monkeypatch: pytest.MonkeyPatc
         f"postgresql://anna:{PASSWORD}@127.0.0.1:1/x?sslmode=nonsense",
         f"postgrex://anna:{PASSWORD}@127.0.0.1:1/x",
     ):
-        line = refused("web", str(MANIFEST), "--bind", "127.0.0.1:0", "--store", store)
+        line = refused("web", str(MANIFEST), "--no-wait", "--bind", "127.0.0.1:0", "--store", store)
         assert PASSWORD not in line
