@@ -91,7 +91,8 @@ async def test_who_waited_for_a_document_does_not_judge_it_by_what_it_was(harnes
     epoch = await grant(harness, ALICE, 0.001)
     with stored(harness) as collection, collection.database.client.start_session() as session:
         session.start_transaction()
-        renewed = [{"$set": {"expires_at": {"$add": ["$$NOW", 1000 * PATIENCE_S]}}}]
+        term_ms = 1000 * PATIENCE_S
+        renewed = [{"$set": {"expires_at": {"$add": ["$$NOW", term_ms]}, "ttl_ms": term_ms}}]
         collection.update_one({"_id": SHARD}, renewed, session=session)
         rival = asyncio.create_task(ask(harness, BOB))
         await asyncio.wait([rival], timeout=0.3)
