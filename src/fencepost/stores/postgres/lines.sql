@@ -182,28 +182,28 @@ WITH place AS MATERIALIZED (
     FROM unnest($1::text[], $2::text[], $3::text[]) AS given (namespace, job, slot)
     JOIN fencepost.limits AS known ON known.namespace = given.namespace AND known.job = given.job
     WHERE known.concurrency IS NOT NULL
+), next AS MATERIALIZED ( -- Chosen once: a plan that joins may ask again, and would find more.
+    SELECT first.namespace, first.run_key
+    FROM place
+    CROSS JOIN LATERAL (
+        SELECT each.namespace, each.run_key
+        FROM (
+            SELECT waiting.namespace, waiting.run_key
+            FROM fencepost.runs AS waiting
+            WHERE waiting.held = 16
+                AND waiting.namespace = place.namespace
+                AND waiting.job = place.job
+                AND waiting.slot = place.slot
+            ORDER BY waiting.priority, waiting.run_at
+            LIMIT $4
+            FOR UPDATE SKIP LOCKED
+        ) AS each
+        LIMIT place.free
+    ) AS first
 ), rung AS (
     UPDATE fencepost.runs AS run
     SET held = CASE WHEN run.schedule_id IS NOT NULL AND run.fence = 0 THEN 0 ELSE 32 END
-    FROM (
-        SELECT first.namespace, first.run_key
-        FROM place
-        CROSS JOIN LATERAL (
-            SELECT each.namespace, each.run_key
-            FROM (
-                SELECT waiting.namespace, waiting.run_key
-                FROM fencepost.runs AS waiting
-                WHERE waiting.held = 16
-                    AND waiting.namespace = place.namespace
-                    AND waiting.job = place.job
-                    AND waiting.slot = place.slot
-                ORDER BY waiting.priority, waiting.run_at
-                LIMIT $4
-                FOR UPDATE SKIP LOCKED
-            ) AS each
-            LIMIT place.free
-        ) AS first
-    ) AS next
+    FROM next
     WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 )
