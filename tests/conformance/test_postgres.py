@@ -12,8 +12,8 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-async def harness(postgres_url: str) -> AsyncIterator[StoreHarness]:
-    opened = await open_postgres(postgres_url)
+async def harness(shared_postgres_url: str) -> AsyncIterator[StoreHarness]:
+    opened = await open_postgres(shared_postgres_url)
     yield opened
     await opened.close()
 

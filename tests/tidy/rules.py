@@ -40,6 +40,11 @@ SQL = re.compile(
     re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 
+_SQL_COMMENT = re.compile(r"--(?! name:).*")
+_SQL_BLOCK = re.compile(r"^-- name:.*$", re.MULTILINE)
+_SQL_WRITE = re.compile(r"\b(?:INSERT INTO|UPDATE fencepost|DELETE FROM)\b")
+_SQL_LOCK = re.compile(r"\bFOR (?:NO KEY )?UPDATE\b")
+
 BARE_SUPPRESSION = re.compile(
     r"type:\s*ignore(?!\[[\w-]+)|noqa(?!:\s*[A-Z]+\d+)|mypy:\s*ignore-errors", re.IGNORECASE
 )
@@ -99,6 +104,17 @@ def sql_literals(source: str) -> Iterator[Fault]:
         match node:
             case ast.Constant(value=str(text)) if id(node) not in docstrings and _is_sql(text):
                 yield Fault(node.lineno, f"holds SQL: {' '.join(text.split())[:40]}")
+
+
+def repeatable_locks(source: str) -> Iterator[Fault]:
+    """Rows that a writing statement locks in a nested query that PostgreSQL may ask twice, and so take more of."""
+    for block in _SQL_BLOCK.split(_SQL_COMMENT.sub("", source)):
+        if not _SQL_WRITE.search(block):
+            continue
+        for lock in _SQL_LOCK.finditer(block):
+            opening = _outermost_opening(block[: lock.start()])
+            if opening is not None and not block[:opening].endswith("AS MATERIALIZED "):
+                yield 0, f"{' '.join(block[opening : lock.end()].split())[:80]} is no materialized part"
 
 
 def bare_suppressions(source: str) -> Iterator[Fault]:
@@ -172,6 +188,17 @@ def _docstring_nodes(tree: ast.Module) -> Iterator[ast.expr]:
         match node:
             case ast.Expr(value=ast.Constant(value=str())):
                 yield node.value
+
+
+def _outermost_opening(text: str) -> int | None:
+    """Where the first of the brackets stands that are still open at the end."""
+    still_open: list[int] = []
+    for at, character in enumerate(text):
+        if character == "(":
+            still_open.append(at)
+        elif character == ")":
+            still_open.pop()
+    return still_open[0] if still_open else None
 
 
 def _is_sql(text: str) -> bool:

@@ -38,6 +38,10 @@ def test_no_sql_outside_sql_files() -> None:
     assert faults(rules.sql_literals, python_files(SOURCE)) == []
 
 
+def test_no_statement_locks_rows_in_a_query_that_may_be_asked_twice() -> None:
+    assert faults(rules.repeatable_locks, (SOURCE / "stores" / "postgres").glob("*.sql")) == []
+
+
 def test_no_suppression_without_a_code() -> None:
     assert faults(rules.bare_suppressions, python_files(ROOT)) == []
 

@@ -98,6 +98,34 @@ def test_prose_is_not_taken_for_sql(source: str) -> None:
     assert not list(rules.sql_literals(source))
 
 
+TAKE = "SELECT key FROM fencepost.runs LIMIT 1 FOR UPDATE SKIP LOCKED"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"UPDATE fencepost.runs AS run SET held = 0 FROM ({TAKE}) AS next WHERE run.key = next.key",
+        f"DELETE FROM fencepost.runs WHERE key IN ({TAKE})",
+        f"WITH next AS ({TAKE}) DELETE FROM fencepost.runs USING next",
+    ],
+)
+def test_a_lock_that_may_be_taken_twice_is_caught(statement: str) -> None:
+    assert list(rules.repeatable_locks(f"-- name: take\n{statement};"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"{TAKE};",
+        f"SELECT next.key FROM lanes CROSS JOIN LATERAL ({TAKE}) AS next;",
+        f"WITH next AS MATERIALIZED (SELECT key FROM ({TAKE}) AS own) DELETE FROM fencepost.runs USING next;",
+        f"{TAKE};\n-- name: remove\nDELETE FROM fencepost.runs;",
+    ],
+)
+def test_a_lock_that_is_taken_once_is_not_caught(statement: str) -> None:
+    assert not list(rules.repeatable_locks(f"-- name: take\n{statement}"))
+
+
 @pytest.mark.parametrize("comment", ["type: ignore", "noqa", "ruff: noqa", "mypy: ignore-errors"])
 def test_a_suppression_without_a_code_is_caught(comment: str) -> None:
     assert list(rules.bare_suppressions(f"x = 1  # {comment}\n"))

@@ -154,34 +154,40 @@ UPDATE fencepost.sessions SET last_used_at = greatest(last_used_at, fencepost.no
 
 -- Whatever is locked is somebody's at this moment, and is swept another time.
 -- name: sweep_tokens
-DELETE FROM fencepost.tokens
-WHERE number IN (
+WITH old AS MATERIALIZED (
     SELECT number
     FROM fencepost.tokens
     WHERE least(expires_at, revoked_at) <= fencepost.now() - $1::float8 * interval '1 second'
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 )
-RETURNING number;
+DELETE FROM fencepost.tokens AS gone
+USING old
+WHERE gone.number = old.number
+RETURNING gone.number;
 
 -- name: sweep_sessions
-DELETE FROM fencepost.sessions
-WHERE number IN (
+WITH old AS MATERIALIZED (
     SELECT number
     FROM fencepost.sessions
     WHERE least(expires_at, ended_at) <= fencepost.now() - $1::float8 * interval '1 second'
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 )
-RETURNING number;
+DELETE FROM fencepost.sessions AS gone
+USING old
+WHERE gone.number = old.number
+RETURNING gone.number;
 
 -- name: sweep_links
-DELETE FROM fencepost.sign_in_links
-WHERE link_id IN (
+WITH old AS MATERIALIZED (
     SELECT link_id
     FROM fencepost.sign_in_links
     WHERE expires_at <= fencepost.now() - $1::float8 * interval '1 second'
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 )
-RETURNING link_id;
+DELETE FROM fencepost.sign_in_links AS gone
+USING old
+WHERE gone.link_id = old.link_id
+RETURNING gone.link_id;

@@ -19,8 +19,7 @@ SET status = $4, body = $5, headers = $6
 WHERE namespace = $1 AND principal_id = $2 AND key = $3 AND status IS NULL;
 
 -- name: sweep
-DELETE FROM fencepost.answers
-WHERE (namespace, principal_id, key) IN (
+WITH old AS MATERIALIZED (
     SELECT namespace, principal_id, key
     FROM fencepost.answers
     WHERE asked_at <= fencepost.now() - $1::float8 * interval '1 second'
@@ -28,4 +27,7 @@ WHERE (namespace, principal_id, key) IN (
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 )
-RETURNING key;
+DELETE FROM fencepost.answers AS gone
+USING old
+WHERE gone.namespace = old.namespace AND gone.principal_id = old.principal_id AND gone.key = old.key
+RETURNING gone.key;

@@ -103,25 +103,25 @@ WITH given AS MATERIALIZED (
         AND run.fence = given.fence
         AND run.alive_until IS NOT NULL
     RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
+), next AS MATERIALIZED (
+    SELECT first.namespace, first.run_key
+    FROM (
+        SELECT DISTINCT namespace, schedule_id FROM done WHERE ended AND schedule_id IS NOT NULL
+    ) AS freed
+    CROSS JOIN LATERAL (
+        SELECT parked.namespace, parked.run_key
+        FROM fencepost.runs AS parked
+        WHERE parked.namespace = freed.namespace
+            AND parked.schedule_id = freed.schedule_id
+            AND parked.held = 8
+        ORDER BY parked.fire_time, parked.run_key
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS first
 ), rung AS (
     UPDATE fencepost.runs AS run
     SET held = 0
-    FROM (
-        SELECT first.namespace, first.run_key
-        FROM (
-            SELECT DISTINCT namespace, schedule_id FROM done WHERE ended AND schedule_id IS NOT NULL
-        ) AS freed
-        CROSS JOIN LATERAL (
-            SELECT parked.namespace, parked.run_key
-            FROM fencepost.runs AS parked
-            WHERE parked.namespace = freed.namespace
-                AND parked.schedule_id = freed.schedule_id
-                AND parked.held = 8
-            ORDER BY parked.fire_time, parked.run_key
-            LIMIT 1
-            FOR UPDATE SKIP LOCKED
-        ) AS first
-    ) AS next
+    FROM next
     WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 ), kept AS (
@@ -244,25 +244,25 @@ WITH given AS MATERIALIZED (
     FROM free AS given
     WHERE run.namespace = given.namespace AND run.run_key = given.run_key
     RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
+), next AS MATERIALIZED (
+    SELECT first.namespace, first.run_key
+    FROM (
+        SELECT DISTINCT namespace, schedule_id FROM rescued WHERE ended AND schedule_id IS NOT NULL
+    ) AS freed
+    CROSS JOIN LATERAL (
+        SELECT parked.namespace, parked.run_key
+        FROM fencepost.runs AS parked
+        WHERE parked.namespace = freed.namespace
+            AND parked.schedule_id = freed.schedule_id
+            AND parked.held = 8
+        ORDER BY parked.fire_time, parked.run_key
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS first
 ), rung AS (
     UPDATE fencepost.runs AS run
     SET held = 0
-    FROM (
-        SELECT first.namespace, first.run_key
-        FROM (
-            SELECT DISTINCT namespace, schedule_id FROM rescued WHERE ended AND schedule_id IS NOT NULL
-        ) AS freed
-        CROSS JOIN LATERAL (
-            SELECT parked.namespace, parked.run_key
-            FROM fencepost.runs AS parked
-            WHERE parked.namespace = freed.namespace
-                AND parked.schedule_id = freed.schedule_id
-                AND parked.held = 8
-            ORDER BY parked.fire_time, parked.run_key
-            LIMIT 1
-            FOR UPDATE SKIP LOCKED
-        ) AS first
-    ) AS next
+    FROM next
     WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 ), kept AS (
@@ -370,24 +370,24 @@ WITH RECURSIVE waiting AS (
         ORDER BY run.namespace, run.schedule_id
         LIMIT 1
     ) AS next
+), next AS MATERIALIZED (
+    SELECT first.namespace, first.run_key
+    FROM waiting
+    CROSS JOIN LATERAL (
+        SELECT parked.namespace, parked.run_key
+        FROM fencepost.runs AS parked
+        WHERE parked.namespace = waiting.namespace
+            AND parked.schedule_id = waiting.schedule_id
+            AND parked.held = 8
+        ORDER BY parked.fire_time, parked.run_key
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS first
+    LIMIT $1
 ), rung AS (
     UPDATE fencepost.runs AS run
     SET held = 0
-    FROM (
-        SELECT first.namespace, first.run_key
-        FROM waiting
-        CROSS JOIN LATERAL (
-            SELECT parked.namespace, parked.run_key
-            FROM fencepost.runs AS parked
-            WHERE parked.namespace = waiting.namespace
-                AND parked.schedule_id = waiting.schedule_id
-                AND parked.held = 8
-            ORDER BY parked.fire_time, parked.run_key
-            LIMIT 1
-            FOR UPDATE SKIP LOCKED
-        ) AS first
-        LIMIT $1
-    ) AS next
+    FROM next
     WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 )

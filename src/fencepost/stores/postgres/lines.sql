@@ -182,7 +182,7 @@ WITH place AS MATERIALIZED (
     FROM unnest($1::text[], $2::text[], $3::text[]) AS given (namespace, job, slot)
     JOIN fencepost.limits AS known ON known.namespace = given.namespace AND known.job = given.job
     WHERE known.concurrency IS NOT NULL
-), next AS MATERIALIZED ( -- Chosen once: a plan that joins may ask again, and would find more.
+), next AS MATERIALIZED (
     SELECT first.namespace, first.run_key
     FROM place
     CROSS JOIN LATERAL (
@@ -273,25 +273,25 @@ WITH RECURSIVE waiting AS (
         ORDER BY run.namespace, run.schedule_id
         LIMIT 1
     ) AS next
+), next AS MATERIALIZED (
+    SELECT first.namespace, first.run_key
+    FROM waiting
+    CROSS JOIN LATERAL (
+        SELECT tick.namespace, tick.run_key
+        FROM fencepost.runs AS tick
+        WHERE tick.namespace = waiting.namespace
+            AND tick.schedule_id = waiting.schedule_id
+            AND tick.held IN (16, 32)
+            AND tick.fence = 0
+        ORDER BY tick.fire_time, tick.run_key
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS first
+    LIMIT $1
 ), rung AS (
     UPDATE fencepost.runs AS run
     SET held = 0
-    FROM (
-        SELECT first.namespace, first.run_key
-        FROM waiting
-        CROSS JOIN LATERAL (
-            SELECT tick.namespace, tick.run_key
-            FROM fencepost.runs AS tick
-            WHERE tick.namespace = waiting.namespace
-                AND tick.schedule_id = waiting.schedule_id
-                AND tick.held IN (16, 32)
-                AND tick.fence = 0
-            ORDER BY tick.fire_time, tick.run_key
-            LIMIT 1
-            FOR UPDATE SKIP LOCKED
-        ) AS first
-        LIMIT $1
-    ) AS next
+    FROM next
     WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 )
@@ -389,14 +389,15 @@ WHERE known.terms <> excluded.terms
 RETURNING known.job;
 
 -- name: drop_limits
-DELETE FROM fencepost.limits AS known
-USING (
+WITH gone AS MATERIALIZED (
     SELECT own.namespace, own.job
     FROM fencepost.limits AS own
     WHERE own.namespace = $1 AND own.job = ANY ($2::text[])
     ORDER BY own.job
     FOR UPDATE
-) AS gone
+)
+DELETE FROM fencepost.limits AS known
+USING gone
 WHERE known.namespace = gone.namespace AND known.job = gone.job
 RETURNING known.job;
 

@@ -1,4 +1,5 @@
--- What several parts do to runs alike.
+-- What several parts do to runs alike. Rows that a statement locks and then writes are chosen in a MATERIALIZED part:
+-- a plan may ask a nested query again for each row that it joins, and would find, and take, more than its limit.
 
 -- name: now
 SELECT fencepost.now();
@@ -8,23 +9,23 @@ SELECT pg_notify('fencepost_runs', '');
 
 -- One tick of each schedule; one that somebody has locked is being judged, or unparked, already.
 -- name: ring
-WITH rung AS (
+WITH next AS MATERIALIZED (
+    SELECT first.namespace, first.run_key
+    FROM unnest($1::text[], $2::text[]) AS freed (namespace, schedule_id)
+    CROSS JOIN LATERAL (
+        SELECT parked.namespace, parked.run_key
+        FROM fencepost.runs AS parked
+        WHERE parked.namespace = freed.namespace
+            AND parked.schedule_id = freed.schedule_id
+            AND parked.held = 8
+        ORDER BY parked.fire_time, parked.run_key
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS first
+), rung AS (
     UPDATE fencepost.runs AS run
     SET held = 0
-    FROM (
-        SELECT first.namespace, first.run_key
-        FROM unnest($1::text[], $2::text[]) AS freed (namespace, schedule_id)
-        CROSS JOIN LATERAL (
-            SELECT parked.namespace, parked.run_key
-            FROM fencepost.runs AS parked
-            WHERE parked.namespace = freed.namespace
-                AND parked.schedule_id = freed.schedule_id
-                AND parked.held = 8
-            ORDER BY parked.fire_time, parked.run_key
-            LIMIT 1
-            FOR UPDATE SKIP LOCKED
-        ) AS first
-    ) AS next
+    FROM next
     WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 )
