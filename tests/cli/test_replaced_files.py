@@ -1,4 +1,8 @@
-"""A file of a SQLite store is deleted under a process that runs: it ends, and no second ledger begins."""
+"""A file of a SQLite store is deleted under a process that runs: it ends, and no second ledger begins.
+
+It takes longer than five seconds, because real processes start, and the second waits three seconds before it
+believes that a file is gone.
+"""
 
 import signal
 import stat
@@ -19,6 +23,8 @@ every = "500ms"
 overlap = "allow"
 """
 SUFFIXES = ("", "-wal", "-shm")
+
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture

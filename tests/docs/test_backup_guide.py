@@ -106,13 +106,16 @@ def on_postgres(postgres_url: str, tmp_path: Path) -> Place:
     return here
 
 
-@pytest.fixture(params=["on_sqlite", pytest.param("on_postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=["on_sqlite", pytest.param("on_postgres", marks=[pytest.mark.postgres, pytest.mark.proof])]
+)
 def place(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(request.param)
     (found.folder / "fencepost.toml").write_text(TICKING)
     return found
 
 
+@pytest.mark.timeout(600)
 def test_no_fence_is_given_out_twice_over_a_restore(place: Place) -> None:
     """About 10 s: the commands of the guide, with real nodes before and after."""
     back_up, restore = blocks(place.heading)
