@@ -1,4 +1,4 @@
-"""A plan that PostgreSQL made for an empty table takes no more rows than it should once the table has some."""
+"""A plan that PostgreSQL made for an empty table takes no row too many once the table has some."""
 
 import asyncpg
 import pytest
@@ -9,7 +9,9 @@ pytestmark = pytest.mark.postgres
 
 PARKED, LIMITED = 8, 16
 WAITING = """
-INSERT INTO fencepost.runs (namespace, run_key, job, fire_time, state, queue, priority, run_at, schedule_id, held)
+INSERT INTO fencepost.runs (
+    namespace, run_key, job, fire_time, state, queue, priority, run_at, schedule_id, held
+)
 SELECT 'default', number::text, 'mail', now(), 'ready', 'default', 1, now(), 'nightly', $1
 FROM generate_series(1, 4) AS number
 """

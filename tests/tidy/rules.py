@@ -107,14 +107,16 @@ def sql_literals(source: str) -> Iterator[Fault]:
 
 
 def repeatable_locks(source: str) -> Iterator[Fault]:
-    """Rows that a writing statement locks in a nested query that PostgreSQL may ask twice, and so take more of."""
+    """Locks in nested queries of a writing statement: PostgreSQL may ask those twice, and take more rows."""
     for block in _SQL_BLOCK.split(_SQL_COMMENT.sub("", source)):
         if not _SQL_WRITE.search(block):
             continue
         for lock in _SQL_LOCK.finditer(block):
             opening = _outermost_opening(block[: lock.start()])
             if opening is not None and not block[:opening].endswith("AS MATERIALIZED "):
-                yield 0, f"{' '.join(block[opening : lock.end()].split())[:80]} is no materialized part"
+                yield Fault(
+                    0, f"{' '.join(block[opening : lock.end()].split())[:80]} is no materialized part"
+                )
 
 
 def bare_suppressions(source: str) -> Iterator[Fault]:
