@@ -57,6 +57,7 @@ def test_alerts_fire_when_they_should_and_only_then(path: Path) -> None:
 
 
 @needs_promtool
+@pytest.mark.proof
 @pytest.mark.parametrize("spoiled", ["({}) * 0 > 1", "({}) or vector(1)"])
 def test_the_tests_notice_every_alert_that_never_or_always_fires(spoiled: str, tmp_path: Path) -> None:
     """Up to 15 s: promtool plays every alert again with the rule spoiled."""

@@ -68,6 +68,12 @@ PARTS = (
         {"FENCEPOST_LIVES": "30"},
     ),
     Part(
+        "oracle",
+        "no fire time differs from the brute-force oracle's, in 250,000 random cases",
+        (*PYTEST, *AT_ONCE, "tests/triggers/test_cron_oracle.py"),
+        {"FENCEPOST_ORACLE_CASES": "250000"},
+    ),
+    Part(
         "api",
         "no request makes the API break its own description, with many more requests than in make test",
         (*PYTEST, "tests/web/test_schema.py"),

@@ -22,7 +22,7 @@ from tests.triggers.oracle import read
 from tests.triggers.oracle_walk import DAY_S, EPOCH, Policy, fires_on, walk
 
 SEED = os.environ.get("FENCEPOST_ORACLE_SEED", "1")
-CASES = int(os.environ.get("FENCEPOST_ORACLE_CASES", "104000"))
+CASES = int(os.environ.get("FENCEPOST_ORACLE_CASES", "26000"))
 SHARDS = 16
 # A round of either kind checks some hundred triples. One that found nothing to check may be followed by a few
 # hundred like it before the shard gives up.
