@@ -164,6 +164,10 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
             PLANBOOK["window"],
             "SEARCH due USING INDEX cursors_next (shard=? AND next_fire_at>? AND next_fire_at<?)",
         ),
+        (
+            PLANBOOK["plan"],
+            "SEARCH runs USING INDEX runs_by_schedule (namespace=? AND schedule_id=? AND fire_time=?)",
+        ),
         (PLANBOOK["outlived"], "SEARCH old USING INDEX cursors_by_rules (shard=? AND tzdata<?)"),
         (
             PLANBOOK["outlived"],

@@ -71,14 +71,17 @@ SET next_fire_at = :next_fire_at, tzdata = :tzdata
 WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version
   AND planned_through = :from AND until IS :until AND next_fire_at IS NOT NULL AND tzdata <= :tzdata
 
+-- One statement for all runs: a statement for each run keeps a journal of its own, and within the savepoint of a hop
+-- SQLite walks through what the hop has changed so far at the end of each.
 -- name: plan
 INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at, origin,
                   held)
-SELECT :namespace, :run_key, :schedule_id, :job, :fire_time, :version, 'planned', :epoch, :queue, :priority, :run_at,
-       :origin, :held
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'planned', value ->> 6, value ->> 7,
+       value ->> 8, value ->> 9, value ->> 10, value ->> 11
+FROM json_each(:runs) AS given
 WHERE NOT EXISTS (
     SELECT 1 FROM runs INDEXED BY runs_by_schedule
-    WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time = :fire_time
+    WHERE namespace = given.value ->> 0 AND schedule_id = given.value ->> 2 AND fire_time = given.value ->> 4
       AND state <> 'withdrawn'
 )
 ON CONFLICT (namespace, run_key) DO NOTHING
