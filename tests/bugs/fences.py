@@ -10,6 +10,7 @@ from unittest.mock import patch
 from fencepost.model.identifiers import NodeId, shard_of
 from fencepost.model.leader import Resharding, succeed
 from fencepost.model.run import Receipt, RunState
+from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.planner import Planner
 from fencepost.stores.memory import epochs
 from fencepost.stores.memory.claims import MemoryClaims
@@ -21,6 +22,15 @@ from fencepost.stores.memory.writing import keep_attempt
 from tests.bugs.bug import Planted, all_of, bug
 
 CONTRACT = "tests/conformance/test_memory.py"
+
+
+def behind_the_watch(planted: Planted) -> Planted:
+    """A bug that lets numbers fall: the nodes' own watch would stop them before a judge sees it."""
+
+    async def see_nothing(self: Any, why: str) -> None:
+        return None
+
+    return all_of(planted, patch.object(LedgerWatch, "_refuse", see_nothing))
 
 
 @bug("the ledger compares the epoch of every plan", "I4")
@@ -48,7 +58,7 @@ def epoch_checked_before_the_write() -> Planted:
 @bug("the ledger registers epochs by a monotone compare-and-set", "I4", seed=16, hours=1.0)
 def registration_takes_what_it_is_offered() -> Planted:
     """The lease store was restored from a backup, and the ledger's epochs fall with its own."""
-    return patch.object(epochs, "succeed", lambda known, offered: offered)
+    return behind_the_watch(patch.object(epochs, "succeed", lambda known, offered: offered))
 
 
 @bug(
@@ -145,7 +155,7 @@ def fences_counted_by_worker() -> Planted:
         counted[appetite.worker] = self._tables.fence
         return claim
 
-    return patch.object(MemoryClaims, "_start", per_worker)
+    return behind_the_watch(patch.object(MemoryClaims, "_start", per_worker))
 
 
 @bug("fences do not fall back", "I5")
@@ -156,7 +166,7 @@ def fences_begin_again() -> Planted:
         self.fence = self.fence % 100 + 1
         return int(self.fence)
 
-    return patch.object(Tables, "next_fence", next_fence)
+    return behind_the_watch(patch.object(Tables, "next_fence", next_fence))
 
 
 @bug(
