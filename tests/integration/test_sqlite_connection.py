@@ -14,7 +14,7 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import StoreReplaced, StoreUnavailable
 from fencepost.model.clocks import StoreTime
-from fencepost.stores.sqlite import opening
+from fencepost.stores.sqlite import opening, turns
 from fencepost.stores.sqlite.connection import GROUP_MAX, Database
 from fencepost.stores.sqlite.opening import connect
 
@@ -274,3 +274,50 @@ def test_a_connection_that_opens_while_the_last_one_closes_is_not_held_to_its_fi
         opening.disconnect(first, files)
         closed.set()
         opening.disconnect(*second.result())
+
+
+def until_another_waits(watch: turns.Turns) -> None:
+    for _ in range(30_000):
+        if watch.any_waits():
+            return
+        threading.Event().wait(0.001)
+    raise AssertionError("no connection waits for the lock")
+
+
+async def test_a_connection_that_writes_all_the_time_does_not_keep_another_waiting(
+    database: Database, path: Path, clock: JumpingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TURN_S", 0.0)
+    monkeypatch.setattr(turns, "GIVE_WAY_MAX_S", 60.0)
+    monkeypatch.setattr(turns, "LOOK_EVERY_S", 0.2)
+    quiet, gate, watch = Database(path, clock), Gate(), turns.Turns(path)
+    await quiet.open()
+    hops = [asyncio.ensure_future(database.transact(gate))]
+    await asyncio.to_thread(gate.held.wait)
+    hops.append(asyncio.ensure_future(quiet.transact(lambda connection, _: note(connection, "quiet"))))
+    await asyncio.to_thread(until_another_waits, watch)
+    hops.append(asyncio.ensure_future(database.transact(lambda connection, _: note(connection, "busy"))))
+    await asyncio.sleep(0)
+    gate.open.set()
+    await asyncio.gather(*hops)
+    in_order = await quiet.read(
+        lambda connection, _: run(connection, "SELECT text FROM notes ORDER BY rowid")
+    )
+    await quiet.close()
+    watch.close()
+    assert in_order == ["quiet", "busy"]
+
+
+async def test_one_that_waits_and_never_takes_its_turn_does_not_stop_the_others(
+    database: Database, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TURN_S", 0.0)
+    stopped, another = turns.Turns(path), turns.Turns(path)
+    assert stopped.wait(0)
+    assert another.any_waits()
+    await database.transact(lambda connection, _: note(connection, "one"))
+    await database.transact(lambda connection, _: note(connection, "two"))
+    stopped.close()
+    assert not another.any_waits()
+    another.close()
+    assert await notes(database) == ["one", "two"]

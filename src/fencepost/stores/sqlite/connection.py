@@ -5,8 +5,9 @@ is a *hop*: a function of the connection and the store's time that the thread ru
 Event loops never wait for the disk; several loops may call at once, each gets its answer on its own.
 
 The write lock is taken before the work begins (`BEGIN IMMEDIATE`), and the time is read after that: a hop
-that waited for another process must not judge by the time at which it began to wait. Within a process the
-time does not run backwards, unless the host's clock is set back by more than a second.
+that waited for another process must not judge by the time at which it began to wait. Processes take turns at
+the lock (`turns`). Within a process the time does not run backwards, unless the host's clock is set back by
+more than a second.
 
 Hops that are waiting when the thread comes round share one commit, up to `GROUP_MAX` of them. Each stands in
 a savepoint of its own (one that is alone needs none), so that one that fails takes nothing of the others
@@ -41,6 +42,7 @@ from fencepost.model.identifiers import Fence
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.files import DatabaseFiles
 from fencepost.stores.sqlite.opening import connect_watched, disconnect
+from fencepost.stores.sqlite.turns import Turns
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[apsw.Connection, StoreTime], T]
@@ -134,6 +136,8 @@ class Database:
     def _serve(self) -> None:
         try:
             connection, files = connect_watched(self._path)
+            turns = Turns(self._path)
+            connection.set_busy_handler(turns.wait)
         except BaseException as error:
             with suppress(InvalidStateError):
                 self._opened.set_exception(error)
@@ -142,9 +146,12 @@ class Database:
             self._opened.set_result(None)
         try:
             while (group := self._next_group()) is not None:
-                self._answer(connection, files, group)
+                self._answer(connection, files, turns, group)
+                if any(hop.writes for hop in group):
+                    turns.released()
         finally:
             disconnect(connection, files)
+            turns.close()
 
     def _next_group(self) -> list[Hop] | None:
         """The hops that wait, at least one; None when there will be no more."""
@@ -162,12 +169,14 @@ class Database:
             self._hops.put(None)
         return group
 
-    def _answer(self, connection: apsw.Connection, files: DatabaseFiles, group: Sequence[Hop]) -> None:
+    def _answer(
+        self, connection: apsw.Connection, files: DatabaseFiles, turns: Turns, group: Sequence[Hop]
+    ) -> None:
         """Run a group and tell every caller; nothing that happens here may end the thread."""
         hops = [hop for hop in group if hop.answer.set_running_or_notify_cancel()]
         try:
             files.check()
-            every = _run(connection, hops, self._clock) if hops else []
+            every = _run(connection, hops, self._clock, turns) if hops else []
             files.check()
         except Exception as error:
             every = [Settled(None, error)] * len(hops)
@@ -202,10 +211,15 @@ class _RisingClock:
             return self._latest
 
 
-def _run(connection: apsw.Connection, hops: Sequence[Hop], clock: _RisingClock) -> list[Settled]:
+def _run(
+    connection: apsw.Connection, hops: Sequence[Hop], clock: _RisingClock, turns: Turns
+) -> list[Settled]:
     """All hops in one transaction; raises where it was lost as a whole."""
     writes = any(hop.writes for hop in hops)
-    connection.execute(QUERIES["begin_write" if writes else "begin_read"])
+    try:
+        connection.execute(QUERIES["begin_write" if writes else "begin_read"])
+    finally:
+        turns.taken()
     try:
         if len(hops) == 1:
             every = [Settled(hops[0].work(connection, clock.now()))]
