@@ -114,8 +114,8 @@ def _word(verdict: Verdict) -> tuple[str, str]:
             return run_key, "start"
         case End(run_key, state):
             return run_key, str(state)
-        case Admit(run_key, held):
-            return run_key, "held" if held else "admitted"
+        case Admit(run_key, held, waits):
+            return run_key, "held" if held else "admitted" if waits is None else "admitted, waits"
         case Wait(run_key):
             return run_key, "waits"
         case Stop(run_key, at_once=at_once):

@@ -93,7 +93,7 @@ CASES = {
     "sequential, several late": Case(
         facts([tick(second, SEQUENTIAL) for second in (0, 60, 120)]),
         150,
-        {key(0): "admitted", key(60): "admitted", key(120): "admitted"},
+        {key(0): "admitted", key(60): "admitted, waits", key(120): "admitted, waits"},
     ),
     "sequential, admitted": Case(
         facts([late(second, SEQUENTIAL) for second in (0, 60, 120)]),

@@ -91,7 +91,7 @@ RUNNABLE = {
     "facts": (FACTS["facts"], (["default"], ["schedule-1"], QUEUES, JOBS, *LIMITS, 20)),
     "gates": (FACTS["gates"], (["default"], ["schedule-1"], [1_001], [10])),
     "end": (RULINGS["end"], (["default"], ["tick-1"], ["missed"], ["late"], [None])),
-    "admit": (RULINGS["admit"], (["default"], ["tick-1"], [False])),
+    "admit": (RULINGS["admit"], (["default"], ["tick-1"], [8], ["waits"])),
     "wait": (RULINGS["wait"], (["default"], ["tick-1"], ["waits"])),
     "stop": (RULINGS["stop"], (["default"], ["tick-1"], ["stopped"], [True])),
     "start": (RULINGS["start"], (["default"], ["tick-1"], "w", 30.0, [None], [None])),

@@ -65,6 +65,8 @@ class _Session:
     unfinished: list[StartedRun]
     verdicts: list[Verdict] = field(default_factory=list)
     waiting: int = 0
+    admitted: RunKey | None = None
+    """The first tick that this judgement lets catch up in its turn."""
     full: bool = False
     """A tick that may start found no room: nothing after it may start before it."""
 
@@ -105,8 +107,20 @@ class _Session:
         coalesced = catchup.why_coalesced(tick.catch_up, tick.fire_time, self._newest_due(tick))
         if coalesced is not None:
             self.verdicts.append(End(tick.run_key, RunState.MISSED, coalesced))
+        elif self.facts.gate.closed:
+            self.verdicts.append(Admit(tick.run_key, held=True))
         else:
-            self.verdicts.append(Admit(tick.run_key, held=self.facts.gate.closed))
+            self.verdicts.append(Admit(tick.run_key, waits=self._why_wait(tick)))
+
+    def _why_wait(self, tick: DueTick) -> str | None:
+        """Of the ticks that catch up in their turn the first is judged next, by the gate too; the others can
+        do nothing but wait for it."""
+        if not catchup.queues(tick):
+            return None
+        if self.admitted is None:
+            self.admitted = tick.run_key
+            return None
+        return f"waits for its turn behind {self.admitted}"
 
     def _why_coalesced(self, tick: DueTick) -> str | None:
         if tick.origin is not Origin.CATCH_UP:

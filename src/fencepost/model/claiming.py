@@ -21,7 +21,7 @@ from fencepost.model.identifiers import (
 from fencepost.model.job import LANES
 from fencepost.model.json import JsonObject
 from fencepost.model.policies import CatchUp, Overlap
-from fencepost.model.run import Origin, RunState
+from fencepost.model.run import Hold, Origin, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,8 @@ class ScheduleFacts:
     """All that a verdict may depend on, read under a lock on the schedule.
 
     `due` holds the live ticks first, each group ascending by fire time, and may be cut at a limit;
-    `newest_due` never is. Of the parked ticks behind live work no more are there than may start. Ticks that
-    an operator, a freeze or the gate holds are not among them.
+    `newest_due` never is. Of the parked ticks behind live work only the first are there (`parked_max`). Ticks
+    that an operator, a freeze or the gate holds are not among them.
 
     `unfinished` are runs that were started and have not ended (running, or waiting for a retry), by fire
     time; `finished` are the started runs that ended after the first of the due live ticks became due, the
@@ -174,6 +174,12 @@ class ScheduleFacts:
 
 
 FINISHED_KEPT = 8
+
+
+def parked_max(room: int, schedules: int) -> int:
+    """How many parked ticks of each of these schedules are among the facts: as many as may start if each of
+    the others starts one."""
+    return max(room - schedules + 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +224,17 @@ class End:
 @dataclass(frozen=True, slots=True)
 class Admit:
     """The tick is late and still runs: it becomes a catch-up run, below live work, held where the gate is
-    closed."""
+    closed. With a reason to wait it is parked by the same write."""
 
     run_key: RunKey
     held: bool = False
+    waits: str | None = None
+
+    @property
+    def hold(self) -> Hold:
+        if self.held:
+            return Hold.GATE
+        return Hold.NONE if self.waits is None else Hold.PARKED
 
 
 @dataclass(frozen=True, slots=True)

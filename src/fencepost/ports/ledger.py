@@ -20,11 +20,10 @@ many as there is place for get into line again, a tick becomes due. That bell ca
 the net. A run's `run_at` stays what it was, so it keeps its place, and its lateness counts on.
 
 A verdict is carried out under the schedule's lock. `Admit` makes a tick a catch-up run: origin `catch_up`,
-the lowest priority (`PRIORITY_BEHIND`), not parked, and `Hold.GATE` where it says so. A run that ends has no
-holds any more. `Wait` parks a tick and keeps the
-reason. `Stop` with `at_once` sets an unfinished run `cancelled` with its reason, raises its fence and keeps
-its attempt, if it was running, as `terminated`; without, it does what `cancel` does. `CloseGate`: see
-`ports.gates`.
+the lowest priority (`PRIORITY_BEHIND`), with the hold that it says and its reason to wait, if any. A run that
+ends has no holds any more. `Wait` parks a tick and keeps the reason. `Stop` with `at_once` sets an
+unfinished run `cancelled` with its reason, raises its fence and keeps its attempt, if it was
+running, as `terminated`; without, it does what `cancel` does. `CloseGate`: see `ports.gates`.
 
 A run that an operator *replays* goes back to `ready` under its own key: its attempts stay and count on,
 `spent` says how many there were before, its fence is 0 until it is claimed, so that a tick is judged once

@@ -42,15 +42,14 @@ class MemoryVerdicts(MemoryPart):
         return row
 
     def _admit(self, namespace: Namespace, admit: Admit) -> None:
-        """A tick that was parked is judged anew when it is its turn to catch up."""
+        """A tick that was parked is judged anew when it is its turn to catch up, unless it is to wait."""
         row = self._tables.runs[namespace, admit.run_key]
-        held = row.record.held & ~IN_TURN
         self._tables.change(
             row,
             origin=Origin.CATCH_UP,
             priority=PRIORITY_BEHIND,
-            reason=None,
-            held=held | Hold.GATE if admit.held else held,
+            reason=admit.waits,
+            held=row.record.held & ~IN_TURN | admit.hold,
         )
 
     def _close_gate(self, closing: Ruled[CloseGate]) -> None:

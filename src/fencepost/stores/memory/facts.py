@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from fencepost.model.claiming import DueTick, GateFacts, ScheduleFacts, StartedRun, gate_question
+from fencepost.model.claiming import DueTick, GateFacts, ScheduleFacts, StartedRun, gate_question, parked_max
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import tick_key
 from fencepost.model.run import IN_TURN, Hold, Origin, RunRecord, RunState
@@ -30,14 +30,15 @@ def gather(
         (row.record.namespace, row.record.schedule_id) for row in due if row.record.schedule_id is not None
     )
     first = list(owners)[: min(limit, SCHEDULES_MAX)]
-    return [_facts_of(tables, owner, wanted, now, max(room, 1)) for owner in first]
+    most = parked_max(room, len(first))
+    return [_facts_of(tables, owner, wanted, now, most) for owner in first]
 
 
-def _facts_of(tables: Tables, owner: Owner, wanted: Wanted, now: StoreTime, parked_max: int) -> ScheduleFacts:
+def _facts_of(tables: Tables, owner: Owner, wanted: Wanted, now: StoreTime, parked: int) -> ScheduleFacts:
     lane = tables.lane(*owner)
     open_due = [row for row in lane.open.values() if _is_due_tick(row.record, now)]
     seen = [row for row in open_due if not row.record.held & ~IN_TURN and wanted(row)]
-    due = [_due_tick(tables, row.record) for row in _cut(sorted(seen, key=_turn), parked_max)]
+    due = [_due_tick(tables, row.record) for row in _cut(sorted(seen, key=_turn), parked)]
     known = [row.record.fire_time for row in open_due if not row.record.held & Hold.OPERATOR]
     return ScheduleFacts(
         namespace=owner[0],
@@ -67,12 +68,12 @@ def _unplanned(tables: Tables, owner: Owner, now: StoreTime) -> datetime | None:
     return None if key in lane.runs or moment in lane.taken else moment
 
 
-def _cut(seen: Sequence[RunRow], parked_max: int) -> list[RunRow]:
+def _cut(seen: Sequence[RunRow], most: int) -> list[RunRow]:
     """So many of each: a long line of parked ticks must not hide those that have not been parked yet."""
     live = [row for row in seen if row.record.origin in _LIVE][:DUE_MAX]
     behind = [row for row in seen if row.record.origin not in _LIVE]
     free = [row for row in behind if not row.record.held][:DUE_MAX]
-    parked = [row for row in behind if row.record.held == Hold.PARKED][:parked_max]
+    parked = [row for row in behind if row.record.held == Hold.PARKED][:most]
     limited = [row for row in behind if row.record.held & (Hold.LIMITED | Hold.PACED)][:DUE_MAX]
     return [*live, *sorted([*free, *parked, *limited], key=_turn)]
 

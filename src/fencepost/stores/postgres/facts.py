@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fencepost.model.claiming import FINISHED_KEPT, GateFacts, Judge, ScheduleFacts, gate_question
+from fencepost.model.claiming import (
+    FINISHED_KEPT,
+    GateFacts,
+    Judge,
+    ScheduleFacts,
+    gate_question,
+    parked_max,
+)
 from fencepost.model.limits import Limiter
 from fencepost.stores.allowances import Allowances
 from fencepost.stores.postgres import lines
@@ -56,7 +63,7 @@ async def judge_locked(
         [one for _, one in owners],
         *tastes,
         *LIMITS,
-        max(room, 1),
+        parked_max(room, len(owners)),
     )
     if not rows:
         return Judged()

@@ -4,12 +4,13 @@
 --
 -- Of what is behind live work the first that do not wait are looked at apart from those that do: else a long
 -- queue, whose head is parked (8) or limited (16, 32), would hide from the judge the very ticks that make its schedule due. Of those
--- that are parked no more are looked at than may start ($7). Each version's spec comes once. A cursor that was
+-- that are parked only the first are looked at ($7). Each version's spec comes once. A cursor that was
 -- never planned does not know when its version fires (`next_fire_at` is where it begins), and what was called off or is
 -- held by name is not unplanned.
 --
 -- A server that knows nothing of a table yet takes one row for as good as a thousand, and would sort them. So what is
--- wanted in two orders is cut in the order of its index, ties included, and sorted after that.
+-- wanted in two orders is cut in the order of its index, ties included, and sorted after that. What waits for a limit is
+-- not asked for by the condition of `runs_behind`: the server would walk all that is parked there.
 -- name: facts
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
@@ -120,6 +121,7 @@ CROSS JOIN LATERAL (
     SELECT ARRAY(
         SELECT value FROM fencepost.freezes WHERE namespace = given.namespace AND kind = 'queue'
     ) AS queues
+    OFFSET 0
 ) AS paused
 CROSS JOIN LATERAL (
     SELECT array_agg(
@@ -210,7 +212,7 @@ CROSS JOIN LATERAL (
                 AND run.schedule_id = given.schedule_id
                 AND run.state IN ('planned', 'ready')
                 AND run.fence = 0
-                AND run.origin IN ('catch_up', 'backfill', 'replay')
+                AND run.origin NOT IN ('live', 'manual')
                 AND run.held IN (16, 32)
                 AND run.run_at <= moment.now
                 AND (

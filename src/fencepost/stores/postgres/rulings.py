@@ -122,7 +122,8 @@ async def _admit(session: Session, admits: Sequence[Ruled[Admit]]) -> int:
         QUERIES["admit"],
         [one.namespace for one in admits],
         [one.verdict.run_key for one in admits],
-        [one.verdict.held for one in admits],
+        [int(one.verdict.hold) for one in admits],
+        [one.verdict.waits and clean(one.verdict.waits) for one in admits],
     )
     return len(rows)
 

@@ -24,8 +24,8 @@ RETURNING run.run_key;
 
 -- name: admit
 UPDATE fencepost.runs AS run
-SET origin = 'catch_up', priority = 5, reason = NULL, held = CASE WHEN given.held THEN 4 ELSE 0 END
-FROM unnest($1::text[], $2::text[], $3::boolean[]) AS given (namespace, run_key, held)
+SET origin = 'catch_up', priority = 5, reason = given.reason, held = given.held
+FROM unnest($1::text[], $2::text[], $3::smallint[], $4::text[]) AS given (namespace, run_key, held, reason)
 WHERE run.namespace = given.namespace
     AND run.run_key = given.run_key
     AND run.fence = 0

@@ -18,6 +18,7 @@ from fencepost.model.claiming import (
     ScheduleFacts,
     StartedRun,
     gate_question,
+    parked_max,
 )
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
@@ -63,7 +64,7 @@ def gather(
     if not chosen:
         return Facts([], {})
     terms = {"schedules": json.dumps(chosen), "now": to_us(now), "kept": FINISHED_KEPT}
-    due = _due(connection, terms, appetite, room)
+    due = _due(connection, terms, appetite, parked_max(room, len(chosen)))
     ticks = _by_place(due)
     begun = _by_place(fetch(connection.execute(QUERIES["facts_unfinished"], terms)))
     judged = [(*chosen[place], _first_due_us(rows)) for place, rows in ticks.items()]
@@ -92,12 +93,12 @@ def _ended(
     return StartedRun(run_key, from_us(fire_time), ended, Origin(origin), bool(cancelled), begun)
 
 
-def _due(connection: apsw.Connection, terms: dict[str, Any], appetite: Appetite | None, room: int) -> Rows:
+def _due(connection: apsw.Connection, terms: dict[str, Any], appetite: Appetite | None, parked: int) -> Rows:
     wanted = {
         "queues": None if appetite is None else json.dumps(appetite.queues),
         "jobs": None if appetite is None else json.dumps(appetite.jobs),
         "due_max": DUE_MAX,
-        "parked_max": max(room, 1),
+        "parked_max": parked,
     }
     return fetch(connection.execute(QUERIES["facts_due"], {**terms, **wanted}))
 

@@ -15,7 +15,6 @@ import apsw
 from fencepost.model.claiming import Stop
 from fencepost.model.clocks import StoreTime
 from fencepost.model.job import PRIORITY_BEHIND
-from fencepost.model.run import Hold
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import entries, gates, lines, reports
 from fencepost.stores.sqlite.connection import take_fences
@@ -73,7 +72,8 @@ def _admits(rulings: Rulings, facts: Facts) -> Iterator[dict[str, Any]]:
         yield {
             "row_id": facts.row_ids[one.namespace, one.verdict.run_key],
             "priority": PRIORITY_BEHIND,
-            "held": int(Hold.GATE if one.verdict.held else Hold.NONE),
+            "reason": one.verdict.waits,
+            "held": int(one.verdict.hold),
         }
 
 

@@ -8,7 +8,7 @@ WHERE rowid = :row_id
 -- It has to be judged anew, so it is not parked any more.
 -- name: admit
 UPDATE runs
-SET origin = 'catch_up', priority = :priority, reason = NULL, held = (held & ~56) | :held
+SET origin = 'catch_up', priority = :priority, reason = :reason, held = (held & ~56) | :held
 WHERE rowid = :row_id
 
 -- name: park

@@ -85,6 +85,18 @@ class VerdictContract:
         assert not await is_anything_due(harness)
         assert not await is_asked(harness)
 
+    async def test_a_tick_that_is_admitted_and_waits_is_not_due_by_itself(
+        self, harness: StoreHarness
+    ) -> None:
+        await put(harness)
+        (key,) = await due_ticks(harness, 60)
+        await decide(harness, Admit(key, waits="waits behind another"))
+        run = await read(harness, key)
+        assert (run.origin, run.priority) == (Origin.CATCH_UP, PRIORITY_BEHIND)
+        assert (run.held, run.reason) == (Hold.PARKED, "waits behind another")
+        assert not await is_anything_due(harness)
+        assert not await is_asked(harness)
+
     async def test_a_waiting_tick_is_not_due_by_itself(self, harness: StoreHarness) -> None:
         await put(harness)
         (key,) = await due_ticks(harness, 60)
