@@ -1,6 +1,7 @@
 """A PostgreSQL that may lose what it acknowledged: `doctor` and every process that starts say so.
 
-A real server, set up carelessly. `statement_cache_size=0` is how a pooler is reached: no session sets anything.
+A real server, set up carelessly. `statement_cache_size=0` is how a pooler is reached: no session can set
+anything for itself.
 """
 
 from __future__ import annotations

@@ -213,6 +213,7 @@ async def _read_desks(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
     of_schedules = [
         (
             await store.ledger.ticks(NS, one, since, until, None, 1_000),
+            await store.ledger.ended(NS, one, since, until, 1_000),
             await store.ledger.missed_ranges(NS, one, since, until),
             _roughly(await store.ledger.typical_run_s(NS, one)),
         )

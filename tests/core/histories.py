@@ -124,7 +124,7 @@ class History:
         inside = [one for one in self.runs if frame.judged_since < one.fire_time <= frame.judged_until]
         inside.sort(key=lambda one: (one.fire_time, one.run_key))
         for start in range(0, len(inside), portion):
-            accountant.take(inside[start : start + portion], self.attempts)
+            accountant.take(inside[start : start + portion], self.attempts, {})
         return accountant.close()
 
     def found(self) -> list[tuple[str, float]]:

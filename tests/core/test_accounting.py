@@ -339,7 +339,7 @@ def test_a_long_range_is_walked_without_holding_it() -> None:
     frame = History(versions, now_s=10_000, until_s=10_000, planned_s=10_000).frame()
     accountant = Accountant(frame, trigger_of)
     for start in range(0, 10_000, 1_000):
-        accountant.take([run(start + one) for one in range(1, 1_001)], {})
+        accountant.take([run(start + one) for one in range(1, 1_001)], {}, {})
         assert len(accountant._group) == 1
     account = accountant.close()
     assert (account.expected, account.counts) == (10_000, {})

@@ -136,6 +136,7 @@ RUNNABLE = {
     "cancel_runs": (BACKFILLS["cancel_runs"], (1, "cancelled")),
     "typical_run_s": (RUNS["typical_run_s"], ("default", "schedule-1", 20)),
     "ticks": (READINGS["ticks"], ("default", "schedule-1", NOW, NOW + HOUR, None, None, 50)),
+    "ended": (READINGS["ended"], ("default", "schedule-1", NOW, NOW + HOUR, 8)),
     "running": (READINGS["running"], ("default", 50)),
     "list_of_schedule": (LISTS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50, *BEHIND)),
     "list_of_backfill": (LISTS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),

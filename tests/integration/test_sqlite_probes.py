@@ -43,6 +43,7 @@ async def plan_of(store: SqliteStore, query: str) -> list[str]:
 DUE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at<?)"
 TICK_RANGE = "(namespace=? AND schedule_id=?)"
 LATER_TICKS = "(namespace=? AND schedule_id=? AND fire_time>?)"
+ENDED_BETWEEN = "(namespace=? AND schedule_id=? AND finished_at>? AND finished_at<?)"
 TICKS_BETWEEN = "(namespace=? AND schedule_id=? AND fire_time>? AND fire_time<?)"
 TIME_RANGE = "(namespace=? AND fire_time>? AND fire_time<?)"
 WALKS = (
@@ -145,6 +146,10 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
         (
             RUNS["ticks"],
             f"SEARCH runs USING INDEX runs_by_schedule {TICKS_BETWEEN}",
+        ),
+        (
+            RUNS["ended"],
+            f"SEARCH runs USING INDEX runs_finished {ENDED_BETWEEN}",
         ),
         (
             AUDIT_LOG["list"],

@@ -55,8 +55,9 @@ def audit(
 ) -> None:
     """Compare the ticks that a schedule's history asks for with what the ledger records, of one or of all.
 
-    A tick is missing, doubled, unexpected, miscounted, uncertain (started, and its worker shows no life) or
-    overdue (too late, and nobody judged it): then the exit code is 1. That one began late is only reported.
+    A tick is missing, doubled, unexpected, miscounted, uncertain (started, and its worker shows no life),
+    overdue (too late, and nobody judged it) or stale (it ran although it was too late): then the exit code
+    is 1. That one began late is only reported.
     What is repaired is due at its own time: lateness and catch-up decide whether it still runs.
 
     \b

@@ -11,6 +11,7 @@ runs, read page by page. Neither is ever held as a whole.
 | `miscounted` | is the first of a missed range that counts another number than it accounts for |
 | `uncertain` | has a run that was started and whose worker shows no life |
 | `overdue` | has a run that nobody holds and nobody has judged although it is too late for it |
+| `stale` | has a run that began as live although it was too late, and stood behind nothing |
 | `late` | has a live run that began later than on time: worth knowing, and no fault |
 
 Who is authoritative: versions for what is expected, the ledger for what became of it, the store's time for
@@ -31,12 +32,21 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
-from fencepost.core.suspicion import begun, was_moved, why_late, why_overdue, why_repeated, why_uncertain
+from fencepost.core.suspicion import (
+    begun,
+    wants_ended,
+    was_moved,
+    why_late,
+    why_overdue,
+    why_repeated,
+    why_stale,
+    why_uncertain,
+)
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, NodeId, RunKey, ScheduleId, tick_key
 from fencepost.model.missed import MissedRange
 from fencepost.model.run import Attempt, Hold, Origin, RunRecord, RunState
-from fencepost.model.schedule import ScheduleVersion
+from fencepost.model.schedule import ScheduleSpec, ScheduleVersion
 from fencepost.model.times import to_utc_text
 
 SETTLING = timedelta(minutes=1)
@@ -54,6 +64,7 @@ class Kind(StrEnum):
     MISCOUNTED = "miscounted"
     UNCERTAIN = "uncertain"
     OVERDUE = "overdue"
+    STALE = "stale"
     LATE = "late"
 
 
@@ -195,13 +206,23 @@ class Accountant:
         self._next = next(self._expected, None)
         self._group: list[RunRecord] = []
 
-    def take(self, runs: Sequence[RunRecord], attempts: Mapping[RunKey, Sequence[Attempt]]) -> None:
-        """The next runs of the range; `attempts` of those that `wants_attempts`."""
+    def suspects(self, runs: Sequence[RunRecord]) -> list[RunRecord]:
+        """Those of which `ended` runs are asked for."""
+        return [run for run in runs if wants_ended(run, self._spec(run))]
+
+    def take(
+        self,
+        runs: Sequence[RunRecord],
+        attempts: Mapping[RunKey, Sequence[Attempt]],
+        ended: Mapping[RunKey, Sequence[RunRecord]],
+    ) -> None:
+        """The next runs of the range; `attempts` of those that `wants_attempts`, and for each of the
+        `suspects` the runs of the schedule that ended after it became due and before it began."""
         for run in runs:
             if self._group and self._group[0].fire_time != run.fire_time:
                 self._settle_group()
             self._group.append(run)
-            self._look_at(run, attempts.get(run.run_key, ()))
+            self._look_at(run, attempts.get(run.run_key, ()), ended.get(run.run_key))
 
     def close(self) -> Account:
         """The whole account."""
@@ -239,14 +260,20 @@ class Accountant:
             return True
         return one.fire_time <= frame.now - SETTLING
 
-    def _look_at(self, run: RunRecord, attempts: Sequence[Attempt]) -> None:
-        """What can be said of a run by itself."""
-        frame, version = self._frame, self._versions.get(run.version)
-        spec = None if version is None else version.spec
+    def _spec(self, run: RunRecord) -> ScheduleSpec | None:
+        version = self._versions.get(run.version)
+        return None if version is None else version.spec
+
+    def _look_at(
+        self, run: RunRecord, attempts: Sequence[Attempt], ended: Sequence[RunRecord] | None
+    ) -> None:
+        """What can be said of a run, apart from the others of its fire time."""
+        frame, version, spec = self._frame, self._versions.get(run.version), self._spec(run)
         for kind, words in (
             (Kind.DOUBLED, why_repeated(run, attempts)),
             (Kind.UNCERTAIN, why_uncertain(run, frame.workers, frame.now)),
             (Kind.OVERDUE, why_overdue(run, spec, frame.now, SETTLING)),
+            (Kind.STALE, None if spec is None or ended is None else why_stale(run, spec, ended)),
             (Kind.LATE, why_late(run, spec, self._due(run, version))),
         ):
             if words is not None:

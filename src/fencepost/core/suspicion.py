@@ -1,6 +1,6 @@
-"""Suspicion: what is wrong with one run, by itself.
+"""Suspicion: what is wrong with one run.
 
-Each function returns the reason in words, or None. None of them depends on what else the schedule did.
+Each function returns the reason in words, or None. Only `why_stale` depends on what else the schedule did.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
-from fencepost.core.catchup import is_on_time
+from fencepost.core.catchup import is_on_time, why_too_late
+from fencepost.core.overlap import free_since
+from fencepost.model.claiming import DueTick, StartedRun
 from fencepost.model.clocks import StoreTime, since
 from fencepost.model.durations import format_duration
 from fencepost.model.identifiers import NodeId, is_outside
@@ -18,6 +20,8 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.times import to_utc_text
 
 SUCCEEDED = str(RunState.SUCCEEDED)
+JUDGING_MAX = timedelta(seconds=10)
+"""How long after its judgement a tick may begin: the two are one transaction, and locks are waited for."""
 LIMITS = Hold.LIMITED | Hold.PACED
 """While it waits for these a tick's lateness counts. What is parked waits as its policy says."""
 
@@ -100,6 +104,40 @@ def why_late(run: RunRecord, spec: ScheduleSpec | None, due: datetime | None) ->
     if is_on_time(spec.catch_up, due, run.begun_at):
         return None
     return f"began {shown_span(since(due, run.begun_at))} after it was due"
+
+
+def wants_ended(run: RunRecord, spec: ScheduleSpec | None) -> bool:
+    """Whether only the runs that ended before it began can say if it began too late. One that was retried
+    does not say any more when it was first due."""
+    if spec is None or run.begun_at is None or run.origin not in LIVE_ORIGINS or was_moved(run):
+        return False
+    return not is_on_time(spec.catch_up, run.run_at + JUDGING_MAX, run.begun_at)
+
+
+def why_stale(run: RunRecord, spec: ScheduleSpec, ended: Sequence[RunRecord]) -> str | None:
+    """It began as a live tick although it was too late for that, and nothing that it stood behind excuses it.
+
+    `ended` are the runs of its schedule that ended after it became due and before it began, the latest first.
+    One that was sent again since then does not say any more when it ran, so that nobody can tell.
+    """
+    if run.begun_at is None or any(_was_sent_again(one, run.run_at) for one in ended):
+        return None
+    tick = DueTick(run.run_key, run.fire_time, run.run_at, spec.overlap, spec.catch_up, run.origin)
+    free = free_since(tick, (), tuple(map(_started, ended)))
+    if free is None or is_on_time(spec.catch_up, free + JUDGING_MAX, run.begun_at):
+        return None
+    why = why_too_late(spec.catch_up, free, run.begun_at) or "a tick that late is caught up"
+    return f"began {shown_span(since(free, run.begun_at))} after it was due and free to start; {why}"
+
+
+def _was_sent_again(run: RunRecord, moment: datetime) -> bool:
+    return run.spent > 0 and (run.begun_at is None or run.begun_at > moment)
+
+
+def _started(run: RunRecord) -> StartedRun:
+    return StartedRun(
+        run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at
+    )
 
 
 def was_moved(run: RunRecord) -> bool:

@@ -9,7 +9,7 @@ Example = tuple[dict[str, Any] | None, dict[str, Any]]
 KEY = "invoices#2026-03-01T00:00:00Z#3"
 FAILED = "ConnectionError: connection refused"
 STATES = ("planned", "ready", "running", "succeeded", "dead", "skipped", "missed", "cancelled", "withdrawn")
-KINDS = ("missing", "doubled", "unexpected", "miscounted", "uncertain", "overdue", "late")
+KINDS = ("missing", "doubled", "unexpected", "miscounted", "uncertain", "overdue", "stale", "late")
 
 ACCOUNT: dict[str, Any] = {
     "schedule_id": "invoices",

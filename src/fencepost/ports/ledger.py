@@ -285,6 +285,13 @@ class Ledger(LedgerViews, Protocol):
         after `after`, as shown."""
         ...
 
+    async def ended(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime, limit: int
+    ) -> Sequence[RunRecord]:
+        """The runs of a schedule that were started and ended in (since, until], the latest end first, those
+        of one instant by descending key."""
+        ...
+
     async def missed_ranges(
         self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
     ) -> Sequence[MissedRange]:

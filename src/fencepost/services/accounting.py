@@ -20,11 +20,12 @@ from fencepost.core.story import Story
 from fencepost.core.suspicion import wants_attempts, why_stuck
 from fencepost.errors import UsageError
 from fencepost.model.audit import Author
+from fencepost.model.claiming import FINISHED_KEPT
 from fencepost.model.clocks import StoreTime
 from fencepost.model.clocks import since as time_since
 from fencepost.model.identifiers import Namespace, NodeId, RunKey, ScheduleId
 from fencepost.model.plan import Tick
-from fencepost.model.run import Attempt, RunRecord
+from fencepost.model.run import Attempt, Origin, RunFilter, RunRecord
 from fencepost.model.schedule import ScheduleVersion
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
@@ -39,6 +40,7 @@ PLANNED_AT_ONCE_MAX = 500
 REPAIR_ROUNDS_MAX = 10_000
 FINDINGS_TOLD_MAX = 10_000
 RUNNING_MAX = 10_000
+SENT_AGAIN_MAX = 1_000
 MOVED = "the schedule was changed again and again while it was audited; look once more"
 
 Progress = Callable[[ScheduleId, int], None]
@@ -212,7 +214,8 @@ class AuditDesk:
         looked_at = 0
         async for page in self._pages(frame):
             attempts = await self._attempts(page) if with_attempts else {}
-            await self._aside(partial(accountant.take, page, attempts))
+            ended = await self._ended(accountant.suspects(page)) if with_attempts else {}
+            await self._aside(partial(accountant.take, page, attempts, ended))
             looked_at += len(page)
             progress(frame.schedule_id, looked_at)
         return await self._aside(accountant.close)
@@ -233,6 +236,30 @@ class AuditDesk:
             for run in runs
             if wants_attempts(run)
         }
+
+    async def _ended(self, suspects: Sequence[RunRecord]) -> Mapping[RunKey, Sequence[RunRecord]]:
+        """For each of these the runs of its schedule that ended after it became due and before it began, as
+        many as the judge saw; and those that were sent again, whose rows do not say when they ran before."""
+        if not suspects:
+            return {}
+        namespace, schedule_id = self._namespace, suspects[0].schedule_id
+        assert schedule_id is not None
+        again = [
+            run
+            for origin in (Origin.REPLAY, Origin.BACKFILL)
+            for run in await self._store.ledger.list(
+                namespace, RunFilter(schedule_id=schedule_id, origin=origin, limit=SENT_AGAIN_MAX)
+            )
+            if run.spent
+        ]
+        found: dict[RunKey, Sequence[RunRecord]] = {}
+        for one in suspects:
+            assert one.begun_at is not None
+            ended = await self._store.ledger.ended(
+                namespace, schedule_id, one.run_at, one.begun_at, FINISHED_KEPT
+            )
+            found[one.run_key] = [*ended, *(run for run in again if run.fire_time < one.begun_at)]
+        return found
 
     async def _plan_missing(self, account: Account, author: Author) -> list[RunKey]:
         versions = {one.version: one for one in await self._schedules.history(account.schedule_id)}

@@ -59,6 +59,17 @@ class MemoryReading(MemoryPart):
         ]
         return found[:limit]
 
+    async def ended(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime, limit: int
+    ) -> Sequence[RunRecord]:
+        found = [
+            (row.record.finished_at, row.record.run_key, row)
+            for row in self._tables.lane(namespace, schedule_id).runs.values()
+            if row.record.fence and row.record.finished_at and since < row.record.finished_at <= until
+        ]
+        found.sort(key=lambda one: one[:2], reverse=True)
+        return [self._shown(row) for *_, row in found[:limit]]
+
     async def missed_ranges(
         self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
     ) -> Sequence[MissedRange]:

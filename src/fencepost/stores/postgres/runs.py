@@ -17,6 +17,7 @@ QUERIES = load_queries(__package__, "runs.sql")
 READINGS = {
     **{name: "\n".join((QUERIES["shown"], QUERIES[name])) for name in ("get", "get_many", "running")},
     "ticks": "\n".join((QUERIES["ticks"], QUERIES["shown"], QUERIES["of_ticks"])),
+    "ended": "\n".join((QUERIES["ended"], QUERIES["shown"], QUERIES["of_ended"])),
 }
 NARROW = (
     "of_backfill",
@@ -99,6 +100,12 @@ class PostgresRuns:
         place = (None, None) if after is None else after
         terms = namespace, schedule_id, since, until, *place, limit
         return [to_run_record(row) for row in await self._database.fetch(READINGS["ticks"], *terms)]
+
+    async def ended(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime, limit: int
+    ) -> Sequence[RunRecord]:
+        terms = namespace, schedule_id, since, until, limit
+        return [to_run_record(row) for row in await self._database.fetch(READINGS["ended"], *terms)]
 
     async def missed_ranges(
         self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime

@@ -45,6 +45,25 @@ JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
 ORDER BY run.fire_time, run.run_key
 LIMIT $7;
 
+-- name: ended
+WITH found AS MATERIALIZED (
+    SELECT run.namespace, run.run_key
+    FROM fencepost.runs AS run
+    WHERE run.namespace = $1
+        AND run.schedule_id = $2
+        AND run.fence > 0
+        AND run.finished_at IS NOT NULL
+        AND run.finished_at > $3
+        AND run.finished_at <= $4
+    ORDER BY run.finished_at DESC
+    FETCH FIRST ($5::bigint) ROWS WITH TIES
+)
+
+-- name: of_ended
+JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
+ORDER BY run.finished_at DESC, run.run_key DESC
+LIMIT $5;
+
 -- name: running
 WHERE run.namespace = $1 AND run.state = 'running'
 ORDER BY run.alive_until, run.run_key

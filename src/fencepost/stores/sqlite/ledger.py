@@ -163,6 +163,11 @@ class SqliteLedger(SqliteClaims):
         work = partial(runs.ticks, namespace, schedule_id, since, until, after, limit)
         return await self._database.read(work)
 
+    async def ended(
+        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime, limit: int
+    ) -> Sequence[RunRecord]:
+        return await self._database.read(partial(runs.ended, namespace, schedule_id, since, until, limit))
+
     async def missed_ranges(
         self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
     ) -> Sequence[MissedRange]:

@@ -142,6 +142,26 @@ def ticks(
     return _shown(connection.execute(QUERIES["ticks"], terms), connection, now)
 
 
+def ended(
+    namespace: Namespace,
+    schedule_id: ScheduleId,
+    since: datetime,
+    until: datetime,
+    limit: int,
+    connection: apsw.Connection,
+    now: StoreTime,
+) -> Sequence[RunRecord]:
+    """The runs of a schedule that ended in that time, the latest end first."""
+    terms = {
+        "namespace": namespace,
+        "schedule_id": schedule_id,
+        "since": to_us(since),
+        "until": to_us(until),
+        "limit": limit,
+    }
+    return _shown(connection.execute(QUERIES["ended"], terms), connection, now)
+
+
 def missed_ranges(
     namespace: Namespace,
     schedule_id: ScheduleId,

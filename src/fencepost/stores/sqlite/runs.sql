@@ -73,6 +73,14 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id AND +fire_time > :si
 ORDER BY fire_time, run_key
 LIMIT :limit
 
+-- name: ended
+SELECT rowid
+FROM runs INDEXED BY runs_finished
+WHERE namespace = :namespace AND schedule_id = :schedule_id AND fence > 0 AND finished_at IS NOT NULL
+  AND finished_at > :since AND finished_at <= :until
+ORDER BY finished_at DESC, run_key DESC
+LIMIT :limit
+
 -- name: missed_ranges
 SELECT namespace, schedule_id, version, first_at, last_at, ticks, reason
 FROM missed_ranges

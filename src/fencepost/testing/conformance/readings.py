@@ -91,6 +91,22 @@ class ReadingContract:
         assert [one.state for one in found] == [RunState.READY, RunState.PLANNED]
         assert list(await ledger.ticks(OTHER_NS, SCHEDULE, start, harness.now, None, MANY)) == []
 
+    async def test_ended_runs_are_found_by_their_end_and_no_others(self, harness: StoreHarness) -> None:
+        await put(harness)
+        start = harness.now
+        keys = await due_ticks(harness, 5, 10, 15, 20)
+        claims = {one.run_key: one for one in await start_ticks(harness)}
+        for key in (keys[2], keys[0], keys[1]):
+            await harness.advance(10)
+            await finish(harness, success(claims[key].ticket))
+        ledger, first = harness.store.ledger, later(start, 30)
+        found = await ledger.ended(NS, SCHEDULE, first, harness.now, MANY)
+        assert [one.run_key for one in found] == [keys[1], keys[0]]
+        assert [one.finished_at for one in found] == [later(start, 50), later(start, 40)]
+        found = await ledger.ended(NS, SCHEDULE, start, later(start, 40), 1)
+        assert [one.run_key for one in found] == [keys[0]]
+        assert list(await ledger.ended(OTHER_NS, SCHEDULE, start, harness.now, MANY)) == []
+
     async def test_running_runs_come_by_their_silence(self, harness: StoreHarness) -> None:
         first = await claim_one(harness, "one")
         second = await claim_one(harness, "two")
