@@ -36,7 +36,7 @@ class Fate:
 def fate_of(schedule_id: str, fire_time: datetime, run_key: str) -> Fate:
     """The fate of one tick."""
     dice = zlib.crc32(run_key.encode())
-    late_s = 25.0 + dice % 20 if dice % 131 == 0 else 0.012 + dice % 97 / 400
+    late_s = 4.0 + dice % 5 if dice % 131 == 0 else 0.012 + dice % 97 / 400
     usual_s = USUAL_S.get(schedule_id, 2.0)
     took_s = usual_s * (0.7 + dice % 61 / 100)
     match schedule_id:
