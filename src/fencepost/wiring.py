@@ -137,13 +137,14 @@ def shown_store(settings: Settings) -> str:
     return mask(settings.store)
 
 
-async def migrate(settings: Settings) -> list[str]:
-    """Bring the store's schema up to date; returns what was applied."""
+async def migrate(settings: Settings, *, restored: bool = False) -> list[str]:
+    """Bring the store's schema up to date; returns what was applied. One that was `restored`, and is to be
+    lifted, is opened although it is marked."""
     match _scheme(settings.store):
         case "sqlite":
             from fencepost.stores import sqlite
 
-            return await sqlite.migrate(settings.store, shards=settings.shards)
+            return await sqlite.migrate(settings.store, shards=settings.shards, restored=restored)
         case _:
             _require_asyncpg()
             from fencepost.stores import postgres

@@ -69,7 +69,35 @@ def test_a_replaced_file_is_not_touched_by_the_process_that_had_the_old_one(stor
             assert all(Path(f"{store}{suffix}").exists() for suffix in SUFFIXES)
             second.signal(signal.SIGTERM)
             assert second.ended() == 0
+    assert "store.db-replaced" in refused("audit", "--store", url)
+    called("migrate", "--restored", "--store", url)
     called("audit", "--store", url)
+
+
+def test_a_process_that_starts_after_a_file_was_deleted_gives_out_no_fence_again(
+    store: Path, url: str
+) -> None:
+    words = ("run", "fencepost.toml", "--store", url)
+    with started(*words, folder=store.parent) as first:
+        first.wait_for("succeeded")
+        Path(f"{store}-wal").unlink()
+        assert first.ended() == 2
+    with started(*words, folder=store.parent) as second:
+        assert second.ended() == 2
+        assert "store.db-replaced says" in second.lines[-1]
+        assert f"fencepost migrate --restored --store {url}" in second.lines[-1]
+    called("migrate", "--restored", "--store", url)
+    with started(*words, folder=store.parent) as third:
+        third.wait_for("succeeded")
+
+
+def test_a_store_behind_a_link_is_opened_by_a_second_process(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "data" / "store.db")
+    with started("run", "fencepost.toml", "--store", f"sqlite:///{link}", folder=tmp_path) as first:
+        first.wait_for("succeeded")
+        called("status", "--store", f"sqlite:///{link}")
 
 
 def test_the_files_are_the_owners_alone(store: Path, url: str) -> None:

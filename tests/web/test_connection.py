@@ -12,7 +12,7 @@ import uvicorn
 
 from fencepost.telemetry.metrics import start_metrics
 from fencepost.web.binding import bound
-from fencepost.web.connection import READ_BYTES, Connection
+from fencepost.web.connection import PIECE_BYTES_MIN, PIECES_FREE, READ_BYTES, Connection
 from fencepost.web.crowd import Crowd
 
 PATIENCE_S = 30.0
@@ -98,6 +98,24 @@ async def test_who_does_not_take_the_answers_is_cut_off(monkeypatch: pytest.Monk
         await here.asked.wait()
         await here.until(0)
     assert b'fencepost_web_refused_total{cause="slow_reader"} 1.0' in metrics.render()
+
+
+def chunked(*pieces: bytes) -> bytes:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in pieces) + b"0\r\n\r\n"
+
+
+async def test_a_body_in_tiny_pieces_ends_its_connection() -> None:
+    metrics = start_metrics()
+    async with server(Crowd()) as here:
+        here.go.set()
+        refused, _ = await here.connect(chunked(*[b"a"] * 20_000))
+        with suppress(ConnectionError):
+            assert await over(refused)
+        for pieces in ([b"a"] * PIECES_FREE, [b"a" * 2 * PIECE_BYTES_MIN] * 500):
+            reader, _ = await here.connect(chunked(*pieces))
+            assert (await reader.readline()).startswith(b"HTTP/1.1 204"), len(pieces)
+    assert b'fencepost_web_refused_total{cause="tiny_pieces"} 1.0' in metrics.render()
 
 
 async def test_a_last_answer_that_is_not_taken_does_not_hold_the_connection() -> None:

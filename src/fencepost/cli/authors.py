@@ -21,7 +21,8 @@ def this_author(reason: str | None = None) -> Author:
     if refusal := reserved_name(actor):
         raise UsageError(f"{ACTOR} {actor!r}: {refusal}; choose another")
     source = f"cli on {socket.gethostname()}"
-    return Author(actor or _login(), source, reason or None, f"os:{_user()}")
+    name = actor or _login()
+    return Author(_user() if reserved_name(name) else name, source, reason or None, f"os:{_user()}")
 
 
 def _login() -> str:

@@ -38,7 +38,7 @@ def migrate(restored: bool, reason: str | None, place: Place, as_json: bool) -> 
 
     from fencepost import wiring
 
-    applied = asyncio.run(wiring.migrate(place.settings()))
+    applied = asyncio.run(wiring.migrate(place.settings(), restored=restored))
     lifted = asyncio.run(_restore(place, reason)) if restored else None
     if as_json:
         print_json({"applied": applied} | ({} if lifted is None else {"restored": lifted.to_json()}))

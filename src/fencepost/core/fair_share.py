@@ -58,7 +58,7 @@ class Allowance:
 
     def left(self, namespace: Namespace, per_s: float, now: Monotonic) -> int:
         """How many it may have at this moment."""
-        full = per_s * self._reserve_s
+        full = max(per_s * self._reserve_s, 1.0)
         bucket = self._buckets.pop(namespace, None) or _Bucket(full, now)
         bucket.level = min(full, bucket.level + elapsed_s(bucket.at, now) * per_s)
         bucket.at = now

@@ -25,7 +25,7 @@ class Quotas:
     schedules: int = 100_000
     interval_s: float = 0.1
     planned_per_s: float = 1_000.0
-    enqueues_per_s: float = 1_000_000.0
+    enqueues_per_s: float = 10_000.0
 
 
 UNLIMITED = Quotas(schedules=sys.maxsize, planned_per_s=math.inf, enqueues_per_s=math.inf)

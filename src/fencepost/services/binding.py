@@ -32,7 +32,7 @@ async def bound_spec(
     bound = replace(spec, calendars=await _calendars(store, namespace, names))
     # A combination that finds no fire time in a long search is refused here, by its own error.
     trigger, now = stored_trigger(bound, schedule_id), await store.now()
-    if quotas is None or quotas.interval_s <= Quotas.interval_s:
+    if quotas is None:
         await aside(lambda: trigger.next(now))
     else:
         fire_times = await aside(lambda: _next_times(trigger, now))

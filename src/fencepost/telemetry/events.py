@@ -261,6 +261,7 @@ class RefusedFor(StrEnum):
     BUSY = "busy"
     CONNECTIONS = "connections"
     SLOW_READER = "slow_reader"
+    TINY_PIECES = "tiny_pieces"
 
 
 @dataclass(frozen=True, slots=True)

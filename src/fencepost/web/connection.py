@@ -6,8 +6,9 @@ answer; sooner where others need its place (`crowd.py`). Where answers are not t
 after some seconds too.
 
 What one connection costs is bounded. Of what it sends, so many bytes are read at a time, and no more before
-they are answered. Of its requests one is answered in each pass of the loop, however many came at once. Of its
-answers one waits at most, beside what the transport buffers (64 KiB).
+they are answered. A body in tiny pieces costs far more than its bytes, and ends the connection. Of its
+requests one is answered in each pass of the loop, however many came at once. Of its answers one waits at
+most, beside what the transport buffers (64 KiB).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fencepost.telemetry.events import RefusedFor, RequestRefused, emit
@@ -24,6 +26,31 @@ BETWEEN_S = 20
 TAKEN_WITHIN_S = 20.0
 """How long answers may wait for a reader who does not keep up."""
 READ_BYTES = 32 * 1024
+PIECES_FREE = 64
+PIECE_BYTES_MIN = 128
+"""Beyond the first pieces of a body each has to have so many bytes on average."""
+
+
+class TinyPieces(Exception):
+    """A body came in pieces that are too small."""
+
+
+class Pieces(h11.Connection):
+    """HTTP/1.1 that counts the pieces of a body. Each costs the same, whether it has one byte or thousands,
+    and all that were read at once are gone through in one pass of the loop."""
+
+    _pieces = _bytes = 0
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._pieces = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._pieces += 1
+            self._bytes += len(event.data)
+            if self._pieces > PIECES_FREE and self._bytes < self._pieces * PIECE_BYTES_MIN:
+                raise TinyPieces
+        return event
 
 
 class Connection(H11Protocol):
@@ -35,6 +62,8 @@ class Connection(H11Protocol):
     def __init__(self, crowd: Crowd, **about: Any) -> None:
         super().__init__(**about)
         self._crowd = crowd
+        head_max = self.config.h11_max_incomplete_event_size
+        self.conn = Pieces(h11.SERVER) if head_max is None else Pieces(h11.SERVER, head_max)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -58,7 +87,12 @@ class Connection(H11Protocol):
         self._unset_cut()
 
     def handle_events(self) -> None:
-        super().handle_events()
+        try:
+            super().handle_events()
+        except TinyPieces:
+            emit(RequestRefused(RefusedFor.TINY_PIECES))
+            self.drop()
+            return
         if not self._is_idle and not self.cycle.more_body:
             self._crowd.ask(self)
 

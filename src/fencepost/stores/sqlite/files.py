@@ -9,7 +9,8 @@ acknowledged. Where a file is not the same any more it ends, and leaves what is 
 
 The next process looks too. A `-wal` or `-shm` that is missing while another process has the database open,
 or a database that is missing beside its `-wal`, is the same fault from the other side: it is refused before
-it makes new files.
+it makes new files. And a process that was cut off leaves a mark beside the database: until
+`fencepost migrate --restored` has lifted the ledger, no process starts on it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class DatabaseFiles:
     def check(self) -> None:
         """Raise where one of the files is not the one that was opened."""
         if self.opened is not None and (lost := self._lost()):
+            _leave_mark(self.paths[0])
             raise StoreReplaced(
                 f"store {self.path}: {', '.join(lost)} was deleted or replaced while this process had it "
                 f"open; {mend(self.path)}"
@@ -88,7 +90,8 @@ class OpenDatabases:
         with self._lock:
             files = self._known.get(real)
             if files is None:
-                _check_complete(path)
+                _check_mark(real)
+                _check_complete(real)
                 files = DatabaseFiles(path, _files(real))
                 self._known[real] = files
             files.check()
@@ -124,6 +127,29 @@ def mend(path: Path) -> str:
     return (
         f"stop every process of this store, then run: fencepost migrate --restored --store sqlite:///{path}"
     )
+
+
+def remove_mark(path: Path) -> None:
+    """The ledger is about to be lifted past all that was given out (`fencepost migrate --restored`)."""
+    _mark(path.resolve()).unlink(missing_ok=True)
+
+
+def _mark(path: Path) -> Path:
+    return Path(f"{path}-replaced")
+
+
+def _leave_mark(path: Path) -> None:
+    """The process that noticed ends, and the next to start would find nothing wrong."""
+    with suppress(OSError):
+        _mark(path).touch(OWNER_ONLY)
+
+
+def _check_mark(path: Path) -> None:
+    if _mark(path).exists():
+        raise StoreReplaced(
+            f"store {path}: its files were deleted or replaced while a process had it open, as "
+            f"{_mark(path).name} says; {mend(path)}, or delete that file to begin anew without a past"
+        )
 
 
 def _check_complete(path: Path) -> None:

@@ -15,6 +15,7 @@ from fencepost.stores.sqlite.backfills import SqliteBackfills
 from fencepost.stores.sqlite.calendars import SqliteCalendars
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.epochs import SqliteEpochs
+from fencepost.stores.sqlite.files import remove_mark
 from fencepost.stores.sqlite.freezes import SqliteFreezes
 from fencepost.stores.sqlite.gates import SqliteGates
 from fencepost.stores.sqlite.jobs import SqliteJobs
@@ -81,8 +82,10 @@ async def open_store(url: str, *, clock: Clock, shards: int = SHARDS_DEFAULT) ->
     return SqliteStore(database, signals, SqliteTransactions(path_of(url), signals, clock))
 
 
-async def migrate(url: str, *, shards: int = SHARDS_DEFAULT) -> list[str]:
+async def migrate(url: str, *, shards: int = SHARDS_DEFAULT, restored: bool = False) -> list[str]:
     """Bring a database up to this release's schema; the names of the migrations applied."""
+    if restored:
+        remove_mark(path_of(url))
     database = Database(path_of(url), SystemClock())
     await database.open()
     try:
