@@ -120,9 +120,9 @@ def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
 
 
 def hidden_names(nodes: Sequence[NodeRecord], only: Namespace | None) -> Callable[[NodeId], bool]:
-    """Which nodes are not named to those who see one namespace: all but its own live ones. Of a node that is
-    gone nobody knows whose it was."""
-    if only is None:
+    """Which nodes are not named to those who see one namespace. While no live node is another's, the fleet is
+    theirs alone, and so are the nodes that it once had."""
+    if only is None or all(one.node.namespace == only for one in nodes):
         return lambda _: False
     mine = {one.node.node_id for one in nodes if one.node.namespace == only}
     return lambda node_id: node_id not in mine
