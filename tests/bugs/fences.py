@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from inspect import unwrap
 from typing import Any
 from unittest.mock import patch
 
-from fencepost.model.identifiers import NodeId, shard_of
+from fencepost.model.identifiers import NodeId
 from fencepost.model.leader import Resharding, succeed
-from fencepost.model.run import Receipt, RunState
+from fencepost.model.run import RunState
+from fencepost.model.tables import EPOCHS, META
+from fencepost.rules import claims, epochs, reports
+from fencepost.rules.epochs import EpochRules
+from fencepost.rules.part import writes
+from fencepost.rules.planbook import PlanRules
+from fencepost.rules.reports import ReportRules
+from fencepost.rules.runs import end, keep_attempt
+from fencepost.rules.tickets import is_of
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.planner import Planner
-from fencepost.stores.memory import epochs
-from fencepost.stores.memory.claims import MemoryClaims
-from fencepost.stores.memory.epochs import MemoryEpochs
-from fencepost.stores.memory.ledger import MemoryLedger
-from fencepost.stores.memory.planbook import MemoryPlanBook
-from fencepost.stores.memory.tables import Tables
-from fencepost.stores.memory.writing import keep_attempt
+from fencepost.stores.memory.rows import MemoryTransaction
 from tests.bugs.bug import Planted, all_of, bug
+from tests.bugs.misled import Misled
 
 CONTRACT = "tests/conformance/test_memory.py"
 
@@ -33,10 +37,25 @@ def behind_the_watch(planted: Planted) -> Planted:
     return all_of(planted, patch.object(LedgerWatch, "_refuse", see_nothing))
 
 
+def any_epoch_accepted() -> Planted:
+    """The ledger takes the epoch of a plan for its own, whichever it is."""
+    write = unwrap(PlanRules.write)
+
+    async def as_planned(self: Any, tx: Any, plans: Any) -> Any:
+        planned = {plan.cursor.shard: plan.epoch for plan in plans}
+
+        def see(selection: Any, row: Any) -> Any:
+            return {**row, "epoch": planned[row["shard"]]} if selection.table is EPOCHS else row
+
+        return await write(self, Misled(tx, see), plans)
+
+    return patch.object(PlanRules, "write", writes(as_planned))
+
+
 @bug("the ledger compares the epoch of every plan", "I4")
 def epoch_of_a_plan_not_compared() -> Planted:
     """A leader that slept through its lease, whose own clock stood still, plans beside its successor."""
-    return patch.object(MemoryPlanBook, "_accepted", lambda self, plan: True)
+    return any_epoch_accepted()
 
 
 @bug("checking the epoch and then writing is not a fence", "I4")
@@ -49,10 +68,7 @@ def epoch_checked_before_the_write() -> Planted:
         mine = [one for one in plans if leaders.get(one.cursor.shard) == one.epoch]
         await write(self, mine, grants)
 
-    return all_of(
-        patch.object(Planner, "_write", check_then_act),
-        patch.object(MemoryPlanBook, "_accepted", lambda self, plan: True),
-    )
+    return all_of(patch.object(Planner, "_write", check_then_act), any_epoch_accepted())
 
 
 @bug("the ledger registers epochs by a monotone compare-and-set", "I4", seed=16, hours=1.0)
@@ -110,63 +126,56 @@ def older_grant_registered_as_the_next() -> Planted:
 def reshard_keeps_the_epochs() -> Planted:
     """Plans that were made by the old cut arrive after the new one, under epochs that still count."""
 
-    async def reshard(self: Any, shards: int, namespace: Any, author: Any) -> Resharding:
-        before, self._tables.shards = self._tables.shards, shards
-        for (owner, schedule_id), row in self._tables.schedules.items():
-            row.schedule = replace(row.schedule, shard=shard_of(owner, schedule_id, shards))
-        return Resharding(before, shards, 0)
+    async def reshard(self: Any, tx: Any, shards: int, namespace: Any, author: Any) -> Resharding:
+        (known,) = await tx.lock(META.at("shards"))
+        await tx.change(META, [(known, {"value": str(shards)})])
+        return Resharding(int(known["value"]), shards, await epochs._move(tx, shards))
 
-    return patch.object(MemoryEpochs, "reshard", reshard)
+    return patch.object(EpochRules, "reshard", writes(reshard))
 
 
 @bug("completion is not guarded by state", "I5", seed=2)
 def completion_guarded_by_state_only() -> Planted:
     """A worker that was given up for dead wakes and ends the attempt of its successor."""
-
-    def owned(self: Any, ticket: Any) -> Any:
-        row = self._tables.runs.get((ticket.namespace, ticket.run_key))
-        return row if row is not None and row.record.state is RunState.RUNNING else None
-
-    return patch.object(MemoryLedger, "_owned", owned)
+    return patch.object(reports, "is_owned", lambda run, ticket: run["state"] == RunState.RUNNING)
 
 
 @bug("a report counts once", "I5")
 def report_counts_twice() -> Planted:
     """A report that the network repeats ends a run that had ended, once more."""
+    finish = unwrap(ReportRules.finish)
 
-    def owned(self: Any, ticket: Any) -> Any:
-        row = self._tables.runs.get((ticket.namespace, ticket.run_key))
-        if row is None or (row.record.attempt, row.record.fence) != (ticket.attempt, ticket.fence):
-            return None
-        return row
+    async def again(self: Any, tx: Any, outcomes: Any) -> Any:
+        with patch.object(reports, "is_owned", is_of):
+            return await finish(self, tx, outcomes)
 
-    return patch.object(MemoryLedger, "_owned", owned)
+    return patch.object(ReportRules, "finish", writes(again))
 
 
 @bug("a fence is larger than any before it", "I5")
 def fences_counted_by_worker() -> Planted:
     """Each worker counts its own fences, and the sink that knows 40 refuses the 7 of the newer attempt."""
-    start = MemoryClaims._start
+    start = claims._start
     counted: Counter[NodeId] = Counter()
 
-    def per_worker(self: Any, row: Any, appetite: Any, previous: Any, slot: Any = None) -> Any:
-        self._tables.fence = counted[appetite.worker]
-        claim = start(self, row, appetite, previous, slot)
-        counted[appetite.worker] = self._tables.fence
+    async def per_worker(tx: Any, run: Any, appetite: Any, slot: Any = None) -> Any:
+        await tx.fences(counted[appetite.worker] - await tx.fences(0))
+        claim = await start(tx, run, appetite, slot)
+        counted[appetite.worker] = await tx.fences(0)
         return claim
 
-    return behind_the_watch(patch.object(MemoryClaims, "_start", per_worker))
+    return behind_the_watch(patch.object(claims, "_start", per_worker))
 
 
 @bug("fences do not fall back", "I5")
 def fences_begin_again() -> Planted:
     """The counter is in a table that a failover empties: 6, 7, 8, and then 6."""
 
-    def next_fence(self: Any) -> int:
-        self.fence = self.fence % 100 + 1
-        return int(self.fence)
+    async def fences(self: Any, count: int) -> int:
+        self._rows.fence = self._rows.fence % 100 + count
+        return int(self._rows.fence)
 
-    return behind_the_watch(patch.object(Tables, "next_fence", next_fence))
+    return behind_the_watch(patch.object(MemoryTransaction, "fences", fences))
 
 
 @bug(
@@ -176,15 +185,10 @@ def fences_begin_again() -> Planted:
 def rescue_without_a_new_fence() -> Planted:
     """The silent worker wakes before anybody else begins, and its report passes for one that was heard."""
 
-    def rescue(self: Any, one: Any) -> Receipt:
-        row = self._owned(one.ticket)
-        if row is None or row.alive_until >= self._tables.now():
-            return Receipt.REFUSED
-        keep_attempt(self._tables, row, "lost", one.reason)
+    async def rescue(tx: Any, bells: Any, run: Any, one: Any) -> Any:
+        await keep_attempt(tx, run, "lost", one.reason)
         if one.state is RunState.READY:
-            self._requeue(row, one.reason, None, one.retry_in_s)
-        else:
-            self._tables.end(row, one.state, one.reason, one.reason)
-        return Receipt.ACCEPTED
+            return await reports._requeue(tx, bells, run, one.reason, None, one.retry_in_s)
+        return await end(tx, bells, run, one.state, one.reason, one.reason)
 
-    return patch.object(MemoryLedger, "_rescue", rescue)
+    return patch.object(reports, "_rescue", rescue)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import unwrap
 from typing import Any
 from unittest.mock import patch
 
 from fencepost.core.liveness import rescue
 from fencepost.model.clocks import later
 from fencepost.model.rescue import Rescue, Sweep, SweepTerms
-from fencepost.model.run import Pulse, Receipt, RunState
+from fencepost.model.run import Pulse, RunState
+from fencepost.model.tables import RUNS
+from fencepost.rules import reports
+from fencepost.rules.claims import ClaimRules
+from fencepost.rules.part import writes
+from fencepost.rules.reports import ReportRules
+from fencepost.rules.runs import change
 from fencepost.services import reaper
 from fencepost.services.active import ActiveRun, StopCause
 from fencepost.services.attempt import Attempts
 from fencepost.services.clerk import Clerk
 from fencepost.services.heartbeat import Heartbeat, HeartbeatThread
 from fencepost.services.worker import Worker
-from fencepost.stores.memory import ledger
-from fencepost.stores.memory.claims import MemoryClaims
-from fencepost.stores.memory.ledger import MemoryLedger
-from tests.bugs.bug import Planted, bug
+from tests.bugs.bug import Planted, all_of, bug
+from tests.bugs.misled import Misled, See
 
 HEARTBEAT = "tests/services/test_heartbeat.py"
 WORKER = "tests/services/test_worker_faults.py"
@@ -67,25 +72,27 @@ def lost_run_reported() -> Planted:
 )
 def heartbeat_by_key_alone() -> Planted:
     """A worker that lost a run beats for it on and on, and nobody sees that its successor has died."""
+    pulse = unwrap(ReportRules.pulse)
 
-    def pulse(self: Any, ticket: Any, alive_for_s: float) -> Pulse:
-        row = self._tables.runs.get((ticket.namespace, ticket.run_key))
-        if row is None or row.record.state is not RunState.RUNNING:
-            return Pulse(owned=False)
-        row.alive_until = later(self._tables.now(), alive_for_s)
-        return Pulse(owned=True)
+    async def by_key(self: Any, tx: Any, tickets: Any, alive_for_s: float) -> Any:
+        with patch.object(reports, "is_owned", lambda run, ticket: run["state"] == RunState.RUNNING):
+            return await pulse(self, tx, tickets, alive_for_s)
 
-    return patch.object(MemoryLedger, "_pulse", pulse)
+    return patch.object(ReportRules, "pulse", writes(by_key))
 
 
 @bug("a run is not taken from the living", "I8")
 def living_worker_robbed() -> Planted:
     """The reaper takes every run that has been going for a while, whether or not its worker is alive."""
+    silent, rescue = reports._silent, unwrap(ReportRules.rescue)
 
-    def is_silent(row: Any, now: Any) -> bool:
-        return row.record.state is RunState.RUNNING and row.record.started_at < later(now, -5.0)
+    async def going(tx: Any, limit: int, now: Any) -> Any:
+        return await silent(Misled(tx, _as_if_silent_after(5.0)), limit, now)
 
-    return patch.object(ledger, "_is_silent", is_silent)
+    async def rob(self: Any, tx: Any, rescues: Any) -> Any:
+        return await rescue(self, Misled(tx, _as_if_silent_after(5.0)), rescues)
+
+    return all_of(patch.object(reports, "_silent", going), patch.object(ReportRules, "rescue", writes(rob)))
 
 
 @bug(
@@ -94,13 +101,12 @@ def living_worker_robbed() -> Planted:
 )
 def rescue_by_an_old_look() -> Planted:
     """A worker was silent when the reaper looked, showed life, and loses its run all the same."""
-    rescue = MemoryLedger._rescue
+    rescue = unwrap(ReportRules.rescue)
 
-    def blindly(self: Any, one: Rescue) -> Receipt:
-        with patch.object(ledger, "_is_silent", lambda row, now: True):
-            return rescue(self, one)
+    async def blindly(self: Any, tx: Any, rescues: Any) -> Any:
+        return await rescue(self, Misled(tx, _as_if_silent_after(0.0)), rescues)
 
-    return patch.object(MemoryLedger, "_rescue", blindly)
+    return patch.object(ReportRules, "rescue", writes(blindly))
 
 
 @bug(
@@ -119,7 +125,7 @@ def silent_runs_left_to_their_owner() -> Planted:
     async def none(self: Any, limit: int, terms: Any) -> Sweep:
         return Sweep()
 
-    return patch.object(MemoryLedger, "expired", none)
+    return patch.object(ReportRules, "expired", none)
 
 
 @bug("what may run at most once is not tried again", "I8", seed=2, hours=1.5)
@@ -144,16 +150,15 @@ def crashes_cost_no_attempt() -> Planted:
 @bug("a rescue counts the attempt that it ends", "I9", seed=1)
 def rescue_takes_the_attempt_back() -> Planted:
     """The lost attempt is struck off, and two attempts have the same number."""
-    rescue = MemoryLedger._rescue
+    rescue = reports._rescue
 
-    def uncounted(self: Any, one: Any) -> Receipt:
-        receipt = rescue(self, one)
-        row = self._tables.runs.get((one.ticket.namespace, one.ticket.run_key))
-        if receipt is Receipt.ACCEPTED and row.record.state is RunState.READY:
-            self._tables.change(row, attempt=row.record.attempt - 1)
-        return receipt
+    async def uncounted(tx: Any, bells: Any, run: Any, one: Any) -> Any:
+        after = await rescue(tx, bells, run, one)
+        if after["state"] != RunState.READY:
+            return after
+        return await change(tx, bells, after, attempt=after["attempt"] - 1)
 
-    return patch.object(MemoryLedger, "_rescue", uncounted)
+    return patch.object(reports, "_rescue", uncounted)
 
 
 @bug(
@@ -172,12 +177,12 @@ def lost_claims_never_adopted() -> Planted:
 @bug("what is adopted was not known", "effects")
 def known_runs_adopted_again() -> Planted:
     """After a lost answer a worker takes up what it is doing already, and does it twice."""
-    adopt = MemoryClaims.adopt
+    adopt = ClaimRules.adopt
 
     async def all_of_them(self: Any, worker: Any, known: Any) -> Any:
         return await adopt(self, worker, [])
 
-    return patch.object(MemoryClaims, "adopt", all_of_them)
+    return patch.object(ClaimRules, "adopt", all_of_them)
 
 
 @bug(
@@ -219,3 +224,14 @@ class _Idle:
 
     async def execute(self, run: Any) -> str | None:
         return None
+
+
+def _as_if_silent_after(going_s: float) -> See:
+    """What begins shows life for so long, whatever its worker has said since."""
+
+    def see(selection: Any, row: Any) -> Any:
+        if selection.table is not RUNS or row["state"] != RunState.RUNNING:
+            return row
+        return {**row, "alive_until": later(row["started_at"], going_s)}
+
+    return see

@@ -9,12 +9,14 @@ from unittest.mock import patch
 from fencepost.clock import SystemClock
 from fencepost.core import election
 from fencepost.model.clocks import Monotonic, later
-from fencepost.model.identifiers import Epoch
 from fencepost.model.lease import Granted, HeldBy, Lost, Released, Unknown
+from fencepost.model.tables import LEASES
+from fencepost.ports.signals import Topic
+from fencepost.rules import leases
+from fencepost.rules.leases import LeaseRules
+from fencepost.rules.part import writes
 from fencepost.services.elector import Elector
 from fencepost.services.leadership import Leadership
-from fencepost.stores.memory.lanes import START_OF_TIME
-from fencepost.stores.memory.leases import MemoryLeases
 from tests.bugs.bug import Planted, all_of, bug
 
 ELECTOR = "tests/services/test_elector.py"
@@ -167,13 +169,12 @@ def grant_believed_without_a_renewal() -> Planted:
 @bug("a lease is not granted while it is held", "leases")
 def held_lease_granted_to_another() -> Planted:
     """Whoever asks gets the lease: its holder learns of that at its next renewal, and plans until then."""
+    acquire = leases._acquire
 
-    def acquire(self: Any, shard: Any, holder: Any, ttl_s: float) -> Granted:
-        row, now = self._row(shard), self._tables.now()
-        row.holder, row.epoch, row.expires_at = holder, Epoch(row.epoch + 1), later(now, ttl_s)
-        return Granted(row.epoch)
+    async def as_if_free(tx: Any, lease: Any, *arguments: Any) -> Any:
+        return await acquire(tx, {**lease, "holder": None}, *arguments)
 
-    return patch.object(MemoryLeases, "_acquire", acquire)
+    return patch.object(leases, "_acquire", as_if_free)
 
 
 @bug(
@@ -183,12 +184,13 @@ def held_lease_granted_to_another() -> Planted:
 def release_without_comparing() -> Planted:
     """A release that arrives late, or twice, frees what is another's by then."""
 
-    def release(self: Any, shard: Any, epoch: Any, holder: Any) -> Released:
-        row = self._row(shard)
-        row.holder, row.expires_at = None, START_OF_TIME
-        return Released()
+    async def release(self: Any, tx: Any, held: Any, holder: Any) -> Any:
+        free = {"holder": None, "expires_at": leases.START_OF_TIME}
+        await tx.change(LEASES, [(lease, free) for lease in await _locked(tx, held)])
+        tx.hint(Topic.LEASES)
+        return dict.fromkeys(held, Released())
 
-    return patch.object(MemoryLeases, "_release", release)
+    return patch.object(LeaseRules, "release", writes(release))
 
 
 @bug(
@@ -197,30 +199,29 @@ def release_without_comparing() -> Planted:
 )
 def epoch_not_raised_for_the_same_node() -> Planted:
     """What the node sent in its last reign passes for what it sends in this one."""
-    acquire = MemoryLeases._acquire
+    acquire = leases._acquire
 
-    def regrant(self: Any, shard: Any, holder: Any, ttl_s: float) -> Any:
-        row, now = self._row(shard), self._tables.now()
-        if row.holder == holder and row.expires_at <= now:
-            row.expires_at = later(now, ttl_s)
-            return Granted(row.epoch)
-        return acquire(self, shard, holder, ttl_s)
+    async def regrant(tx: Any, lease: Any, holder: Any, ttl_s: float, now: Any) -> Any:
+        if lease["holder"] == holder and lease["expires_at"] <= now:
+            await tx.change(LEASES, [(lease, {"expires_at": later(now, ttl_s)})])
+            return Granted(lease["epoch"])
+        return await acquire(tx, lease, holder, ttl_s, now)
 
-    return patch.object(MemoryLeases, "_acquire", regrant)
+    return patch.object(leases, "_acquire", regrant)
 
 
 @bug("the epoch rises at every change of holder", "I2")
 def epoch_not_raised_at_a_takeover() -> Planted:
     """The ledger refuses the successor, who comes under an epoch that is another's: nobody plans."""
 
-    def acquire(self: Any, shard: Any, holder: Any, ttl_s: float) -> Any:
-        row, now = self._row(shard), self._tables.now()
-        if row.holder not in (None, holder) and row.expires_at > now:
-            return HeldBy(row.holder, row.epoch, (row.expires_at - now).total_seconds())
-        row.holder, row.epoch, row.expires_at = holder, Epoch(1), later(now, ttl_s)
-        return Granted(row.epoch)
+    async def acquire(tx: Any, lease: Any, holder: Any, ttl_s: float, now: Any) -> Any:
+        if lease["holder"] not in (None, holder) and lease["expires_at"] > now:
+            return HeldBy(lease["holder"], lease["epoch"], (lease["expires_at"] - now).total_seconds())
+        first = {"holder": holder, "epoch": 1, "expires_at": later(now, ttl_s)}
+        (granted,) = await tx.change(LEASES, [(lease, first)])
+        return Granted(granted["epoch"])
 
-    return patch.object(MemoryLeases, "_acquire", acquire)
+    return patch.object(leases, "_acquire", acquire)
 
 
 @bug(
@@ -230,14 +231,11 @@ def epoch_not_raised_at_a_takeover() -> Planted:
 def expired_lease_renewed() -> Planted:
     """A lease that had run out comes back to life under its old epoch, as if it had always been held."""
 
-    def renew(self: Any, shard: Any, epoch: Any, holder: Any, ttl_s: float) -> Any:
-        row = self._tables.leases.get(shard)
-        if row is None or row.holder != holder or row.epoch != epoch:
-            return Lost()
-        row.expires_at = later(self._tables.now(), ttl_s)
-        return Granted(epoch)
+    async def renew(self: Any, tx: Any, held: Any, holder: Any, ttl_s: float) -> Any:
+        mine = [one for one in await _locked(tx, held) if one["holder"] == holder]
+        return await _renewed(tx, held, [one for one in mine if one["epoch"] == held[one["shard"]]], ttl_s)
 
-    return patch.object(MemoryLeases, "_renew", renew)
+    return patch.object(LeaseRules, "renew", writes(renew))
 
 
 @bug(
@@ -247,14 +245,11 @@ def expired_lease_renewed() -> Planted:
 def renewal_compares_the_holder_only() -> Planted:
     """A process renews by the epoch of its own past, and is told that it still leads under that."""
 
-    def renew(self: Any, shard: Any, epoch: Any, holder: Any, ttl_s: float) -> Any:
-        row, now = self._row(shard), self._tables.now()
-        if row.holder != holder or row.expires_at <= now:
-            return Lost()
-        row.expires_at = later(now, ttl_s)
-        return Granted(epoch)
+    async def renew(self: Any, tx: Any, held: Any, holder: Any, ttl_s: float) -> Any:
+        mine, now = [one for one in await _locked(tx, held) if one["holder"] == holder], await tx.now()
+        return await _renewed(tx, held, [one for one in mine if one["expires_at"] > now], ttl_s)
 
-    return patch.object(MemoryLeases, "_renew", renew)
+    return patch.object(LeaseRules, "renew", writes(renew))
 
 
 @bug("believing ends with a refusal", f"{ELECTOR}::test_a_refused_renewal_ends_the_belief_at_once")
@@ -269,3 +264,14 @@ def refused_renewal_ignored() -> Planted:
                 self._leadership.renewed(shard, sent_at)
 
     return patch.object(Elector, "_renew", renew)
+
+
+async def _locked(tx: Any, held: Any) -> Any:
+    return await tx.lock(LEASES.among((shard,) for shard in sorted(held)))
+
+
+async def _renewed(tx: Any, held: Any, good: Any, ttl_s: float) -> Any:
+    """The answers to a renewal that these leases are good for."""
+    until, shards = later(await tx.now(), ttl_s), {lease["shard"] for lease in good}
+    await tx.change(LEASES, [(lease, {"expires_at": until}) for lease in good])
+    return {shard: Granted(epoch) if shard in shards else Lost() for shard, epoch in held.items()}

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from inspect import unwrap
 from typing import Any
 from unittest.mock import patch
 
 from fencepost.core import deployment, judgement, retry, settling
 from fencepost.model.clocks import later
-from fencepost.model.identifiers import RunKey
 from fencepost.model.run import Hold, RunState
+from fencepost.model.table import Range, Row
+from fencepost.model.tables import RUNS, RUNS_BY_SCHEDULE, RUNS_HELD, RUNS_UNFINISHED
+from fencepost.rules import claims, desk, reports, runs
+from fencepost.rules.claims import ClaimRules
+from fencepost.rules.desk import DeskRules
+from fencepost.rules.facts import facts_of
+from fencepost.rules.part import writes
+from fencepost.rules.reports import ReportRules
+from fencepost.rules.runs import WAITING, end, send_again
 from fencepost.services import deployer
 from fencepost.services.worker import Worker
-from fencepost.stores.memory import desk
-from fencepost.stores.memory.claims import MemoryClaims
-from fencepost.stores.memory.desk import MemoryDesk
-from fencepost.stores.memory.lanes import Lane, RunRow, by_fire_time, is_tick
-from fencepost.stores.memory.ledger import MemoryLedger
-from fencepost.stores.memory.part import MemoryPart
-from fencepost.stores.memory.tables import Tables
-from fencepost.stores.memory.writing import send_again
-from tests.bugs.bug import Planted, bug
+from tests.bugs.bug import Planted, all_of, bug
+from tests.bugs.misled import Misled, See
 
 CONTRACT = "tests/conformance/test_memory.py::TestMemoryStore"
 WALL_CLOCK_OFF_S = 30.0
@@ -32,57 +34,49 @@ LOST_OF = 2
 @bug("overlap is judged by all runs of the schedule", "I7")
 def overlap_judged_by_ones_own_runs() -> Planted:
     """Each worker sees to it that it does not overlap with itself."""
-    claim_ticks = MemoryClaims.claim_ticks
+    claim_ticks = unwrap(ClaimRules.claim_ticks)
 
-    async def own(self: Any, appetite: Any, limit: int, judge: Any, limiter: Any = None) -> Any:
-        def mine(facts: Any, now: Any, room: int) -> Any:
-            runs = self._tables.lane(facts.namespace, facts.schedule_id).runs
-            seen = tuple(
-                one for one in facts.unfinished if runs[one.run_key].record.worker == appetite.worker
-            )
-            return judge(replace(facts, unfinished=seen), now, room)
+    async def own(self: Any, tx: Any, appetite: Any, *arguments: Any) -> Any:
+        mine = _unfinished_if(lambda run: run["worker"] == appetite.worker)
+        return await claim_ticks(self, Misled(tx, mine), appetite, *arguments)
 
-        return await claim_ticks(self, appetite, limit, mine, limiter)
-
-    return patch.object(MemoryClaims, "claim_ticks", own)
+    return patch.object(ClaimRules, "claim_ticks", writes(own))
 
 
 @bug("a run that waits for its retry is unfinished", "I7")
 def overlap_ignores_waiting_retries() -> Planted:
     """The next tick begins while the one before waits for its second attempt: both run."""
 
-    def running(self: Lane) -> list[RunRow]:
-        return [row for row in by_fire_time(self.open) if row.record.state is RunState.RUNNING]
+    async def of_running(tx: Any, *arguments: Any) -> Any:
+        running = _unfinished_if(lambda run: run["state"] == RunState.RUNNING)
+        return await facts_of(Misled(tx, running), *arguments)
 
-    return patch.object(Lane, "unfinished", running)
+    return patch.object(claims, "facts_of", of_running)
 
 
 @bug("what is due is due by the store's clock", "backoff")
 def due_by_the_workers_clock() -> Planted:
     """A worker whose clock is half a minute fast begins retries half a minute early."""
-    in_time = MemoryClaims._due
+    take = claims._take_direct
 
-    def due(self: Any, wanted: Any, by: Any) -> list[RunRow]:
-        found = in_time(self, wanted, by)
-        waiting = [row for row in self._tables.waiting.values() if not row.record.held and wanted(row)]
-        soon = [row for row in waiting if row.record.run_at <= later(by, WALL_CLOCK_OFF_S)]
-        return [*found, *(row for row in soon if row not in found and not is_tick(row.record))]
+    async def early(tx: Any, appetite: Any, portion: Any, most: int, now: Any) -> Any:
+        return await take(tx, appetite, portion, most, later(now, WALL_CLOCK_OFF_S))
 
-    return patch.object(MemoryClaims, "_due", due)
+    return patch.object(claims, "_take_direct", early)
 
 
 @bug("what is held does not start", f"{CONTRACT}::test_a_held_tick_is_neither_judged_nor_swept")
 def held_runs_claimed() -> Planted:
     """Somebody holds a run back, or freezes everything, and it starts all the same."""
-    claim_ticks = MemoryClaims.claim_ticks
+    claim_ticks = unwrap(ClaimRules.claim_ticks)
 
-    async def greedy(self: Any, appetite: Any, limit: int, judge: Any, limiter: Any = None) -> Any:
-        claims = await claim_ticks(self, appetite, limit, judge, limiter)
-        due = [row for row in self._tables.waiting.values() if row.record.run_at <= self._tables.now()]
-        held = [row for row in due if row.record.held & ~Hold.PARKED]
-        return [*claims, *(self._start(row, appetite, None) for row in held)]
+    async def greedy(self: Any, tx: Any, appetite: Any, *arguments: Any) -> Any:
+        claimed, now = await claim_ticks(self, tx, appetite, *arguments), await tx.now()
+        waiting = [run for run in await tx.take(RUNS_HELD()) if run["state"] in WAITING]
+        held = [run for run in waiting if run["run_at"] <= now and run["held"] & ~Hold.PARKED.value]
+        return [*claimed, *[await claims._start(tx, run, appetite) for run in held]]
 
-    return patch.object(MemoryClaims, "claim_ticks", greedy)
+    return patch.object(ClaimRules, "claim_ticks", writes(greedy))
 
 
 @bug("max attempts is how often, not how often again", "I9")
@@ -101,19 +95,13 @@ def one_attempt_too_many() -> Planted:
 def retry_mints_a_new_key() -> Planted:
     """Each attempt is a new run: whoever looks for the tick finds a dead one and a stranger."""
 
-    def requeue(self: Any, row: RunRow, reason: Any, error: Any, delay_s: float) -> None:
-        record, tables = row.record, self._tables
-        tables.end(row, RunState.DEAD, reason, error)
-        again = replace(
-            record,
-            run_key=RunKey(f"{record.run_key}~{record.attempt}"),
-            state=RunState.READY,
-            run_at=later(tables.now(), delay_s),
-            worker=None,
-        )
-        tables.insert(RunRow(again))
+    async def requeue(tx: Any, bells: Any, run: Any, reason: Any, error: Any, delay_s: float) -> Any:
+        waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "slot": None}
+        again = {**run, **waits, "run_key": f"{run['run_key']}~{run['attempt']}"}
+        await tx.put_if_absent(RUNS, [{**again, "run_at": later(await tx.now(), delay_s)}])
+        return await end(tx, bells, run, RunState.DEAD, reason, error)
 
-    return patch.object(MemoryLedger, "_requeue", requeue)
+    return patch.object(reports, "_requeue", requeue)
 
 
 @bug("backoff stays below its cap", "backoff")
@@ -136,10 +124,10 @@ def backoff_without_a_wait() -> Planted:
 def replay_counts_the_old_attempts() -> Planted:
     """A run that was replayed has used up its attempts before it begins."""
 
-    def tired(tables: Tables, row: RunRow, *arguments: Any) -> None:
-        spent = row.record.spent
-        send_again(tables, row, *arguments)
-        tables.change(row, spent=spent)
+    async def tired(tx: Any, run: Any, *arguments: Any) -> Any:
+        sent = await send_again(tx, run, *arguments)
+        (tired,) = await tx.change(RUNS, [(sent, {"spent": run["spent"]})])
+        return tired
 
     return patch.object(desk, "send_again", tired)
 
@@ -147,46 +135,39 @@ def replay_counts_the_old_attempts() -> Planted:
 @bug("a key is enqueued once", "I12", seed=3, hours=1.0)
 def enqueued_again_with_every_request() -> Planted:
     """A client that heard no answer asks again, and the order is sent twice."""
-    enqueue = MemoryDesk._enqueue
+    enqueue = unwrap(DeskRules.enqueue)
 
-    def again(self: Any, namespace: Any, run: Any, author: Any) -> bool:
-        self._tables.runs.pop((namespace, run.run_key), None)
-        return enqueue(self, namespace, run, author)
+    async def again(self: Any, tx: Any, namespace: Any, new: Any, *, author: Any = None) -> Any:
+        await tx.delete(RUNS, await tx.lock(RUNS.among((namespace, run.run_key) for run in new)))
+        return await enqueue(self, tx, namespace, new, author=author)
 
-    return patch.object(MemoryDesk, "_enqueue", again)
+    return patch.object(DeskRules, "enqueue", writes(again))
 
 
 @bug("a write that was acknowledged is there", "I12")
 def enqueued_and_then_forgotten() -> Planted:
     """One order in two is acknowledged before it is written, and the process that had it ends."""
-    enqueue = MemoryDesk._enqueue
+    enqueue = unwrap(DeskRules.enqueue)
 
-    def lossy(self: Any, namespace: Any, run: Any, author: Any) -> bool:
-        lost = int(run.run_key.rpartition("-")[2]) % LOST_OF == 0
-        return True if lost else enqueue(self, namespace, run, author)
+    async def lossy(self: Any, tx: Any, namespace: Any, new: Any, *, author: Any = None) -> Any:
+        kept = [run for run in new if int(run.run_key.rpartition("-")[2]) % LOST_OF]
+        answers = await enqueue(self, tx, namespace, kept, author=author)
+        fresh = dict(zip((run.run_key for run in kept), answers, strict=True))
+        return [fresh.get(run.run_key, True) for run in new]
 
-    return patch.object(MemoryDesk, "_enqueue", lossy)
+    return patch.object(DeskRules, "enqueue", writes(lossy))
 
 
 @bug("retention removes what has ended", "I6")
 def retention_removes_what_is_open() -> Planted:
     """What is old is removed, although it has not ended."""
 
-    async def by_age(self: Any, older_than_s: float, limit: int) -> int:
-        tables = self._tables
-        cutoff = later(tables.now(), -SOON_FORGOTTEN_S)
-        old = [row for row in tables.runs.values() if row.record.schedule_id and row.record.run_at < cutoff]
-        for row in old:
-            key = row.record.namespace, row.record.run_key
-            lane = tables.lane(row.record.namespace, row.record.schedule_id)
-            for index in (tables.waiting, tables.running):
-                index.pop(key, None)
-            for index in (lane.open, lane.parked):
-                index.pop(key[1], None)
-            tables.drop(row)
+    async def by_age(self: Any, tx: Any, older_than_s: float, limit: int) -> int:
+        cutoff = later(await tx.now(), -SOON_FORGOTTEN_S)
+        await tx.delete(RUNS, [run for run in await tx.take(RUNS_BY_SCHEDULE()) if run["run_at"] < cutoff])
         return 0
 
-    return patch.object(MemoryLedger, "forget", by_age)
+    return patch.object(ReportRules, "forget", writes(by_age))
 
 
 @bug(
@@ -195,21 +176,25 @@ def retention_removes_what_is_open() -> Planted:
 )
 def retention_forgets_keys_by_hand() -> Planted:
     """The row was the only memory of the key; a client that asks again next month is served again."""
-    forget = MemoryLedger.forget
+    forget = unwrap(ReportRules.forget)
 
-    async def too_tidy(self: Any, older_than_s: float, limit: int) -> int:
-        removed = await forget(self, older_than_s, limit)
-        for row in [one for one in self._tables.runs.values() if one.stripped]:
-            self._tables.drop(row)
+    async def too_tidy(self: Any, tx: Any, older_than_s: float, limit: int) -> Any:
+        removed = await forget(self, tx, older_than_s, limit)
+        known = await tx.take(RUNS.indexes["runs_key"]())
+        await tx.delete(RUNS, [run for run in known if run["stripped"]])
         return removed
 
-    return patch.object(MemoryLedger, "forget", too_tidy)
+    return patch.object(ReportRules, "forget", writes(too_tidy))
 
 
 @bug("who waits for a turn is called", "I2")
 def nobody_is_called() -> Planted:
     """Ticks that wait behind others wait on when those have ended."""
-    return patch.object(MemoryPart, "_unpark", lambda self, lane: False)
+
+    async def none(*arguments: Any) -> int:
+        return 0
+
+    return all_of(*(patch.object(module, "unpark_first", none) for module in (runs, reports)))
 
 
 @bug("a hint is a hint", "tests/services/test_worker.py::test_a_tick_is_not_started_before_its_time")
@@ -247,4 +232,18 @@ def started_and_stopped_at_once() -> Planted:
 )
 def forgotten_before_the_cursor_came_by() -> Planted:
     """A tick that was called off is pruned, and the next version's cursor plans it again."""
-    return patch.object(MemoryLedger, "_may_be_planned", lambda self, record: False)
+
+    async def never(tx: Any, run: Any) -> bool:
+        return False
+
+    return patch.object(reports, "_may_be_planned", never)
+
+
+def _unfinished_if(counts: Callable[[Row], bool]) -> See:
+    """Of the unfinished runs of a schedule, some are overlooked."""
+
+    def see(selection: Any, run: Any) -> Any:
+        unfinished = isinstance(selection, Range) and selection.index is RUNS_UNFINISHED
+        return None if unfinished and not counts(run) else run
+
+    return see

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from inspect import unwrap
 from typing import Any
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
@@ -14,12 +15,12 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import RunKey
 from fencepost.model.plan import Tick
 from fencepost.model.policies import CatchUpMode
+from fencepost.model.tables import CURSORS, RUNS_BY_SCHEDULE, SCHEDULES, VERSIONS
+from fencepost.rules import planbook, schedules
+from fencepost.rules.part import writes
+from fencepost.rules.reports import ReportRules
 from fencepost.services import planner
 from fencepost.services.planner import Planner
-from fencepost.stores.memory import planbook, schedules
-from fencepost.stores.memory.ledger import MemoryLedger
-from fencepost.stores.memory.planbook import MemoryPlanBook
-from fencepost.stores.memory.schedules import MemorySchedules
 from tests.bugs.bug import Planted, all_of, bug
 
 SOON_FORGOTTEN_S = 300.0
@@ -97,61 +98,67 @@ def tick_at_the_edge_dropped() -> Planted:
 def stale_spec_planned_after_an_edit() -> Planted:
     """A plan made before the edit arrives after it, and the old times fire beside the new ones."""
 
-    def fits(self: Any, cursor: Any) -> bool:
-        known = self._known(cursor)
-        return known is not None and known.planned_through == cursor.planned_through
+    def fits(known: Any, cursor: Any) -> bool:
+        return bool(known["planned_through"] == cursor.planned_through)
 
-    return patch.object(MemoryPlanBook, "_fits", fits)
+    return patch.object(planbook, "_fits", fits)
 
 
 @bug("a pause takes back what was planned", "I3", seed=2)
 def pause_leaves_planned_ticks() -> Planted:
     """A schedule was paused, edited or removed, and its next minute fires all the same."""
-    return patch.object(schedules, "withdrawable", lambda run, boundary: False)
+    return patch.object(schedules, "_is_planned", lambda run: False)
 
 
 @bug("a cursor never goes back", "I3", seed=1)
 def cursor_falls_back_at_an_edit() -> Planted:
     """An edit plans the last ten minutes again, by the new spec: ticks fire by surprise."""
-    edit = MemorySchedules._edit
+    edit = schedules._edit
 
-    def back(self: Any, row: Any, *arguments: Any, **more: Any) -> None:
-        edit(self, row, *arguments, **more)
-        row.cursors[-1].planned_through -= timedelta(minutes=10)
+    async def back(tx: Any, schedule: Any, *arguments: Any, **more: Any) -> Any:
+        edited = await edit(tx, schedule, *arguments, **more)
+        cursor = await _latest_cursor(tx, edited)
+        planned = cursor["planned_through"] - timedelta(minutes=10)
+        await tx.change(CURSORS, [(cursor, {"planned_through": planned})])
+        return edited
 
-    return patch.object(MemorySchedules, "_edit", back)
+    return patch.object(schedules, "_edit", back)
 
 
 @bug("an edit loses nothing that was planned by the old spec", "I2", seed=3)
 def edit_begins_where_the_old_plan_ended() -> Planted:
     """The ticks of the old spec were taken back; those of the new one begin a horizon later."""
-    edit = MemorySchedules._edit
+    edit = schedules._edit
 
-    def ahead(self: Any, row: Any, *arguments: Any, **more: Any) -> None:
-        planned = row.cursors[-1].planned_through
-        edit(self, row, *arguments, **more)
-        row.cursors[-1].planned_through = max(planned, row.cursors[-1].planned_through)
+    async def ahead(tx: Any, schedule: Any, *arguments: Any, **more: Any) -> Any:
+        before = await _latest_cursor(tx, schedule)
+        edited = await edit(tx, schedule, *arguments, **more)
+        cursor = await _latest_cursor(tx, edited)
+        planned = max(before["planned_through"], cursor["planned_through"])
+        await tx.change(CURSORS, [(cursor, {"planned_through": planned})])
+        return edited
 
-    return patch.object(MemorySchedules, "_edit", ahead)
+    return patch.object(schedules, "_edit", ahead)
 
 
 @bug("evidence that is pruned is no evidence", "I1")
 def retention_takes_the_cursor_along() -> Planted:
     """How far a schedule is planned is read off its rows; when retention has removed them, all is planned
     again."""
-    forget = MemoryLedger.forget
+    forget = unwrap(ReportRules.forget)
 
-    async def forgetful(self: Any, older_than_s: float, limit: int) -> int:
-        removed = await forget(self, SOON_FORGOTTEN_S, limit)
-        for owner, row in self._tables.schedules.items():
-            known, cursor = self._tables.lane(*owner).runs, row.cursors[-1]
-            if removed and cursor.next_fire_at is not None:
-                fired = [one.record.fire_time for one in known.values()]
-                cursor.planned_through = max(fired, default=row.versions[-1].in_force_from)
-                cursor.next_fire_at = cursor.planned_through
+    async def forgetful(self: Any, tx: Any, older_than_s: float, limit: int) -> Any:
+        removed = await forget(self, tx, SOON_FORGOTTEN_S, limit)
+        for schedule in await tx.find(SCHEDULES.indexes["schedules_key"]()):
+            cursor = await _latest_cursor(tx, schedule)
+            if removed and cursor["next_fire_at"] is not None:
+                (version,) = await tx.find(VERSIONS.at(*CURSORS.key_of(cursor)))
+                runs = await tx.find(RUNS_BY_SCHEDULE(*SCHEDULES.key_of(schedule)), limit=1, reverse=True)
+                fired = runs[0]["fire_time"] if runs else version["in_force_from"]
+                await tx.change(CURSORS, [(cursor, {"planned_through": fired, "next_fire_at": fired})])
         return removed
 
-    return patch.object(MemoryLedger, "forget", forgetful)
+    return patch.object(ReportRules, "forget", writes(forgetful))
 
 
 @bug("the key is the UTC instant", "I2", seed=1, hours=1.1)
@@ -223,3 +230,8 @@ def newest_of_what_is_written() -> Planted:
     """The workers are back before the planners and run the newest tick that they find; the planners then
     write a newer one, which runs too."""
     return patch.object(judgement._Session, "_newest_due", lambda self, tick: self.facts.newest_due)
+
+
+async def _latest_cursor(tx: Any, schedule: Any) -> Any:
+    (cursor,) = await tx.lock(CURSORS.at(*SCHEDULES.key_of(schedule), schedule["version"]))
+    return cursor

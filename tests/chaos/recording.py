@@ -20,7 +20,7 @@ import asyncpg
 from fencepost.config import Settings
 from fencepost.model.codec import job_from_text
 from fencepost.model.run import RunRecord
-from fencepost.stores.rows import to_missed_range, to_run_record, to_schedule_version
+from fencepost.rules.rows import to_missed_range, to_run_record, to_schedule_version
 from fencepost.stores.sqlite.moments import MOMENTS, fetch, from_us
 from tests.history.model import Change, History, PlanWrite, Pulse, Registration
 

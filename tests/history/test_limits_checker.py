@@ -9,43 +9,35 @@ from fencepost.config import Settings
 from fencepost.core.limits import decide
 from fencepost.model.job import JobSpec
 from fencepost.model.limits import JobLimit
-from fencepost.model.run import Claim, RunRecord, RunState
-from fencepost.stores.memory.lanes import RunRow
-from fencepost.stores.memory.tables import Tables
+from fencepost.model.run import Claim, RunState
+from fencepost.stores.memory import MemoryStore
+from fencepost.testing.clock import VirtualClock
 from fencepost.testing.conformance.builders import JOB, MANY, appetite, enqueue, finish, success
 from fencepost.testing.conformance.limits import limit
-from tests.conformance.clocked import open_memory
+from tests.conformance.clocked import START, ClockHarness
 from tests.history.checkers import limits
-from tests.history.model import Change, History
+from tests.history.model import History
+from tests.simulation.recording import RecordedRows, Recorder
 
 
 async def recorded(**terms: Any) -> History:
     """Thirty runs of a limited job, with every change of a row written down."""
-    harness, changes = open_memory(), list[Change]()
-    original = Tables.change
-
-    def change(self: Tables, row: RunRow, **values: object) -> RunRecord:
-        before = row.record
-        after = original(self, row, **values)
-        changes.append(Change(self.now(), before, after))
-        return after
-
-    Tables.change = change  # type: ignore[method-assign]
-    try:
-        await limit(harness, **terms)
-        await enqueue(harness, *(f"run-{number}" for number in range(30)))
-        ledger, running = harness.store.ledger, list[Claim]()
-        for _ in range(60):
-            await ledger.claim_direct(appetite(), MANY)
-            running += await ledger.claim_lined(appetite(), 3, decide)
-            for claim in running[:2]:
-                await finish(harness, success(claim.ticket))
-            del running[:2]
-            await harness.advance(1)
-    finally:
-        Tables.change = original  # type: ignore[method-assign]
+    clock = VirtualClock(START)
+    rows = RecordedRows(clock)
+    recorder = rows.recorder = Recorder(Settings(), rows.now)
+    harness = ClockHarness(MemoryStore(clock, rows=rows), clock)
+    await limit(harness, **terms)
+    await enqueue(harness, *(f"run-{number}" for number in range(30)))
+    ledger, running = harness.store.ledger, list[Claim]()
+    for _ in range(60):
+        await ledger.claim_direct(appetite(), MANY)
+        running += await ledger.claim_lined(appetite(), 3, decide)
+        for claim in running[:2]:
+            await finish(harness, success(claim.ticket))
+        del running[:2]
+        await harness.advance(1)
     spec = JobSpec(JOB, open_payload=True, limit=JobLimit(**terms))
-    return History(Settings(), changes=changes, jobs={JOB: spec})
+    return replace(recorder.history, jobs={JOB: spec})
 
 
 async def test_real_claims_keep_to_their_slots_and_a_lower_limit_accuses_them() -> None:

@@ -27,7 +27,8 @@ from fencepost.testing.engine import Engine
 from fencepost.testing.watching import Observer, Stub, Watched
 from fencepost.triggers import Every, tzdata_version
 from tests.history.model import History
-from tests.simulation.recording import RecordedTables, Recorder
+from tests.rows import versions_of
+from tests.simulation.recording import RecordedRows, Recorder
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NS, SCHEDULE, JOB = DEFAULT_NAMESPACE, ScheduleId("beat"), JobName("work")
@@ -42,9 +43,9 @@ class Course:
 
     def __init__(self, overlap: Overlap, catch_up: CatchUp, every_s: float, takes_s: float) -> None:
         self.clock = VirtualClock(START)
-        tables = RecordedTables(self.clock, 1)
-        self._recorder = tables.recorder = Recorder(SETTINGS, tables.now)
-        self.store = MemoryStore(self.clock, tables=tables)
+        rows = RecordedRows(self.clock)
+        self._recorder = rows.recorder = Recorder(SETTINGS, rows.now)
+        self.store = MemoryStore(self.clock, 1, rows)
         self.takes_s = takes_s
         self.by_hand: dict[datetime, float] = {}
         trigger = Every(every_s).to_json()
@@ -100,7 +101,7 @@ class Course:
     def history(self) -> History:
         """All that happened to the runs, for the checkers."""
         history = self._recorder.history
-        history.versions = {SCHEDULE: tuple(self.store.tables.schedules[NS, SCHEDULE].versions)}
+        history.versions = versions_of(self.store.memory)
         return history
 
     async def _runs(self) -> Sequence[RunRecord]:

@@ -50,7 +50,7 @@ async def hang(store: SqliteStore) -> None:
     """Write within a transaction and never come to its end."""
 
     def work(connection: apsw.Connection, now: StoreTime) -> None:
-        write_runs(DEFAULT_NAMESPACE, [by_hand("half-written")], None, connection, now)
+        write_runs(DEFAULT_NAMESPACE, [by_hand("half-written")], connection, now)
         say("written")
         sys.stdin.read()
 

@@ -8,21 +8,20 @@ import apsw
 import pytest
 
 from fencepost.clock import SystemClock
+from fencepost.model import tables as declared
 from fencepost.model.clocks import StoreTime
+from fencepost.model.table import Index, Table
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import SqliteStore, open_store
+from fencepost.stores.statements import Shape, find_text
 
 
 def queries_of(part: str) -> dict[str, str]:
     return load_queries("fencepost.stores.sqlite", f"{part}.sql")
 
 
-AUDIT_LOG, BACKFILLS, CALENDARS = queries_of("audit_log"), queries_of("backfills"), queries_of("calendars")
-CLAIMS, FACTS, FREEZES, GATES = (queries_of(one) for one in ("claims", "facts", "freezes", "gates"))
-LEDGER, ORDERS, PARKING = queries_of("ledger"), queries_of("orders"), queries_of("parking")
-LINES = queries_of("lines")
-PLANBOOK, RUNS, SCHEDULES = queries_of("planbook"), queries_of("runs"), queries_of("schedules")
-VIEWS = queries_of("views")
+CLAIMS, FACTS, LINES, PARKING = (queries_of(one) for one in ("claims", "facts", "lines", "parking"))
+PLANBOOK, RUNS, VIEWS = (queries_of(one) for one in ("planbook", "runs", "views"))
 
 
 @pytest.fixture
@@ -43,14 +42,12 @@ async def plan_of(store: SqliteStore, query: str) -> list[str]:
 DUE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at<?)"
 TICK_RANGE = "(namespace=? AND schedule_id=?)"
 LATER_TICKS = "(namespace=? AND schedule_id=? AND fire_time>?)"
-ENDED_BETWEEN = "(namespace=? AND schedule_id=? AND finished_at>? AND finished_at<?)"
 TICKS_BETWEEN = "(namespace=? AND schedule_id=? AND fire_time>? AND fire_time<?)"
 TIME_RANGE = "(namespace=? AND fire_time>? AND fire_time<?)"
 WALKS = (
     *("SCAN runs", "SCAN r ", "SCAN cursors", "SCAN old", "SCAN u", "SCAN backfills"),
     *("SCAN missed_ranges", "SCAN audit_log"),
 )
-BY_REVISION = "COVERING INDEX calendar_uses_by_revision"
 FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
 
 
@@ -97,28 +94,9 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
         ),
         (LINES["ring_ticks"], f"SEARCH runs USING INDEX runs_limited_ticks {TICK_RANGE}"),
         (LINES["slots_of"], "SEARCH r USING INDEX sqlite_autoindex_runs_1 (namespace=? AND run_key=?)"),
-        (LINES["release"], "SEARCH runs USING INDEX runs_held (namespace=?)"),
         (PARKING["ring"], f"SEARCH runs USING INDEX runs_parked {TICK_RANGE}"),
-        (SCHEDULES["spare"], f"SEARCH runs USING INDEX runs_by_schedule {LATER_TICKS}"),
-        (GATES["hold_back"], f"SEARCH runs USING INDEX runs_behind {TICK_RANGE}"),
         (VIEWS["attention"], "SEARCH runs USING INDEX runs_held_by_somebody (namespace=?)"),
         (VIEWS["attention"], "SEARCH gates USING INDEX gates_closed (namespace=?)"),
-        (GATES["held_back"], f"SEARCH runs USING INDEX runs_held {TICK_RANGE}"),
-        (GATES["closed"], f"SEARCH r USING INDEX runs_held {TICK_RANGE} LEFT-JOIN"),
-        (FREEZES["hold"], f"SEARCH r USING INDEX runs_open {TICK_RANGE}"),
-        (FREEZES["hold"], f"SEARCH r USING INDEX runs_behind {TICK_RANGE}"),
-        (FREEZES["hold"], f"SEARCH r USING INDEX runs_unfinished {TICK_RANGE}"),
-        (FREEZES["let_go"], f"SEARCH r USING INDEX runs_held {TICK_RANGE}"),
-        (BACKFILLS["runs"], "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)"),
-        (BACKFILLS["waiting"], "SEARCH runs USING INDEX runs_of_backfill (backfill_id=?)"),
-        (
-            BACKFILLS["list"],
-            "SEARCH backfills USING INDEX backfills_by_namespace (namespace=? AND backfill_id<?)",
-        ),
-        (
-            ORDERS["restore"],
-            "SEARCH runs USING INDEX runs_by_schedule (namespace=? AND schedule_id=? AND fire_time=?)",
-        ),
         (
             "SELECT rowid " + RUNS["list"] + " " + RUNS["wanted"],
             f"SEARCH runs USING INDEX runs_by_time {TIME_RANGE}",
@@ -147,24 +125,7 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
             RUNS["ticks"],
             f"SEARCH runs USING INDEX runs_by_schedule {TICKS_BETWEEN}",
         ),
-        (
-            RUNS["ended"],
-            f"SEARCH runs USING INDEX runs_finished {ENDED_BETWEEN}",
-        ),
-        (
-            AUDIT_LOG["list"],
-            "SEARCH audit_log USING INDEX audit_log_by_number (namespace=? AND number<?)",
-        ),
-        (
-            AUDIT_LOG["list_of_subject"],
-            "SEARCH audit_log USING INDEX audit_log_by_subject (namespace=? AND subject=? AND number<?)",
-        ),
         (CLAIMS["adopt"], "SEARCH r USING INDEX runs_running (worker=?)"),
-        (LEDGER["forgettable"], "SEARCH run USING INDEX runs_ended (finished_at>? AND finished_at<?)"),
-        (
-            LEDGER["forgettable"],
-            "SEARCH cursor USING INDEX sqlite_autoindex_cursors_1 (namespace=? AND schedule_id=?)",
-        ),
         (
             PLANBOOK["window"],
             "SEARCH due USING INDEX cursors_next (shard=? AND next_fire_at>? AND next_fire_at<?)",
@@ -172,19 +133,6 @@ FUTURE_RANGE = "(namespace=? AND queue=? AND priority=? AND run_at>?)"
         (
             PLANBOOK["plan"],
             "SEARCH runs USING INDEX runs_by_schedule (namespace=? AND schedule_id=? AND fire_time=?)",
-        ),
-        (PLANBOOK["outlived"], "SEARCH old USING INDEX cursors_by_rules (shard=? AND tzdata<?)"),
-        (
-            PLANBOOK["outlived"],
-            "SEARCH runs USING INDEX runs_open (namespace=? AND schedule_id=? AND fire_time>?)",
-        ),
-        (
-            CALENDARS["users"],
-            f"SEARCH calendar_uses USING {BY_REVISION} (namespace=? AND calendar=?)",
-        ),
-        (
-            CALENDARS["behind"],
-            f"SEARCH u USING {BY_REVISION} (namespace=? AND calendar=? AND revision<?)",
         ),
     ],
 )
@@ -194,6 +142,20 @@ async def test_nothing_is_walked_but_the_range_of_its_index(
     plan = await plan_of(store, query)
     assert step in plan, "\n".join(plan)
     assert [one for one in plan if one.startswith(WALKS)] == []
+
+
+def lookups() -> list[Index]:
+    """Every declared index by which rows are found by their first columns."""
+    tables = [one for one in vars(declared).values() if isinstance(one, Table)]
+    return [index for one in tables for index in one.indexes.values() if len(index.columns) > 1]
+
+
+@pytest.mark.parametrize("index", lookups(), ids=lambda index: index.name)
+async def test_no_rule_walks_a_table_for_what_an_index_finds(store: SqliteStore, index: Index) -> None:
+    known = index.columns[: -len(index.table.key)] or index.columns[:-1]
+    text = find_text(Shape(index, len(known), None, None), "", reverse=False).replace("{}", "NULL")
+    plan = await plan_of(store, text)
+    assert [one for one in plan if one.startswith("SCAN") and "INDEX" not in one] == []
 
 
 @pytest.mark.parametrize("name", ["due_direct", "due_ticks"])

@@ -10,7 +10,7 @@ import pytest
 from fencepost.model import codec
 from fencepost.model.codec import schedule_from_json, schedule_to_text
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.stores.desk_rows import to_closed_gate
+from fencepost.rules.desk_rows import to_closed_gate
 from fencepost.testing.conformance.builders import make_spec
 
 SPEC = make_spec(payload={"token": "canary"})

@@ -11,7 +11,6 @@ from fencepost.model.audit import Action, LogFilter
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Ordered, RunState
 from fencepost.operations.cancelling import CancelRuns, cancel_runs
-from fencepost.stores.memory.ledger import MemoryLedger
 from tests.operations.asking import asked, there_and_back
 from tests.operations.dead_runs import burnt
 from tests.services.house import NS, Bench, House, WorkingNode, make_job
@@ -49,11 +48,12 @@ async def test_one_that_cannot_be_asked_keeps_nobody_else_from_it(monkeypatch: p
     for key in ("locked", "waits"):
         await house.enqueue(key, "burn")
     ledger, key = house.memory.ledger, RunKey("burn#locked")
+    cancel_many = ledger.cancel_many
 
     async def locked(namespace: Namespace, run_keys: list[RunKey], *rest: Any, **more: Any) -> Any:
         left = Ordered(await house.run("burn#locked"), "run burn#locked: is in a transaction of its own")
         others = [one for one in run_keys if one != key]
-        return {key: left, **await MemoryLedger.cancel_many(ledger, namespace, others, *rest, **more)}
+        return {key: left, **await cancel_many(namespace, others, *rest, **more)}
 
     monkeypatch.setattr(ledger, "cancel_many", locked)
     answer = await asked(control, cancel_runs, CancelRuns(run_keys=["burn#locked", "burn#waits"]))

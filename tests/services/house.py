@@ -39,6 +39,7 @@ from fencepost.services.worker import Worker
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
 from fencepost.triggers import Every
+from tests.rows import shards_of
 from tests.services.faults import FaultyStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -89,7 +90,7 @@ class House:
         return list(reversed(await self.memory.ledger.list(NS, wanted)))
 
     def shard_of(self, schedule_id: str) -> Shard:
-        return shard_of(NS, ScheduleId(schedule_id), self.memory.tables.shards)
+        return shard_of(NS, ScheduleId(schedule_id), shards_of(self.memory))
 
 
 class PlanningNode:

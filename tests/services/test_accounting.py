@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,8 +14,10 @@ from fencepost.model.node import Node, NodeReport
 from fencepost.model.policies import CatchUp
 from fencepost.model.run import RunState
 from fencepost.model.stretch import parse_stretch
+from fencepost.model.tables import RUNS
 from fencepost.services import accounting
 from fencepost.services.accounting import AuditDesk
+from tests.rows import change_run, drop_run, put, row_of
 from tests.services.house import NS, START, House, PlanningNode, WorkingNode, make_job
 
 ANNA = Author("anna", "cli on web-3", "the disk was full")
@@ -55,11 +56,10 @@ class Audited(House):
     def delete(self, *keys: RunKey) -> None:
         """Rows go, as if somebody had laid hands on the database."""
         for key in keys:
-            self.memory.tables.drop(self.memory.tables.runs[NS, key])
+            drop_run(self.memory, key)
 
-    def change(self, key: RunKey, **fields: object) -> None:
-        tables = self.memory.tables
-        tables.change(tables.runs[NS, key], **fields)
+    def change(self, key: RunKey, **values: object) -> None:
+        change_run(self.memory, key, **values)
 
 
 @pytest.fixture
@@ -167,18 +167,18 @@ async def test_a_repair_that_can_write_nothing_ends(house: Audited) -> None:
 async def test_a_doubled_run_is_found(house: Audited) -> None:
     await house.put("beat", 20)
     first = (await house.runs("beat"))[4]
-    tables = house.memory.tables
-    row = tables.runs[NS, first.run_key]
-    twin = replace(row.record, run_key=tick_key(BEAT, first.fire_time, 2), version=2)
-    tables.insert(type(row)(twin))
+    twin = tick_key(BEAT, first.fire_time, 2)
+    row = row_of(house.memory, RUNS, NS, first.run_key)
+    put(house.memory, RUNS, **{**row, "run_key": twin, "version": 2})
     report = await house.audit()
     assert report.counts == {Kind.DOUBLED: 1}
-    assert report.accounts[0].findings[0].run_keys == (first.run_key, twin.run_key)
+    assert report.accounts[0].findings[0].run_keys == (first.run_key, twin)
 
 
 async def test_a_run_whose_worker_went_silent_is_uncertain(house: Audited) -> None:
     last = (await house.runs("beat"))[5]
-    house.change(last.run_key, state=RunState.RUNNING, finished_at=None, worker=NodeId("worker-9"))
+    silent = {"worker": NodeId("worker-9"), "alive_until": START}
+    house.change(last.run_key, state=RunState.RUNNING, finished_at=None, **silent)
     assert await house.faults() == {Kind.UNCERTAIN: 1}
 
 
@@ -237,8 +237,7 @@ async def test_a_run_that_shows_no_life_is_stuck_and_an_old_one_where_asked(hous
     await house.put("beat", 10, catch_up=CatchUp("none", "1m"))
     running = (await house.runs("beat"))[5]
     alive = await house.memory.now() + timedelta(hours=2)
-    house.change(running.run_key, state=RunState.RUNNING, finished_at=None)
-    house.memory.tables.runs[NS, running.run_key].alive_until = alive
+    house.change(running.run_key, state=RunState.RUNNING, finished_at=None, alive_until=alive)
     assert await house.desk.stuck() == []
     (old,) = await house.desk.stuck(older_than_s=30)
     assert (old.run.run_key, "running for" in old.why) == (running.run_key, True)

@@ -16,8 +16,10 @@ from fencepost.model.plan import Cursor, Plan, PlanReceipt
 from fencepost.model.quotas import Quota
 from fencepost.model.run import RunFilter
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.model.tables import RUNS
 from fencepost.telemetry.events import QuotaRefused, listen
 from fencepost.triggers import Every
+from tests.rows import rows_of
 from tests.services.house import START, House
 from tests.services.test_planner import leader
 
@@ -45,7 +47,7 @@ def watched(house: House, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 
 
 def planned(house: House, namespace: Namespace) -> int:
-    return sum(owner == namespace for owner, _ in house.memory.tables.runs)
+    return sum(run["namespace"] == namespace for run in rows_of(house.memory, RUNS))
 
 
 async def test_plans_go_round_the_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:

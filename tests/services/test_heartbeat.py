@@ -16,10 +16,10 @@ from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Claim, Outcome, Pulse, RunState, Ticket
 from fencepost.ports.store import Store
+from fencepost.rules.store import LedgerRules
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.heartbeat import Heartbeat, HeartbeatThread
 from fencepost.stores.memory import MemoryStore
-from fencepost.stores.memory.ledger import MemoryLedger
 from fencepost.testing.clock import VirtualClock
 from tests.services.conftest import Lines
 from tests.services.house import NS, House, until
@@ -216,11 +216,11 @@ async def test_a_share_is_kept_as_a_number_and_a_text_as_it_is(progress: float |
     assert one.run.said.progress == kept
 
 
-class CountingLedger(MemoryLedger):
+class CountingLedger(LedgerRules):
     """Counts beats, and lets another thread wait for the next ones."""
 
     def __init__(self, store: MemoryStore) -> None:
-        super().__init__(store.tables, store.signals)
+        super().__init__(store.memory)
         self.beats = threading.Semaphore(0)
         self.threads: set[str] = set()
         self.broken: Exception | None = None

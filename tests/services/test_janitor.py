@@ -9,7 +9,9 @@ from fencepost.model.answers import KEPT_S
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import RunState
+from fencepost.model.tables import NODES
 from fencepost.services.janitor import Janitor
+from tests.rows import rows_of
 from tests.services.house import NS, House, PlanningNode, WorkingNode, make_job
 
 HOUR_S = 3600.0
@@ -89,10 +91,10 @@ async def test_nodes_that_died_long_ago_are_struck_off() -> None:
     janitor = Janitor(house.store, house.settings)
     house.clock.advance(HOUR_S)
     await janitor.run_once()
-    assert list(house.memory.tables.nodes) == ["gone"]
+    assert [row["node_id"] for row in rows_of(house.memory, NODES)] == ["gone"]
     house.clock.advance(11)
     await janitor.run_once()
-    assert not house.memory.tables.nodes
+    assert not rows_of(house.memory, NODES)
 
 
 async def leader(house: House) -> PlanningNode:

@@ -11,11 +11,13 @@ from fencepost.model.audit import Author
 from fencepost.model.caveat import Caveat
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import Node
+from fencepost.model.tables import META
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.node import NodeRunner, Surroundings
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
 from fencepost.testing.conformance.builders import NS
+from tests.rows import put
 from tests.services.conftest import Lines
 from tests.services.house import START, House, PlanningNode, WorkingNode, make_job
 
@@ -38,7 +40,7 @@ def watch(store: MemoryStore, name: str = "node-1") -> LedgerWatch:
 
 async def seen(store: MemoryStore, fence: int) -> LedgerWatch:
     """A watch that knows the ledger at this fence."""
-    store.tables.fence = fence
+    store.memory.fence = fence
     known = watch(store)
     known.remember(await known.look())
     return known
@@ -46,7 +48,7 @@ async def seen(store: MemoryStore, fence: int) -> LedgerWatch:
 
 async def test_a_ledger_whose_fences_fell_is_refused_by_all(store: MemoryStore) -> None:
     known = await seen(store, 874)
-    store.tables.fence = 274
+    store.memory.fence = 274
     with pytest.raises(StoreReplaced, match=r"last fence is 274, and fence 874 .* migrate --restored"):
         await known.look()
     with pytest.raises(StoreReplaced, match="node node-1 found that its last fence is 274"):
@@ -55,7 +57,7 @@ async def test_a_ledger_whose_fences_fell_is_refused_by_all(store: MemoryStore) 
 
 async def test_a_restored_ledger_is_worked_on_by_a_new_node_only(store: MemoryStore) -> None:
     known = await seen(store, 874)
-    store.tables.fence = 274
+    store.memory.fence = 274
     await store.epochs.mark_older("a node found so")
     assert (await store.epochs.restore(NS, ANNA)).fence > 874
     with pytest.raises(StoreReplaced, match="start this process again"):
@@ -65,16 +67,16 @@ async def test_a_restored_ledger_is_worked_on_by_a_new_node_only(store: MemorySt
 
 async def test_another_ledger_in_its_place_is_not_taken_for_it(store: MemoryStore) -> None:
     known = await seen(store, 3)
-    store.tables.incarnation = "1-another"
+    put(store, META, name="incarnation", value="1-another")
     with pytest.raises(StoreReplaced, match="incarnation 1-another"):
         await known.look()
 
 
 async def test_what_no_write_has_confirmed_is_not_held_against_the_ledger(store: MemoryStore) -> None:
-    store.tables.fence = 900
+    store.memory.fence = 900
     known = watch(store)
     await known.look()
-    store.tables.fence = 896
+    store.memory.fence = 896
     assert (await known.look()).fence == 896
 
 
@@ -84,7 +86,7 @@ async def test_a_worker_begins_nothing_under_a_fence_that_is_not_later(house: Ho
     await worker.register()
     await house.enqueue("one")
     await worker.work()
-    house.memory.tables.fence = 0
+    house.memory.memory.fence = 0
     await house.enqueue("two")
     with pytest.raises(StoreReplaced, match="it gave out fence 1, after fence 1"):
         await worker.work()
@@ -115,9 +117,9 @@ async def test_what_the_server_does_not_promise_is_not_left_unsaid(house: House,
 
 async def test_a_beat_without_an_answer_confirms_nothing(house: House) -> None:
     node = PlanningNode(house, "node-1")
-    house.memory.tables.fence = 900
+    house.memory.memory.fence = 900
     house.store.fail_before("roster.beat")
     with pytest.raises(StoreUnavailable):
         await node.membership.run_once()
-    house.memory.tables.fence = 896
+    house.memory.memory.fence = 896
     await node.membership.run_once()

@@ -18,6 +18,7 @@ from fencepost.services.control import ScheduleDesk
 from fencepost.triggers import Calendar, Cron, Every, stored_trigger, tzdata_version
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.localtime import zones
+from tests.rows import shards_of
 from tests.services.house import NS, START, House, PlanningNode
 
 BERLIN = "Europe/Berlin"
@@ -117,7 +118,7 @@ async def test_rules_that_say_the_same_make_no_version_and_are_not_looked_at_twi
     await node.refresher.run_once()
     assert len(await house.memory.schedules.history(NS, ScheduleId("beat"))) == 1
     assert len(await planned(house)) == 6
-    shards = [Shard(number) for number in range(house.memory.tables.shards)]
+    shards = [Shard(number) for number in range(shards_of(house.memory))]
     assert await house.memory.planbook.outlived(shards, NEWER, 10) == []
 
 
@@ -285,7 +286,7 @@ async def test_what_cannot_be_read_is_left_to_a_node_that_can(
 
     monkeypatch.setattr(refresher, "stored_trigger", unreadable)
     assert await node.refresher.run_once() == refresher.REST_S
-    shards = [Shard(number) for number in range(house.memory.tables.shards)]
+    shards = [Shard(number) for number in range(shards_of(house.memory))]
     assert len(await house.memory.planbook.outlived(shards, NEWER, 10)) == 1
 
 

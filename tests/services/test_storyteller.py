@@ -23,6 +23,7 @@ from fencepost.services.accounting import AuditDesk
 from fencepost.services.control import ScheduleDesk
 from fencepost.services.storyteller import Storyteller
 from fencepost.triggers import Every
+from tests.rows import drop_run
 from tests.services.house import NS, START, Bench, House, PlanningNode, WorkingNode, make_job
 
 ANNA = Author("anna", "cli on web-3", "quarter end")
@@ -203,7 +204,7 @@ async def test_a_tick_in_a_missed_range_and_one_that_is_gone(house: Told) -> Non
 async def test_a_run_key_is_enough_also_where_its_row_is_gone(house: Told) -> None:
     key = tick_key(BEAT, at(20), 1)
     assert (await house.teller.why_run(key)).verdict is Verdict.PLANNED
-    house.memory.tables.drop(house.memory.tables.runs[NS, key])
+    drop_run(house.memory, key)
     assert (await house.teller.why_run(key)).verdict is Verdict.MISSING
     by_hand = await house.enqueue("one")
     story = await house.teller.why_run(by_hand)

@@ -17,11 +17,12 @@ from typing import Any
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.stores.memory import MemoryStore
+from tests.rows import copy_of, restore
 from tests.simulation.hosts import Host
 from tests.simulation.lease_server import ForgetfulLeases
 from tests.simulation.network import Network, Server
 from tests.simulation.operator import ACTS, EDITS, OPERATOR, Operator, lift_the_ledger
-from tests.simulation.recording import RecordedTables, Recorder
+from tests.simulation.recording import Recorder
 from tests.simulation.workload import Terms
 
 SHARDS_MAX = 12
@@ -69,7 +70,6 @@ class Faults:
         terms: Terms,
         hosts: Sequence[Host],
         store: MemoryStore,
-        tables: RecordedTables,
         servers: tuple[Server, Server],
         leases: ForgetfulLeases | None,
         network: Network,
@@ -80,7 +80,6 @@ class Faults:
         self._terms = terms
         self._hosts = hosts
         self._store = store
-        self._tables = tables
         self._ledger, self._lease_server = servers
         self._leases = leases
         self._network = network
@@ -272,13 +271,12 @@ class Faults:
         """In few worlds: failover to a standby that lacks the last writes, which were acknowledged."""
         if not self._terms.loses_writes:
             return
-        tables, mark = self._tables, self._recorder.mark()
-        copy = tables.copy()
+        copy, mark = copy_of(self._store.memory), self._recorder.mark()
         await self._pass(self._dice.uniform(0.05, 3))
         async with self._fault("ledger failover"):
             self._ledger.restart()
             self.last_fall = asyncio.get_running_loop().time()
-            tables.restore(copy)
+            restore(self._store.memory, copy)
             self._recorder.rewound(mark)
             await lift_the_ledger(self._store, self._hosts)
 
@@ -397,4 +395,4 @@ class Faults:
             self._recorder.saw_fault(kind, since, whom)
 
     def _now(self) -> datetime:
-        return self._store.tables.now()
+        return self._store.memory.now()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
 from fencepost.clock import Clock
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Release, Renewal
+from fencepost.model.tables import LEASES
 from fencepost.stores.memory import MemoryStore
-from fencepost.stores.memory.tables import LeaseRow
+from fencepost.stores.memory.rows import MemoryRows
+from tests.rows import copy_of, restore
 
 
 class ForgetfulLeases:
@@ -19,12 +20,12 @@ class ForgetfulLeases:
 
     def __init__(self, clock: Clock) -> None:
         self._store = MemoryStore(clock)
-        self._copy = deepcopy(self._store.tables.leases)
+        self._copy = copy_of(self._store.memory)
         self._lives = 0
 
     @property
-    def rows(self) -> Mapping[Shard, LeaseRow]:
-        return self._store.tables.leases
+    def rows(self) -> MemoryRows:
+        return self._store.memory
 
     async def acquire(
         self, shards: Sequence[Shard], holder: NodeId, ttl_s: float
@@ -44,11 +45,11 @@ class ForgetfulLeases:
 
     def back_up(self) -> None:
         """Keep a copy of how things are."""
-        self._copy = deepcopy(self._store.tables.leases)
+        self._copy = copy_of(self._store.memory)
 
     def restore(self) -> None:
         """Be as the last copy was, under the same name: epochs fall."""
-        self._store.tables.leases = deepcopy(self._copy)
+        restore(self._store.memory, self._copy)
 
     def fail_over(self) -> None:
         """Be as the last copy was, and know that something may be missing."""
@@ -63,6 +64,6 @@ class ForgetfulLeases:
         }
 
 
-def held_by(rows: Mapping[Shard, LeaseRow], node: str, now: datetime) -> dict[Shard, bool]:
+def held_by(rows: MemoryRows, node: str, now: datetime) -> dict[Shard, bool]:
     """For each shard, whether the lease store calls that node the holder of a lease that runs."""
-    return {shard: row.holder == node and row.expires_at > now for shard, row in rows.items()}
+    return {one["shard"]: one["holder"] == node and one["expires_at"] > now for one in rows.all(LEASES)}

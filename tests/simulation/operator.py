@@ -22,8 +22,11 @@ from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import NodeId, RunKey, ScheduleId
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleState
+from fencepost.model.table import Row
+from fencepost.model.tables import RUNS, RUNS_BY_SCHEDULE, SCHEDULES
 from fencepost.services.control import Control
 from fencepost.stores.memory import MemoryStore
+from tests.rows import find
 from tests.simulation.far import FarStore
 from tests.simulation.hosts import Host
 from tests.simulation.recording import Recorder
@@ -40,6 +43,7 @@ BEFORE = {"resume": ScheduleState.PAUSED, "add": ScheduleState.REMOVED}
 HALTS = ("pause", "remove")
 ARRIVES_WITHIN_S = 40.0
 """A request that nobody waits for any more, or that is carried out a second time."""
+WAITING = (RunState.PLANNED, RunState.READY)
 REPLAYABLE = (RunState.DEAD, RunState.MISSED, RunState.SKIPPED)
 
 
@@ -83,8 +87,9 @@ class Operator:
         """Nothing is frozen or held any more: by a hand that nothing stops."""
         for freeze in await self._store.freezes.all(NS):
             await self._store.freezes.thaw(NS, freeze.scope, OPERATOR)
-        for row in list(self._store.tables.waiting.values()):
-            await self._store.ledger.release(NS, row.record.run_key, OPERATOR)
+        for run in self._store.memory.all(RUNS):
+            if run["state"] in WAITING:
+                await self._store.ledger.release(NS, run["run_key"], OPERATOR)
 
     async def decide_on_gates(self) -> None:
         for gate in await self._store.gates.closed(NS):
@@ -93,7 +98,7 @@ class Operator:
 
     async def _insist(self, verb: str, schedule_id: ScheduleId) -> str:
         """Ask again where no answer came, a few times; what was done is told by its name."""
-        since = self._store.tables.now()
+        since = self._store.memory.now()
         try:
             for _ in range(TRIES):
                 with suppress(StoreUnavailable):
@@ -108,17 +113,16 @@ class Operator:
 
     async def _picked(self, state: ScheduleState = ScheduleState.ACTIVE) -> ScheduleId:
         """A schedule in that state, if there is one, and most often the moment at which it fires."""
-        rows = self._store.tables.schedules
-        fitting = [schedule_id for (_, schedule_id), row in rows.items() if row.schedule.state is state]
+        rows = self._store.memory.all(SCHEDULES)
+        fitting: list[ScheduleId] = [row["schedule_id"] for row in rows if row["state"] == state]
         schedule_id = self._dice.choice(fitting or self._workload.ids)
         if self._dice.random() < AT_THE_TICK:
             await self._next_tick(schedule_id)
         return schedule_id
 
     async def _next_tick(self, schedule_id: ScheduleId) -> None:
-        now = self._store.tables.now()
-        lane = self._store.tables.lane(NS, schedule_id)
-        ahead = [row.record.fire_time for row in lane.open.values() if row.record.fire_time > now]
+        now = self._store.memory.now()
+        ahead = [run["fire_time"] for run in self._open_runs(schedule_id) if run["fire_time"] > now]
         if ahead:
             off_s = self._dice.uniform(-MISTIMED_S, MISTIMED_S)
             await asyncio.sleep(max(_seconds(now, min(ahead)) + off_s, 0.0))
@@ -169,9 +173,8 @@ class Operator:
         await self.decide_on_gates()
 
     async def _replay(self, schedule_id: ScheduleId) -> None:
-        ended = [
-            row.record.run_key for row in self._store.tables.runs.values() if row.record.state in REPLAYABLE
-        ]
+        runs = self._store.memory.all(RUNS)
+        ended = [run["run_key"] for run in runs if run["state"] in REPLAYABLE]
         if ended:
             some = self._dice.sample(sorted(ended), min(3, len(ended)))
             await self._far.ledger.replay(NS, some, 1.0, OPERATOR)
@@ -188,14 +191,18 @@ class Operator:
 
     async def _fill(self, schedule_id: ScheduleId) -> None:
         """A backfill of the last while."""
-        until = self._store.tables.now()
+        until = self._store.memory.now()
         since = until - timedelta(seconds=self._terms.s(600))
         mode = self._dice.choice([FillMode.MISSING, FillMode.MISSED])
         await self._desk.backfills.start(NewBackfill(schedule_id, since, until, mode))
 
     def _open_run(self, schedule_id: ScheduleId) -> RunKey | None:
-        lane = self._store.tables.lane(NS, schedule_id)
-        return self._dice.choice(sorted(lane.open)) if lane.open else None
+        keys = [run["run_key"] for run in self._open_runs(schedule_id)]
+        return self._dice.choice(sorted(keys)) if keys else None
+
+    def _open_runs(self, schedule_id: ScheduleId) -> list[Row]:
+        runs = find(self._store.memory, RUNS_BY_SCHEDULE(NS, schedule_id))
+        return [run for run in runs if run["finished_at"] is None]
 
 
 def _seconds(since: datetime, until: datetime) -> float:

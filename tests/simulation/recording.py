@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import NodeId, ScheduleId, Shard
 from fencepost.model.leader import Registered
 from fencepost.model.plan import Plan, PlanReceipt
 from fencepost.model.run import Outcome, Receipt, RunRecord, RunState, Ticket
+from fencepost.model.table import Row
+from fencepost.model.tables import RUNS
 from fencepost.stores.memory import MemoryStore
-from fencepost.stores.memory.lanes import RunRow
-from fencepost.stores.memory.tables import Tables
+from fencepost.stores.memory.rows import MemoryRows, MemoryTransaction
 from tests.history.model import (
     Change,
     Effect,
@@ -34,46 +34,35 @@ from tests.history.model import (
     Registration,
     Report,
 )
+from tests.rows import record_of
 
-NOT_ROWS = ("clock", "recorder")
+RUNNING = RunState.RUNNING.value
+NO_CHANGES = frozenset({"alive_until", "slot"})
+"""Columns that change without the run becoming another: a heartbeat, and what it counts for."""
 NOT_PROMISED = frozenset({"I12", "effects"})
 """By a ledger that can lose what it has acknowledged."""
 
 
-@dataclass(slots=True)
-class RecordedTables(Tables):
-    """Tables that tell of every run written, changed and removed."""
+class RecordedRows(MemoryRows):
+    """Rows that tell of every run written, changed and removed."""
 
-    recorder: Recorder | None = None
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.recorder: Recorder | None = None
 
-    def insert(self, row: RunRow) -> None:
+    def commit(self, transaction: MemoryTransaction) -> None:
+        for one in transaction.written:
+            if one.kept.table is RUNS:
+                self._tell(one.before, one.after)
+        super().commit(transaction)
+
+    def _tell(self, before: Row | None, after: Row | None) -> None:
         assert self.recorder is not None
-        self.recorder.saw(Change(self.now(), None, row.record))
-        Tables.insert(self, row)
-
-    def change(self, row: RunRow, **changes: object) -> RunRecord:
-        assert self.recorder is not None
-        before = row.record
-        after = Tables.change(self, row, **changes)
-        self.recorder.saw(Change(self.now(), before, after))
-        if after.state is RunState.RUNNING and before.state is not RunState.RUNNING:
-            self.recorder.saw_pulse(after.run_key, after.fence, row.alive_until)
-        return after
-
-    def drop(self, row: RunRow) -> None:
-        assert self.recorder is not None
-        self.recorder.saw(Change(self.now(), row.record, None))
-        Tables.drop(self, row)
-
-    def copy(self) -> dict[str, Any]:
-        """All rows as they are."""
-        rows = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NOT_ROWS}
-        return deepcopy(rows)
-
-    def restore(self, rows: dict[str, Any]) -> None:
-        """Be as that copy was."""
-        for name, value in rows.items():
-            setattr(self, name, value)
+        if not _is_change(before, after):
+            return
+        self.recorder.saw(Change(self.now(), _record(before), _record(after)))
+        if after and after["state"] == RUNNING and (before is None or before["state"] != RUNNING):
+            self.recorder.saw_pulse(after["run_key"], after["fence"], after["alive_until"])
 
 
 class Recorder:
@@ -174,18 +163,28 @@ class Recorder:
                 self.saw_pulse(ticket.run_key, ticket.fence, later(self._now(), alive_for_s))
 
     def _watch_reports(self, store: MemoryStore) -> None:
-        finish, tables = store.ledger.finish, store.tables
+        finish, runs = store.ledger.finish, store.memory.kept(RUNS).rows
 
         async def watched(outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
             tickets = [one.ticket for one in outcomes]
-            rows = [tables.runs.get((one.namespace, one.run_key)) for one in tickets]
-            before = [None if row is None else row.record for row in rows]
+            rows = [runs.get((one.namespace, one.run_key)) for one in tickets]
+            before = [_record(row) for row in rows]
             receipts = await finish(outcomes)
             for ticket, receipt, record in zip(tickets, receipts, before, strict=True):
                 self.history.reports.append(Report(self._now(), ticket, receipt, record))
             return receipts
 
         store.ledger.finish = watched  # type: ignore[method-assign]
+
+
+def _record(row: Row | None) -> RunRecord | None:
+    return None if row is None else record_of(row)
+
+
+def _is_change(before: Row | None, after: Row | None) -> bool:
+    if before is None or after is None:
+        return True
+    return any(value != before[column] for column, value in after.items() if column not in NO_CHANGES)
 
 
 def _more(run: RunRecord) -> tuple[object, ...]:

@@ -15,13 +15,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fencepost.errors import StoreUnavailable
+from fencepost.model.codec import job_from_text
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import NodeId
 from fencepost.model.plan import Plan
+from fencepost.model.tables import JOBS, MISSED_RANGES, RUNS
+from fencepost.rules.rows import to_missed_range
 from fencepost.services.control import ScheduleDesk, new_run
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.loop import LoopClock
 from tests.history.model import History
+from tests.rows import versions_of
 from tests.simulation.ban import nothing_real
 from tests.simulation.clocks import HostClock
 from tests.simulation.far import Far, FarStore
@@ -32,7 +36,7 @@ from tests.simulation.lease_server import ForgetfulLeases, held_by
 from tests.simulation.loop import run_world, the_loop
 from tests.simulation.network import Line, Network, Server
 from tests.simulation.operator import Operator
-from tests.simulation.recording import RecordedTables, Recorder
+from tests.simulation.recording import RecordedRows, Recorder
 from tests.simulation.workload import Workload, draw_terms
 
 ROLES = [(True, False), (True, False), (True, True), (False, True), (False, True)]
@@ -72,9 +76,9 @@ class World:
         self.dice = dice = random.Random(seed)
         self.terms = draw_terms(dice, paces)
         clock = LoopClock(self.terms.start)
-        tables = RecordedTables(clock, SHARDS)
-        self.store = MemoryStore(clock, tables=tables)
-        self.recorder = tables.recorder = Recorder(self.terms.settings, tables.now)
+        rows = RecordedRows(clock)
+        self.store = MemoryStore(clock, SHARDS, rows)
+        self.recorder = rows.recorder = Recorder(self.terms.settings, rows.now)
         self.recorder.watch(self.store)
         self.network = Network(dice, self.terms.s(GIVES_UP_S), self.terms.s(REPEATS_WITHIN_S))
         self.leases = ForgetfulLeases(clock) if dice.random() < 0.5 else None
@@ -92,7 +96,6 @@ class World:
             self.terms,
             self.hosts,
             self.store,
-            tables,
             (self._ledger, self._lease_server),
             self.leases,
             self.network,
@@ -192,7 +195,7 @@ class World:
         await self.operator.let_go()
         await self.faults.let_go()
         history = self.recorder.history
-        history.quiet_since = history.through = self.store.tables.now()
+        history.quiet_since = history.through = self.store.memory.now()
         for _ in range(SETTLES_MAX):
             await asyncio.sleep(self.terms.s(SETTLE_S))
             await self.operator.decide_on_gates()
@@ -200,20 +203,18 @@ class World:
                 return
 
     def _unsettled(self) -> bool:
-        tables = self.store.tables
-        unended = [*tables.waiting.values(), *tables.running.values()]
-        return any(row.record.fire_time <= self.recorder.history.through for row in unended)
+        through = self.recorder.history.through
+        runs = self.store.memory.all(RUNS)
+        return any(run["finished_at"] is None and run["fire_time"] <= through for run in runs)
 
     def _close(self) -> None:
         """The history is complete: nothing that follows belongs to it."""
-        history, tables = self.recorder.history, self.store.tables
-        history.ended_at = tables.now()
+        history, rows = self.recorder.history, self.store.memory
+        history.ended_at = rows.now()
         history.effects_seen_through = history.ended_at - timedelta(seconds=self.terms.s(LATE_EFFECT_S))
-        history.versions = {
-            schedule_id: tuple(row.versions) for (_, schedule_id), row in tables.schedules.items()
-        }
-        history.ranges = [one.shown for rows in tables.missed.values() for one in rows]
-        history.jobs = {name: spec for (_, name), spec in tables.jobs.items()}
+        history.versions = versions_of(rows)
+        history.ranges = [to_missed_range(one) for one in rows.all(MISSED_RANGES)]
+        history.jobs = {one["name"]: job_from_text(one["spec"]) for one in rows.all(JOBS)}
         self._trace = self.recorder.trace
         self.network.closed = True
 
@@ -242,8 +243,8 @@ class World:
         )
 
     def _saw_plans_sent(self, host: Host, plans: Sequence[Plan]) -> None:
-        rows = self.leases.rows if self.leases else self.store.tables.leases
-        held = held_by(rows, NodeId(host.name), self.store.tables.now())
+        rows = self.leases.rows if self.leases else self.store.memory
+        held = held_by(rows, NodeId(host.name), self.store.memory.now())
         since = the_loop().time() - 2 * self.terms.settings.lease_ttl_s
         excused = self.faults.last_fall > since or host.overslept_at > since
         self.recorder.saw_plan_sent(host.name, plans, held, excused)

@@ -8,6 +8,7 @@ from litestar.types import Receive, Scope, Send
 from fencepost.errors import InvalidSettings
 from fencepost.model.access import EVERYWHERE, Came, Kind, Principal, Role, mint
 from fencepost.model.identifiers import Namespace
+from fencepost.model.tables import TOKENS
 from fencepost.web.auth import OPEN_PATHS, Doorkeeper, Guarded
 from fencepost.web.auth.known import BELIEVED_S
 from tests.services.house import House
@@ -127,9 +128,10 @@ async def test_the_store_is_not_asked_for_every_request(door: Door) -> None:
 async def test_a_token_that_is_made_just_now_is_not_unknown_for_a_while(door: Door) -> None:
     made = await door.token()
     shown = made.credential.reveal()
-    row = door.house.memory.tables.access.tokens.pop(made.record.token_id)
+    tokens = door.house.memory.memory.kept(TOKENS)
+    row = tokens.set((made.record.token_id,), None)
     assert (await door.get(token=shown)).status == 401
-    door.house.memory.tables.access.tokens[made.record.token_id] = row
+    tokens.set((made.record.token_id,), row)
     assert (await door.get(token=shown)).status == 200
 
 

@@ -15,6 +15,7 @@ from fencepost.model.run import RunState
 from fencepost.services.desks.access import AccessDesk, MintedToken
 from fencepost.web.application import WORKER_PROTOCOL
 from fencepost.web.auth.reading import FORM
+from tests.rows import change_run
 from tests.services.house import NS
 from tests.web.attacks.stage import PARAMETER, Stage, everything
 from tests.web.door import HERE
@@ -125,8 +126,7 @@ async def test_a_fence_that_nobody_was_given_yet_ends_no_run(
 async def test_a_claim_of_an_earlier_release_is_reported_on_by_whoever_has_its_fence(web: Web) -> None:
     key = await web.house.enqueue("1", "resize")
     (run,) = await claim(web, TOKEN)
-    row = web.house.memory.tables.runs[NS, key]
-    web.house.memory.tables.change(row, worker="http/w1")
+    change_run(web.house.memory, key, worker="http/w1")
     made = await worker_token(web)
     assert (await report(web, run, "complete", made.credential.reveal())).status == 200
 

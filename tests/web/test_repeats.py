@@ -12,8 +12,10 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.access import Role
 from fencepost.model.identifiers import Namespace
 from fencepost.model.run import RunFilter
+from fencepost.model.tables import ANSWERS
 from fencepost.services.desks.access import AccessDesk
 from fencepost.web import repeats
+from tests.rows import rows_of
 from tests.services.house import NS
 from tests.web.house import TOKEN, Answer, Web, ask
 
@@ -141,7 +143,7 @@ async def test_a_call_whose_outcome_is_unknown_keeps_its_key_held(
 async def test_what_makes_a_secret_is_never_kept_to_be_repeated(web: Web) -> None:
     first, second = await change(web, "/links", {}), await change(web, "/links", {})
     assert first.body["link"] != second.body["link"]
-    assert web.house.memory.answers._tables.answers == {}
+    assert rows_of(web.house.memory, ANSWERS) == []
 
 
 async def test_of_two_calls_at_once_one_is_carried_out(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from fencepost.model.access import Kind, mint, read_credential
 from fencepost.model.audit import LogFilter
+from fencepost.model.tables import LINKS, SESSIONS, TOKENS
 from fencepost.web.auth.known import BELIEVED_S
 from fencepost.web.auth.redirects import local_path
+from tests.rows import share
 from tests.services.house import NS
 from tests.web.door import HERE, Door, cookie_of
 from tests.web.house import TOKEN, ask
@@ -103,7 +105,7 @@ async def test_a_token_and_the_setting_sign_in_too(door: Door) -> None:
 async def test_a_session_by_a_setting_is_over_when_that_changes(door: Door) -> None:
     cookie = await door.sign_in(TOKEN)
     other = Door(token="another-token-of-32-characters-or-more")
-    other.house.memory.tables.access = door.house.memory.tables.access
+    share(door.house.memory, other.house.memory, TOKENS, SESSIONS, LINKS)
     assert (await other.get(cookie=cookie)).status == 401
     assert (await door.get(cookie=cookie)).status == 200
 

@@ -2,9 +2,11 @@
 
 from urllib.parse import urlencode
 
+from fencepost.model.tables import LINKS, SESSIONS, TOKENS
 from fencepost.services.control import Control
 from fencepost.web.auth.known import BELIEVED_S
 from fencepost.web.auth.reading import FORM
+from tests.rows import share
 from tests.services.desk_work import ANNA
 from tests.services.house import NS
 from tests.web.attacks.stage import PAGE, Stage, csrf_in
@@ -31,7 +33,7 @@ async def test_a_link_by_a_setting_is_over_when_that_changes(stage: Stage) -> No
     first, second = [await link_by(stage, token=TOKEN) for _ in range(2)]
     cookie = await signed_in(stage, first)
     other = Stage(token="another-token-of-32-characters-or-more")
-    other.house.memory.tables.access = stage.house.memory.tables.access
+    share(stage.house.memory, other.house.memory, TOKENS, SESSIONS, LINKS)
     assert (await other.ask("GET", "/api/v1/whoami", cookie=cookie)).status == 401
     assert (await send_link(other, second)).status == 403
     assert (await stage.ask("GET", "/api/v1/whoami", cookie=cookie)).status == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,16 +24,18 @@ from fencepost.model.identifiers import (
 from fencepost.model.job import JobSpec
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.policies import CatchUp
-from fencepost.model.run import Attempt, Hold, NewRun, Origin, RunRecord, RunState
+from fencepost.model.run import Hold, NewRun, Origin, RunState
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.model.tables import ATTEMPTS, RUNS
 from fencepost.services.control import Control
-from fencepost.stores.memory.lanes import RunRow
 from fencepost.triggers import Cron
+from tests.rows import put
 from tests.services.house import NS, START, House
 from tests.web.dashboard.furniture import furnish
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)> javascript:alert(2) \u202egnp.exe"
 LONG = "very-long-" * 40
+PAYLOAD = json.dumps({"x": HOSTILE})
 AUTHOR = Author(HOSTILE, HOSTILE, HOSTILE)
 JOBS = ("report", "mail/digest")
 ENDED = (RunState.SUCCEEDED, RunState.DEAD, RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED)
@@ -96,17 +99,23 @@ def put_run(house: House, schedule_id: str, fire_time: datetime, **fields: Any) 
         "error": None,
         "queue": Queue("slow"),
         "priority": 2,
-        "payload": {"x": HOSTILE},
+        "payload": PAYLOAD,
         "note": HOSTILE,
         **fields,
     }
-    row = RunRow(RunRecord(**values))
+    if values["state"] is RunState.RUNNING:
+        values["alive_until"] = START
+    put(house.memory, RUNS, **values)
     if values["state"] is RunState.DEAD:
-        row.attempts.append(
-            Attempt(1, Fence(1), NodeId(HOSTILE), began, ended, "failed", HOSTILE, HOSTILE, HOSTILE)
-        )
-    house.memory.tables.insert(row)
+        _put_attempt(house, key, began, ended)
     return key
+
+
+def _put_attempt(house: House, key: RunKey, began: StoreTime, ended: StoreTime) -> None:
+    """One that failed."""
+    attempt = {"namespace": NS, "run_key": key, "attempt": 1, "fence": 1, "worker": HOSTILE}
+    left = {"outcome": "failed", "error": HOSTILE, "detail": HOSTILE, "output": HOSTILE}
+    put(house.memory, ATTEMPTS, **attempt, **left, started_at=began, finished_at=ended)
 
 
 def _fate(index: int) -> dict[str, Any]:

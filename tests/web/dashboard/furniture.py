@@ -17,8 +17,9 @@ from fencepost.model.lease import Granted
 from fencepost.model.limits import JobLimit
 from fencepost.model.run import RunState, Ticket
 from fencepost.model.run_log import LogChunk, LogPage
+from fencepost.model.tables import GATES
 from fencepost.services.control import Control
-from fencepost.stores.memory.tables import GateRow
+from tests.rows import put, runs_of
 from tests.services.house import NS, START, House
 
 GATED = ScheduleId("minutely")
@@ -32,7 +33,7 @@ async def furnish(house: House, hostile: str) -> None:
     await _register(house)
     await _lead(house, hostile)
     now = await house.memory.now()
-    house.memory.tables.gates[NS, GATED] = GateRow(closed_at=now, reason=hostile)
+    put(house.memory, GATES, namespace=NS, schedule_id=GATED, closed_at=now, reason=hostile)
     await _log(house, hostile)
     made = await control.access.create(printable, Role.ADMIN, NS, None)
     await control.access.revoke(made.record.token_id)
@@ -72,7 +73,7 @@ async def _lead(house: House, hostile: str) -> None:
 
 
 async def _log(house: House, hostile: str) -> None:
-    run = next(row.record for row in house.memory.tables.runs.values() if row.record.state is RunState.DEAD)
+    run = next(one for one in runs_of(house.memory) if one.state is RunState.DEAD)
     ticket = Ticket(NS, RunKey(run.run_key), run.attempt, run.fence)
     chunk = LogChunk(1, 0, 2, f"{hostile}\npostgresql://anna:a-secret-of-the-tests@db/shop")
     await house.memory.logbook.append([LogPage(ticket, (chunk,))])

@@ -19,6 +19,7 @@ from fencepost.web.dashboard.grid import CELLS_MAX, Grid, asked_of, extra_runs, 
 from fencepost.web.dashboard.heat_rows import heads, heat_rows
 from fencepost.web.dashboard.spans import SPANS_S, Row, cut_for, default_span, offered, typical_period_s
 from fencepost.web.dashboard.tell import Tell
+from tests.rows import run_of
 from tests.services.house import NS, House
 from tests.web.dashboard.furnished import put_run
 
@@ -48,7 +49,7 @@ def frame(trigger: Combinable | None = None, **more: Any) -> Frame:
 def run(minute: int, **fields: Any) -> RunRecord:
     house = House()
     key = put_run(house, str(ID), at(minute), **fields)
-    return house.memory.tables.runs[NS, key].record
+    return run_of(house.memory, key)
 
 
 def grid(runs: list[RunRecord], around: Frame | None = None) -> Grid:

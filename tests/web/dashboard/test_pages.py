@@ -8,7 +8,6 @@ import pytest
 from fencepost.model.access import Role
 from fencepost.model.identifiers import ScheduleId, tick_key
 from fencepost.model.run import RunState
-from fencepost.stores.memory.schedules import MemorySchedules
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.assets import assets
 from fencepost.web.dashboard.page import Page, all_pages
@@ -165,14 +164,15 @@ async def test_a_long_history_is_not_read_nor_shown_as_a_whole(
     for number in range(120):
         await board.house.put("stiff", 60 + number)
     board.house.clock.advance(366 * 86_400)
-    real, read = MemorySchedules.history, list[int]()
+    schedules, read = board.house.memory.schedules, list[int]()
+    real = schedules.history
 
-    async def counted(shelf: MemorySchedules, *asked: Any, **more: Any) -> Any:
-        found = await real(shelf, *asked, **more)
+    async def counted(*asked: Any, **more: Any) -> Any:
+        found = await real(*asked, **more)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(MemorySchedules, "history", counted)
+    monkeypatch.setattr(schedules, "history", counted)
     first = words_of(await board.page("/schedules/stiff"))
     assert ("Version 121" in first, "Version 116" in first, "and 116 older" in first) == (True, False, True)
     assert max(read) <= 6

@@ -7,13 +7,15 @@ import pytest
 
 from fencepost.model.access import Role
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, ScheduleId
+from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey
 from fencepost.model.run import Attempt, Hold, Origin, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.tables import GATES
 from fencepost.telemetry.traces.ids import trace_text
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.pages.dead import groups_of
 from fencepost.web.dashboard.pages.run import verbs_of
 from fencepost.web.dashboard.tries import stretches, tries_of
+from tests.rows import put, row_of, run_of, runs_of
 from tests.services.house import NS, START, House
 from tests.web.dashboard.furnished import put_run
 from tests.web.dashboard.house import Dashboard, somebody, words_of
@@ -122,7 +124,7 @@ async def test_many_runs_are_cancelled_after_a_question(board: Dashboard) -> Non
 def record(**fields: object) -> RunRecord:
     house = House()
     key = put_run(house, "x", START, **fields)
-    return house.memory.tables.runs[NS, key].record
+    return run_of(house.memory, key)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def test_dead_letters_that_look_alike_are_one_group() -> None:
     for number in range(5):
         put_run(house, "x", minute(number), state=RunState.DEAD, error=f"Boom: one\n{number}")
     put_run(house, "y", minute(1), state=RunState.DEAD, error="Other")
-    found = groups_of([row.record for row in house.memory.tables.runs.values()])
+    found = groups_of(runs_of(house.memory))
     assert [(one.count, one.error, one.newest) for one in found] == [
         (5, "Boom: one", minute(4)),
         (1, "Other", minute(1)),
@@ -235,11 +237,10 @@ async def test_a_gate_is_dropped_only_with_a_reason(board: Dashboard) -> None:
 
 
 async def test_many_gates_come_in_pages_and_few_questions(board: Dashboard) -> None:
-    gates = board.house.memory.tables.gates
-    known = gates[NS, ScheduleId("minutely")]
+    known = row_of(board.house.memory, GATES, NS, "minutely")
     for number in range(30):
         await board.house.put(f"gated-{number:02}", 60)
-        gates[NS, ScheduleId(f"gated-{number:02}")] = known
+        put(board.house.memory, GATES, **{**known, "schedule_id": f"gated-{number:02}"})
     board.house.store.calls.clear()
     text = await board.page("/gates")
     assert len(board.house.store.calls) <= 3, board.house.store.calls
@@ -287,7 +288,7 @@ async def test_a_replay_of_all_counts_more_than_it_reads(board: Dashboard) -> No
     for number in range(230):
         put_run(board.house, "stiff", minute(number), state=RunState.DEAD, error="x")
     words = words_of(await board.page("/dead/replay"))
-    total = len([one for one in board.house.memory.tables.runs.values() if one.record.state is RunState.DEAD])
+    total = len([one for one in runs_of(board.house.memory) if one.state is RunState.DEAD])
     assert f"{total} runs would be sent on the way again: all that are dead" in words
     assert "More than" not in words
     assert "More than 200 runs" in words_of(await board.page("/dead/replay?schedule=stiff"))

@@ -11,7 +11,7 @@ long the workers' poll is the net.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -114,8 +114,10 @@ class AnySqlite:
     def in_transaction(self) -> bool:
         return bool(self.driver.in_transaction)
 
-    def execute(self, statement: str, terms: Mapping[str, Any] | None = None) -> Answer:
-        return Answer(self._run(statement, dict(terms)) if terms is not None else self._run(statement))
+    def execute(self, statement: str, terms: Mapping[str, Any] | Sequence[Any] | None = None) -> Answer:
+        if terms is None:
+            return Answer(self._run(statement))
+        return Answer(self._run(statement, dict(terms) if isinstance(terms, Mapping) else tuple(terms)))
 
     def executemany(self, statement: str, every: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
         """The rows of all of them; other drivers refuse rows here, so it is one by one."""

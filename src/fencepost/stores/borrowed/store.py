@@ -18,6 +18,12 @@ from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.ledger import Ledger
 from fencepost.ports.schedules import ScheduleShelf
+from fencepost.rules.audit_log import AuditLogRules
+from fencepost.rules.backfills import BackfillRules
+from fencepost.rules.calendars import CalendarRules
+from fencepost.rules.freezes import FreezeRules
+from fencepost.rules.gates import GateRules
+from fencepost.rules.jobs import JobRules
 from fencepost.stores.borrowed.kinds import Dialect, Kind, Lent
 from fencepost.stores.borrowed.recognition import recognise, recognise_blocking
 
@@ -105,26 +111,22 @@ class BorrowedSqlite(Borrowed):
 
     def __init__(self, lent: Lent, clock: Clock, path: Path) -> None:
         from fencepost.stores.borrowed.sqlite import BorrowedDatabase, BorrowedSignals
-        from fencepost.stores.sqlite.audit_log import SqliteAuditLog
-        from fencepost.stores.sqlite.backfills import SqliteBackfills
-        from fencepost.stores.sqlite.calendars import SqliteCalendars
-        from fencepost.stores.sqlite.freezes import SqliteFreezes
-        from fencepost.stores.sqlite.gates import SqliteGates
-        from fencepost.stores.sqlite.jobs import SqliteJobs
         from fencepost.stores.sqlite.ledger import SqliteLedger
+        from fencepost.stores.sqlite.rows import SqliteRows
         from fencepost.stores.sqlite.schedules import SqliteSchedules
 
         database: Any = BorrowedDatabase(lent, clock)
         signals: Any = BorrowedSignals(lent, path)
+        rows = SqliteRows(database, signals)
         self._clock = database
-        self.jobs = SqliteJobs(database)
-        self.schedules = SqliteSchedules(database, signals)
-        self.calendars = SqliteCalendars(database, signals)
-        self.ledger = SqliteLedger(database, signals)
-        self.gates = SqliteGates(database, signals)
-        self.freezes = SqliteFreezes(database, signals)
-        self.backfills = SqliteBackfills(database, signals)
-        self.audit_log = SqliteAuditLog(database)
+        self.jobs = JobRules(rows)
+        self.schedules = SqliteSchedules(rows, database)
+        self.calendars = CalendarRules(rows)
+        self.ledger = SqliteLedger(rows, database, signals)
+        self.gates = GateRules(rows)
+        self.freezes = FreezeRules(rows)
+        self.backfills = BackfillRules(rows)
+        self.audit_log = AuditLogRules(rows)
 
     async def now(self) -> StoreTime:
         return StoreTime(self._clock.now())

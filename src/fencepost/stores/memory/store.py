@@ -1,61 +1,53 @@
-"""The parts of the store in memory, put together."""
+"""The store in memory: the rules over rows in dictionaries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fencepost.clock import Clock
 from fencepost.model.caveat import Caveat
-from fencepost.model.clocks import StoreTime
-from fencepost.stores.memory.access import MemoryAccess
-from fencepost.stores.memory.answers import MemoryAnswers
-from fencepost.stores.memory.audit_log import MemoryAuditLog
-from fencepost.stores.memory.backfills import MemoryBackfills
-from fencepost.stores.memory.calendars import MemoryCalendars
-from fencepost.stores.memory.epochs import MemoryEpochs
-from fencepost.stores.memory.freezes import MemoryFreezes
-from fencepost.stores.memory.gates import MemoryGates
-from fencepost.stores.memory.jobs import MemoryJobs
-from fencepost.stores.memory.leases import MemoryLeases
-from fencepost.stores.memory.ledger import MemoryLedger
-from fencepost.stores.memory.logbook import MemoryLogbook
-from fencepost.stores.memory.planbook import MemoryPlanBook
-from fencepost.stores.memory.roster import MemoryRoster
-from fencepost.stores.memory.schedules import MemorySchedules
-from fencepost.stores.memory.signals import MemorySignals
-from fencepost.stores.memory.steps import MemorySteps
-from fencepost.stores.memory.tables import Tables
+from fencepost.model.tables import META
+from fencepost.ports.signals import Topic
+from fencepost.rules.leases import LeaseRules
+from fencepost.rules.store import RuleStore
+from fencepost.stores.memory.rows import MemoryRows
 from fencepost.stores.memory.transactions import MemoryTransactions
 
+INCARNATION = "1-memory"
 
-class MemoryStore:
-    """One process, one event loop; each call is a transaction because nothing in it awaits."""
+
+class MemoryLeases(LeaseRules):
+    """Leases, watched by the hints of the same event loop."""
+
+    def __init__(self, rows: MemoryRows) -> None:
+        super().__init__(rows)
+        self._signals = rows.signals
+
+    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """See `ports.leases`."""
+        return await self._signals.listen(Topic.LEASES, callback)
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+        return
+
+
+class MemoryStore(RuleStore):
+    """One process, one event loop; each call is a transaction because nothing in it waits."""
 
     caveats: Sequence[Caveat] = ()
 
-    def __init__(self, clock: Clock, shards: int = 8, tables: Tables | None = None) -> None:
-        self.tables = tables or Tables(clock, shards)
-        self.signals = MemorySignals()
-        self.jobs = MemoryJobs(self.tables)
-        self.schedules = MemorySchedules(self.tables, self.signals)
-        self.calendars = MemoryCalendars(self.tables, self.signals)
-        self.epochs = MemoryEpochs(self.tables, self.signals)
-        self.planbook = MemoryPlanBook(self.tables, self.signals)
-        self.ledger = MemoryLedger(self.tables, self.signals)
-        self.leases = MemoryLeases(self.tables, self.signals)
-        self.roster = MemoryRoster(self.tables, self.signals)
-        self.gates = MemoryGates(self.tables, self.signals)
-        self.freezes = MemoryFreezes(self.tables, self.signals)
-        self.backfills = MemoryBackfills(self.tables, self.signals)
-        self.audit_log = MemoryAuditLog(self.tables, self.signals)
-        self.access = MemoryAccess(self.tables, self.signals)
-        self.answers = MemoryAnswers(self.tables, self.signals)
+    def __init__(self, clock: Clock, shards: int = 8, rows: MemoryRows | None = None) -> None:
+        self.memory = MemoryRows(clock) if rows is None else rows
+        self.signals = self.memory.signals
+        super().__init__(self.memory, lambda: "memory")
+        self.leases = MemoryLeases(self.memory)
         self.transactions = MemoryTransactions()
-        self.steps = MemorySteps(self.tables, self.signals)
-        self.logbook = MemoryLogbook(self.tables, self.signals)
-
-    async def now(self) -> StoreTime:
-        return self.tables.now()
+        meta = self.memory.kept(META)
+        for name, value in (("shards", str(shards)), ("incarnation", INCARNATION)):
+            if (name,) not in meta.rows:
+                meta.set((name,), {"name": name, "value": value})
 
     async def close(self) -> None:
-        return None
+        """There is nothing to give back."""
+        return

@@ -23,7 +23,7 @@ from fencepost.model.access import (
 )
 from fencepost.model.audit import Action, Author
 from fencepost.model.identifiers import Namespace
-from fencepost.stores.access_rows import (
+from fencepost.rules.access_rows import (
     logged_in,
     logged_link,
     logged_session,

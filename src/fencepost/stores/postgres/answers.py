@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fencepost.model.answers import Beginning, Begun, InFlight, Mismatch
 from fencepost.model.identifiers import Namespace
 from fencepost.model.json import canonical
-from fencepost.stores.access_rows import to_answered
+from fencepost.rules.access_rows import to_answered
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.identifiers import Namespace
 from fencepost.model.json import JsonObject, canonical
-from fencepost.stores.desk_rows import to_entry
+from fencepost.rules.desk_rows import to_entry
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries
 

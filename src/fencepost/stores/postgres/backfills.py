@@ -18,7 +18,7 @@ from fencepost.model.identifiers import Namespace
 from fencepost.model.json import JsonObject
 from fencepost.model.run import RunState
 from fencepost.model.times import to_utc_text
-from fencepost.stores.desk_rows import to_backfill
+from fencepost.rules.desk_rows import to_backfill
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.filling import Filling

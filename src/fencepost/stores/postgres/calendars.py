@@ -11,10 +11,10 @@ from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
 from fencepost.model.json import JsonObject, canonical
 from fencepost.ports.calendars import USERS_NAMED_MAX
+from fencepost.rules.rows import to_calendar_record
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_calendar_record
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Session

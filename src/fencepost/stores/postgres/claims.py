@@ -15,12 +15,12 @@ from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.identifiers import Fence, NodeId
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
+from fencepost.rules.rows import to_claim, to_outlook
 from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.facts import judge_locked
 from fencepost.stores.postgres.rulings import carry_out, start
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_claim, to_outlook
 
 QUERIES = load_queries(__package__, "claims.sql")
 LOCKED_MAX = 200

@@ -162,6 +162,16 @@ class Database:
                     yield session
                 check_confirmed(session)
 
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Session]:
+        """Several statements that see the same moment, and write nothing."""
+        with translated():
+            async with (
+                self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session,
+                session.transaction(isolation="repeatable_read", readonly=True),
+            ):
+                yield session
+
     async def confirm(self) -> None:
         """Until all that can be read now would also survive the loss of the primary."""
         await self.fetch(QUERIES["confirm"])

@@ -22,7 +22,7 @@ from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.json import canonical
 from fencepost.model.plan import Fate, Tick
 from fencepost.model.run import REPLAYABLE, Hold, NewRun, Ordered, Origin, RunRecord, RunState
-from fencepost.stores.desk_rows import BY_FATE, logged_run
+from fencepost.rules.desk_rows import BY_FATE, logged_run
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.runs import PostgresRuns

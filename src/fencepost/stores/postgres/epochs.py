@@ -17,7 +17,7 @@ from fencepost.model.high_water import LIFT_MIN, HighWater, lift_floor, next_inc
 from fencepost.model.identifiers import Epoch, Fence, Lineage, Namespace, NodeId, ScheduleId, Shard, shard_of
 from fencepost.model.leader import LeaderRecord, Refusal, Refused, Registered, Registration, Resharding, Term
 from fencepost.model.lease import Granted
-from fencepost.stores.fleet_rows import to_leader_record, to_refusal, to_term
+from fencepost.rules.fleet_rows import to_leader_record, to_refusal, to_term
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries

@@ -15,11 +15,11 @@ from fencepost.model.claiming import (
     parked_max,
 )
 from fencepost.model.limits import Limiter
-from fencepost.stores.allowances import Allowances
+from fencepost.rules.allowances import Allowances
+from fencepost.rules.rows import to_facts
+from fencepost.rules.verdicts import Rulings, rule
 from fencepost.stores.postgres import lines
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_facts
-from fencepost.stores.verdicts import Rulings, rule
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session

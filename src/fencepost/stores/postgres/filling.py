@@ -13,7 +13,7 @@ from fencepost.model.audit import Action, Author
 from fencepost.model.backfill import Backfill, FillMode, FillTick, runs_again
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.run import Origin, RunState
-from fencepost.stores.desk_rows import logged_run
+from fencepost.rules.desk_rows import logged_run
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.runs import QUERIES as RUNS
 from fencepost.stores.postgres.writing import read_places, read_runs, send_again

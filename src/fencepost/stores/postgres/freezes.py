@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from fencepost.model.audit import Action, Author
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
 from fencepost.model.identifiers import Namespace, ScheduleId
-from fencepost.stores.desk_rows import to_freeze
+from fencepost.rules.desk_rows import to_freeze
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.postgres.writing import TRIES_OF_PEOPLE, take_runs, tell

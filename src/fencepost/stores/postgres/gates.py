@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fencepost.model.audit import HOUSE, Action, Author
 from fencepost.model.gate import ClosedGate, GateDecision
 from fencepost.model.identifiers import Namespace, ScheduleId
-from fencepost.stores.desk_rows import to_closed_gate
+from fencepost.rules.desk_rows import to_closed_gate
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.postgres.runs import TYPICAL_OF

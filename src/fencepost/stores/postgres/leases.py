@@ -21,7 +21,7 @@ from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.ports.signals import Topic
-from fencepost.stores.fleet_rows import to_acquisition, to_lease_record
+from fencepost.rules.fleet_rows import to_acquisition, to_lease_record
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.signals import PostgresSignals
 from fencepost.stores.queries import load_queries

@@ -12,6 +12,7 @@ from typing import Any
 from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, ProgressReport, Pulse, Receipt, Ticket
+from fencepost.rules.rows import to_expired
 from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.connection import clean
@@ -19,7 +20,6 @@ from fencepost.stores.postgres.desk import PostgresDesk
 from fencepost.stores.postgres.freezes import settle_left
 from fencepost.stores.postgres.views import PostgresViews
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_expired
 
 QUERIES = load_queries(__package__, "ledger.sql")
 

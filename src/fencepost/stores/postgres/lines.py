@@ -23,11 +23,11 @@ from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
 from fencepost.model.limits import Candidate, JobLimit, Limiter, LimitFacts, LimitRuling, Waiting
 from fencepost.model.run import Claim
-from fencepost.stores.allowances import Allowances, candidates_max
-from fencepost.stores.lining import Standing, go_through
+from fencepost.rules.allowances import Allowances, candidates_max
+from fencepost.rules.lining import Standing, go_through
+from fencepost.rules.rows import limit_if_readable, to_claim, to_payload
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import limit_if_readable, to_claim, to_payload
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPage, LogPlace, LogSpot
+from fencepost.rules.rows import to_logged_chunk
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_logged_chunk
 
 QUERIES = load_queries(__package__, "logbook.sql")
 

@@ -18,9 +18,9 @@ from fencepost.model.identifiers import Namespace, Shard, tick_key
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
 from fencepost.ports.planbook import PLANNED_MAX
+from fencepost.rules.rows import to_cursor, to_outlived
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_cursor, to_outlived
 
 QUERIES = load_queries(__package__, "planbook.sql")
 

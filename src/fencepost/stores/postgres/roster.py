@@ -8,7 +8,7 @@ from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.node import Node, NodeRecord, NodeReport
-from fencepost.stores.fleet_rows import node_to_text, report_to_text, to_node_record
+from fencepost.rules.fleet_rows import node_to_text, report_to_text, to_node_record
 from fencepost.stores.postgres.audit_log import Change, log
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.signals import PostgresSignals

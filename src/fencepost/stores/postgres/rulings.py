@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from fencepost.model.claiming import Admit, Appetite, CloseGate, End, Stop, Wait
 from fencepost.model.run import Claim
+from fencepost.rules.rows import to_claim
+from fencepost.rules.verdicts import Ruled, Rulings
 from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.gates import close_gate
 from fencepost.stores.postgres.writing import RunName, ring, take_runs
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_claim
-from fencepost.stores.verdicts import Ruled, Rulings
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session

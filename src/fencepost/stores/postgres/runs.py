@@ -9,9 +9,9 @@ from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
 from fencepost.model.run import Attempt, Origin, RunFilter, RunList, RunRecord, RunState
 from fencepost.model.status import QueueDepth, QueueView
+from fencepost.rules.rows import to_attempt, to_depth, to_missed_range, to_queue_view, to_run_record
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_attempt, to_depth, to_missed_range, to_queue_view, to_run_record
 
 QUERIES = load_queries(__package__, "runs.sql")
 READINGS = {

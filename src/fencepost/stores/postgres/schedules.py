@@ -19,15 +19,15 @@ from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
 from fencepost.model.run import Hold
 from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.model.views import COUNTED_MAX
-from fencepost.stores.desk_rows import logged_schedule
+from fencepost.rules.desk_rows import logged_schedule
+from fencepost.rules.rows import to_schedule, to_schedule_version
+from fencepost.rules.specs import applied_by_code
 from fencepost.stores.postgres.audit_log import Change as Entered
 from fencepost.stores.postgres.audit_log import log
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.postgres.epochs import share_shards
 from fencepost.stores.postgres.freezes import settle, share_turn
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_schedule, to_schedule_version
-from fencepost.stores.specs import applied_by_code
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session

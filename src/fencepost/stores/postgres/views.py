@@ -18,9 +18,9 @@ from fencepost.model.views import (
     TrafficBucket,
     every_bucket,
 )
+from fencepost.rules.view_rows import to_run_mark, to_run_news, to_standing
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
-from fencepost.stores.view_rows import to_run_mark, to_run_news, to_standing
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row

@@ -10,9 +10,9 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_from_text
 from fencepost.model.identifiers import JobName, Namespace, Queue, RunKey, ScheduleId
 from fencepost.model.run import Origin, RunRecord
+from fencepost.rules.rows import to_run_record
 from fencepost.stores.postgres.runs import READINGS
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_run_record
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row, Session

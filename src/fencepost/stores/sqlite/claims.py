@@ -24,16 +24,17 @@ from fencepost.model.job import LANES
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim, Origin
 from fencepost.ports.signals import Topic
+from fencepost.rules.rows import to_claim, to_payload
+from fencepost.rules.store import LedgerRules
+from fencepost.rules.verdicts import rule
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_claim, to_payload
 from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import Database, take_fences
 from fencepost.stores.sqlite.facts import choose, gather
-from fencepost.stores.sqlite.freezes import stopped_queues
 from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
+from fencepost.stores.sqlite.rows import SqliteRows
 from fencepost.stores.sqlite.rulings import carry_out
 from fencepost.stores.sqlite.signals import SqliteSignals
-from fencepost.stores.verdicts import rule
 
 QUERIES = load_queries("fencepost.stores.sqlite", "claims.sql")
 
@@ -43,10 +44,11 @@ ALL = 2**31
 Lane: TypeAlias = tuple[Namespace, Queue]
 
 
-class SqliteClaims:
+class SqliteClaims(LedgerRules):
     """The claiming part of `ports.ledger`."""
 
-    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+    def __init__(self, rows: SqliteRows, database: Database, signals: SqliteSignals) -> None:
+        super().__init__(rows)
         self._database = database
         self._signals = signals
 
@@ -278,3 +280,9 @@ def _to_claim(
 def _first(moments: Iterable[int | None]) -> datetime | None:
     first = min((moment for moment in moments if moment is not None), default=None)
     return None if first is None else from_us(first)
+
+
+def stopped_queues(connection: apsw.Connection, namespace: Namespace) -> frozenset[Queue | None]:
+    """The queues of which nothing may start; None among them is all of them."""
+    rows = connection.execute(QUERIES["stopped_queues"], {"namespace": namespace})
+    return frozenset(queue for (queue,) in rows)

@@ -77,3 +77,6 @@ LEFT JOIN schedule_versions v
     ON v.namespace = r.namespace AND v.schedule_id = r.schedule_id AND v.version = r.version
 WHERE r.state = 'running' AND r.worker = :worker AND r.fence NOT IN (SELECT value FROM json_each(:known))
 ORDER BY r.fence
+
+-- name: stopped_queues
+SELECT iif(kind = 'queue', value, NULL) FROM freezes WHERE namespace = :namespace AND kind IN ('all', 'queue')

@@ -32,3 +32,6 @@ ROLLBACK TO hop
 
 -- name: take_fences
 UPDATE sequences SET value = value + :count WHERE name = 'fences' RETURNING value
+
+-- name: last_fence
+SELECT value FROM sequences WHERE name = 'fences'

@@ -23,8 +23,8 @@ from fencepost.model.claiming import (
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.run import LIVE_ORIGINS, Origin
+from fencepost.rules.rows import to_facts
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_facts
 from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, to_us
 
 DUE_MAX = 100

@@ -16,14 +16,12 @@ import apsw
 
 from fencepost.model.claiming import Appetite, Head, ScheduleFacts
 from fencepost.model.clocks import StoreTime
-from fencepost.model.codec import limit_to_text
 from fencepost.model.identifiers import JobName, Namespace, Queue, RunKey
-from fencepost.model.job import JobSpec
 from fencepost.model.limits import JobLimit, Limiter, LimitFacts, LimitRuling
-from fencepost.stores.allowances import Allowances, candidates_max
-from fencepost.stores.lining import Standing, go_through
+from fencepost.rules.allowances import Allowances, candidates_max
+from fencepost.rules.lining import Standing, go_through
+from fencepost.rules.rows import limit_if_readable, to_payload
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import limit_if_readable, to_payload
 from fencepost.stores.sqlite.moments import fetch, from_us, to_us
 
 QUERIES = load_queries("fencepost.stores.sqlite", "lines.sql")
@@ -131,21 +129,6 @@ def net(limit: int, connection: apsw.Connection) -> int:
     rung = sum(1 for _ in connection.execute(QUERIES["ring_ticks"], terms)) if schedules else 0
     with_place = (one for one in _limited_slots(connection) if _place(connection, one) > 0)
     return rung + sum(_fill(connection, one) for one in list(islice(with_place, limit)))
-
-
-def put(connection: apsw.Connection, namespace: Namespace, specs: Iterable[JobSpec]) -> None:
-    """Let the limits be those of the specs. Where they changed, what waits is looked at anew, and what runs
-    counts for what it now would."""
-    for spec in specs:
-        name: Terms = {"namespace": namespace, "job": spec.name}
-        if spec.limit is None:
-            query, terms = "drop_limit", name
-        else:
-            text = limit_to_text(spec.limit)
-            query, terms = "put_limit", {**name, "terms": text, "concurrency": spec.limit.concurrency}
-        if connection.execute(QUERIES[query], terms).get is not None:
-            connection.execute(QUERIES["release"], name)
-            _stamp_running(connection, namespace, spec.name)
 
 
 def _standing(limit: JobLimit, row: dict[str, Any]) -> Standing:

@@ -4,17 +4,6 @@
 -- name: limits
 SELECT job, terms, paid_until, next_at FROM limits WHERE namespace = :namespace
 
--- name: put_limit
-INSERT INTO limits (namespace, job, terms, concurrency)
-VALUES (:namespace, :job, :terms, :concurrency)
-ON CONFLICT (namespace, job) DO UPDATE
-SET terms = excluded.terms, concurrency = excluded.concurrency, next_at = NULL
-WHERE limits.terms <> excluded.terms
-RETURNING 1
-
--- name: drop_limit
-DELETE FROM limits WHERE namespace = :namespace AND job = :job RETURNING 1
-
 -- name: pay
 UPDATE limits
 SET paid_until = :paid_until, next_at = :next_at
@@ -121,14 +110,6 @@ WHERE rowid IN (
     FROM json_each(:schedules) s
 )
 RETURNING 1
-
--- name: release
-UPDATE runs
-SET held = held & ~48
-WHERE rowid IN (
-    SELECT rowid FROM runs INDEXED BY runs_held
-    WHERE held <> 0 AND namespace = :namespace AND job = :job AND held & 48 <> 0
-)
 
 -- What began before its job had these limits. Without a job it is those of every limited job that count for nothing.
 -- name: unstamped

@@ -13,23 +13,25 @@ from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, Shard, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
 from fencepost.model.missed import MissedTicks
-from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
 from fencepost.model.run import Hold, Origin
-from fencepost.ports.planbook import PLANNED_MAX
 from fencepost.ports.signals import Topic
+from fencepost.rules.planbook import PlanRules
+from fencepost.rules.rows import to_cursor
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_cursor, to_outlived
 from fencepost.stores.sqlite.connection import Database
-from fencepost.stores.sqlite.moments import fetch, from_us, to_us
+from fencepost.stores.sqlite.moments import fetch, to_us
+from fencepost.stores.sqlite.rows import SqliteRows
 from fencepost.stores.sqlite.signals import SqliteSignals
 
 QUERIES = load_queries("fencepost.stores.sqlite", "planbook.sql")
 
 
-class SqlitePlanBook:
+class SqlitePlanBook(PlanRules):
     """See `ports.planbook`."""
 
-    def __init__(self, database: Database, signals: SqliteSignals) -> None:
+    def __init__(self, rows: SqliteRows, database: Database, signals: SqliteSignals) -> None:
+        super().__init__(rows)
         self._database = database
         self._signals = signals
 
@@ -43,27 +45,6 @@ class SqlitePlanBook:
         if receipt.runs_written:
             self._signals.hint(Topic.RUNS)
         return receipt
-
-    async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
-        def work(connection: apsw.Connection, now: StoreTime) -> None:
-            moment = to_us(later(now, by_s))
-            postponed = ({**_mark(cursor), "next_fire_at": moment} for cursor in cursors)
-            connection.executemany(QUERIES["postpone"], postponed)
-
-        await self._database.transact(work)
-
-    async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
-        return await self._database.read(partial(_outlived, shards, tzdata, limit))
-
-    async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
-        def work(connection: apsw.Connection, _: StoreTime) -> None:
-            terms = (
-                {**_mark(cursor), "next_fire_at": _to_us_if_any(next_fire_at), "tzdata": tzdata}
-                for cursor, next_fire_at in confirmed
-            )
-            connection.executemany(QUERIES["confirm"], terms)
-
-        await self._database.transact(work)
 
 
 def _window(
@@ -85,26 +66,6 @@ def _window(
     }
     rows = fetch(connection.execute(QUERIES["window"], terms))
     return PlanningWindow(now, through, tuple(to_cursor(row) for row in rows))
-
-
-def _outlived(
-    shards: Sequence[Shard],
-    tzdata: str,
-    limit: int,
-    connection: apsw.Connection,
-    now: StoreTime,
-) -> list[Outlived]:
-    terms = {
-        "shards": json.dumps(list(shards)),
-        "tzdata": tzdata,
-        "now": to_us(now),
-        "limit": limit,
-        "planned_max": PLANNED_MAX,
-        "queue": DEFAULT_QUEUE,
-        "priority": PRIORITY_DEFAULT,
-    }
-    rows = fetch(connection.execute(QUERIES["outlived"], terms))
-    return [to_outlived({**row, "planned": map(from_us, json.loads(row["planned"]))}) for row in rows]
 
 
 def _write(plans: Sequence[Plan], connection: apsw.Connection, _: StoreTime) -> PlanReceipt:

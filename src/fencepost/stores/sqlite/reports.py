@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 import apsw
 
-from fencepost.model.clocks import StoreTime, since
+from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey
-from fencepost.model.rescue import Rescue, Sweep, SweepTerms
+from fencepost.model.rescue import Rescue
 from fencepost.model.run import (
     STOPPED_ON_REQUEST,
     Outcome,
@@ -26,10 +26,9 @@ from fencepost.model.run import (
     Ticket,
 )
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_expired
 from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import take_fences
-from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
+from fencepost.stores.sqlite.moments import span_us, to_us
 from fencepost.stores.sqlite.parking import Owner, ring
 
 QUERIES = load_queries("fencepost.stores.sqlite", "ledger.sql")
@@ -138,22 +137,6 @@ def _finish(
     ended: list[Owner] = list(connection.executemany(QUERIES["finish"], _endings(heeded, now_us)))
     connection.executemany(QUERIES["requeue"], _retries(heeded, now_us))
     return [_receipt(place, accepted, shown) for place in range(len(outcomes))], ended
-
-
-def expired(limit: int, terms: SweepTerms, connection: apsw.Connection, now: StoreTime) -> Sweep:
-    """Running runs that show no life, oldest first; none where their owners may have been unable to."""
-    now_us = to_us(now)
-    swept_us = connection.execute(QUERIES["swept_at"]).get
-    connection.execute(QUERIES["note_sweep"], {"now": str(now_us)})
-    last = None if swept_us is None else StoreTime(from_us(int(swept_us)))
-    if last is not None and terms.are_broken(last, now):
-        until = now_us + span_us(terms.grace_s)
-        connection.execute(QUERIES["give_grace"], {"until": until, "at_most": last > now})
-        if last > now:
-            connection.execute(QUERIES["forget_rates"])
-        return Sweep(last_s=since(last, now).total_seconds())
-    found = connection.execute(QUERIES["expired"], {"limit": limit, "now": now_us})
-    return Sweep(tuple(to_expired(fetch(found))))
 
 
 def rescue(

@@ -7,21 +7,25 @@ that is parked here may wait for that very run, and no other end will ring for i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
 
 from fencepost.model.claiming import Stop
 from fencepost.model.clocks import StoreTime
+from fencepost.model.driving import finish_now
 from fencepost.model.job import PRIORITY_BEHIND
+from fencepost.model.tables import RUNS
+from fencepost.ports.signals import Topic
+from fencepost.rules.checks import Checked
+from fencepost.rules.gates import close_gate
+from fencepost.rules.runs import Bells, call_off, terminate
+from fencepost.rules.verdicts import Ruled, Rulings
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite import entries, gates, lines, reports
-from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.facts import Facts
 from fencepost.stores.sqlite.moments import to_us
-from fencepost.stores.sqlite.parking import Owner, ring
-from fencepost.stores.verdicts import Ruled, Rulings
+from fencepost.stores.sqlite.rows import SqliteRowTransaction
 
 QUERIES = load_queries("fencepost.stores.sqlite", "rulings.sql")
 
@@ -31,29 +35,24 @@ def carry_out(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: 
 
     A tick that ends here leaves nothing for others to wait for, so the bell is only rung for stops.
     """
-    stopped = [owner for stop in rulings.stops for owner in _stop(stop, connection, now)]
+    tx, bells = SqliteRowTransaction(connection, now), Bells()
+    for stop in rulings.stops:
+        finish_now(_stop(tx, bells, stop))
     connection.executemany(QUERIES["end"], _ends(rulings, facts, to_us(now)))
     connection.executemany(QUERIES["admit"], _admits(rulings, facts))
     connection.executemany(QUERIES["park"], _waits(rulings, facts))
     for closing in rulings.closings:
-        gates.close(connection, now, closing.namespace, closing.schedule_id, closing.verdict.reason)
-    ended = [(one.namespace, one.verdict.run_key) for one in rulings.stops if one.verdict.at_once]
-    return ring(connection, stopped) | lines.ring(connection, ended)
+        closed = closing.namespace, closing.schedule_id, closing.verdict.reason
+        finish_now(close_gate(Checked(tx), *closed))
+    finish_now(bells.ring(Checked(tx)))
+    return Topic.RUNS in tx.hints
 
 
-def _stop(stop: Ruled[Stop], connection: apsw.Connection, now: StoreTime) -> Iterable[Owner]:
-    """Make a run give way; its schedule, where it has ended."""
-    verdict = stop.verdict
-    if not verdict.at_once:
-        return entries.call_off(stop.namespace, verdict.run_key, verdict.reason, connection, now)
-    name = {"namespace": stop.namespace, "run_key": verdict.run_key}
-    for row_id, state in list(connection.execute(QUERIES["unfinished"], name)):
-        if state == "running":
-            reports.keep_attempt(connection, row_id, to_us(now), "terminated", verdict.reason)
-        terms = {"row_id": row_id, "reason": verdict.reason, "now": to_us(now)}
-        connection.execute(QUERIES["terminate"], {**terms, "new_fence": take_fences(connection, 1)})
-        return [(stop.namespace, stop.schedule_id)]
-    return []
+async def _stop(tx: SqliteRowTransaction, bells: Bells, stop: Ruled[Stop]) -> None:
+    """Make a run give way."""
+    for run in await tx.lock(RUNS.at(stop.namespace, stop.verdict.run_key)):
+        if run["finished_at"] is None:
+            await (terminate if stop.verdict.at_once else call_off)(tx, bells, run, stop.verdict.reason)
 
 
 def _ends(rulings: Rulings, facts: Facts, now_us: int) -> Iterator[dict[str, Any]]:

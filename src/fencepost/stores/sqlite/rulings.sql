@@ -13,14 +13,3 @@ WHERE rowid = :row_id
 
 -- name: park
 UPDATE runs SET held = (held & ~56) | 8, reason = :reason WHERE rowid = :row_id
-
--- name: unfinished
-SELECT rowid, state
-FROM runs
-WHERE namespace = :namespace AND run_key = :run_key AND state IN ('planned', 'ready', 'running')
-
--- name: terminate
-UPDATE runs
-SET state = 'cancelled', reason = :reason, error = NULL, finished_at = :now, alive_until = NULL,
-    fence = :new_fence, held = 0
-WHERE rowid = :row_id

@@ -11,11 +11,10 @@ import apsw
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
-from fencepost.model.missed import MissedRange
-from fencepost.model.run import Attempt, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.run import RunFilter, RunList, RunRecord, RunState
 from fencepost.model.status import QueueDepth, QueueView
+from fencepost.rules.rows import to_depth, to_queue_view, to_run_record
 from fencepost.stores.queries import load_queries
-from fencepost.stores.rows import to_attempt, to_depth, to_missed_range, to_queue_view, to_run_record
 from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, span_us, to_us
 
 QUERIES = load_queries("fencepost.stores.sqlite", "runs.sql")
@@ -41,14 +40,6 @@ def get_many(
     terms = {"namespace": namespace, "run_keys": json.dumps(list(run_keys))}
     shown = _shown(connection.execute(QUERIES["get_many"], terms), connection, now)
     return {one.run_key: one for one in shown}
-
-
-def attempts(
-    namespace: Namespace, run_key: RunKey, connection: apsw.Connection, _: StoreTime
-) -> Sequence[Attempt]:
-    """The attempts that were kept, first to last."""
-    terms = {"namespace": namespace, "run_key": run_key}
-    return [to_attempt(row) for row in fetch(connection.execute(QUERIES["attempts"], terms))]
 
 
 def list_runs(
@@ -140,57 +131,6 @@ def ticks(
         "limit": limit,
     }
     return _shown(connection.execute(QUERIES["ticks"], terms), connection, now)
-
-
-def ended(
-    namespace: Namespace,
-    schedule_id: ScheduleId,
-    since: datetime,
-    until: datetime,
-    limit: int,
-    connection: apsw.Connection,
-    now: StoreTime,
-) -> Sequence[RunRecord]:
-    """The runs of a schedule that ended in that time, the latest end first."""
-    terms = {
-        "namespace": namespace,
-        "schedule_id": schedule_id,
-        "since": to_us(since),
-        "until": to_us(until),
-        "limit": limit,
-    }
-    return _shown(connection.execute(QUERIES["ended"], terms), connection, now)
-
-
-def missed_ranges(
-    namespace: Namespace,
-    schedule_id: ScheduleId,
-    since: datetime,
-    until: datetime,
-    connection: apsw.Connection,
-    _: StoreTime,
-) -> Sequence[MissedRange]:
-    """The ranges that reach into (since, until]."""
-    name = {"namespace": namespace, "schedule_id": schedule_id}
-    terms = {**name, "since": to_us(since), "until": to_us(until)}
-    return [to_missed_range(row) for row in fetch(connection.execute(QUERIES["missed_ranges"], terms))]
-
-
-def running(
-    namespace: Namespace, limit: int, connection: apsw.Connection, now: StoreTime
-) -> Sequence[RunRecord]:
-    """What runs, the most silent first."""
-    terms = {"namespace": namespace, "limit": limit}
-    return _shown(connection.execute(QUERIES["running"], terms), connection, now)
-
-
-def typical_run_s(
-    namespace: Namespace, schedule_id: ScheduleId, connection: apsw.Connection, _: StoreTime
-) -> float | None:
-    """How long the last successes took on average."""
-    terms = {"namespace": namespace, "schedule_id": schedule_id, "typical_of": TYPICAL_OF}
-    average: float | None = connection.execute(QUERIES["typical_run_s"], terms).get
-    return average
 
 
 def depth(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> QueueDepth:

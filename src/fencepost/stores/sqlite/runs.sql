@@ -18,12 +18,6 @@ SELECT rowid FROM runs WHERE namespace = :namespace AND run_key = :run_key
 -- name: get_many
 SELECT rowid FROM runs WHERE namespace = :namespace AND run_key IN (SELECT value FROM json_each(:run_keys))
 
--- name: attempts
-SELECT attempt, fence, worker, started_at, finished_at, outcome, error, detail, output
-FROM attempts
-WHERE namespace = :namespace AND run_key = :run_key
-ORDER BY attempt
-
 -- A list goes through one index, in the order of fire times where that has it. Each ends in `wanted`, or in `edge`,
 -- which says how far it goes at most: no further than so many runs, and the others of the last one's fire time.
 -- name: list
@@ -72,36 +66,6 @@ WHERE namespace = :namespace AND schedule_id = :schedule_id AND +fire_time > :si
   AND (fire_time, run_key) > (:after, :after_key)
 ORDER BY fire_time, run_key
 LIMIT :limit
-
--- name: ended
-SELECT rowid
-FROM runs INDEXED BY runs_finished
-WHERE namespace = :namespace AND schedule_id = :schedule_id AND fence > 0 AND finished_at IS NOT NULL
-  AND finished_at > :since AND finished_at <= :until
-ORDER BY finished_at DESC, run_key DESC
-LIMIT :limit
-
--- name: missed_ranges
-SELECT namespace, schedule_id, version, first_at, last_at, ticks, reason
-FROM missed_ranges
-WHERE namespace = :namespace AND schedule_id = :schedule_id AND last_at > :since AND first_at <= :until
-ORDER BY first_at, version
-
--- name: running
-SELECT rowid
-FROM runs INDEXED BY runs_running
-WHERE state = 'running' AND namespace = :namespace
-ORDER BY alive_until, run_key
-LIMIT :limit
-
--- name: typical_run_s
-SELECT avg(took)
-FROM (
-    SELECT (finished_at - started_at) / 1e6 AS took FROM runs INDEXED BY runs_succeeded
-    WHERE namespace = :namespace AND schedule_id = :schedule_id AND state = 'succeeded'
-    ORDER BY fire_time DESC
-    LIMIT :typical_of
-)
 
 -- name: depth
 SELECT count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,

@@ -189,13 +189,14 @@ CREATE INDEX runs_in_slots ON runs (namespace, job, slot) WHERE slot IS NOT NULL
 
 -- Of the run, not of the attempt that made it.
 CREATE TABLE steps (
+    number      INTEGER PRIMARY KEY,
     namespace   TEXT NOT NULL,
     run_key     TEXT NOT NULL,
     name        TEXT NOT NULL,
     result      TEXT NOT NULL,
     attempt     INTEGER NOT NULL,
     recorded_at INTEGER NOT NULL,
-    PRIMARY KEY (namespace, run_key, name)
+    UNIQUE (namespace, run_key, name)
 ) STRICT;
 
 CREATE TABLE run_logs (
@@ -313,12 +314,12 @@ CREATE INDEX audit_log_by_number ON audit_log (namespace, number);
 CREATE INDEX audit_log_by_subject ON audit_log (namespace, subject, number);
 
 CREATE TABLE leases (
-    shard       INTEGER PRIMARY KEY,
-    holder      TEXT,
-    epoch       INTEGER NOT NULL,
-    expires_at  INTEGER NOT NULL,
-    ttl_us      INTEGER,
-    set_back_us INTEGER NOT NULL DEFAULT 0
+    shard      INTEGER PRIMARY KEY,
+    holder     TEXT,
+    epoch      INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    ttl_s      REAL,
+    set_back_s REAL NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The ledger's own record of epochs, which every plan is compared with.
@@ -382,6 +383,8 @@ CREATE TABLE tokens (
 ) STRICT;
 
 CREATE INDEX tokens_by_namespace ON tokens (namespace, number);
+CREATE INDEX tokens_expiring ON tokens (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX tokens_revoked ON tokens (revoked_at) WHERE revoked_at IS NOT NULL;
 
 CREATE TABLE sessions (
     number       INTEGER PRIMARY KEY,
@@ -400,6 +403,8 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_by_namespace ON sessions (namespace, number);
 CREATE INDEX sessions_by_what_they_rest_on ON sessions (rests_on);
+CREATE INDEX sessions_expiring ON sessions (expires_at);
+CREATE INDEX sessions_ended ON sessions (ended_at) WHERE ended_at IS NOT NULL;
 
 -- A link is used once: `session_id` is what became of it. It ends with the token, or the setting, that it rests on.
 CREATE TABLE sign_in_links (

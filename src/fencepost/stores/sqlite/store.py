@@ -1,68 +1,55 @@
-"""The parts of the store on SQLite, put together."""
+"""The store on SQLite: the rules over its rows, and statements of its own where they pay."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from secrets import token_hex
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
+from fencepost.rules.store import RuleStore
 from fencepost.stores.sqlite import migrations
-from fencepost.stores.sqlite.access import SqliteAccess
-from fencepost.stores.sqlite.answers import SqliteAnswers
-from fencepost.stores.sqlite.audit_log import SqliteAuditLog
-from fencepost.stores.sqlite.backfills import SqliteBackfills
-from fencepost.stores.sqlite.calendars import SqliteCalendars
 from fencepost.stores.sqlite.connection import Database
-from fencepost.stores.sqlite.epochs import SqliteEpochs
 from fencepost.stores.sqlite.files import remove_mark
-from fencepost.stores.sqlite.freezes import SqliteFreezes
-from fencepost.stores.sqlite.gates import SqliteGates
-from fencepost.stores.sqlite.jobs import SqliteJobs
 from fencepost.stores.sqlite.leases import SqliteLeases
 from fencepost.stores.sqlite.ledger import SqliteLedger
-from fencepost.stores.sqlite.logbook import SqliteLogbook
 from fencepost.stores.sqlite.opening import path_of
 from fencepost.stores.sqlite.planbook import SqlitePlanBook
-from fencepost.stores.sqlite.roster import SqliteRoster
+from fencepost.stores.sqlite.rows import SqliteRows
 from fencepost.stores.sqlite.schedules import SqliteSchedules
 from fencepost.stores.sqlite.signals import SqliteSignals
-from fencepost.stores.sqlite.steps import SqliteSteps
 from fencepost.stores.sqlite.transactions import SqliteTransactions
 
 SHARDS_DEFAULT = 8
 
 
-class SqliteStore:
+def unique_name() -> str:
+    """A name that no other ledger has."""
+    return token_hex(8)
+
+
+class SqliteStore(RuleStore):
     """See `ports.store`. One file on one host; the host's clock is the store's."""
 
     caveats: Sequence[Caveat] = ()
 
     def __init__(self, database: Database, signals: SqliteSignals, transactions: SqliteTransactions) -> None:
+        rows = SqliteRows(database, signals)
+        super().__init__(rows, unique_name)
         self._database = database
         self.signals = signals
-        self.jobs = SqliteJobs(database)
-        self.schedules = SqliteSchedules(database, signals)
-        self.calendars = SqliteCalendars(database, signals)
-        self.epochs = SqliteEpochs(database, signals)
-        self.planbook = SqlitePlanBook(database, signals)
-        self.ledger = SqliteLedger(database, signals)
-        self.leases = SqliteLeases(database, signals)
-        self.roster = SqliteRoster(database, signals)
-        self.gates = SqliteGates(database, signals)
-        self.freezes = SqliteFreezes(database, signals)
-        self.backfills = SqliteBackfills(database, signals)
-        self.audit_log = SqliteAuditLog(database)
-        self.access = SqliteAccess(database)
-        self.answers = SqliteAnswers(database)
-        self.steps = SqliteSteps(database)
-        self.logbook = SqliteLogbook(database)
+        self.schedules = SqliteSchedules(rows, database)
+        self.planbook = SqlitePlanBook(rows, database, signals)
+        self.ledger = SqliteLedger(rows, database, signals)
+        self.leases = SqliteLeases(rows, signals)
         self.transactions = transactions
 
     async def now(self) -> StoreTime:
         return self._database.now()
 
     async def close(self) -> None:
+        """Give back the thread and the sockets."""
         self.signals.close()
         await self._database.close()
 

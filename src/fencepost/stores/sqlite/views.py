@@ -25,9 +25,9 @@ from fencepost.model.views import (
     percentile,
     shown_error,
 )
+from fencepost.rules.view_rows import to_run_mark, to_run_news, to_standing
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import fetch, span_us, to_us
-from fencepost.stores.view_rows import to_run_mark, to_run_news, to_standing
 
 QUERIES = load_queries("fencepost.stores.sqlite", "views.sql")
 

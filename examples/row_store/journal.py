@@ -1,0 +1,286 @@
+"""A store of one's own: rows in a file, for one process.
+
+Every transaction is one line of the file, with the rows that it changed, on disk before its caller goes on.
+Opening the file reads all of it back. Rows are found by looking at each of them: right from the first day,
+and fast enough for some thousand. Who needs more keeps each declared index sorted, as the memory store does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from fencepost.clock import Clock
+from fencepost.errors import UsageError
+from fencepost.model import tables as declared
+from fencepost.model.caveat import Caveat
+from fencepost.model.clocks import StoreTime
+from fencepost.model.driving import finish_now
+from fencepost.model.run import Ticket
+from fencepost.model.table import Key, Kind, Range, Row, Selection, Table
+from fencepost.model.tables import META
+from fencepost.ports.rows import Rule
+from fencepost.ports.signals import Topic
+from fencepost.ports.transactions import BorrowedStore, Transaction
+from fencepost.rules.leases import LeaseRules
+from fencepost.rules.store import RuleStore
+
+T = TypeVar("T")
+TABLES = {one.name: one for one in vars(declared).values() if isinstance(one, Table)}
+SHARDS = 8
+
+
+class JournalRows:
+    """See `fencepost.ports.rows.Rows`."""
+
+    def __init__(self, path: Path, clock: Clock, signals: LocalSignals) -> None:
+        self.clock = clock
+        self.tables: dict[str, dict[Key, Row]] = {name: {} for name in TABLES}
+        self.fence = 0
+        self._signals = signals
+        if path.exists():
+            for line in path.read_text("utf-8").splitlines():
+                self._read_back(json.loads(line))
+        self._file = path.open("a", encoding="utf-8")
+
+    async def read(self, rule: Rule[T]) -> T:
+        return finish_now(rule(JournalTransaction(self)))
+
+    async def write(self, rule: Rule[T]) -> T:
+        transaction = JournalTransaction(self)
+        try:
+            result = finish_now(rule(transaction))
+            self._keep(transaction)
+        except BaseException:
+            transaction.undo()
+            raise
+        for topic in transaction.hints:
+            self._signals.hint(topic)
+        return result
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _keep(self, transaction: JournalTransaction) -> None:
+        """The line is durable before anybody is answered."""
+        changed = {(table.name, key): table for table, key, _ in transaction.undone}
+        rows = [
+            [
+                name,
+                _to_json(table, dict(zip(table.key, key, strict=True))),
+                _to_json(table, self.tables[name].get(key)),
+            ]
+            for (name, key), table in changed.items()
+        ]
+        if rows or transaction.took_fences:
+            self._file.write(json.dumps({"fence": self.fence, "rows": rows}) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def _read_back(self, line: dict[str, Any]) -> None:
+        self.fence = line["fence"]
+        for name, key_json, row_json in line["rows"]:
+            key = TABLES[name].key_of(_from_json(TABLES[name], key_json) or {})
+            row = _from_json(TABLES[name], row_json)
+            if row is None:
+                self.tables[name].pop(key, None)
+            else:
+                self.tables[name][key] = row
+
+
+class JournalTransaction:
+    """See `fencepost.ports.rows.Transaction`. No rule waits, so transactions come one after the other."""
+
+    def __init__(self, rows: JournalRows) -> None:
+        self._rows = rows
+        self.undone: list[tuple[Table, Key, Row | None]] = []
+        self.hints: dict[Topic, None] = {}
+        self.took_fences = False
+
+    async def now(self) -> StoreTime:
+        return StoreTime(self._rows.clock.wall())
+
+    async def find(
+        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        return [
+            dict(row) for row in sorted(self._matching(selection), key=_order(selection), reverse=reverse)
+        ][:limit]
+
+    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
+        return len(await self.find(selection, limit=limit))
+
+    async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
+        return await self.find(selection, limit=limit)
+
+    async def take(
+        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        return await self.find(selection, limit=limit, reverse=reverse)
+
+    async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+        written = []
+        for values in rows:
+            row = table.row(values)
+            if table.serial is not None:
+                known = self._rows.tables[table.name].values()
+                row[table.serial] = max((one[table.serial] for one in known), default=0) + 1
+            if table.key_of(row) not in self._rows.tables[table.name]:
+                self._set(table, table.key_of(row), row)
+                written.append(dict(row))
+        return written
+
+    async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
+        changed = []
+        for row, values in changes:
+            after = {**self._rows.tables[table.name][table.key_of(row)], **values}
+            self._set(table, table.key_of(row), after)
+            changed.append(dict(after))
+        return changed
+
+    async def delete(self, table: Table, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._set(table, table.key_of(row), None)
+
+    async def fences(self, count: int) -> int:
+        self._rows.fence += count
+        self.took_fences |= count > 0
+        return self._rows.fence
+
+    async def take_turn(self, name: str, *, shared: bool = False) -> None:
+        return None
+
+    def hint(self, topic: Topic) -> None:
+        self.hints[topic] = None
+
+    def undo(self) -> None:
+        """Leave every row as it was; fences that were taken are lost, as they may be."""
+        for table, key, before in reversed(self.undone):
+            self._put(table, key, before)
+
+    def _matching(self, selection: Selection) -> Iterator[Row]:
+        rows = self._rows.tables[selection.table.name]
+        if isinstance(selection, Range):
+            return (row for row in rows.values() if selection.covers(row))
+        return (rows[key] for key in selection.keys if key in rows)
+
+    def _set(self, table: Table, key: Key, row: Row | None) -> None:
+        self.undone.append((table, key, self._rows.tables[table.name].get(key)))
+        self._put(table, key, row)
+
+    def _put(self, table: Table, key: Key, row: Row | None) -> None:
+        if row is None:
+            self._rows.tables[table.name].pop(key, None)
+        else:
+            self._rows.tables[table.name][key] = row
+
+
+class LocalSignals:
+    """Hints within this process; there is no other."""
+
+    def __init__(self) -> None:
+        self._callbacks: dict[Topic, list[Callable[[], None]]] = {topic: [] for topic in Topic}
+
+    async def listen(self, topic: Topic, callback: Callable[[], None]) -> Callable[[], None]:
+        self._callbacks[topic].append(callback)
+        return lambda: self._callbacks[topic].remove(callback)
+
+    def hint(self, topic: Topic) -> None:
+        for callback in self._callbacks[topic]:
+            asyncio.get_running_loop().call_soon(callback)
+
+
+class JournalLeases(LeaseRules):
+    """Leases, with the watch that only the store knows."""
+
+    def __init__(self, rows: JournalRows, signals: LocalSignals) -> None:
+        super().__init__(rows)
+        self._signals = signals
+
+    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        return await self._signals.listen(Topic.LEASES, callback)
+
+    async def close(self) -> None:
+        return None
+
+
+class NoTransactions:
+    """There are no tables of others in this file."""
+
+    def begin(
+        self, ticket: Ticket, *, complete: bool, idle_max_s: float
+    ) -> AbstractAsyncContextManager[Transaction]:
+        raise UsageError("this store has no tables of yours")
+
+    async def borrow(self, connection: object) -> BorrowedStore:
+        raise UsageError("this store has no tables of yours")
+
+    def is_awaited(self, connection: object) -> bool:
+        raise UsageError("this store has no tables of yours")
+
+
+class JournalStore(RuleStore):
+    """The whole ledger in one file: everything but the rows comes from `fencepost.rules`."""
+
+    caveats: Sequence[Caveat] = ()
+
+    def __init__(self, path: Path, clock: Clock, shards: int = SHARDS) -> None:
+        self.signals = LocalSignals()
+        self.journal = JournalRows(path, clock, self.signals)
+        super().__init__(self.journal, lambda: token_hex(8))
+        self.leases = JournalLeases(self.journal, self.signals)
+        self.transactions = NoTransactions()
+        self._shards = shards
+
+    async def set_up(self) -> None:
+        """What a ledger knows from its first moment; one that has it keeps it."""
+        first = {"shards": str(self._shards), "incarnation": f"1-{token_hex(8)}"}
+        rows = [{"name": name, "value": value} for name, value in first.items()]
+        await self.journal.write(lambda tx: tx.put_if_absent(META, rows))
+
+    async def close(self) -> None:
+        self.journal.close()
+
+
+async def open_store(path: Path, clock: Clock, shards: int = SHARDS) -> JournalStore:
+    """The store in a file, which need not be there."""
+    store = JournalStore(path, clock, shards)
+    await store.set_up()
+    return store
+
+
+def _order(selection: Selection) -> Callable[[Row], tuple[Any, ...]]:
+    """By the columns of the index, or by the key; what has no value comes first."""
+    columns = selection.index.columns if isinstance(selection, Range) else selection.table.key
+    return lambda row: tuple((row[one] is not None, row[one]) for one in columns)
+
+
+def _to_json(table: Table, row: Row | None) -> dict[str, Any] | None:
+    return (
+        None if row is None else {name: _encoded(table.columns[name], value) for name, value in row.items()}
+    )
+
+
+def _from_json(table: Table, row: dict[str, Any] | None) -> Row | None:
+    return (
+        None if row is None else {name: _decoded(table.columns[name], value) for name, value in row.items()}
+    )
+
+
+def _encoded(kind: Kind, value: Any) -> Any:
+    if kind is Kind.TIME and value is not None:
+        return value.isoformat()
+    return value.hex() if kind is Kind.BYTES and value is not None else value
+
+
+def _decoded(kind: Kind, value: Any) -> Any:
+    if kind is Kind.TIME and value is not None:
+        return datetime.fromisoformat(value)
+    return bytes.fromhex(value) if kind is Kind.BYTES and value is not None else value

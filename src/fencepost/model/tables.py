@@ -1,0 +1,350 @@
+"""The tables of a ledger, declared once for every store. What the columns mean is said in `ports` and
+`model`."""
+
+from __future__ import annotations
+
+from fencepost.model.run import LIVE_ORIGINS, Hold, Origin, RunState
+from fencepost.model.table import Above, AnyBit, AtLeast, Either, Known, NoneOf, OneOf, Unknown, Unlike, table
+
+META = table("meta", "name", text="name value")
+
+JOBS = table(
+    "jobs", "namespace name", text="namespace name spec queue", integer="priority", time="updated_at"
+)
+
+SCHEDULES = table(
+    "schedules",
+    "namespace schedule_id",
+    text="namespace schedule_id state spec job queue code_spec code_digest",
+    integer="shard version priority",
+    json="labels",
+    time="updated_at",
+    boolean="frozen",
+    defaults={"frozen": False, "labels": "{}"},
+)
+SCHEDULES_BY_CHANGE = SCHEDULES.index("schedules_by_change", "namespace updated_at", AtLeast("version", 0))
+
+VERSIONS = table(
+    "schedule_versions",
+    "namespace schedule_id version",
+    text="namespace schedule_id spec job tzdata",
+    integer="version",
+    time="in_force_from in_force_until",
+)
+
+CURSORS = table(
+    "cursors",
+    "namespace schedule_id version",
+    text="namespace schedule_id tzdata",
+    integer="shard version touched",
+    time="planned_through until next_fire_at",
+    boolean="frozen",
+    defaults={"tzdata": "", "touched": 0, "frozen": False},
+)
+CURSORS_NEXT = CURSORS.index("cursors_next", "shard next_fire_at", Known("next_fire_at"))
+CURSORS_BY_RULES = CURSORS.index("cursors_by_rules", "shard tzdata", Unknown("until"), Known("next_fire_at"))
+
+CALENDARS = table(
+    "calendars", "namespace name", text="namespace name definition", integer="revision", time="updated_at"
+)
+CALENDAR_USES = table(
+    "calendar_uses",
+    "namespace schedule_id calendar",
+    text="namespace schedule_id calendar",
+    integer="revision",
+)
+CALENDAR_USES_BY_REVISION = CALENDAR_USES.index(
+    "calendar_uses_by_revision", "namespace calendar revision schedule_id"
+)
+
+RUNS = table(
+    "runs",
+    "namespace run_key",
+    text=(
+        "namespace run_key schedule_id job state reason queue worker error progress note payload origin met "
+        "slot"
+    ),
+    integer="version attempt fence epoch priority held spent backfill_id",
+    time="fire_time run_at started_at finished_at alive_until begun_at progress_at",
+    boolean="cancel_requested stripped",
+    defaults={
+        "version": 0,
+        "attempt": 0,
+        "fence": 0,
+        "epoch": 0,
+        "cancel_requested": False,
+        "stripped": False,
+        "origin": Origin.LIVE.value,
+        "held": 0,
+        "spent": 0,
+    },
+)
+_WAITING = OneOf("state", (RunState.PLANNED.value, RunState.READY.value))
+_OF_A_SCHEDULE = Known("schedule_id")
+_NOT_BEGUN = OneOf("fence", (0,))
+_BEGUN = Above("fence", 0)
+_FREE = OneOf("held", (0,))
+_ENDED = Known("finished_at")
+_CATCHES_UP = OneOf("origin", (Origin.CATCH_UP.value,))
+_LIVE = OneOf("origin", tuple(sorted(one.value for one in LIVE_ORIGINS)))
+_BEHIND = NoneOf("origin", tuple(sorted(one.value for one in LIVE_ORIGINS)))
+
+RUNS_DUE_DIRECT = RUNS.index(
+    "runs_due_direct",
+    "namespace queue priority run_at",
+    _WAITING,
+    Either(Unknown("schedule_id"), _BEGUN),
+    _FREE,
+)
+RUNS_DUE_TICKS = RUNS.index(
+    "runs_due_ticks",
+    "namespace queue priority run_at",
+    _WAITING,
+    _OF_A_SCHEDULE,
+    _NOT_BEGUN,
+    _FREE,
+    AtLeast("attempt", 0),
+)
+RUNS_BY_SCHEDULE = RUNS.index(
+    "runs_by_schedule", "namespace schedule_id fire_time", _OF_A_SCHEDULE, AtLeast("epoch", 0)
+)
+RUNS_OPEN = RUNS.index(
+    "runs_open", "namespace schedule_id fire_time", _WAITING, _OF_A_SCHEDULE, _NOT_BEGUN, _LIVE
+)
+RUNS_BEHIND = RUNS.index(
+    "runs_behind",
+    "namespace schedule_id fire_time run_at held",
+    _WAITING,
+    _OF_A_SCHEDULE,
+    _NOT_BEGUN,
+    _BEHIND,
+)
+RUNS_GATED = RUNS.index(
+    "runs_gated",
+    "namespace schedule_id fire_time",
+    _WAITING,
+    _OF_A_SCHEDULE,
+    _NOT_BEGUN,
+    _BEHIND,
+    _CATCHES_UP,
+    AnyBit("held", Hold.GATE.value),
+)
+RUNS_PARKED = RUNS.index(
+    "runs_parked", "namespace schedule_id fire_time run_key", OneOf("held", (Hold.PARKED.value,))
+)
+RUNS_UNFINISHED = RUNS.index(
+    "runs_unfinished",
+    "namespace schedule_id",
+    _OF_A_SCHEDULE,
+    _BEGUN,
+    OneOf("state", (RunState.READY.value, RunState.RUNNING.value)),
+)
+RUNS_FINISHED = RUNS.index(
+    "runs_finished", "namespace schedule_id finished_at", _OF_A_SCHEDULE, _BEGUN, _ENDED
+)
+RUNS_SUCCEEDED = RUNS.index(
+    "runs_succeeded",
+    "namespace schedule_id fire_time",
+    _OF_A_SCHEDULE,
+    OneOf("state", (RunState.SUCCEEDED.value,)),
+)
+RUNS_CAUGHT_UP = RUNS.index(
+    "runs_caught_up", "namespace schedule_id finished_at", _CATCHES_UP, _BEGUN, _ENDED
+)
+RUNS_RUNNING = RUNS.index("runs_running", "worker", OneOf("state", (RunState.RUNNING.value,)))
+RUNS_BY_TIME = RUNS.index("runs_by_time", "namespace fire_time", AtLeast("version", 0))
+RUNS_BY_JOB = RUNS.index("runs_by_job", "namespace job fire_time", AtLeast("version", 0))
+RUNS_HELD = RUNS.index("runs_held", "namespace fire_time", Unlike("held", 0), AtLeast("attempt", 0))
+RUNS_HELD_BY_SOMEBODY = RUNS.index("runs_held_by_somebody", "namespace", AnyBit("held", 7))
+RUNS_DEAD = RUNS.index("runs_dead", "namespace fire_time", OneOf("state", (RunState.DEAD.value,)))
+RUNS_OF_BACKFILL = RUNS.index("runs_of_backfill", "backfill_id state run_at", Known("backfill_id"))
+RUNS_ENDED = RUNS.index("runs_ended", "finished_at", _ENDED, OneOf("stripped", (False,)))
+RUNS_LINED = RUNS.index(
+    "runs_lined", "namespace job queue priority run_at", OneOf("held", (Hold.PACED.value,))
+)
+RUNS_LIMITED = RUNS.index(
+    "runs_limited", "namespace job slot priority run_at", OneOf("held", (Hold.LIMITED.value,))
+)
+RUNS_LIMITED_TICKS = RUNS.index(
+    "runs_limited_ticks",
+    "namespace schedule_id fire_time",
+    OneOf("held", (Hold.LIMITED.value, Hold.PACED.value)),
+    _OF_A_SCHEDULE,
+    _NOT_BEGUN,
+)
+RUNS_IN_SLOTS = RUNS.index(
+    "runs_in_slots", "namespace job slot", Known("slot"), OneOf("state", (RunState.RUNNING.value,))
+)
+
+STEPS = table(
+    "steps",
+    "namespace run_key name",
+    serial="number",
+    text="namespace run_key name result",
+    integer="attempt number",
+    time="recorded_at",
+)
+STEPS_IN_ORDER = STEPS.index("steps_in_order", "namespace run_key number")
+
+RUN_LOGS = table(
+    "run_logs",
+    "namespace run_key attempt number",
+    text="namespace run_key text",
+    integer="attempt number first_line lines",
+    time="at",
+)
+
+ATTEMPTS = table(
+    "attempts",
+    "namespace run_key attempt",
+    text="namespace run_key worker outcome error detail output",
+    integer="attempt fence",
+    time="started_at finished_at",
+)
+ATTEMPTS_BY_TIME = ATTEMPTS.index("attempts_by_time", "finished_at")
+
+LEASES = table(
+    "leases",
+    "shard",
+    text="holder",
+    integer="shard epoch",
+    time="expires_at",
+    real="ttl_s set_back_s",
+    defaults={"set_back_s": 0.0},
+)
+
+EPOCHS = table(
+    "epochs",
+    "shard",
+    text="holder lineage",
+    integer="shard epoch lease_epoch transitions",
+    time="since",
+    defaults={"lineage": "", "lease_epoch": 0, "transitions": 0},
+)
+TERMS = table(
+    "terms",
+    "number",
+    serial="number",
+    text="holder lineage",
+    integer="number shard epoch",
+    time="since until",
+)
+TERMS_OF_SHARD = TERMS.index("terms_of_shard", "shard epoch")
+REFUSALS = table(
+    "refusals",
+    "number",
+    serial="number",
+    text="holder known_holder",
+    integer="number shard epoch known_epoch",
+    time="at",
+)
+
+NODES = table(
+    "nodes",
+    "node_id",
+    text="node_id about report",
+    time="started_at alive_until reported_at",
+    real="skew_s",
+    boolean="draining",
+    defaults={"report": "{}", "draining": False},
+)
+
+GATES = table(
+    "gates",
+    "namespace schedule_id",
+    text="namespace schedule_id reason",
+    time="closed_at opened_at let_through",
+)
+GATES_CLOSED = GATES.index("gates_closed", "namespace", Known("closed_at"))
+
+LIMITS = table(
+    "limits",
+    "namespace job",
+    text="namespace job terms",
+    integer="concurrency",
+    time="paid_until next_at",
+)
+
+FREEZES = table(
+    "freezes",
+    "namespace kind value",
+    text="namespace kind value author source reason",
+    time="since",
+)
+
+BACKFILLS = table(
+    "backfills",
+    "backfill_id",
+    serial="backfill_id",
+    text="namespace schedule_id mode state",
+    integer="backfill_id at_once_max",
+    real="every_s",
+    time="since until filled_through next_run_at created_at",
+)
+BACKFILLS_BY_NAMESPACE = BACKFILLS.index("backfills_by_namespace", "namespace backfill_id")
+BACKFILLS_ACTIVE = BACKFILLS.index("backfills_active", "backfill_id", OneOf("state", ("active",)))
+
+MISSED_RANGES = table(
+    "missed_ranges",
+    "namespace schedule_id version first_at",
+    text="namespace schedule_id reason",
+    integer="version ticks",
+    time="first_at last_at through",
+)
+
+AUDIT_LOG = table(
+    "audit_log",
+    "number",
+    serial="number",
+    text="namespace author source reason action subject before after credential",
+    integer="number",
+    time="at",
+)
+AUDIT_LOG_BY_NUMBER = AUDIT_LOG.index("audit_log_by_number", "namespace number")
+AUDIT_LOG_BY_SUBJECT = AUDIT_LOG.index("audit_log_by_subject", "namespace subject number")
+
+TOKENS = table(
+    "tokens",
+    "token_id",
+    serial="number",
+    text="token_id digest name role namespace created_by rotated_from",
+    integer="number",
+    time="created_at expires_at last_used_at revoked_at",
+)
+TOKENS_BY_NUMBER = TOKENS.index("tokens_by_number", "number")
+TOKENS_BY_NAMESPACE = TOKENS.index("tokens_by_namespace", "namespace number")
+TOKENS_BY_ORIGIN = TOKENS.index("tokens_by_origin", "rotated_from", Known("rotated_from"))
+TOKENS_EXPIRING = TOKENS.index("tokens_expiring", "expires_at", Known("expires_at"))
+TOKENS_REVOKED = TOKENS.index("tokens_revoked", "revoked_at", Known("revoked_at"))
+
+SESSIONS = table(
+    "sessions",
+    "session_id",
+    serial="number",
+    text="session_id digest name role namespace opened_with rests_on",
+    integer="number",
+    time="created_at expires_at last_used_at ended_at",
+)
+SESSIONS_BY_NUMBER = SESSIONS.index("sessions_by_number", "number")
+SESSIONS_BY_NAMESPACE = SESSIONS.index("sessions_by_namespace", "namespace number")
+SESSIONS_BY_BASIS = SESSIONS.index("sessions_by_what_they_rest_on", "rests_on")
+SESSIONS_EXPIRING = SESSIONS.index("sessions_expiring", "expires_at")
+SESSIONS_ENDED = SESSIONS.index("sessions_ended", "ended_at", Known("ended_at"))
+
+LINKS = table(
+    "sign_in_links",
+    "link_id",
+    text="link_id digest name role namespace created_by session_id rests_on",
+    time="created_at expires_at",
+)
+LINKS_EXPIRING = LINKS.index("sign_in_links_over", "expires_at")
+
+ANSWERS = table(
+    "answers",
+    "namespace principal_id key",
+    text="namespace principal_id key fingerprint headers",
+    integer="status",
+    time="asked_at held_until",
+    bytes="body",
+)
+ANSWERS_BY_AGE = ANSWERS.index("answers_by_age", "asked_at")

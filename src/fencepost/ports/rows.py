@@ -1,0 +1,101 @@
+"""Rows: the few verbs that everything else in a store is made of.
+
+A *rule* is a function over a `Transaction`: it finds rows, decides, writes rows. A store that has these verbs
+has the whole ledger, because every rule is written once (`fencepost.rules`).
+
+*Isolation.* What a transaction wrote is there entirely or not at all, and nobody else sees it before it is
+committed. It sees its own writes. `find` sees what is committed; two `find`s of one transaction may see
+different moments where it writes, and see one moment where it only reads.
+
+*Locks.* A row is changed or deleted only after this transaction has locked, taken or written it; `lock` and
+`take` return the row as it is under the lock. A lock is held until the end. A store whose writers come one
+after the other has nothing to lock.
+
+*Order.* Whoever locks several rows locks them by table and then by key, so that no two wait for each other:
+schedule, cursors, runs, everything else. `take` waits for nobody, and may be used in any order.
+
+*Again.* A store may run a rule again from its start, where its transaction could not be committed for a
+reason that passes. A rule has no effect but through its transaction.
+
+*Hints* are sent when the transaction is committed, and never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from fencepost.model.clocks import StoreTime
+from fencepost.model.table import Row, Selection, Table
+from fencepost.ports.signals import Topic
+
+T = TypeVar("T")
+
+
+class Transaction(Protocol):
+    """An open transaction."""
+
+    async def now(self) -> StoreTime:
+        """The store's clock, read now. What is read after a lock is not older than the lock."""
+        ...
+
+    async def find(
+        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        """Rows in the order of their index; keys that are not there are left out."""
+        ...
+
+    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
+        """How many rows `find` would find."""
+        ...
+
+    async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
+        """The same, each locked in the order of the keys, which it waits for."""
+        ...
+
+    async def take(
+        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        """The same, but for those that another transaction has locked."""
+        ...
+
+    async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+        """Write the rows whose keys are not there, and return those, each with its serial number. Waits for
+        another transaction that is about to write the same key."""
+        ...
+
+    async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
+        """Give columns of locked rows new values; the rows as they are then."""
+        ...
+
+    async def delete(self, table: Table, rows: Iterable[Row]) -> None:
+        """Remove locked rows."""
+        ...
+
+    async def fences(self, count: int) -> int:
+        """Give out so many numbers of the one sequence that never falls; the last that was given out by then.
+        One that is not used is lost."""
+        ...
+
+    async def take_turn(self, name: str, *, shared: bool = False) -> None:
+        """Wait until no other transaction has this turn; those that share it have it together."""
+        ...
+
+    def hint(self, topic: Topic) -> None:
+        """Tell listeners, when this is committed, that something of this topic may have changed."""
+        ...
+
+
+Rule: TypeAlias = Callable[[Transaction], Coroutine[Any, Any, T]]
+
+
+class Rows(Protocol):
+    """A store of rows."""
+
+    async def read(self, rule: Rule[T]) -> T:
+        """Carry out a rule that writes nothing."""
+        ...
+
+    async def write(self, rule: Rule[T]) -> T:
+        """Carry out a rule and commit it."""
+        ...

@@ -1,0 +1,83 @@
+"""The audit log: what every rule leaves there, and how it is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from fencepost.model.audit import Action, Author, Entry, LogFilter
+from fencepost.model.identifiers import Namespace
+from fencepost.model.json import JsonObject, JsonValue
+from fencepost.model.table import Range, Row
+from fencepost.model.tables import AUDIT_LOG, AUDIT_LOG_BY_NUMBER, AUDIT_LOG_BY_SUBJECT
+from fencepost.ports.rows import Transaction
+from fencepost.rules.desk_rows import to_entry
+from fencepost.rules.part import Part, reads, search, writes
+
+
+async def log(
+    tx: Transaction,
+    author: Author | None,
+    namespace: Namespace,
+    action: Action,
+    subject: str,
+    before: Mapping[str, JsonValue],
+    after: Mapping[str, JsonValue],
+) -> None:
+    """Leave an entry, where there is an author."""
+    if author is None:
+        return
+    entry = {
+        "namespace": namespace,
+        "at": await tx.now(),
+        "author": author.name,
+        "source": author.source,
+        "reason": author.reason,
+        "action": str(action),
+        "subject": subject,
+        "before": json.dumps(before),
+        "after": json.dumps(after),
+        "credential": author.credential,
+    }
+    await tx.put_if_absent(AUDIT_LOG, [entry])
+
+
+class AuditLogRules(Part):
+    """See `ports.audit_log`."""
+
+    @reads
+    async def list(self, tx: Transaction, namespace: Namespace, wanted: LogFilter) -> Sequence[Entry]:
+        where = _where(namespace, wanted)
+        rows = await search(tx, where, partial(_matches, wanted), wanted.limit, reverse=True)
+        return [to_entry(row) for row in rows]
+
+    @writes
+    async def record(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        author: Author,
+        action: Action,
+        subject: str,
+        about: JsonObject,
+    ) -> None:
+        await log(tx, author, namespace, action, subject, {}, about)
+
+
+def _where(namespace: Namespace, wanted: LogFilter) -> Range:
+    if wanted.subject is None:
+        found = AUDIT_LOG_BY_NUMBER(namespace)
+    else:
+        found = AUDIT_LOG_BY_SUBJECT(namespace, wanted.subject)
+    return found if wanted.before_number is None else found.before(wanted.before_number)
+
+
+def _matches(wanted: LogFilter, row: Row) -> bool:
+    """Whether an entry is asked for; `since` is inclusive, `until` is not."""
+    return (
+        (wanted.action is None or row["action"] == wanted.action)
+        and (wanted.author in (None, row["author"], row["credential"]))
+        and (wanted.since is None or row["at"] >= wanted.since)
+        and (wanted.until is None or row["at"] < wanted.until)
+    )

@@ -1,0 +1,124 @@
+"""Business calendars by name, and the schedules that were written with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from fencepost.model.audit import Action, Author
+from fencepost.model.calendar import Behind, CalendarRecord
+from fencepost.model.identifiers import Namespace, ScheduleId, Shard
+from fencepost.model.json import JsonObject, canonical
+from fencepost.model.schedule import ScheduleState
+from fencepost.model.table import Row
+from fencepost.model.tables import CALENDAR_USES, CALENDAR_USES_BY_REVISION, CALENDARS, SCHEDULES
+from fencepost.ports.calendars import USERS_NAMED_MAX
+from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
+from fencepost.rules.audit_log import log
+from fencepost.rules.part import Part, reads, writes
+from fencepost.rules.rows import to_calendar_record
+
+
+class CalendarRules(Part):
+    """See `ports.calendars`."""
+
+    @writes
+    async def put(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        name: str,
+        definition: JsonObject,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
+    ) -> CalendarRecord | None:
+        now, text = await tx.now(), canonical(definition)
+        empty = {"namespace": namespace, "name": name, "revision": 0, "updated_at": now}
+        await tx.put_if_absent(CALENDARS, [empty])
+        (known,) = await tx.lock(CALENDARS.at(namespace, name))
+        if expected_revision not in (None, _visible_revision(known)):
+            return None
+        if known["definition"] == text:
+            return to_calendar_record(known)
+        values = {"revision": known["revision"] + 1, "definition": text, "updated_at": now}
+        (after,) = await tx.change(CALENDARS, [(known, values)])
+        await log(tx, author, namespace, Action.CALENDAR_PUT, name, _definition(known), definition)
+        tx.hint(Topic.CALENDARS)
+        return to_calendar_record(after)
+
+    @reads
+    async def get(self, tx: Transaction, namespace: Namespace, name: str) -> CalendarRecord | None:
+        known = await tx.find(CALENDARS.at(namespace, name))
+        return to_calendar_record(known[0]) if known and known[0]["definition"] is not None else None
+
+    @reads
+    async def all(self, tx: Transaction, namespace: Namespace) -> Sequence[CalendarRecord]:
+        rows = await tx.find(CALENDARS.all(namespace))
+        return [to_calendar_record(row) for row in rows if row["definition"] is not None]
+
+    @writes
+    async def remove(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        name: str,
+        *,
+        expected_revision: int | None = None,
+        author: Author | None = None,
+    ) -> Sequence[ScheduleId] | None:
+        known = await tx.lock(CALENDARS.at(namespace, name))
+        if not known or known[0]["definition"] is None:
+            return None
+        if expected_revision not in (None, known[0]["revision"]):
+            return None
+        users = await _users(tx, namespace, name, USERS_NAMED_MAX)
+        if not users:
+            await tx.change(CALENDARS, [(known[0], {"definition": None, "updated_at": await tx.now()})])
+            await log(tx, author, namespace, Action.CALENDAR_REMOVE, name, _definition(known[0]), {})
+            tx.hint(Topic.CALENDARS)
+        return users
+
+    @reads
+    async def users(
+        self, tx: Transaction, namespace: Namespace, names: Sequence[str], limit: int
+    ) -> Mapping[str, Sequence[ScheduleId]]:
+        return {name: await _users(tx, namespace, name, limit) for name in names}
+
+    @reads
+    async def behind(self, tx: Transaction, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
+        found: set[tuple[str, str]] = set()
+        for calendar in await tx.find(CALENDARS.all()):
+            if calendar["definition"] is not None:
+                name = calendar["namespace"], calendar["name"]
+                old = await tx.find(CALENDAR_USES_BY_REVISION(*name).before(calendar["revision"]))
+                found |= {(use["namespace"], use["schedule_id"]) for use in old}
+        rows = await tx.find(SCHEDULES.among(sorted(found)))
+        mine = [row for row in rows if row["state"] == ScheduleState.ACTIVE and row["shard"] in shards]
+        return [Behind(row["namespace"], row["schedule_id"], row["version"]) for row in mine[:limit]]
+
+
+async def use_calendars(
+    tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, revisions: Mapping[str, int]
+) -> None:
+    """Remember what the latest version of a schedule was written with, in place of the version before."""
+    await tx.delete(CALENDAR_USES, await tx.lock(CALENDAR_USES.all(namespace, schedule_id)))
+    owner = {"namespace": namespace, "schedule_id": schedule_id}
+    uses = [{**owner, "calendar": name, "revision": number} for name, number in sorted(revisions.items())]
+    await tx.put_if_absent(CALENDAR_USES, uses)
+
+
+async def _users(tx: Transaction, namespace: Namespace, name: str, limit: int) -> list[ScheduleId]:
+    uses = await tx.find(CALENDAR_USES_BY_REVISION(namespace, name))
+    return sorted(use["schedule_id"] for use in uses)[:limit]
+
+
+def _visible_revision(calendar: Row) -> int:
+    return 0 if calendar["definition"] is None else int(calendar["revision"])
+
+
+def _definition(calendar: Row) -> JsonObject:
+    text = calendar["definition"]
+    known: JsonObject = {} if text is None else json.loads(text)
+    return known

@@ -1,0 +1,83 @@
+"""What no rule may do, in any store: write a row that it has not locked, or move a run in a way that is not
+in the table of `core.lifecycle`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fencepost.core.lifecycle import REPLAYS, may_move
+from fencepost.model.clocks import StoreTime
+from fencepost.model.run import RunState
+from fencepost.model.table import Key, Row, Selection, Table
+from fencepost.model.tables import RUNS
+from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
+
+
+class Checked:
+    """A transaction that lets pass only what is allowed."""
+
+    def __init__(self, inner: Transaction) -> None:
+        self._inner = inner
+        self._mine: set[tuple[str, Key]] = set()
+
+    async def now(self) -> StoreTime:
+        return await self._inner.now()
+
+    async def find(
+        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        return await self._inner.find(selection, limit=limit, reverse=reverse)
+
+    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
+        return await self._inner.count(selection, limit=limit)
+
+    async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
+        return self._own(selection.table, await self._inner.lock(selection, limit=limit))
+
+    async def take(
+        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        return self._own(selection.table, await self._inner.take(selection, limit=limit, reverse=reverse))
+
+    async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+        return self._own(table, await self._inner.put_if_absent(table, rows))
+
+    async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
+        wanted = list(changes)
+        for row, values in wanted:
+            self._check_owned(table, row)
+            if table is RUNS and "state" in values:
+                _check_move(row, values)
+        return await self._inner.change(table, wanted)
+
+    async def delete(self, table: Table, rows: Iterable[Row]) -> None:
+        gone = list(rows)
+        for row in gone:
+            self._check_owned(table, row)
+        await self._inner.delete(table, gone)
+
+    async def fences(self, count: int) -> int:
+        return await self._inner.fences(count)
+
+    async def take_turn(self, name: str, *, shared: bool = False) -> None:
+        await self._inner.take_turn(name, shared=shared)
+
+    def hint(self, topic: Topic) -> None:
+        self._inner.hint(topic)
+
+    def _own(self, table: Table, rows: list[Row]) -> list[Row]:
+        self._mine |= {(table.name, table.key_of(row)) for row in rows}
+        return rows
+
+    def _check_owned(self, table: Table, row: Row) -> None:
+        key = table.key_of(row)
+        assert (table.name, key) in self._mine, f"{table.name} {key} is written without its lock"
+
+
+def _check_move(row: Row, values: Mapping[str, Any]) -> None:
+    """A run stays what it is, or moves as the table says; what has ended is sent again by name only."""
+    source, target = RunState(row["state"]), RunState(values["state"])
+    allowed = source is target or may_move(source, target) or (source, target) in REPLAYS
+    assert allowed, f"run {row['run_key']}: {source} does not become {target}"

@@ -1,0 +1,295 @@
+"""Claims: what is due for a worker, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from fencepost.model.claiming import (
+    Appetite,
+    Head,
+    Judge,
+    Outlook,
+    Portion,
+    ScheduleFacts,
+    nothing_due,
+    parked_max,
+)
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.freeze import ScopeKind
+from fencepost.model.identifiers import Fence, Namespace, NodeId, Queue
+from fencepost.model.limits import Limiter
+from fencepost.model.run import IN_TURN, Claim, Hold, RunState
+from fencepost.model.table import Index, Range, Row
+from fencepost.model.tables import (
+    LIMITS,
+    RUNS,
+    RUNS_DUE_DIRECT,
+    RUNS_DUE_TICKS,
+    RUNS_LINED,
+    RUNS_RUNNING,
+    SCHEDULES,
+)
+from fencepost.ports.rows import Transaction
+from fencepost.rules.allowances import candidates_max
+from fencepost.rules.carrying import carry_out
+from fencepost.rules.facts import SCHEDULES_MAX, facts_of, last_success
+from fencepost.rules.freezes import EVERYTHING, frozen_scopes
+from fencepost.rules.limits import (
+    allowances,
+    held_by,
+    keep_allowances,
+    lets_go,
+    limit_facts,
+    pay,
+    slot_of,
+)
+from fencepost.rules.lining import Standing, go_through
+from fencepost.rules.part import Part, groups, reads, search, writes
+from fencepost.rules.rows import to_claim
+from fencepost.rules.runs import is_tick, with_specs
+from fencepost.rules.verdicts import rule
+
+
+class ClaimRules(Part):
+    """The claiming part of `ports.ledger`."""
+
+    @reads
+    async def outlook(self, tx: Transaction, appetite: Appetite) -> Outlook:
+        now = await tx.now()
+        walk = await _open_walk(tx, appetite, 1)
+        if walk is None:
+            return nothing_due(now)
+        queues = sorted({one.queue for one in walk} & set(appetite.queues))
+        heads: dict[str, list[Head]] = {}
+        coming: list[datetime] = []
+        for index in (RUNS_DUE_DIRECT, RUNS_DUE_TICKS):
+            for priority, queue in await _lanes(tx, index, appetite.namespace, queues):
+                first = await _first(tx, index, appetite, queue, priority)
+                if first is not None and first["run_at"] <= now:
+                    heads.setdefault(index.name, []).append(Head(priority, first["run_at"], queue))
+                    first = await _first(tx, index, appetite, queue, priority, now)
+                coming += [] if first is None else [first["run_at"]]
+        lined, next_ones = await _lined_heads(tx, appetite, queues, now)
+        directs, ticks = (tuple(heads.get(one.name, ())) for one in (RUNS_DUE_DIRECT, RUNS_DUE_TICKS))
+        return Outlook(now, directs, ticks, lined, min([*coming, *next_ones], default=None))
+
+    @writes
+    async def claim_direct(self, tx: Transaction, appetite: Appetite, limit: int) -> Sequence[Claim]:
+        walk = await _open_walk(tx, appetite, limit)
+        now = await tx.now()
+        claims: list[Claim] = []
+        for portion in walk or ():
+            most = min(portion.most, limit - len(claims))
+            if portion.queue in appetite.queues and most > 0:
+                picked = await _take_direct(tx, appetite, portion, most, now)
+                claims += [await _start(tx, run, appetite) for run in picked]
+        return claims
+
+    @writes
+    async def claim_lined(
+        self, tx: Transaction, appetite: Appetite, limit: int, limiter: Limiter
+    ) -> Sequence[Claim]:
+        walk = await _open_walk(tx, appetite, limit)
+        if walk is None:
+            return []
+        now, namespace = await tx.now(), appetite.namespace
+        known = await tx.take(LIMITS.among((namespace, job) for job in sorted(set(appetite.jobs))))
+        books = {
+            job: facts
+            for (_, job), facts in (
+                await limit_facts(tx, [one for one in known if lets_go(one, now)])
+            ).items()
+        }
+        queues = sorted({one.queue for one in walk})
+        rows: dict[str, Row] = {}
+        for job in books:
+            for queue in queues:
+                line = await tx.take(RUNS_LINED(namespace, job, queue), limit=candidates_max(limit))
+                rows |= {run["run_key"]: run for run in await with_specs(tx, line)}
+        standing = [_standing(run, slot_of(books[run["job"]].limit, run)) for run in rows.values()]
+        passage = go_through(books, standing, walk, limit, now, limiter)
+        await tx.change(RUNS, [(rows[key], {"held": 0}) for key in passage.due])
+        await tx.change(RUNS, [(rows[one.run_key], held_by(rows[one.run_key], one)) for one in passage.waits])
+        await pay(tx, {(namespace, job): ruling for job, ruling in passage.paid.items()})
+        return [await _start(tx, rows[one.run_key], appetite, one.slot) for one in passage.begun]
+
+    @writes
+    async def claim_ticks(
+        self,
+        tx: Transaction,
+        appetite: Appetite,
+        limit: int,
+        judge: Judge,
+        limiter: Limiter | None = None,
+    ) -> Sequence[Claim]:
+        walk = await _open_walk(tx, appetite, limit)
+        now, owners = await tx.now(), dict[tuple[str, str], None]()
+        open_queues = {portion.queue for portion in walk or ()}
+        wanted = _wants(replace(appetite, queues=tuple(open_queues.intersection(appetite.queues))))
+        for portion in walk or ():
+            if portion.queue in appetite.queues:
+                lane = RUNS_DUE_TICKS(appetite.namespace, portion.queue, portion.priority).through(now)
+                owners |= await _first_schedules(tx, lane, wanted, portion.most)
+        every = await _gather(tx, owners, wanted, limit, now, limit)
+        allowed = await allowances(tx, every, limiter)
+        rulings = rule(every, now, limit, judge, allowed)
+        await carry_out(tx, rulings)
+        await keep_allowances(tx, allowed)
+        keys = [(one.namespace, one.run_key) for one in rulings.starts]
+        runs = {RUNS.key_of(run): run for run in await tx.lock(RUNS.among(sorted(keys)))}
+        return [await _start(tx, runs[key], appetite, allowed.slots.get(key)) for key in keys]
+
+    @writes
+    async def sweep_late(self, tx: Transaction, older_than_s: float, limit: int, judge: Judge) -> int:
+        now = await tx.now()
+        cutoff, runs = later(now, -older_than_s), list[Row]()
+        for lane in await groups(tx, RUNS_DUE_TICKS(), 3):
+            runs += await tx.find(RUNS_DUE_TICKS(*lane).through(cutoff))
+        runs.sort(key=lambda run: (run["priority"], run["run_at"], run["run_key"]))
+        owners = dict.fromkeys((run["namespace"], run["schedule_id"]) for run in runs)
+        every = await _gather(tx, owners, lambda run: True, limit, now, 0)
+        rulings = rule(every, now, 0, judge)
+        await carry_out(tx, rulings)
+        return len(rulings.ends) + len(rulings.admits)
+
+    @reads
+    async def adopt(self, tx: Transaction, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
+        mine = [run for run in await tx.find(RUNS_RUNNING(worker)) if run["fence"] not in known]
+        return [await _claim(tx, run) for run in mine]
+
+
+async def _open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Portion] | None:
+    """The lanes to be walked but for those of paused queues; None where everything is frozen."""
+    scopes = await frozen_scopes(tx, appetite.namespace)
+    if EVERYTHING in scopes:
+        return None
+    return [one for one in appetite.walk(limit) if (ScopeKind.QUEUE.value, one.queue) not in scopes]
+
+
+def _wants(appetite: Appetite) -> Callable[[Row], bool]:
+    jobs, queues = frozenset(appetite.jobs), frozenset(appetite.queues)
+    return lambda run: run["job"] in jobs and run["queue"] in queues
+
+
+async def _lanes(
+    tx: Transaction, index: Index, namespace: Namespace, queues: Sequence[Queue]
+) -> list[tuple[int, Queue]]:
+    """The lanes of these queues in which there is something, the most urgent first."""
+    found = {queue: await groups(tx, index(namespace, queue), 1) for queue in queues}
+    return sorted((priority, queue) for queue, lanes in found.items() for (priority,) in lanes)
+
+
+async def _first(
+    tx: Transaction,
+    index: Index,
+    appetite: Appetite,
+    queue: Queue,
+    priority: int,
+    after: StoreTime | None = None,
+) -> Row | None:
+    """The first run of a lane that the worker can take."""
+    lane = index(appetite.namespace, queue, priority)
+    found = await search(tx, lane if after is None else lane.after(after), _wants(appetite), 1)
+    return found[0] if found else None
+
+
+async def _take_direct(
+    tx: Transaction, appetite: Appetite, portion: Portion, most: int, now: StoreTime
+) -> list[Row]:
+    """The first due runs of a lane; those of limited jobs that are met get into the line of their job
+    instead."""
+    lane = RUNS_DUE_DIRECT(appetite.namespace, portion.queue, portion.priority).through(now)
+    due = await search(tx, lane, _wants(appetite))
+    jobs = sorted({(run["namespace"], run["job"]) for run in due})
+    limited = {row["job"] for row in await tx.find(LIMITS.among(jobs))}
+    picked: list[Row] = []
+    for run in due:
+        if run["job"] not in limited and len(picked) >= most:
+            continue
+        taken = [one for one in await tx.take(RUNS.at(*RUNS.key_of(run))) if RUNS_DUE_DIRECT.has(one)]
+        if run["job"] in limited:
+            await tx.change(RUNS, [(one, {"held": Hold.PACED.value}) for one in taken])
+        else:
+            picked += taken
+    return picked
+
+
+async def _first_schedules(
+    tx: Transaction, lane: Range, wanted: Callable[[Row], bool], most: int
+) -> dict[tuple[str, str], None]:
+    runs = await search(tx, lane, wanted)
+    owners = dict.fromkeys((run["namespace"], run["schedule_id"]) for run in runs)
+    return dict.fromkeys(list(owners)[:most])
+
+
+async def _gather(
+    tx: Transaction,
+    owners: Mapping[tuple[str, str], None],
+    wanted: Callable[[Row], bool],
+    limit: int,
+    now: StoreTime,
+    room: int,
+) -> list[ScheduleFacts]:
+    """The facts of the first schedules that no other claimer has locked."""
+    first = list(owners)[: min(limit, SCHEDULES_MAX)]
+    locked = {SCHEDULES.key_of(row): row for row in await tx.take(SCHEDULES.among(first))}
+    parked, found = parked_max(room, len(first)), []
+    for owner in first:
+        if owner in locked:
+            facts = await facts_of(tx, locked[owner], wanted, now, parked)
+            found += [] if facts is None else [facts]
+    return found
+
+
+async def _lined_heads(
+    tx: Transaction, appetite: Appetite, queues: Iterable[Queue], now: StoreTime
+) -> tuple[tuple[Head, ...], list[datetime]]:
+    """The heads of the lines whose rate lets one go, and when the others will."""
+    heads, next_ones = list[Head](), list[datetime]()
+    known = await tx.find(LIMITS.among((appetite.namespace, job) for job in sorted(set(appetite.jobs))))
+    readable = {LIMITS.key_of(row) for row in known} & (await limit_facts(tx, known)).keys()
+    for row in known:
+        if LIMITS.key_of(row) not in readable:
+            continue
+        firsts = [
+            run
+            for queue in queues
+            for run in await tx.find(RUNS_LINED(row["namespace"], row["job"], queue), limit=1)
+        ]
+        if lets_go(row, now):
+            heads += [Head(run["priority"], run["run_at"], run["queue"]) for run in firsts]
+        elif firsts:
+            next_ones.append(row["next_at"])
+    return tuple(heads), next_ones
+
+
+def _standing(run: Row, slot: str) -> Standing:
+    lane = run["queue"], run["priority"], run["run_at"]
+    return Standing(run["job"], run["run_key"], *lane, slot, is_tick(run), run["reason"])
+
+
+async def _start(tx: Transaction, run: Row, appetite: Appetite, slot: str | None = None) -> Claim:
+    """Begin an attempt."""
+    now = await tx.now()
+    values = {
+        "state": RunState.RUNNING.value,
+        "attempt": run["attempt"] + 1,
+        "fence": await tx.fences(1),
+        "worker": appetite.worker,
+        "started_at": now,
+        "begun_at": run["begun_at"] if run["fence"] else now,
+        "alive_until": later(now, appetite.alive_for_s),
+        "held": run["held"] & ~IN_TURN.value,
+        "reason": None,
+        "slot": slot,
+    }
+    (begun,) = await tx.change(RUNS, [({**run}, values)])
+    return await _claim(tx, begun)
+
+
+async def _claim(tx: Transaction, run: Row) -> Claim:
+    (known,) = await with_specs(tx, [run])
+    owner = run["namespace"], run["schedule_id"]
+    return to_claim(known, None if run["schedule_id"] is None else await last_success(tx, *owner))

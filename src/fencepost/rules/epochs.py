@@ -1,0 +1,211 @@
+"""The ledger's own record of each shard's leader, and how far the ledger has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+
+from fencepost.model.audit import Action, Author
+from fencepost.model.clocks import StoreTime
+from fencepost.model.high_water import HighWater, lifted, next_incarnation
+from fencepost.model.identifiers import Epoch, Fence, Namespace, NodeId, Shard, shard_of
+from fencepost.model.leader import (
+    LeaderRecord,
+    Refusal,
+    Registration,
+    Resharding,
+    Term,
+    offer,
+    registration,
+    succeed,
+)
+from fencepost.model.lease import Granted
+from fencepost.model.table import Range, Row
+from fencepost.model.tables import CURSORS, EPOCHS, META, REFUSALS, SCHEDULES, TERMS, TERMS_OF_SHARD
+from fencepost.ports.rows import Rows, Transaction
+from fencepost.ports.signals import Topic
+from fencepost.rules.audit_log import log
+from fencepost.rules.fleet_rows import to_leader_record, to_refusal, to_term
+from fencepost.rules.part import Part, reads, search, writes
+
+SHARDS_TURN = "shards"
+"""Those who create a schedule have it together, and keep a new cut of the shards waiting."""
+_ALL = EPOCHS.all
+_TERMS = TERMS.all
+_REFUSALS = REFUSALS.all
+
+
+class EpochRules(Part):
+    """See `ports.epochs`. `unique` makes a name that no other ledger has."""
+
+    def __init__(self, rows: Rows, unique: Callable[[], str]) -> None:
+        super().__init__(rows)
+        self._unique = unique
+
+    @writes
+    async def register(
+        self, tx: Transaction, grants: Mapping[Shard, Granted], holder: NodeId
+    ) -> Mapping[Shard, Registration]:
+        return {shard: await _register(tx, shard, grants[shard], holder) for shard in sorted(grants)}
+
+    @reads
+    async def all(self, tx: Transaction) -> Sequence[LeaderRecord]:
+        return [to_leader_record(row) for row in await tx.find(_ALL())]
+
+    @reads
+    async def shards(self, tx: Transaction) -> int:
+        return await read_shards(tx)
+
+    @writes
+    async def reshard(self, tx: Transaction, shards: int, namespace: Namespace, author: Author) -> Resharding:
+        await tx.take_turn(SHARDS_TURN)
+        (known,) = await tx.lock(META.at("shards"))
+        before = int(known["value"])
+        if shards == before:
+            return Resharding(before, before, 0)
+        await tx.change(META, [(known, {"value": str(shards)})])
+        for row in await tx.lock(_ALL()):
+            leader = replace(to_leader_record(row), epoch=Epoch(row["epoch"] + 1))
+            await tx.change(EPOCHS, [(row, {"epoch": leader.epoch})])
+            if leader.shard < min(before, shards):
+                await _begin_term(tx, leader)
+            else:
+                await _cut_away(tx, leader.shard)
+        moved = await _move(tx, shards)
+        said = {"shards": before}, {"shards": shards}
+        await log(tx, author, namespace, Action.RESHARD, "shards", *said)
+        tx.hint(Topic.LEASES)
+        return Resharding(before, shards, moved)
+
+    @reads
+    async def terms(
+        self, tx: Transaction, shard: Shard | None, before: int | None, limit: int
+    ) -> Sequence[Term]:
+        of_shard = partial(_is_of, shard)
+        rows = await search(tx, _until(_TERMS(), before), of_shard, limit, reverse=True)
+        return [to_term({**row, "until": await _end_of(tx, row)}) for row in rows]
+
+    @writes
+    async def note_refusal(self, tx: Transaction, shard: Shard, epoch: Epoch, holder: NodeId) -> None:
+        known = await tx.find(EPOCHS.at(shard))
+        refusal = {"at": await tx.now(), "shard": shard, "epoch": epoch, "holder": holder}
+        by = (known[0]["epoch"], known[0]["holder"]) if known else (0, None)
+        await tx.put_if_absent(REFUSALS, [{**refusal, "known_epoch": by[0], "known_holder": by[1]}])
+
+    @reads
+    async def refusals(self, tx: Transaction, before: int | None, limit: int) -> Sequence[Refusal]:
+        rows = await tx.find(_until(_REFUSALS(), before), limit=limit, reverse=True)
+        return [to_refusal(row) for row in rows]
+
+    @reads
+    async def high_water(self, tx: Transaction) -> HighWater:
+        return await _high_water(tx)
+
+    @writes
+    async def mark_older(self, tx: Transaction, why: str) -> None:
+        await tx.put_if_absent(META, [{"name": "older", "value": why}])
+
+    @writes
+    async def restore(self, tx: Transaction, namespace: Namespace, author: Author) -> HighWater:
+        (known,) = await tx.lock(META.at("incarnation"))
+        leaders = await tx.lock(_ALL())
+        before, now = await _high_water(tx), await tx.now()
+        await tx.fences(lifted(before.fence, now) - before.fence)
+        await tx.delete(META, await tx.lock(META.at("older")))
+        await tx.change(META, [(known, {"value": next_incarnation(before, self._unique())})])
+        await tx.change(EPOCHS, [(row, {"epoch": lifted(row["epoch"], now)}) for row in leaders])
+        after = await _high_water(tx)
+        said = before.to_json(), after.to_json()
+        await log(tx, author, namespace, Action.LEDGER_RESTORE, "ledger", *said)
+        return after
+
+    @writes
+    async def trim(self, tx: Transaction, terms_max: int, refusals_max: int) -> int:
+        terms = await _lock_beyond(tx, _TERMS(), terms_max)
+        ended = [row for row in terms if await _end_of(tx, row) is not None]
+        await tx.delete(TERMS, ended)
+        gone = await _lock_beyond(tx, _REFUSALS(), refusals_max)
+        await tx.delete(REFUSALS, gone)
+        return len(ended) + len(gone)
+
+
+async def _register(tx: Transaction, shard: Shard, grant: Granted, holder: NodeId) -> Registration:
+    offered = offer(shard, grant, holder, await tx.now())
+    if await tx.put_if_absent(EPOCHS, [asdict(offered)]):
+        await _begin_term(tx, offered)
+        return registration(None, offered)
+    (row,) = await tx.lock(EPOCHS.at(shard))
+    known = to_leader_record(row)
+    after = succeed(known, replace(offered, since=await tx.now()))
+    if after is not None and after != known:
+        await tx.change(EPOCHS, [(row, asdict(after))])
+        await _begin_term(tx, after)
+    return registration(known, after)
+
+
+async def _begin_term(tx: Transaction, leader: LeaderRecord) -> None:
+    """The term before ends with this one's beginning."""
+    if leader.holder is not None:
+        same = ("shard", "epoch", "holder", "lineage")
+        term = {column: getattr(leader, column) for column in same}
+        await tx.put_if_absent(TERMS, [{**term, "since": await tx.now()}])
+
+
+async def _cut_away(tx: Transaction, shard: Shard) -> None:
+    """A shard that is gone is led no more."""
+    last = await tx.find(TERMS_OF_SHARD(shard), limit=1, reverse=True)
+    locked = await tx.lock(TERMS.among(map(TERMS.key_of, last)))
+    now = await tx.now()
+    await tx.change(TERMS, [(row, {"until": now}) for row in locked if row["until"] is None])
+
+
+async def _end_of(tx: Transaction, term: Row) -> StoreTime | None:
+    """When a term ended: when its shard was cut away, or the next one began."""
+    if term["until"] is not None:
+        return StoreTime(term["until"])
+    after = await tx.find(TERMS_OF_SHARD(term["shard"]).after(term["epoch"]), limit=1)
+    return after[0]["since"] if after else None
+
+
+async def _move(tx: Transaction, shards: int) -> int:
+    """Put every schedule and its cursors into the shard that it has in the new cut; the schedules last,
+    because until then their ticks are claimed and started."""
+    moved = {}
+    for row in await tx.find(SCHEDULES.all()):
+        shard = shard_of(row["namespace"], row["schedule_id"], shards)
+        if shard != row["shard"]:
+            moved[SCHEDULES.key_of(row)] = shard
+    cursors = [cursor for key in moved for cursor in await tx.lock(CURSORS.all(*key))]
+    owners = [(cursor["namespace"], cursor["schedule_id"]) for cursor in cursors]
+    changes = zip(cursors, owners, strict=True)
+    await tx.change(CURSORS, [(cursor, {"shard": moved[owner]}) for cursor, owner in changes])
+    schedules = await tx.lock(SCHEDULES.among(moved))
+    await tx.change(SCHEDULES, [(one, {"shard": moved[SCHEDULES.key_of(one)]}) for one in schedules])
+    return len(moved)
+
+
+async def _high_water(tx: Transaction) -> HighWater:
+    about = {row["name"]: row["value"] for row in await tx.find(META.among([("incarnation",), ("older",)]))}
+    epochs = sum(row["epoch"] for row in await tx.find(_ALL()))
+    return HighWater(about["incarnation"], Fence(await tx.fences(0)), epochs, about.get("older"))
+
+
+async def _lock_beyond(tx: Transaction, everything: Range, most: int) -> list[Row]:
+    """All but the latest."""
+    kept = await tx.find(everything, limit=most, reverse=True)
+    return await tx.lock(everything.before(kept[-1]["number"]) if kept else everything)
+
+
+def _until(everything: Range, before: int | None) -> Range:
+    return everything if before is None else everything.before(before)
+
+
+def _is_of(shard: Shard | None, term: Row) -> bool:
+    return shard is None or term["shard"] == shard
+
+
+async def read_shards(tx: Transaction) -> int:
+    """Into how many shards the schedules are cut."""
+    (known,) = await tx.find(META.at("shards"))
+    return int(known["value"])

@@ -1,0 +1,43 @@
+"""Job specs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fencepost.model.codec import job_from_text, job_to_text
+from fencepost.model.identifiers import JobName, Namespace
+from fencepost.model.job import JobSpec
+from fencepost.model.tables import JOBS
+from fencepost.ports.rows import Transaction
+from fencepost.rules.limits import put_limits
+from fencepost.rules.part import Part, reads, writes
+
+
+class JobRules(Part):
+    """See `ports.jobs`."""
+
+    @writes
+    async def register(self, tx: Transaction, namespace: Namespace, specs: Sequence[JobSpec]) -> None:
+        latest = {spec.name: spec for spec in specs}
+        now = await tx.now()
+        rows = [
+            {
+                "namespace": namespace,
+                "name": name,
+                "spec": job_to_text(spec),
+                "queue": spec.queue,
+                "priority": spec.priority,
+                "updated_at": now,
+            }
+            for name, spec in sorted(latest.items())
+        ]
+        new = {row["name"] for row in await tx.put_if_absent(JOBS, rows)}
+        said = {row["name"]: row for row in rows if row["name"] not in new}
+        known = await tx.lock(JOBS.among((namespace, name) for name in said))
+        await tx.change(JOBS, [(job, said[job["name"]]) for job in known])
+        await put_limits(tx, namespace, latest.values())
+
+    @reads
+    async def all(self, tx: Transaction, namespace: Namespace) -> Mapping[JobName, JobSpec]:
+        rows = await tx.find(JOBS.all(namespace))
+        return {row["name"]: job_from_text(row["spec"]) for row in rows}

@@ -1,0 +1,105 @@
+"""The logs of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fencepost.model.identifiers import Namespace, RunKey
+from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPage, LogPlace, LogSpot
+from fencepost.model.table import Range
+from fencepost.model.tables import RUN_LOGS
+from fencepost.ports.rows import Transaction
+from fencepost.rules.part import Part, reads, writes
+from fencepost.rules.rows import to_logged_chunk
+from fencepost.rules.tickets import is_of, keys_of
+
+_IN_ORDER = RUN_LOGS.all
+
+
+class LogbookRules(Part):
+    """See `ports.logbook`."""
+
+    @writes
+    async def append(self, tx: Transaction, pages: Sequence[LogPage]) -> Sequence[bool]:
+        runs = await tx.find(keys_of([page.ticket for page in pages]))
+        mine = {(run["namespace"], run["run_key"]): run for run in runs}
+        taken = []
+        for page in pages:
+            run = mine.get((page.ticket.namespace, page.ticket.run_key))
+            taken.append(run is not None and is_of(run, page.ticket))
+            if taken[-1]:
+                await _append(tx, page)
+        return taken
+
+    @reads
+    async def read(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        run_key: RunKey,
+        *,
+        attempt: int | None = None,
+        after: LogPlace = LOG_BEGIN,
+        limit: int,
+    ) -> Sequence[LoggedChunk]:
+        return await _read_on(tx, namespace, run_key, attempt, after, limit)
+
+    @reads
+    async def tail(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        run_key: RunKey,
+        *,
+        attempt: int | None = None,
+        limit: int,
+    ) -> Sequence[LoggedChunk]:
+        rows = await tx.find(_of(namespace, run_key, attempt), limit=limit, reverse=True)
+        return [to_logged_chunk(row) for row in reversed(rows)]
+
+    @reads
+    async def read_on(
+        self, tx: Transaction, spots: Sequence[LogSpot], limit: int
+    ) -> Sequence[Sequence[LoggedChunk]]:
+        return [await _read_on(tx, one.namespace, one.run_key, None, one.place, limit) for one in spots]
+
+
+async def _append(tx: Transaction, page: LogPage) -> None:
+    ticket, now = page.ticket, await tx.now()
+    owner = {"namespace": ticket.namespace, "run_key": ticket.run_key, "attempt": ticket.attempt}
+    outdated = _IN_ORDER(*owner.values()).after(page.kept_through).before(page.kept_from)
+    await tx.delete(RUN_LOGS, await tx.lock(outdated))
+    chunks = [
+        {
+            **owner,
+            "number": one.number,
+            "first_line": one.first_line,
+            "lines": one.lines,
+            "text": one.text,
+            "at": now,
+        }
+        for one in page.chunks
+    ]
+    await tx.put_if_absent(RUN_LOGS, chunks)
+
+
+async def _read_on(
+    tx: Transaction,
+    namespace: Namespace,
+    run_key: RunKey,
+    attempt: int | None,
+    after: LogPlace,
+    limit: int,
+) -> list[LoggedChunk]:
+    if attempt is None:
+        found = _of(namespace, run_key, None).after(after.attempt, after.number)
+    elif attempt < after.attempt:
+        return []
+    else:
+        found = _of(namespace, run_key, attempt)
+        found = found.after(after.number) if attempt == after.attempt else found
+    return [to_logged_chunk(row) for row in await tx.find(found, limit=limit)]
+
+
+def _of(namespace: Namespace, run_key: RunKey, attempt: int | None) -> Range:
+    return _IN_ORDER(namespace, run_key) if attempt is None else _IN_ORDER(namespace, run_key, attempt)

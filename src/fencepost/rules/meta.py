@@ -1,0 +1,26 @@
+"""What the ledger remembers of itself, each under a name."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fencepost.model.tables import META
+from fencepost.ports.rows import Transaction
+
+
+async def read_meta(tx: Transaction, name: str) -> str | None:
+    """What is written under a name."""
+    known = await tx.find(META.at(name))
+    return str(known[0]["value"]) if known else None
+
+
+async def write_meta(tx: Transaction, name: str, value: str) -> None:
+    """Write something under a name, in place of what was there."""
+    if not await tx.put_if_absent(META, [{"name": name, "value": value}]):
+        await tx.change(META, [(row, {"value": value}) for row in await tx.lock(META.at(name))])
+
+
+async def forgotten_before(tx: Transaction) -> datetime | None:
+    """Before when retention may have removed ticks."""
+    text = await read_meta(tx, "forgotten_before")
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,85 @@
+"""What every part of the rules is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from fencepost.model.table import Range, Row
+from fencepost.ports.rows import Rows, Transaction
+from fencepost.rules.checks import Checked
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S", bound="Part")
+Rule = Callable[Concatenate[S, Transaction, P], Coroutine[Any, Any, T]]
+Verb = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
+
+PAGE = 100
+
+
+class Part:
+    """Some verbs of a store, over its rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+
+def reads(rule: Rule[S, P, T]) -> Verb[S, P, T]:
+    """A verb that writes nothing."""
+
+    async def verb(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._rows.read(lambda tx: rule(self, tx, *args, **kwargs))
+
+    return cast("Verb[S, P, T]", update_wrapper(verb, rule))
+
+
+def writes(rule: Rule[S, P, T]) -> Verb[S, P, T]:
+    """A verb that is one transaction."""
+
+    async def verb(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._rows.write(lambda tx: rule(self, Checked(tx), *args, **kwargs))
+
+    return cast("Verb[S, P, T]", update_wrapper(verb, rule))
+
+
+async def search(
+    tx: Transaction,
+    wanted: Range,
+    keep: Callable[[Row], bool],
+    limit: int | None = None,
+    *,
+    reverse: bool = False,
+) -> list[Row]:
+    """The first rows of a range that are wanted, looked for page by page, in a small page first where few
+    are."""
+    found: list[Row] = []
+    size = PAGE if limit is None else min(limit, PAGE)
+    while True:
+        page = await tx.find(wanted, limit=size, reverse=reverse)
+        found += filter(keep, page)
+        if len(page) < size or (limit is not None and len(found) >= limit):
+            return found[:limit]
+        place = _place(wanted, page[-1])
+        wanted = wanted.before(*place) if reverse else wanted.after(*place)
+        size = min(size * 4, PAGE)
+
+
+async def groups(
+    tx: Transaction, wanted: Range, columns: int, limit: int | None = None
+) -> list[tuple[Any, ...]]:
+    """The different values of the first columns after the equal ones, in order; of each, one row is read."""
+    names = wanted.index.columns[len(wanted.equal) :][:columns]
+    found: list[tuple[Any, ...]] = []
+    while limit is None or len(found) < limit:
+        first = await tx.find(wanted.after(*found[-1]) if found else wanted, limit=1)
+        if not first:
+            break
+        found.append(tuple(first[0][name] for name in names))
+    return found
+
+
+def _place(wanted: Range, row: Row) -> list[Any]:
+    """Where a row stands among those of the range."""
+    return [row[column] for column in wanted.index.columns[len(wanted.equal) :]]

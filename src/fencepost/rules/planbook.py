@@ -1,0 +1,204 @@
+"""Plans: what is to be planned, and what was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, ScheduleId, Shard, tick_key
+from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
+from fencepost.model.missed import MissedTicks
+from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt, Tick
+from fencepost.model.run import Hold, Origin, RunState
+from fencepost.model.table import Row
+from fencepost.model.tables import (
+    CURSORS,
+    CURSORS_BY_RULES,
+    CURSORS_NEXT,
+    EPOCHS,
+    JOBS,
+    MISSED_RANGES,
+    RUNS,
+    RUNS_BY_SCHEDULE,
+    RUNS_OPEN,
+    VERSIONS,
+)
+from fencepost.ports.planbook import PLANNED_MAX
+from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
+from fencepost.rules.part import Part, reads, search, writes
+from fencepost.rules.rows import to_cursor, to_outlived
+
+WITHDRAWN = RunState.WITHDRAWN.value
+
+
+class PlanRules(Part):
+    """See `ports.planbook`."""
+
+    @reads
+    async def window(
+        self,
+        tx: Transaction,
+        shards: Sequence[Shard],
+        horizon_s: float,
+        limit: int,
+        without: Collection[Namespace] = (),
+    ) -> PlanningWindow:
+        now = await tx.now()
+        through, due = later(now, horizon_s), list[Row]()
+        for shard in shards:
+            of_shard = CURSORS_NEXT(shard).through(through)
+            due += await search(tx, of_shard, lambda row: row["namespace"] not in without, limit)
+        due.sort(key=lambda row: (row["next_fire_at"], *CURSORS.key_of(row)))
+        cursors = await _with_specs(tx, due[:limit])
+        return PlanningWindow(now, through, tuple(map(to_cursor, cursors)))
+
+    @writes
+    async def write(self, tx: Transaction, plans: Sequence[Plan]) -> PlanReceipt:
+        shards = sorted({plan.cursor.shard for plan in plans})
+        epochs = {row["shard"]: row["epoch"] for row in await tx.lock(EPOCHS.among((one,) for one in shards))}
+        stale = {plan.cursor.shard for plan in plans if epochs.get(plan.cursor.shard) != plan.epoch}
+        fenced = [plan for plan in plans if plan.cursor.shard not in stale]
+        known = await _lock_cursors(tx, [plan.cursor for plan in fenced])
+        written, dropped = 0, []
+        for plan in fenced:
+            cursor = known.get(_place(plan.cursor))
+            if cursor is not None and _fits(cursor, plan.cursor) and cursor["touched"] == plan.cursor.touched:
+                written += await _write(tx, plan, cursor)
+            else:
+                dropped.append(plan.cursor.place)
+        if written:
+            tx.hint(Topic.RUNS)
+        return PlanReceipt(written, tuple(sorted(stale)), tuple(dropped))
+
+    @writes
+    async def postpone(self, tx: Transaction, cursors: Sequence[Cursor], by_s: float) -> None:
+        known = await _lock_cursors(tx, cursors)
+        moment = later(await tx.now(), by_s)
+        fitting = [
+            known[place] for one in cursors if (place := _place(one)) in known and _fits(known[place], one)
+        ]
+        await tx.change(CURSORS, [(cursor, {"next_fire_at": moment}) for cursor in fitting])
+
+    @reads
+    async def outlived(
+        self, tx: Transaction, shards: Sequence[Shard], tzdata: str, limit: int
+    ) -> Sequence[Outlived]:
+        now, found = await tx.now(), list[Row]()
+        for shard in shards:
+            found += await tx.find(CURSORS_BY_RULES(shard).before(tzdata), limit=limit)
+        rows = await _with_specs(tx, found[:limit])
+        return [to_outlived({**row, "planned": await _planned_ahead(tx, row, now)}) for row in rows]
+
+    @writes
+    async def confirm(
+        self, tx: Transaction, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str
+    ) -> None:
+        known = await _lock_cursors(tx, [cursor for cursor, _ in confirmed])
+        for cursor, next_fire_at in confirmed:
+            row = known.get(_place(cursor))
+            if row is not None and _fits(row, cursor) and row["tzdata"] <= tzdata:
+                await tx.change(CURSORS, [(row, {"tzdata": tzdata, "next_fire_at": next_fire_at})])
+
+
+async def is_taken(tx: Transaction, namespace: str, schedule_id: str, fire_time: datetime) -> bool:
+    """Whether a fire time of a schedule has a run that was not withdrawn."""
+    runs = await tx.find(RUNS_BY_SCHEDULE(namespace, schedule_id, fire_time))
+    return any(run["state"] != WITHDRAWN for run in runs)
+
+
+async def _lock_cursors(tx: Transaction, cursors: Sequence[Cursor]) -> Mapping[Any, Row]:
+    rows = await tx.lock(CURSORS.among(sorted(map(_place, cursors))))
+    return {CURSORS.key_of(row): row for row in rows}
+
+
+def _place(cursor: Cursor) -> tuple[Namespace, ScheduleId, int]:
+    return cursor.namespace, cursor.schedule_id, cursor.version
+
+
+def _fits(known: Row, cursor: Cursor) -> bool:
+    """Whether nothing has moved a cursor since it was read."""
+    return (
+        known["shard"] == cursor.shard
+        and known["next_fire_at"] is not None
+        and known["planned_through"] == cursor.planned_through
+        and known["until"] == cursor.until
+    )
+
+
+async def _write(tx: Transaction, plan: Plan, cursor: Row) -> int:
+    """Write one plan; how many of its ticks are new."""
+    assert plan.planned_through >= cursor["planned_through"]
+    for number, missed in enumerate(plan.missed, start=1):
+        last = number == len(plan.missed) and not plan.ticks
+        through = plan.planned_through if last else missed.fire_times[-1]
+        await _count_missed(tx, plan.cursor, missed, through)
+    planned = {"planned_through": plan.planned_through, "next_fire_at": plan.next_fire_at}
+    await tx.change(CURSORS, [(cursor, {**planned, "tzdata": plan.tzdata})])
+    owner = plan.cursor.namespace, plan.cursor.schedule_id
+    free = [tick for tick in plan.ticks if not await is_taken(tx, *owner, tick.fire_time)]
+    rows = [_new_tick(plan, tick, cursor["frozen"]) for tick in free]
+    return len(await tx.put_if_absent(RUNS, rows))
+
+
+def _new_tick(plan: Plan, tick: Tick, frozen: bool) -> Row:
+    cursor = plan.cursor
+    return {
+        "namespace": cursor.namespace,
+        "run_key": tick_key(cursor.schedule_id, tick.fire_time, cursor.version),
+        "schedule_id": cursor.schedule_id,
+        "job": plan.job,
+        "version": cursor.version,
+        "fire_time": tick.fire_time,
+        "run_at": tick.run_at,
+        "state": RunState.PLANNED.value,
+        "queue": cursor.queue,
+        "priority": PRIORITY_BEHIND if tick.catches_up else cursor.priority,
+        "epoch": plan.epoch,
+        "origin": Origin.CATCH_UP.value if tick.catches_up else Origin.LIVE.value,
+        "held": Hold.FROZEN.value if frozen else 0,
+    }
+
+
+async def _count_missed(tx: Transaction, cursor: Cursor, missed: MissedTicks, through: datetime) -> None:
+    """In the range that ended where the cursor stood, or else in a new one."""
+    owner = cursor.namespace, cursor.schedule_id
+    gone = [one for one in missed.fire_times if not await is_taken(tx, *owner, one)]
+    if not gone:
+        return
+    ranges = await tx.lock(MISSED_RANGES.all(*owner, cursor.version))
+    for known in ranges:
+        if (known["reason"], known["through"]) == (missed.reason, cursor.planned_through):
+            more = {"last_at": gone[-1], "ticks": known["ticks"] + len(gone), "through": through}
+            await tx.change(MISSED_RANGES, [(known, more)])
+            return
+    counted = {"first_at": gone[0], "last_at": gone[-1], "through": through, "ticks": len(gone)}
+    key = {"namespace": owner[0], "schedule_id": owner[1], "version": cursor.version}
+    await tx.put_if_absent(MISSED_RANGES, [{**key, **counted, "reason": missed.reason}])
+
+
+async def _planned_ahead(tx: Transaction, cursor: Row, now: StoreTime) -> list[datetime]:
+    ahead = RUNS_OPEN(cursor["namespace"], cursor["schedule_id"]).after(now)
+    runs = await search(tx, ahead, lambda run: _is_planned_by(run, cursor), PLANNED_MAX)
+    return [run["fire_time"] for run in runs]
+
+
+def _is_planned_by(run: Row, cursor: Row) -> bool:
+    return bool(run["state"] == RunState.PLANNED and run["version"] == cursor["version"])
+
+
+async def _with_specs(tx: Transaction, cursors: Sequence[Row]) -> list[Row]:
+    """Cursors with the spec of their version, and the queue and the priority of its job."""
+    rows = await tx.find(VERSIONS.among(sorted(map(CURSORS.key_of, cursors))))
+    versions = {VERSIONS.key_of(row): row for row in rows}
+    names = sorted({(row["namespace"], row["job"]) for row in rows})
+    jobs = {JOBS.key_of(row): row for row in await tx.find(JOBS.among(names))}
+    default = {"queue": DEFAULT_QUEUE, "priority": PRIORITY_DEFAULT}
+    found = []
+    for cursor in cursors:
+        version = versions[CURSORS.key_of(cursor)]
+        job = jobs.get((version["namespace"], version["job"]), default)
+        found.append({**cursor, "spec": version["spec"], "queue": job["queue"], "priority": job["priority"]})
+    return found

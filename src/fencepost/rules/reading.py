@@ -1,0 +1,192 @@
+"""How runs are read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from fencepost.core.lifecycle import observed
+from fencepost.model.clocks import StoreTime, later, since
+from fencepost.model.identifiers import Namespace, Queue, RunKey, ScheduleId
+from fencepost.model.missed import MissedRange
+from fencepost.model.run import Attempt, Hold, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.status import QueueDepth, QueueView
+from fencepost.model.table import Range, Row
+from fencepost.model.tables import (
+    ATTEMPTS,
+    MISSED_RANGES,
+    RUNS,
+    RUNS_BY_JOB,
+    RUNS_BY_SCHEDULE,
+    RUNS_BY_TIME,
+    RUNS_FINISHED,
+    RUNS_RUNNING,
+)
+from fencepost.ports.rows import Transaction
+from fencepost.rules.durations import typical_run_s
+from fencepost.rules.meta import forgotten_before
+from fencepost.rules.part import Part, reads, search
+from fencepost.rules.rows import to_attempt, to_missed_range
+from fencepost.rules.runs import RUNNING, WAITING, as_seen, shown
+
+ON_LIMITS = (Hold.LIMITED.value, Hold.PACED.value)
+
+
+class ReadingRules(Part):
+    """The readers' part of `ports.ledger`."""
+
+    @reads
+    async def get(self, tx: Transaction, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
+        runs = await shown(tx, await tx.find(RUNS.at(namespace, run_key)))
+        return runs[0] if runs else None
+
+    @reads
+    async def get_many(
+        self, tx: Transaction, namespace: Namespace, run_keys: Sequence[RunKey]
+    ) -> Mapping[RunKey, RunRecord]:
+        rows = await tx.find(RUNS.among((namespace, run_key) for run_key in run_keys))
+        return {run.run_key: run for run in await shown(tx, rows)}
+
+    @reads
+    async def attempts(self, tx: Transaction, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
+        rows = await tx.find(ATTEMPTS.all(namespace, run_key))
+        return [to_attempt(row) for row in rows]
+
+    @reads
+    async def list(self, tx: Transaction, namespace: Namespace, filter: RunFilter) -> RunList:
+        now = await tx.now()
+        where = _within(namespace, filter)
+        walked = await tx.find(where, limit=filter.searched_max, reverse=True)
+        found = [run for run in walked if _matches(run, filter, now)]
+        if len(found) < filter.limit and len(walked) == filter.searched_max:
+            last = walked[-1]["fire_time"], walked[-1]["run_key"]
+            return RunList(await shown(tx, found, now), last)
+        return RunList(await shown(tx, found[: filter.limit], now))
+
+    @reads
+    async def ticks(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        since: datetime,
+        until: datetime,
+        after: tuple[datetime, RunKey] | None,
+        limit: int,
+    ) -> Sequence[RunRecord]:
+        where = RUNS_BY_SCHEDULE(namespace, schedule_id).through(until)
+        place = (since,) if after is None or after[0] <= since else after
+        return await shown(tx, await tx.find(where.after(*place), limit=limit))
+
+    @reads
+    async def ended(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        since: datetime,
+        until: datetime,
+        limit: int,
+    ) -> Sequence[RunRecord]:
+        where = RUNS_FINISHED(namespace, schedule_id).after(since).through(until)
+        return await shown(tx, await tx.find(where, limit=limit, reverse=True))
+
+    @reads
+    async def missed_ranges(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        schedule_id: ScheduleId,
+        since: datetime,
+        until: datetime,
+    ) -> Sequence[MissedRange]:
+        rows = await tx.find(MISSED_RANGES.all(namespace, schedule_id))
+        ranges = sorted(map(to_missed_range, rows), key=lambda one: (one.first, one.version))
+        return [one for one in ranges if one.last > since and one.first <= until]
+
+    @reads
+    async def running(self, tx: Transaction, namespace: Namespace, limit: int) -> Sequence[RunRecord]:
+        runs = [run for run in await tx.find(RUNS_RUNNING()) if run["namespace"] == namespace]
+        runs.sort(key=lambda run: (run["alive_until"], run["run_key"]))
+        return await shown(tx, runs[:limit])
+
+    @reads
+    async def typical_run_s(
+        self, tx: Transaction, namespace: Namespace, schedule_id: ScheduleId
+    ) -> float | None:
+        return await typical_run_s(tx, namespace, schedule_id)
+
+    @reads
+    async def forgotten_before(self, tx: Transaction) -> datetime | None:
+        return await forgotten_before(tx)
+
+    @reads
+    async def depth(self, tx: Transaction, namespace: Namespace) -> QueueDepth:
+        now = await tx.now()
+        runs = await search(tx, RUNS_BY_TIME(namespace), _is_open)
+        due = [run for run in runs if run["state"] in WAITING and run["run_at"] <= now]
+        ready = [run["run_at"] for run in due if not run["held"]]
+        waiting = [run["run_at"] for run in due if run["held"] in ON_LIMITS]
+        running = sum(run["state"] == RUNNING for run in runs)
+        ages = [since(min(some), now).total_seconds() if some else None for some in (ready, waiting)]
+        return QueueDepth(len(ready), running, ages[0], len(waiting), ages[1])
+
+    @reads
+    async def queues(self, tx: Transaction, namespace: Namespace) -> Sequence[QueueView]:
+        now = await tx.now()
+        found: dict[Queue, list[Row]] = {}
+        for run in await search(tx, RUNS_BY_TIME(namespace), _is_open):
+            due = run["state"] in WAITING and run["run_at"] <= now and run["held"] in (0, *ON_LIMITS)
+            if due or run["state"] == RUNNING:
+                found.setdefault(run["queue"], []).append(run)
+        return [_queue_view(queue, found[queue], now) for queue in sorted(found)]
+
+    @reads
+    async def tally(self, tx: Transaction, namespace: Namespace, since_s: float) -> dict[RunState, int]:
+        now = await tx.now()
+        runs = await tx.find(RUNS_BY_TIME(namespace).since(later(now, -since_s)).through(now))
+        return dict(Counter(as_seen(run, now)["state"] for run in runs))
+
+
+def _is_open(run: Row) -> bool:
+    return run["finished_at"] is None
+
+
+def _queue_view(queue: Queue, runs: Sequence[Row], now: StoreTime) -> QueueView:
+    due = [run for run in runs if run["state"] != RUNNING]
+    waiting = sum(bool(run["held"]) for run in due)
+    oldest_s = since(min(run["run_at"] for run in due), now).total_seconds() if due else None
+    return QueueView(queue, len(due) - waiting, waiting, len(runs) - len(due), oldest_s)
+
+
+def _within(namespace: Namespace, wanted: RunFilter) -> Range:
+    """Where a list looks; `since` is inclusive, `until` is not."""
+    if wanted.schedule_id is not None:
+        where = RUNS_BY_SCHEDULE(namespace, wanted.schedule_id)
+    elif wanted.job is not None:
+        where = RUNS_BY_JOB(namespace, wanted.job)
+    else:
+        where = RUNS_BY_TIME(namespace)
+    if wanted.since is not None:
+        where = where.since(wanted.since)
+    if wanted.after is not None and (wanted.until is None or wanted.after[0] < wanted.until):
+        return where.before(*wanted.after)
+    return where if wanted.until is None else where.before(wanted.until)
+
+
+def _matches(run: Row, wanted: RunFilter, now: StoreTime) -> bool:
+    """Whether a run, as shown, is asked for."""
+    state = observed(RunState(run["state"]), run["run_at"], now)
+    return (
+        (wanted.job is None or run["job"] == wanted.job)
+        and (wanted.state is None or state is wanted.state)
+        and (wanted.origin is None or run["origin"] == wanted.origin)
+        and (wanted.error is None or (run["error"] is not None and wanted.error in run["error"]))
+        and (wanted.backfill_id is None or run["backfill_id"] == wanted.backfill_id)
+        and (wanted.held is None or bool(run["held"]) is wanted.held)
+        and (wanted.text is None or wanted.text in run["run_key"])
+        and (wanted.worker is None or run["worker"] == wanted.worker)
+        and (wanted.queue is None or run["queue"] == wanted.queue)
+        and (not wanted.states or state in wanted.states)
+    )

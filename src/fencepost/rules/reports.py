@@ -1,0 +1,230 @@
+"""What workers and reapers say of runs: heartbeats, ends, rescues, and what retention lets go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fencepost.model.clocks import StoreTime, later, since
+from fencepost.model.rescue import Expired, Rescue, Sweep, SweepTerms
+from fencepost.model.run import (
+    STOPPED_ON_REQUEST,
+    Origin,
+    Outcome,
+    ProgressReport,
+    Pulse,
+    Receipt,
+    RunState,
+    Ticket,
+)
+from fencepost.model.schedule import ScheduleState
+from fencepost.model.table import Row
+from fencepost.model.tables import (
+    ATTEMPTS,
+    CURSORS,
+    JOBS,
+    LIMITS,
+    RUN_LOGS,
+    RUNS,
+    RUNS_ENDED,
+    RUNS_PARKED,
+    RUNS_RUNNING,
+    SCHEDULES,
+    STEPS,
+)
+from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
+from fencepost.rules.facts import may_plan
+from fencepost.rules.freezes import mark_left
+from fencepost.rules.limits import call_waiting
+from fencepost.rules.meta import forgotten_before, read_meta, write_meta
+from fencepost.rules.part import Part, groups, search, writes
+from fencepost.rules.rows import to_expired
+from fencepost.rules.runs import Bells, change, end, keep_attempt, unpark_first
+from fencepost.rules.tickets import is_of, is_owned, keys_of
+
+
+class ReportRules(Part):
+    """The workers' and the reaper's part of `ports.ledger`."""
+
+    @writes
+    async def pulse(self, tx: Transaction, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
+        runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of(tickets))}
+        until, answers = later(await tx.now(), alive_for_s), []
+        for ticket in tickets:
+            run = runs.get((ticket.namespace, ticket.run_key))
+            if run is None or not is_owned(run, ticket):
+                answers.append(Pulse(owned=False))
+                continue
+            await tx.change(RUNS, [(run, {"alive_until": until})])
+            answers.append(Pulse(owned=True, cancel_requested=run["cancel_requested"]))
+        return answers
+
+    @writes
+    async def report_progress(self, tx: Transaction, words: Sequence[ProgressReport]) -> Sequence[bool]:
+        runs = {RUNS.key_of(run): run for run in await tx.take(keys_of([one.ticket for one in words]))}
+        now, taken = await tx.now(), []
+        for one in words:
+            run = runs.get((one.ticket.namespace, one.ticket.run_key))
+            taken.append(run is not None and is_owned(run, one.ticket))
+            if run is not None and taken[-1]:
+                said = {"progress": one.progress or run["progress"], "note": one.note or run["note"]}
+                await tx.change(RUNS, [(run, {**said, "progress_at": now})])
+        return taken
+
+    @writes
+    async def finish(self, tx: Transaction, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
+        runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of([one.ticket for one in outcomes]))}
+        bells, receipts = Bells(), []
+        for outcome in outcomes:
+            key = outcome.ticket.namespace, outcome.ticket.run_key
+            run = runs.get(key)
+            if run is None or not is_owned(run, outcome.ticket):
+                repeated = run is not None and is_of(run, outcome.ticket)
+                receipts.append(Receipt.REPEATED if repeated else Receipt.REFUSED)
+                continue
+            runs[key] = await _finish(tx, bells, run, outcome)
+            receipts.append(Receipt.ACCEPTED)
+        await bells.ring(tx)
+        if any(outcome.retry_in_s is not None for outcome in outcomes):
+            tx.hint(Topic.RUNS)
+        return receipts
+
+    @writes
+    async def expired(self, tx: Transaction, limit: int, terms: SweepTerms) -> Sweep:
+        now, text = await tx.now(), await read_meta(tx, "swept_at")
+        last = None if text is None else StoreTime(now.fromisoformat(text))
+        await write_meta(tx, "swept_at", now.isoformat())
+        if last is not None and terms.are_broken(last, now):
+            await _give_grace(tx, later(now, terms.grace_s), at_most=last > now)
+            return Sweep(last_s=since(last, now).total_seconds())
+        return Sweep(tuple(await _silent(tx, limit, now)))
+
+    @writes
+    async def rescue(self, tx: Transaction, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
+        runs = {RUNS.key_of(run): run for run in await tx.take(keys_of([one.ticket for one in rescues]))}
+        now, bells, receipts = await tx.now(), Bells(), []
+        for one in rescues:
+            key = one.ticket.namespace, one.ticket.run_key
+            run = runs.get(key)
+            if run is None or not is_owned(run, one.ticket) or run["alive_until"] >= now:
+                receipts.append(Receipt.REFUSED)
+                continue
+            runs[key] = await _rescue(tx, bells, run, one)
+            receipts.append(Receipt.ACCEPTED)
+        await bells.ring(tx)
+        tx.hint(Topic.RUNS)
+        return receipts
+
+    @writes
+    async def unpark(self, tx: Transaction, limit: int) -> int:
+        rung = 0
+        for owner in await groups(tx, RUNS_PARKED(), 2, limit):
+            rung += await unpark_first(tx, *owner)
+        await mark_left(tx, limit)
+        rung += await call_waiting(tx, limit)
+        if rung:
+            tx.hint(Topic.RUNS)
+        return rung
+
+    @writes
+    async def forget(self, tx: Transaction, older_than_s: float, limit: int) -> int:
+        cutoff = later(await tx.now(), -older_than_s)
+        old: list[Row] = []
+        for run in await search(tx, RUNS_ENDED().before(cutoff), lambda run: _is_forgettable(run, cutoff)):
+            if len(old) < limit and not await _may_be_planned(tx, run):
+                old.append(run)
+        gone = [run for run in await tx.take(RUNS.among(map(RUNS.key_of, old))) if RUNS_ENDED.has(run)]
+        for run in gone:
+            await _let_go(tx, run)
+        if any(run["schedule_id"] is not None for run in gone):
+            before = await forgotten_before(tx)
+            await write_meta(tx, "forgotten_before", max(cutoff, before or cutoff).isoformat())
+        return len(gone)
+
+
+async def _finish(tx: Transaction, bells: Bells, run: Row, outcome: Outcome) -> Row:
+    if outcome.error is not None or outcome.output is not None:
+        result = "failed" if outcome.retry_in_s is not None else str(outcome.state)
+        await keep_attempt(tx, run, result, outcome.error, outcome.detail, outcome.output)
+    if outcome.retry_in_s is None:
+        return await end(tx, bells, run, outcome.state, outcome.reason, outcome.error)
+    if run["cancel_requested"]:
+        return await end(tx, bells, run, RunState.CANCELLED, STOPPED_ON_REQUEST, outcome.error)
+    return await _requeue(tx, bells, run, outcome.reason, outcome.error, outcome.retry_in_s)
+
+
+async def _rescue(tx: Transaction, bells: Bells, run: Row, rescue: Rescue) -> Row:
+    """Take a run from an attempt that shows no life, and fence that off."""
+    await keep_attempt(tx, run, "lost", rescue.reason)
+    run = await change(tx, bells, run, fence=await tx.fences(1))
+    if rescue.state is not RunState.READY:
+        return await end(tx, bells, run, rescue.state, rescue.reason, rescue.reason)
+    if run["cancel_requested"]:
+        return await end(tx, bells, run, RunState.CANCELLED, STOPPED_ON_REQUEST, rescue.reason)
+    return await _requeue(tx, bells, run, rescue.reason, None, rescue.retry_in_s)
+
+
+async def _requeue(
+    tx: Transaction, bells: Bells, run: Row, reason: str | None, error: str | None, delay_s: float
+) -> Row:
+    """Let a run wait for its next attempt."""
+    run_at = later(await tx.now(), delay_s)
+    waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "run_at": run_at}
+    return await change(tx, bells, run, **waits, reason=reason, error=error)
+
+
+async def _give_grace(tx: Transaction, until: StoreTime, *, at_most: bool) -> None:
+    """Owners may have been unable to show life: they have until then, and no longer where the clock was set
+    back."""
+    running = await tx.take(RUNS_RUNNING())
+    late = [run for run in running if at_most or run["alive_until"] < until]
+    await tx.change(RUNS, [(run, {"alive_until": until}) for run in late])
+    limits = await tx.take(LIMITS.all()) if at_most else []
+    await tx.change(LIMITS, [(row, {"next_at": None}) for row in limits])
+
+
+async def _silent(tx: Transaction, limit: int, now: StoreTime) -> Sequence[Expired]:
+    silent = [run for run in await tx.find(RUNS_RUNNING()) if run["alive_until"] < now]
+    silent.sort(key=lambda run: (run["alive_until"], run["run_key"]))
+    names = sorted({(run["namespace"], run["job"]) for run in silent[:limit]})
+    specs = {JOBS.key_of(row): row["spec"] for row in await tx.find(JOBS.among(names))}
+    return to_expired(
+        {
+            **run,
+            "silent_for_s": since(run["alive_until"], now).total_seconds(),
+            "job_spec": specs.get((run["namespace"], run["job"])),
+        }
+        for run in silent[:limit]
+    )
+
+
+async def _may_be_planned(tx: Transaction, run: Row) -> bool:
+    """Whether a cursor may still come by this tick, and its row is what would stop it; after a pause the next
+    one can begin where the pause did."""
+    by_hand = run["origin"] == Origin.MANUAL and run["epoch"] == 0
+    if run["schedule_id"] is None or run["state"] == RunState.WITHDRAWN or by_hand:
+        return False
+    owner = run["namespace"], run["schedule_id"]
+    cursors = await tx.find(CURSORS.all(*owner))
+    if any(may_plan(cursor, run["fire_time"]) for cursor in cursors):
+        return True
+    (schedule,) = await tx.find(SCHEDULES.at(*owner))
+    until = cursors[-1]["until"]
+    return schedule["state"] == ScheduleState.PAUSED and until is not None and until < run["fire_time"]
+
+
+def _is_forgettable(run: Row, cutoff: StoreTime) -> bool:
+    """A tick also fired that long ago, so that it cannot be planned again."""
+    return run["schedule_id"] is None or run["fire_time"] < cutoff
+
+
+async def _let_go(tx: Transaction, run: Row) -> None:
+    """Remove a tick; of a run by hand the key stays, for ever."""
+    key = RUNS.key_of(run)
+    for table in (ATTEMPTS, STEPS, RUN_LOGS):
+        await tx.delete(table, await tx.lock(table.all(*key)))
+    if run["schedule_id"] is not None:
+        await tx.delete(RUNS, [run])
+    else:
+        empty = dict.fromkeys(("payload", "error", "progress", "note", "progress_at"))
+        await tx.change(RUNS, [(run, {**empty, "stripped": True})])

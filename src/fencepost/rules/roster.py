@@ -1,0 +1,96 @@
+"""Who is alive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fencepost.model.audit import Action, Author
+from fencepost.model.clocks import StoreTime, is_from_the_future, later
+from fencepost.model.identifiers import Namespace, NodeId
+from fencepost.model.node import Node, NodeRecord, NodeReport
+from fencepost.model.table import Row
+from fencepost.model.tables import NODES
+from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
+from fencepost.rules.audit_log import log
+from fencepost.rules.fleet_rows import node_to_text, report_to_text, to_node_record
+from fencepost.rules.part import Part, reads, writes
+
+_ALL = NODES.all
+
+
+class RosterRules(Part):
+    """See `ports.roster`."""
+
+    @writes
+    async def beat(
+        self, tx: Transaction, node: Node, report: NodeReport, alive_for_s: float
+    ) -> Sequence[NodeRecord]:
+        now = await tx.now()
+        said = {
+            "about": node_to_text(node),
+            "alive_until": later(now, alive_for_s),
+            "skew_s": report.skew_s,
+            "report": report_to_text(report),
+            "reported_at": now,
+        }
+        new = {"node_id": node.node_id, "started_at": now, **said}
+        if not await tx.put_if_absent(NODES, [new]):
+            known = await tx.lock(NODES.at(node.node_id))
+            await tx.change(NODES, [(row, said) for row in known])
+        return await _shown(tx, _is_alive)
+
+    @writes
+    async def leave(self, tx: Transaction, node_id: NodeId) -> None:
+        await tx.delete(NODES, await tx.lock(NODES.at(node_id)))
+        tx.hint(Topic.LEASES)
+
+    @reads
+    async def live(self, tx: Transaction) -> Sequence[NodeRecord]:
+        return await _shown(tx, _is_alive)
+
+    @reads
+    async def from_future(self, tx: Transaction) -> Sequence[NodeRecord]:
+        return await _shown(tx, _is_from_the_future)
+
+    @writes
+    async def drain(
+        self, tx: Transaction, node_id: NodeId, draining: bool, namespace: Namespace, author: Author
+    ) -> bool:
+        known = await tx.lock(NODES.at(node_id))
+        if not known or not _is_alive(known[0], await tx.now()):
+            return False
+        if known[0]["draining"] != draining:
+            await tx.change(NODES, [(known[0], {"draining": draining})])
+            action = Action.NODE_DRAIN if draining else Action.NODE_UNDRAIN
+            said = {"draining": not draining}, {"draining": draining}
+            await log(tx, author, namespace, action, node_id, *said)
+            tx.hint(Topic.LEASES)
+        return True
+
+    @writes
+    async def sweep(self, tx: Transaction, dead_for_s: float) -> int:
+        now = await tx.now()
+        nodes = await tx.take(_ALL())
+        ahead = [row for row in nodes if _is_from_the_future(row, now)]
+        await tx.change(NODES, [(row, {"reported_at": now, "alive_until": now}) for row in ahead])
+        cutoff = later(now, -dead_for_s)
+        dead = [row for row in nodes if row not in ahead and row["alive_until"] < cutoff]
+        await tx.delete(NODES, dead)
+        return len(dead)
+
+
+async def _shown(tx: Transaction, keep: Callable[[Row, StoreTime], bool]) -> list[NodeRecord]:
+    now = await tx.now()
+    nodes = [row for row in await tx.find(_ALL()) if keep(row, now)]
+    return [
+        to_node_record({**row, "alive_for_s": (row["alive_until"] - now).total_seconds()}) for row in nodes
+    ]
+
+
+def _is_alive(node: Row, now: StoreTime) -> bool:
+    return bool(node["alive_until"] > now) and not _is_from_the_future(node, now)
+
+
+def _is_from_the_future(node: Row, now: StoreTime) -> bool:
+    return node["reported_at"] is not None and is_from_the_future(node["reported_at"], now)

@@ -1,0 +1,241 @@
+"""What several rules do to runs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fencepost.core.lifecycle import observed
+from fencepost.model.audit import Action, Author
+from fencepost.model.clocks import StoreTime
+from fencepost.model.codec import schedule_from_text
+from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, ScheduleId, tick_key
+from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
+from fencepost.model.run import Hold, Origin, RunRecord, RunState
+from fencepost.model.table import Row
+from fencepost.model.tables import (
+    ATTEMPTS,
+    JOBS,
+    LIMITS,
+    RUNS,
+    RUNS_IN_SLOTS,
+    RUNS_LIMITED,
+    RUNS_PARKED,
+    VERSIONS,
+)
+from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
+from fencepost.rules.audit_log import log
+from fencepost.rules.desk_rows import logged_run
+from fencepost.rules.rows import to_run_record
+
+WAITING = frozenset({RunState.PLANNED.value, RunState.READY.value})
+RUNNING = RunState.RUNNING.value
+
+
+def is_tick(run: Row) -> bool:
+    """Whether it belongs to a schedule and no worker has begun it."""
+    return run["schedule_id"] is not None and run["fence"] == 0
+
+
+@dataclass(slots=True)
+class Bells:
+    """What runs that ended leave behind: slots that are free, and schedules whose next tick may have its
+    turn."""
+
+    slots: dict[tuple[str, str, str], None] = field(default_factory=dict)
+    schedules: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def note(self, before: Row, after: Row) -> None:
+        """Take in how a run was changed."""
+        if before["state"] == RUNNING != after["state"] and before["slot"] is not None:
+            self.slots[before["namespace"], before["job"], before["slot"]] = None
+        if after["finished_at"] is not None and after["schedule_id"] is not None:
+            self.schedules[after["namespace"], after["schedule_id"]] = None
+
+    async def ring(self, tx: Transaction) -> None:
+        """Let those go whose turn it is now; at the end of a rule, after all that it parks."""
+        rung = 0
+        for slot in sorted(self.slots):
+            rung += await fill_slot(tx, *slot)
+        for schedule in sorted(self.schedules):
+            rung += await unpark_first(tx, *schedule)
+        if rung:
+            tx.hint(Topic.RUNS)
+
+
+async def unpark_first(tx: Transaction, namespace: str, schedule_id: str) -> int:
+    """Of the ticks of a schedule that wait for their turn alone, the first becomes due."""
+    first = await tx.take(RUNS_PARKED(namespace, schedule_id), limit=1)
+    await tx.change(RUNS, [(run, {"held": 0}) for run in first])
+    return len(first)
+
+
+async def fill_slot(tx: Transaction, namespace: str, job: str, slot: str) -> int:
+    """As many of those that wait for a slot as there is place for get into line again; how many."""
+    known = await tx.find(LIMITS.at(namespace, job))
+    if not known or known[0]["concurrency"] is None:
+        return 0
+    free = known[0]["concurrency"] - await tx.count(RUNS_IN_SLOTS(namespace, job, slot))
+    if free <= 0:
+        return 0
+    next_ones = await tx.take(RUNS_LIMITED(namespace, job, slot), limit=free)
+    await tx.change(RUNS, [(run, {"held": 0 if is_tick(run) else Hold.PACED.value}) for run in next_ones])
+    return len(next_ones)
+
+
+async def change(tx: Transaction, bells: Bells, run: Row, **values: Any) -> Row:
+    """Give one run new values."""
+    (after,) = await tx.change(RUNS, [(run, values)])
+    bells.note(run, after)
+    return after
+
+
+async def end(
+    tx: Transaction,
+    bells: Bells,
+    run: Row,
+    state: RunState,
+    reason: str | None,
+    error: str | None = None,
+    **more: Any,
+) -> Row:
+    """Account for a run for good; nothing holds it any more."""
+    ended = {"state": state.value, "reason": reason, "error": error, "finished_at": await tx.now()}
+    return await change(tx, bells, run, **ended, held=0, alive_until=None, **more)
+
+
+async def call_off(tx: Transaction, bells: Bells, run: Row, reason: str) -> Row | None:
+    """End a waiting run as cancelled, ask a running one to stop; None where neither makes a difference."""
+    if run["state"] in WAITING:
+        fence = await tx.fences(1) if run["fence"] else 0
+        return await end(tx, bells, run, RunState.CANCELLED, reason, fence=fence)
+    if run["state"] == RUNNING and not run["cancel_requested"]:
+        return await change(tx, bells, run, cancel_requested=True)
+    return None
+
+
+async def terminate(tx: Transaction, bells: Bells, run: Row, reason: str) -> None:
+    """End an unfinished run at once: its worker is fenced off."""
+    if run["state"] == RUNNING:
+        await keep_attempt(tx, run, "terminated", reason)
+    await end(tx, bells, run, RunState.CANCELLED, reason, fence=await tx.fences(1))
+
+
+async def keep_attempt(
+    tx: Transaction,
+    run: Row,
+    outcome: str,
+    error: str | None,
+    detail: str | None = None,
+    output: str | None = None,
+) -> None:
+    """Remember the attempt that the run is in by itself."""
+    same = ("namespace", "run_key", "attempt", "fence", "worker", "started_at")
+    attempt = {column: run[column] for column in same}
+    left = {"outcome": outcome, "error": error, "detail": detail, "output": output}
+    await tx.put_if_absent(ATTEMPTS, [{**attempt, **left, "finished_at": await tx.now()}])
+
+
+async def send_again(
+    tx: Transaction, run: Row, run_at: datetime, origin: Origin, backfill_id: int | None, frozen: bool
+) -> Row:
+    """Let an ended run be ready once more: its attempts stay, all else is as if it had never begun."""
+    empty = ("reason", "error", "started_at", "finished_at", "begun_at", "worker", "met")
+    said = ("progress", "note", "progress_at")
+    values = {
+        **dict.fromkeys((*empty, *said)),
+        "state": RunState.READY.value,
+        "fence": 0,
+        "run_at": run_at,
+        "priority": PRIORITY_BEHIND,
+        "cancel_requested": False,
+        "origin": origin.value,
+        "held": Hold.FROZEN.value if frozen else 0,
+        "spent": run["attempt"],
+        "backfill_id": backfill_id,
+    }
+    (after,) = await tx.change(RUNS, [(run, values)])
+    return after
+
+
+async def new_tick(
+    tx: Transaction,
+    schedule: Row,
+    version: Row,
+    fire_time: datetime,
+    run_at: datetime,
+    state: RunState,
+    origin: Origin,
+) -> Row:
+    """A tick as the planner would write it, held where its schedule is frozen."""
+    queue, priority = await place_of(tx, schedule["namespace"], version["spec"], version["job"])
+    return {
+        "namespace": schedule["namespace"],
+        "run_key": tick_key(ScheduleId(schedule["schedule_id"]), fire_time, version["version"]),
+        "schedule_id": schedule["schedule_id"],
+        "job": version["job"],
+        "version": version["version"],
+        "fire_time": fire_time,
+        "run_at": run_at,
+        "state": state.value,
+        "queue": queue,
+        "priority": priority,
+        "origin": origin.value,
+        "held": Hold.FROZEN.value if schedule["frozen"] else 0,
+    }
+
+
+async def place_of(tx: Transaction, namespace: str, spec_text: str, job: str) -> tuple[str, int]:
+    """The queue and the priority of a spec's runs: its own, or else those of its job."""
+    spec = schedule_from_text(spec_text)
+    known = await tx.find(JOBS.at(namespace, job))
+    queue, priority = (
+        (known[0]["queue"], known[0]["priority"]) if known else (DEFAULT_QUEUE, PRIORITY_DEFAULT)
+    )
+    return spec.queue or queue, spec.priority or priority
+
+
+async def with_specs(tx: Transaction, runs: Sequence[Row]) -> list[Row]:
+    """The runs, each with the `spec` of its version; none where it has no schedule."""
+    versions = {_version_of(run) for run in runs if run["schedule_id"] is not None}
+    rows = await tx.find(VERSIONS.among(sorted(versions))) if versions else []
+    specs = {VERSIONS.key_of(row): row["spec"] for row in rows}
+    return [{**run, "spec": specs.get(_version_of(run))} for run in runs]
+
+
+async def shown(tx: Transaction, runs: Sequence[Row], now: StoreTime | None = None) -> list[RunRecord]:
+    """Runs as readers see them: a due `planned` run is `ready`."""
+    moment = await tx.now() if now is None else now
+    return [to_run_record(as_seen(run, moment)) for run in await with_specs(tx, runs)]
+
+
+def as_seen(run: Row, now: StoreTime) -> Row:
+    """The run with the state that a reader sees."""
+    return {**run, "state": observed(RunState(run["state"]), run["run_at"], now)}
+
+
+async def log_run(
+    tx: Transaction, author: Author | None, action: Action, before: RunRecord | None, run: Row
+) -> None:
+    """Leave an entry about a run that was changed or written."""
+    if author is not None:
+        (after,) = await shown(tx, [run])
+        said = logged_run(before), logged_run(after)
+        await log(tx, author, after.namespace, action, after.run_key, *said)
+
+
+def owners_of(runs: Iterable[Row]) -> list[tuple[Namespace, ScheduleId]]:
+    """The schedules of some runs, each once, in order."""
+    return sorted({(run["namespace"], run["schedule_id"]) for run in runs if run["schedule_id"] is not None})
+
+
+def by_key(runs: Iterable[Row]) -> dict[str, Row]:
+    """Runs of one namespace by key."""
+    return {run["run_key"]: run for run in runs}
+
+
+def _version_of(run: Row) -> tuple[Any, Any, Any]:
+    return run["namespace"], run["schedule_id"], run["version"]

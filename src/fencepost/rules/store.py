@@ -1,0 +1,62 @@
+"""A whole store of rows: every part of it by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fencepost.model.clocks import StoreTime
+from fencepost.ports.rows import Rows, Transaction
+from fencepost.rules.access import AccessRules
+from fencepost.rules.answers import AnswerRules
+from fencepost.rules.audit_log import AuditLogRules
+from fencepost.rules.backfills import BackfillRules
+from fencepost.rules.calendars import CalendarRules
+from fencepost.rules.claims import ClaimRules
+from fencepost.rules.desk import DeskRules
+from fencepost.rules.epochs import EpochRules
+from fencepost.rules.freezes import FreezeRules
+from fencepost.rules.gates import GateRules
+from fencepost.rules.jobs import JobRules
+from fencepost.rules.logbook import LogbookRules
+from fencepost.rules.planbook import PlanRules
+from fencepost.rules.reading import ReadingRules
+from fencepost.rules.reports import ReportRules
+from fencepost.rules.roster import RosterRules
+from fencepost.rules.schedules import ScheduleRules
+from fencepost.rules.steps import StepRules
+from fencepost.rules.views import ViewRules
+
+
+class LedgerRules(ClaimRules, ReportRules, DeskRules, ReadingRules, ViewRules):
+    """See `ports.ledger`."""
+
+
+class RuleStore:
+    """All parts that are made of rows; what a store adds are its leases with their watch, its signals, and
+    its transactions for others."""
+
+    def __init__(self, rows: Rows, unique: Callable[[], str]) -> None:
+        self.rows = rows
+        self.jobs = JobRules(rows)
+        self.schedules = ScheduleRules(rows)
+        self.calendars = CalendarRules(rows)
+        self.epochs = EpochRules(rows, unique)
+        self.planbook = PlanRules(rows)
+        self.ledger = LedgerRules(rows)
+        self.roster = RosterRules(rows)
+        self.gates = GateRules(rows)
+        self.freezes = FreezeRules(rows)
+        self.backfills = BackfillRules(rows)
+        self.audit_log = AuditLogRules(rows)
+        self.access = AccessRules(rows)
+        self.answers = AnswerRules(rows)
+        self.steps = StepRules(rows)
+        self.logbook = LogbookRules(rows)
+
+    async def now(self) -> StoreTime:
+        """The store's clock."""
+        return await self.rows.read(_now)
+
+
+async def _now(tx: Transaction) -> StoreTime:
+    return await tx.now()

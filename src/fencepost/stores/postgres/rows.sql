@@ -1,0 +1,22 @@
+-- What a transaction on rows asks besides the rows themselves.
+
+-- name: now
+SELECT fencepost.now();
+
+-- name: last_fence
+SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM fencepost.fences;
+
+-- name: fences
+SELECT max(nextval('fencepost.fences')) FROM generate_series(1, $1::bigint);
+
+-- name: lift_fences
+SELECT setval('fencepost.fences', last_value + $1::bigint) FROM fencepost.fences;
+
+-- name: take_turn
+SELECT pg_advisory_xact_lock(hashtextextended('fencepost.' || $1::text, 0));
+
+-- name: share_turn
+SELECT pg_advisory_xact_lock_shared(hashtextextended('fencepost.' || $1::text, 0));
+
+-- name: tell
+SELECT pg_notify($1, '');
