@@ -134,7 +134,7 @@ def reshard_keeps_the_epochs() -> Planted:
     return patch.object(EpochRules, "reshard", writes(reshard))
 
 
-@bug("completion is not guarded by state", "I5", seed=2)
+@bug("completion is not guarded by state", "I5")
 def completion_guarded_by_state_only() -> Planted:
     """A worker that was given up for dead wakes and ends the attempt of its successor."""
     return patch.object(reports, "is_owned", lambda run, ticket: run["state"] == RunState.RUNNING)

@@ -128,7 +128,7 @@ def silent_runs_left_to_their_owner() -> Planted:
     return patch.object(ReportRules, "expired", none)
 
 
-@bug("what may run at most once is not tried again", "I8", seed=2, hours=1.5)
+@bug("what may run at most once is not tried again", "I8", hours=1.5)
 def at_most_once_tried_again() -> Planted:
     """Nobody knows how far the silent worker came, and the mail is sent once more."""
     return patch.object(reaper, "rescue", lambda run: Rescue(run.ticket, RunState.READY, "rescued: silent"))

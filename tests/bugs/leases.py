@@ -39,7 +39,7 @@ def renewal_counted_from_its_answer() -> Planted:
     return patch.object(Elector, "_renew", renew)
 
 
-@bug("an unanswered renewal is not a renewal", "leases")
+@bug("an unanswered renewal is not a renewal", "leases", seed=1)
 def unanswered_renewal_taken_as_held() -> Planted:
     """The lease store is away, and its last holder goes on planning for as long as that lasts."""
     asked = Elector._asked
@@ -81,7 +81,7 @@ def trust_without_a_margin() -> Planted:
     return patch.object(election, "trust_until", trust_until)
 
 
-@bug("a lease runs out by itself", "leases")
+@bug("a lease runs out by itself", "leases", seed=1)
 def deadline_never_passes() -> Planted:
     """A node believes in its lease until somebody tells it otherwise, and nobody can."""
     return all_of(
@@ -210,7 +210,7 @@ def epoch_not_raised_for_the_same_node() -> Planted:
     return patch.object(leases, "_acquire", regrant)
 
 
-@bug("the epoch rises at every change of holder", "I2")
+@bug("the epoch rises at every change of holder", "I2", seed=1)
 def epoch_not_raised_at_a_takeover() -> Planted:
     """The ledger refuses the successor, who comes under an epoch that is another's: nobody plans."""
 

@@ -132,7 +132,7 @@ def replay_counts_the_old_attempts() -> Planted:
     return patch.object(desk, "send_again", tired)
 
 
-@bug("a key is enqueued once", "I12", seed=3, hours=1.0)
+@bug("a key is enqueued once", "I12", hours=1.0)
 def enqueued_again_with_every_request() -> Planted:
     """A client that heard no answer asks again, and the order is sent twice."""
     enqueue = unwrap(DeskRules.enqueue)
