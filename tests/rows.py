@@ -93,26 +93,26 @@ def versions_of(rows: MemoryRows) -> Mapping[ScheduleId, Sequence[ScheduleVersio
 class Copy:
     """All rows as they were. A row itself is never changed, only replaced by another."""
 
-    rows: Mapping[str, Mapping[Key, Row]]
-    numbers: Mapping[str, int]
+    rows: Mapping[Table, Mapping[Key, Row]]
+    numbers: Mapping[Table, int]
     fence: int
 
 
 def copy_of(rows: MemoryRows) -> Copy:
     """All rows as they are."""
     return Copy(
-        {name: dict(kept.rows) for name, kept in rows.tables.items()},
-        {name: kept.number for name, kept in rows.tables.items()},
+        {table: dict(kept.rows) for table, kept in rows.tables.items()},
+        {table: kept.number for table, kept in rows.tables.items()},
         rows.fence,
     )
 
 
 def restore(rows: MemoryRows, copy: Copy) -> None:
     """Let all rows be as they were."""
-    for name, kept in rows.tables.items():
-        then = copy.rows.get(name, {})
+    for table, kept in rows.tables.items():
+        then = copy.rows.get(table, {})
         for key in [*kept.rows, *(key for key in then if key not in kept.rows)]:
             if kept.rows.get(key) is not then.get(key):
                 kept.set(key, then.get(key))
-        kept.number = copy.numbers.get(name, 0)
+        kept.number = copy.numbers.get(table, 0)
     rows.fence = copy.fence

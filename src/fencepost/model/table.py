@@ -226,7 +226,7 @@ class Table:
         return Keys(self, tuple(dict.fromkeys(keys)))
 
     def key_of(self, row: Mapping[str, Any]) -> Key:
-        return tuple(row[column] for column in self.key)
+        return tuple(map(row.__getitem__, self.key))
 
     def row(self, values: Mapping[str, Any]) -> Row:
         """A whole row: what is not said is as the table's defaults have it."""

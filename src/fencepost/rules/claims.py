@@ -133,6 +133,8 @@ class ClaimRules(Part):
                 lane = RUNS_DUE_TICKS(appetite.namespace, portion.queue, portion.priority).through(now)
                 owners |= await _first_schedules(tx, lane, wanted, portion.most)
         every = await _gather(tx, owners, wanted, limit, now, limit)
+        if not every:
+            return []
         allowed = await allowances(tx, every, limiter)
         rulings = rule(every, now, limit, judge, allowed)
         await carry_out(tx, rulings)
@@ -150,6 +152,8 @@ class ClaimRules(Part):
         runs.sort(key=lambda run: (run["priority"], run["run_at"], run["run_key"]))
         owners = dict.fromkeys((run["namespace"], run["schedule_id"]) for run in runs)
         every = await _gather(tx, owners, lambda run: True, limit, now, 0)
+        if not every:
+            return 0
         rulings = rule(every, now, 0, judge)
         await carry_out(tx, rulings)
         return len(rulings.ends) + len(rulings.admits)
@@ -234,6 +238,8 @@ async def _gather(
 ) -> list[ScheduleFacts]:
     """The facts of the first schedules that no other claimer has locked."""
     first = list(owners)[: min(limit, SCHEDULES_MAX)]
+    if not first:
+        return []
     locked = {SCHEDULES.key_of(row): row for row in await tx.take(SCHEDULES.among(first))}
     parked, found = parked_max(room, len(first)), []
     for owner in first:

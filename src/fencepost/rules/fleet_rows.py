@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, astuple, fields
+from dataclasses import asdict, fields
 from functools import lru_cache
 
 from fencepost.model.identifiers import Epoch, NodeId, Queue, Shard
@@ -14,6 +14,8 @@ from fencepost.model.node import Led, Node, NodeRecord, NodeReport
 from fencepost.rules.rows import Row
 
 NODES_MAX = 1_024
+REPORTED = tuple(one.name for one in fields(NodeReport))
+LED = tuple(one.name for one in fields(Led))
 
 
 def to_acquisition(row: Row) -> Acquisition:
@@ -86,11 +88,10 @@ def node_to_text(node: Node) -> str:
     return canonical({**asdict(node), "queues": list(node.queues)})
 
 
-@lru_cache(NODES_MAX)
 def report_to_text(report: NodeReport) -> str:
     """How a node says it is, as JSON for the column `report`."""
-    said = {one.name: getattr(report, one.name) for one in fields(report)}
-    return canonical({**said, "leads": [list(astuple(one)) for one in report.leads]})
+    said = {name: getattr(report, name) for name in REPORTED}
+    return canonical({**said, "leads": [[getattr(one, name) for name in LED] for one in report.leads]})
 
 
 @lru_cache(NODES_MAX)
@@ -104,6 +105,5 @@ def _to_node(about: str) -> Node:
 def _to_report(text: str) -> NodeReport:
     """What a newer release says besides is left alone."""
     said = json.loads(text)
-    leads = tuple(Led(*one[: len(fields(Led))]) for one in said.pop("leads", ()))
-    known = {one.name for one in fields(NodeReport)}
-    return NodeReport(leads=leads, **{name: value for name, value in said.items() if name in known})
+    leads = tuple(Led(*one[: len(LED)]) for one in said.pop("leads", ()))
+    return NodeReport(leads=leads, **{name: value for name, value in said.items() if name in REPORTED})

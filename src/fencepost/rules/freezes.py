@@ -110,6 +110,8 @@ async def mark_frozen(tx: Transaction, schedule: Row, frozen: bool) -> Row:
 async def mark_left(tx: Transaction, limit: int) -> None:
     """Mark what a freeze or a thaw had to leave because the run's own transaction had it locked."""
     running = await tx.find(RUNS_RUNNING())
+    if not running:
+        return
     owners = sorted({(run["namespace"], run["schedule_id"]) for run in running if run["schedule_id"]})
     frozen = {SCHEDULES.key_of(one): one["frozen"] for one in await tx.find(SCHEDULES.among(owners))}
     left = [run for run in running if frozen.get(_owner(run), False) != bool(run["held"] & Hold.FROZEN)]

@@ -63,8 +63,11 @@ async def stamp_running(tx: Transaction) -> None:
     running = await tx.find(RUNS_RUNNING())
     jobs = sorted({(run["namespace"], run["job"]) for run in running})
     terms = {LIMITS.key_of(row): limit_if_readable(row["terms"]) for row in await tx.find(LIMITS.among(jobs))}
+    counted = [run for run in running if run["slot"] is not None or (run["namespace"], run["job"]) in terms]
+    if not counted:
+        return
     stamps = {}
-    for run in await with_specs(tx, running):
+    for run in await with_specs(tx, counted):
         limit = terms.get((run["namespace"], run["job"]))
         slot = None if limit is None else limit.slot_of(to_payload(run))
         if slot != run["slot"]:
@@ -77,6 +80,8 @@ async def release_strays(tx: Transaction, limit: int) -> None:
     """A run may wait for limits that its job has lost meanwhile."""
     for index, needs_slots in ((RUNS_LINED, False), (RUNS_LIMITED, True)):
         waiting = await tx.find(index())
+        if not waiting:
+            continue
         jobs = sorted({(run["namespace"], run["job"]) for run in waiting})
         known = await tx.find(LIMITS.among(jobs))
         limited = {LIMITS.key_of(one) for one in known if not needs_slots or one["concurrency"] is not None}
@@ -89,9 +94,8 @@ async def call_waiting(tx: Transaction, limit: int) -> int:
     """The net under the bells of slots: call those that could have been called and were not; how many."""
     await release_strays(tx, limit)
     await stamp_running(tx)
-    ticks = await tx.find(RUNS_LIMITED_TICKS())
     firsts: dict[tuple[str, str], Any] = {}
-    for tick in ticks:
+    for tick in await tx.find(RUNS_LIMITED_TICKS()):
         firsts.setdefault((tick["namespace"], tick["schedule_id"]), RUNS.key_of(tick))
     taken = await tx.take(RUNS.among(list(firsts.values())[:limit]))
     runs = [run for run in taken if RUNS_LIMITED_TICKS.has(run)]

@@ -16,8 +16,10 @@ async def read_meta(tx: Transaction, name: str) -> str | None:
 
 async def write_meta(tx: Transaction, name: str, value: str) -> None:
     """Write something under a name, in place of what was there."""
-    if not await tx.put_if_absent(META, [{"name": name, "value": value}]):
-        await tx.change(META, [(row, {"value": value}) for row in await tx.lock(META.at(name))])
+    known = await tx.lock(META.at(name))
+    if not known and not await tx.put_if_absent(META, [{"name": name, "value": value}]):
+        known = await tx.lock(META.at(name))
+    await tx.change(META, [(row, {"value": value}) for row in known])
 
 
 async def forgotten_before(tx: Transaction) -> datetime | None:

@@ -34,10 +34,11 @@ class RosterRules(Part):
             "report": report_to_text(report),
             "reported_at": now,
         }
+        known = await tx.lock(NODES.at(node.node_id))
         new = {"node_id": node.node_id, "started_at": now, **said}
-        if not await tx.put_if_absent(NODES, [new]):
+        if not known and not await tx.put_if_absent(NODES, [new]):
             known = await tx.lock(NODES.at(node.node_id))
-            await tx.change(NODES, [(row, said) for row in known])
+        await tx.change(NODES, [(row, said) for row in known])
         return await _shown(tx, _is_alive)
 
     @writes

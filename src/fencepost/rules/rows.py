@@ -261,7 +261,7 @@ def to_cursor(row: Row) -> Cursor:
 
     One whose spec this release cannot read has none, so that it does not hide the others of its window.
     """
-    spec = _spec_if_readable(row["spec"])
+    spec = _known_spec(row["spec"])
     return Cursor(
         namespace=row["namespace"],
         schedule_id=row["schedule_id"],

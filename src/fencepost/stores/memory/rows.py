@@ -62,9 +62,12 @@ class Sorted:
         return self.keys[last - most : last][::-1] if reverse else self.keys[first : first + most]
 
     def _place(self, row: Row | None) -> Place | None:
-        if row is None or not self.index.has(row):
+        if row is None:
             return None
-        return _place_of([row[column] for column in self.index.columns])
+        for condition in self.index.where:
+            if not condition.holds(row):
+                return None
+        return _place_of(map(row.__getitem__, self.index.columns))
 
 
 @dataclass(slots=True)
@@ -86,7 +89,9 @@ class Kept:
         """The keys of some rows, in the order of their index or of the keys."""
         if isinstance(selection, Range):
             return self.indexes[selection.index.name].between(selection, limit, reverse=reverse)
-        return sorted([key for key in selection.keys if key in self.rows], reverse=reverse)[:limit]
+        known = [key for key in selection.keys if key in self.rows]
+        known.sort(reverse=reverse)
+        return known[:limit]
 
     def set(self, key: Key, row: Row | None) -> Row | None:
         """Write a row, or remove it; what was there before."""
@@ -100,6 +105,14 @@ class Kept:
         else:
             self.rows[key] = row
         return before
+
+
+class Tables(dict[Table, Kept]):
+    """All tables, each there when it is first asked for."""
+
+    def __missing__(self, table: Table) -> Kept:
+        self[table] = kept = Kept(table)
+        return kept
 
 
 class Written(NamedTuple):
@@ -116,7 +129,7 @@ class MemoryRows:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.tables: dict[str, Kept] = {}
+        self.tables = Tables()
         self.signals = MemorySignals()
         self.fence = 0
 
@@ -125,10 +138,7 @@ class MemoryRows:
 
     def kept(self, table: Table) -> Kept:
         """A table's rows, for the transaction and for tests that look or tamper."""
-        known = self.tables.get(table.name)
-        if known is None:
-            known = self.tables[table.name] = Kept(table)
-        return known
+        return self.tables[table]
 
     def all(self, table: Table) -> Iterator[Row]:
         """Every row of a table, as it is."""
@@ -158,6 +168,7 @@ class MemoryTransaction:
 
     def __init__(self, rows: MemoryRows) -> None:
         self._rows = rows
+        self._tables = rows.tables
         self.written: list[Written] = []
         self.hints: dict[Topic, None] = {}
 
@@ -167,22 +178,16 @@ class MemoryTransaction:
     async def find(
         self, selection: Selection, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        kept = self._rows.kept(selection.table)
+        kept = self._tables[selection.table]
         return [kept.rows[key].copy() for key in kept.find(selection, limit, reverse=reverse)]
 
     async def count(self, selection: Selection, *, limit: int | None = None) -> int:
-        return len(self._rows.kept(selection.table).find(selection, limit, reverse=False))
+        return len(self._tables[selection.table].find(selection, limit, reverse=False))
 
-    async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
-        return await self.find(selection, limit=limit)
-
-    async def take(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
-    ) -> list[Row]:
-        return await self.find(selection, limit=limit, reverse=reverse)
+    lock = take = find
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-        kept, written = self._rows.kept(table), []
+        kept, written = self._tables[table], []
         for values in rows:
             row = table.row(values)
             if table.serial is not None:
@@ -198,7 +203,7 @@ class MemoryTransaction:
         changed = []
         for row, values in changes:
             key = table.key_of(row)
-            after = {**self._rows.kept(table).rows[key], **values}
+            after = {**self._tables[table].rows[key], **values}
             self._set(table, key, after)
             changed.append(dict(after))
         return changed
@@ -223,7 +228,7 @@ class MemoryTransaction:
             one.kept.set(one.key, one.before)
 
     def _set(self, table: Table, key: Key, row: Row | None) -> None:
-        kept = self._rows.kept(table)
+        kept = self._tables[table]
         self.written.append(Written(kept, key, kept.set(key, row), row))
 
 
