@@ -112,6 +112,13 @@ def test_the_log_says_who_did_what_and_why(used: str) -> None:
     assert '  state: "active" -> "paused"' in said
 
 
+def test_a_login_name_that_is_reserved_is_not_logged(used: str) -> None:
+    login = dict.fromkeys(("LOGNAME", "USER", "LNAME", "USERNAME"), "FENCEPOST_TOKEN")
+    assert call("schedules", "pause", "report", "--store", used, **login).exit_code == 0
+    (entry,) = called_json("log", "--action", "schedule.pause", "--store", used)
+    assert entry["author"] == pwd.getpwuid(os.getuid()).pw_name
+
+
 @pytest.mark.parametrize("name", ["FENCEPOST_TOKEN", "fencepost", "os:root", "t0123456789abcdef"])
 def test_nobody_acts_under_a_name_that_is_reserved(name: str, used: str) -> None:
     result = call("schedules", "pause", "report", "--store", used, FENCEPOST_ACTOR=name)

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pytest
 
 from fencepost.core.fair_share import Allowance, in_turn, passed_over
+from fencepost.errors import QuotaExceeded
 from fencepost.model.clocks import Monotonic
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Namespace, ScheduleId, Shard
 from fencepost.model.plan import Cursor, Plan, PlanReceipt
-from fencepost.model.quotas import Quota
+from fencepost.model.quotas import Quota, Quotas
 from fencepost.model.run import RunFilter
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.tables import RUNS
+from fencepost.services.binding import bound_spec
 from fencepost.telemetry.events import QuotaRefused, listen
 from fencepost.triggers import Every
 from tests.rows import rows_of
@@ -149,3 +153,23 @@ def test_an_allowance_fills_with_time_up_to_its_reserve_and_each_has_its_own() -
         allowance.spend(name, left)
         taken[name] += left
     assert taken == {BUSY: 105, CALM: 50}
+
+
+def test_the_smallest_allowance_lets_one_go_now_and_then() -> None:
+    allowance = Allowance(reserve_s=10)
+    assert allowance.left(BUSY, 0.05, Monotonic(0)) == 1
+    allowance.spend(BUSY, 1)
+    assert [allowance.left(BUSY, 0.05, Monotonic(at)) for at in (10, 20)] == [0, 1]
+
+
+async def test_triggers_that_fire_too_often_together_are_refused_at_the_default() -> None:
+    """Each fires every 100 ms, which one may; ten of them in turn fire every 10 ms."""
+    house = House()
+    beats = [Every("100ms", anchor=START + timedelta(milliseconds=10 * number)) for number in range(10)]
+    alone, together = (
+        ScheduleSpec(JobName("report"), trigger=one.to_json()) for one in (beats[0], reduce(or_, beats))
+    )
+    with pytest.raises(QuotaExceeded, match=r"may fire every 0\.1 s at most"):
+        await bound_spec(house.memory, CALM, ScheduleId("beat"), together, quotas=Quotas())
+    found = await bound_spec(house.memory, CALM, ScheduleId("beat"), alone, quotas=Quotas())
+    assert found.trigger == beats[0].to_json()

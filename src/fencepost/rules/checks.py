@@ -15,6 +15,10 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 
 
+class RuleBroken(AssertionError):
+    """A rule did what none may: a mistake in this program, and nothing of its transaction is kept."""
+
+
 class Checked:
     """A transaction that lets pass only what is allowed."""
 
@@ -73,11 +77,13 @@ class Checked:
 
     def _check_owned(self, table: Table, row: Row) -> None:
         key = table.key_of(row)
-        assert (table.name, key) in self._mine, f"{table.name} {key} is written without its lock"
+        if (table.name, key) not in self._mine:
+            raise RuleBroken(f"{table.name} {key} is written without its lock")
 
 
 def _check_move(row: Row, values: Mapping[str, Any]) -> None:
     """A run stays what it is, or moves as the table says; what has ended is sent again by name only."""
     source, target = RunState(row["state"]), RunState(values["state"])
     allowed = source is target or may_move(source, target) or (source, target) in REPLAYS
-    assert allowed, f"run {row['run_key']}: {source} does not become {target}"
+    if not allowed:
+        raise RuleBroken(f"run {row['run_key']}: {source} does not become {target}")

@@ -35,7 +35,8 @@ def carry_out(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: 
 
     A tick that ends here leaves nothing for others to wait for, so the bell is only rung for stops.
     """
-    tx, bells = SqliteRowTransaction(connection, now), Bells()
+    rows, bells = SqliteRowTransaction(connection, now), Bells()
+    tx = Checked(rows)
     for stop in rulings.stops:
         finish_now(_stop(tx, bells, stop))
     connection.executemany(QUERIES["end"], _ends(rulings, facts, to_us(now)))
@@ -43,12 +44,12 @@ def carry_out(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: 
     connection.executemany(QUERIES["park"], _waits(rulings, facts))
     for closing in rulings.closings:
         closed = closing.namespace, closing.schedule_id, closing.verdict.reason
-        finish_now(close_gate(Checked(tx), *closed))
-    finish_now(bells.ring(Checked(tx)))
-    return Topic.RUNS in tx.hints
+        finish_now(close_gate(tx, *closed))
+    finish_now(bells.ring(tx))
+    return Topic.RUNS in rows.hints
 
 
-async def _stop(tx: SqliteRowTransaction, bells: Bells, stop: Ruled[Stop]) -> None:
+async def _stop(tx: Checked, bells: Bells, stop: Ruled[Stop]) -> None:
     """Make a run give way."""
     for run in await tx.lock(RUNS.at(stop.namespace, stop.verdict.run_key)):
         if run["finished_at"] is None:
