@@ -2,15 +2,16 @@
 nothing is missed for being late.
 
 What has its turn after others is parked, and what a person or the gate holds is held; anything else that is
-due is claimed within a bound.
+due is claimed within a bound. Live ticks go first: where they never left a gap, what was replayed, filled in
+or caught up still waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from fencepost.model.run import Hold, RunState
+from fencepost.model.run import LIVE_ORIGINS, Hold, RunRecord, RunState
 from tests.history.findings import Kind, Looked, bounded, by_row
 from tests.history.model import History, Violation
 from tests.history.moves import ENDED, INITIAL
@@ -40,7 +41,7 @@ def check(history: History, looked: Looked) -> Iterator[Violation]:
             looked["missed in the quiet"] += 1
             if (run.reason or "").startswith("too late"):
                 yield MISSED_IN_QUIET.found(f"{run.run_key}, {run.reason}")
-        if run.state not in ENDED and run.fire_time <= history.through:
+        if run.state not in ENDED and run.fire_time <= history.through and not _is_crowded_out(history, run):
             yield UNENDED.found(f"{run.run_key} is {run.state}, {run.held!r}, due {run.run_at}")
         elif (
             quiet
@@ -49,3 +50,23 @@ def check(history: History, looked: Looked) -> Iterator[Violation]:
             and run.run_at + bound <= history.ended_at
         ):
             yield LEFT_LYING.found(f"{run.run_key} is {run.state}, due {run.run_at}")
+
+
+def _is_crowded_out(history: History, run: RunRecord) -> bool:
+    """Whether a live tick of its schedule was due or running at every moment of the quiet."""
+    if run.held is not Hold.PARKED or run.origin in LIVE_ORIGINS:
+        return False
+    busy_until = max(run.run_at, history.quiet_since)
+    for since, until in sorted(_live_spans(history, run)):
+        if since <= busy_until:
+            busy_until = max(busy_until, until)
+    return busy_until >= history.ended_at
+
+
+def _live_spans(history: History, run: RunRecord) -> Iterator[tuple[datetime, datetime]]:
+    """From when to when each live tick of the same schedule was due and had not ended."""
+    for changes in by_row(history).values():
+        rows = [change.run for change in changes]
+        same = (rows[0].namespace, rows[0].schedule_id) == (run.namespace, run.schedule_id)
+        if same and rows[-1].origin in LIVE_ORIGINS:
+            yield min(row.run_at for row in rows), rows[-1].finished_at or history.ended_at
