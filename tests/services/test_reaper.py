@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import pytest
@@ -198,6 +199,26 @@ async def test_the_dead_are_rescued_one_heartbeat_timeout_after_the_store_is_bac
     assert await house.states() == [RunState.READY]
     (line,) = lines.about("rescues wait: the store or the whole fleet was away")
     assert (line["last_sweep_s"], line["grace_s"]) == (59, TIMEOUT_S)
+
+
+@pytest.mark.parametrize("up_s", [5, 10, 25, 29, 60])
+@pytest.mark.parametrize("away_s", [16, 45])
+async def test_a_store_that_comes_and_goes_does_not_keep_a_dead_owners_run(up_s: int, away_s: int) -> None:
+    """The living show life once each time that the store is there, as late as they may."""
+    house = House()
+    await claim(house, count=2, at_most_once=True)
+    dead, living = [Ticket(NS, one.run_key, one.attempt, one.fence) for one in await house.runs()]
+    reaper = Reaper(house.store, house.settings)
+    for _ in range(2 + 2 * ceil(TIMEOUT_S / up_s)):
+        for second in range(up_s + 1):
+            if second % house.settings.reap_every_s == 0:
+                await reaper.run_once()
+            if second in (20, 40, up_s):
+                assert all(one.owned for one in await house.memory.ledger.pulse([living], TIMEOUT_S))
+            house.clock.advance(1)
+        house.clock.advance(away_s)
+    assert (await house.run(living.run_key)).state is RunState.RUNNING
+    assert (await house.run(dead.run_key)).state is RunState.DEAD
 
 
 async def test_an_answer_that_waited_out_an_absence_does_not_take_runs() -> None:

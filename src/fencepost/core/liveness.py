@@ -5,8 +5,11 @@ never tried again by itself, because nobody knows how far the silent worker came
 
 Silence counts only while the owners could have spoken. Each sweep of a reaper leaves its time in the store. A
 gap between two sweeps that no healthy fleet shows means that the store was away, or the whole fleet was: then
-every owner has one heartbeat timeout from the store's return to show life. The gap is half a timeout, so that
-an owner whose store was away for less still has the other half; sweeps come often enough to tell.
+every owner has one heartbeat timeout from the store's return to show life. An owner who has shown none since
+the grace before keeps what was left of that: a store that comes and goes keeps no dead owner's run.
+
+The gap is half a timeout, so that an owner whose store was away for less still has the other half; sweeps
+come often enough to tell.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from fencepost.model.clocks import StoreTime, is_from_the_future
+from fencepost.model.clocks import StoreTime, is_from_the_future, later
 from fencepost.model.identifiers import NodeId
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState, Ticket
@@ -37,7 +37,8 @@ class Rescue:
 @dataclass(frozen=True, slots=True)
 class SweepTerms:
     """When a sweep gives every owner of a run `grace_s` to show life: where the sweep before it was more than
-    `gap_max_s` ago, or lies in the future because the store's clock was set back."""
+    `gap_max_s` ago, or lies in the future because the store's clock was set back. Owners who have shown no
+    life since the last such grace get the rest of it."""
 
     gap_max_s: float
     grace_s: float
@@ -45,6 +46,19 @@ class SweepTerms:
     def are_broken(self, last: StoreTime, now: StoreTime) -> bool:
         """Whether the owners may have been unable to reach the store since the last sweep."""
         return now - last > timedelta(seconds=self.gap_max_s) or is_from_the_future(last, now)
+
+    def grant(
+        self, alive_until: StoreTime, granted: StoreTime | None, last: StoreTime, now: StoreTime
+    ) -> StoreTime:
+        """Until when an owner counts as alive after such a gap. `granted` is the end of the grace that was
+        given before. An owner who has not shown life since then keeps what was left of it at the last
+        sweep."""
+        until = later(now, self.grace_s)
+        if last > now:
+            return until
+        if granted is not None and alive_until <= granted:
+            return min(StoreTime(alive_until + (now - last)), until)
+        return max(alive_until, until)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,9 +169,10 @@ class Ledger(LedgerViews, Protocol):
         The store keeps when that was asked last, by any reaper. Where the terms say that owners may have been
         unable to show life since then, nothing is expired: every running run counts as alive for `grace_s`
         from now, and for no longer where the store's clock was set back; then the rates of jobs are asked
-        anew as well. A run whose row is locked is left as
-        it is. A ledger that was never swept gives no grace. Everything is compared with one reading of the
-        store's clock: a store that stands still in between must not make runs expire."""
+        anew as well. A run whose owner has shown no life since the grace before keeps what was left of that
+        at the last sweep (`SweepTerms.grant`). A run whose row is locked is left as it is.
+        A ledger that was never swept gives no grace. Everything is compared with one reading of the store's
+        clock: a store that stands still in between must not make runs expire."""
         ...
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:

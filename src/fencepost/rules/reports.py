@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.rescue import Expired, Rescue, Sweep, SweepTerms
@@ -91,11 +92,10 @@ class ReportRules(Part):
 
     @writes
     async def expired(self, tx: Transaction, limit: int, terms: SweepTerms) -> Sweep:
-        now, text = await tx.now(), await read_meta(tx, "swept_at")
-        last = None if text is None else StoreTime(now.fromisoformat(text))
+        now, last = await tx.now(), await _read_time(tx, "swept_at")
         await write_meta(tx, "swept_at", now.isoformat())
         if last is not None and terms.are_broken(last, now):
-            await _give_grace(tx, later(now, terms.grace_s), at_most=last > now)
+            await _give_grace(tx, terms, last, now)
             return Sweep(last_s=since(last, now).total_seconds())
         return Sweep(tuple(await _silent(tx, limit, now)))
 
@@ -173,13 +173,19 @@ async def _requeue(
     return await change(tx, bells, run, **waits, reason=reason, error=error)
 
 
-async def _give_grace(tx: Transaction, until: StoreTime, *, at_most: bool) -> None:
-    """Owners may have been unable to show life: they have until then, and no longer where the clock was set
-    back."""
+async def _read_time(tx: Transaction, name: str) -> StoreTime | None:
+    text = await read_meta(tx, name)
+    return None if text is None else StoreTime(datetime.fromisoformat(text))
+
+
+async def _give_grace(tx: Transaction, terms: SweepTerms, last: StoreTime, now: StoreTime) -> None:
+    """Owners may have been unable to show life. Where the clock was set back, rates are asked anew too."""
+    granted = await _read_time(tx, "grace_until")
+    await write_meta(tx, "grace_until", later(now, terms.grace_s).isoformat())
     running = await tx.take(RUNS_RUNNING())
-    late = [run for run in running if at_most or run["alive_until"] < until]
-    await tx.change(RUNS, [(run, {"alive_until": until}) for run in late])
-    limits = await tx.take(LIMITS.all()) if at_most else []
+    until = [(run, terms.grant(run["alive_until"], granted, last, now)) for run in running]
+    await tx.change(RUNS, [(run, {"alive_until": one}) for run, one in until if one != run["alive_until"]])
+    limits = await tx.take(LIMITS.all()) if last > now else []
     await tx.change(LIMITS, [(row, {"next_at": None}) for row in limits])
 
 

@@ -157,20 +157,35 @@ JOIN fencepost.runs AS run
 -- The time is read when the sweep before is known and no other can come between: its row is locked. A run whose
 -- row is locked is alive, see below.
 -- name: sweep
-WITH last AS MATERIALIZED (
-    SELECT value::timestamptz AS at FROM fencepost.meta WHERE name = 'swept_at' FOR UPDATE
+WITH known AS MATERIALIZED (
+    SELECT name, value::timestamptz AS at
+    FROM fencepost.meta
+    WHERE name IN ('grace_until', 'swept_at')
+    ORDER BY name
+    FOR UPDATE
+), last AS MATERIALIZED (
+    SELECT max(at) FILTER (WHERE name = 'swept_at') AS at,
+        max(at) FILTER (WHERE name = 'grace_until') AS granted
+    FROM known
 ), moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now, last.at FROM (VALUES (1)) AS one LEFT JOIN last ON true
-), noted AS (
-    INSERT INTO fencepost.meta (name, value)
-    SELECT 'swept_at', now::text FROM moment
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+    SELECT fencepost.now() AS now, last.at, last.granted FROM last
 ), away AS MATERIALIZED (
-    SELECT now, at, now + make_interval(secs => $3) AS until
+    SELECT now, at, granted, now + make_interval(secs => $3) AS until
     FROM moment
     WHERE at < now - make_interval(secs => $1) OR at > now + make_interval(secs => $2)
+), noted AS (
+    INSERT INTO fencepost.meta (name, value)
+    SELECT 'grace_until', until::text FROM away
+    UNION ALL
+    SELECT 'swept_at', now::text FROM moment
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
 ), owned AS MATERIALIZED (
-    SELECT run.namespace, run.run_key, away.until
+    SELECT run.namespace, run.run_key,
+        CASE
+            WHEN away.at < away.now AND run.alive_until <= away.granted
+            THEN least(run.alive_until + (away.now - away.at), away.until)
+            ELSE away.until
+        END AS until
     FROM away
     JOIN fencepost.runs AS run
         ON run.state = 'running' AND (run.alive_until < away.until OR away.at > away.now)

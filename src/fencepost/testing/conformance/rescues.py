@@ -86,6 +86,42 @@ class GraceContract:
             assert (await sweep(harness)).last_s == 45
         assert await rescue(harness, claimed.ticket) is Receipt.REFUSED
 
+    async def test_a_second_absence_does_not_begin_the_grace_anew(self, harness: StoreHarness) -> None:
+        """Of 30 seconds the owner had 24 while the store was there: 6 are left, however often it goes."""
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        for _ in range(2):
+            await harness.advance(45)
+            assert (await sweep(harness)).last_s == 45
+            await harness.advance(12)
+            assert await sweep(harness) == Sweep()
+        await harness.advance(45)
+        assert (await sweep(harness)).last_s == 45
+        assert await rescue(harness, claimed.ticket) is Receipt.REFUSED
+        await harness.advance(7)
+        (found,) = (await sweep(harness)).expired
+        assert (found.ticket, found.silent_for_s) == (claimed.ticket, 1.0)
+
+    async def test_an_owner_who_spoke_between_two_absences_has_the_whole_grace_again(
+        self, harness: StoreHarness
+    ) -> None:
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        await harness.advance(45)
+        await sweep(harness)
+        await harness.advance(2)
+        await harness.store.ledger.pulse([claimed.ticket], 30)
+        for _ in range(2):
+            await harness.advance(12)
+            await sweep(harness)
+        await harness.advance(45)
+        await sweep(harness)
+        for _ in range(2):
+            await harness.advance(15)
+            assert await sweep(harness) == Sweep()
+        await harness.advance(1)
+        assert len((await sweep(harness)).expired) == 1
+
     async def test_sweeps_in_time_do_not_put_a_rescue_off(self, harness: StoreHarness) -> None:
         await claim_one(harness)
         for _ in range(3):
