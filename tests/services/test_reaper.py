@@ -13,9 +13,11 @@ from fencepost.model.claiming import Appetite, ScheduleFacts, Verdict, Wait
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec, Retry
-from fencepost.model.policies import Overlap
+from fencepost.model.policies import CatchUp, Overlap
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.services.reaper import Reaper
+from fencepost.triggers import Cron, Every
 from tests.services.conftest import Lines
 from tests.services.house import LATEST, NS, House, PlanningNode
 
@@ -143,6 +145,20 @@ async def test_a_sweep_starts_nothing_and_ends_nothing_that_may_still_run() -> N
     states = await house.states()
     assert states == [RunState.MISSED] * 5 + [RunState.READY]
     assert RunState.RUNNING not in states
+
+
+async def test_the_latest_tick_does_not_give_way_to_one_that_does_not_exist() -> None:
+    """It fires never on Mondays. The planners looked through a part of Monday, and were away then."""
+    house, latest = House(), CatchUp("latest", "1d")
+    trigger = Every("5s") - Cron("* * * * * MON")
+    house.clock.advance(11 * 3600 + 59 * 60 + 30)
+    await house.put_spec("beat", ScheduleSpec(JobName("report"), trigger=trigger.to_json(), catch_up=latest))
+    node = PlanningNode(house, "planner")
+    await node.elector.run_once()
+    await node.planner.run_once()
+    house.clock.advance(20 * 3600)
+    await Reaper(house.store, house.settings).run_once()
+    assert await house.states() == [RunState.MISSED] * 4 + [RunState.READY]
 
 
 async def test_a_tick_whose_bell_was_missed_is_called() -> None:

@@ -24,6 +24,7 @@ from fencepost.model.tables import (
     RUNS_OPEN,
     RUNS_SUCCEEDED,
     RUNS_UNFINISHED,
+    VERSIONS,
 )
 from fencepost.ports.rows import Transaction
 from fencepost.rules.planbook import is_taken
@@ -51,7 +52,7 @@ async def facts_of(
         "namespace": owner[0],
         "schedule_id": owner[1],
         "newest_due": max(known),
-        "unplanned": await _unplanned(tx, schedule, now),
+        **await _unplanned(tx, schedule, now),
         "previous": await last_success(tx, *owner),
     }
     ticks = [await _with_terms(tx, run) for run in await with_specs(tx, seen)]
@@ -76,18 +77,20 @@ async def _with_terms(tx: Transaction, tick: Row) -> Row:
     return {**tick, "at_once_max": at_once_max, "is_new": tick["reason"] is None}
 
 
-async def _unplanned(tx: Transaction, schedule: Row, now: StoreTime) -> datetime | None:
-    """Where the latest cursor goes on, if that has passed. A cursor that was never planned does not know when
-    its version fires, and what was called off or is held by name is no tick to wait for."""
-    owner = schedule["namespace"], schedule["schedule_id"]
-    (cursor,) = await tx.find(CURSORS.at(*owner, schedule["version"]))
+async def _unplanned(tx: Transaction, schedule: Row, now: StoreTime) -> Row:
+    """Where the latest cursor goes on, if that has passed, and the spec that says whether it fires then. A
+    cursor that was never planned does not know when its version fires, and what was called off or is held by
+    name is no tick to wait for."""
+    owner, version = (schedule["namespace"], schedule["schedule_id"]), schedule["version"]
+    (cursor,) = await tx.find(CURSORS.at(*owner, version))
     moment = cursor["next_fire_at"]
     if moment is None or moment > now or not may_plan(cursor, moment):
-        return None
-    key = tick_key(ScheduleId(owner[1]), moment, schedule["version"])
+        return {"unplanned": None}
+    key = tick_key(ScheduleId(owner[1]), moment, version)
     if await tx.find(RUNS.at(owner[0], key)) or await is_taken(tx, *owner, moment):
-        return None
-    return StoreTime(moment)
+        return {"unplanned": None}
+    (latest,) = await tx.find(VERSIONS.at(*owner, version))
+    return {"unplanned": moment, "unplanned_spec": latest["spec"]}
 
 
 def may_plan(cursor: Row, fire_time: datetime) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Protocol
 
-from fencepost.errors import InvalidSpec
+from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, limit_from_text, schedule_from_text
@@ -28,6 +29,7 @@ from fencepost.model.run import Attempt, Claim, Hold, Origin, RunRecord, RunStat
 from fencepost.model.run_log import LogChunk, LoggedChunk
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.model.status import QueueDepth, QueueView
+from fencepost.triggers import stored_trigger
 
 SPECS_MAX = 1_024
 
@@ -196,7 +198,8 @@ def to_facts(
 ) -> ScheduleFacts:
     """What is known of one schedule.
 
-    The row has `namespace`, `schedule_id`, `newest_due`, `unplanned` and `previous`. Each due row has
+    The row has `namespace`, `schedule_id`, `newest_due`, `previous`, `unplanned` and, where that is known,
+    `unplanned_spec`: the latest version's, which may not fire then (`Plan.next_fire_at`). Each due row has
     `run_key`, `fire_time`, `run_at`, `origin`, `held`, `at_once_max` (of its backfill, if it has one),
     `is_new` (it has no reason) and the `spec` of its version; live ticks first, each group ascending by fire
     time. Started rows have `run_key`, `fire_time`, `finished_at`, `origin`, `cancel_requested` and
@@ -211,8 +214,24 @@ def to_facts(
         finished=tuple(map(to_started_run, finished)),
         previous=row["previous"],
         gate=gate,
-        unplanned=row["unplanned"],
+        unplanned=_unplanned(row),
     )
+
+
+def _unplanned(row: Row) -> datetime | None:
+    moment = row["unplanned"]
+    known = moment is not None and _fires(row["unplanned_spec"], row["schedule_id"], moment)
+    return moment if known else None
+
+
+@lru_cache(SPECS_MAX)
+def _fires(spec_text: str, schedule_id: str, moment: datetime) -> bool:
+    """Whether it fires at exactly that moment, as far as this release can read it."""
+    spec = _known_spec(spec_text)
+    try:
+        return spec is not None and moment in stored_trigger(spec, schedule_id)
+    except UsageError:
+        return False
 
 
 def to_started_run(row: Row) -> StartedRun:

@@ -96,8 +96,9 @@ async def _ask_gates(session: Session, every: list[ScheduleFacts]) -> None:
 def _facts(row: Row) -> ScheduleFacts:
     specs = dict(row["specs"])
     due = [dict(zip(DUE_COLUMNS, each, strict=True)) for each in row["due"]]
+    unplanned, unplanned_spec = row["unplanned"] or (None, None)
     return to_facts(
-        row,
+        {**row, "unplanned": unplanned, "unplanned_spec": unplanned_spec},
         [one | {"spec": specs[one["version"]]} for one in due if one["version"] in specs],
         [dict(zip(STARTED_COLUMNS, each, strict=True)) for each in row["unfinished"]],
         [dict(zip(STARTED_COLUMNS, each, strict=True)) for each in row["finished"]],

@@ -56,7 +56,16 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
         ) AS newest
     ) AS newest_due,
     (
-        SELECT latest.next_fire_at
+        SELECT ROW(
+            latest.next_fire_at,
+            (
+                SELECT version.spec
+                FROM fencepost.schedule_versions AS version
+                WHERE version.namespace = given.namespace
+                    AND version.schedule_id = given.schedule_id
+                    AND version.version = latest.version
+            )
+        )
         FROM (
             SELECT cursor.version, cursor.planned_through, cursor.next_fire_at, cursor.until
             FROM fencepost.cursors AS cursor

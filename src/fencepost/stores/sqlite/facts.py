@@ -79,6 +79,8 @@ def gather(
 def _facts(connection: apsw.Connection, head: dict[str, Any], ticks: Rows, begun: Rows) -> ScheduleFacts:
     """The facts of one schedule; its finished runs come as one text and not as rows."""
     finished = tuple(_ended(*one) for one in json.loads(head["finished"]))
+    if head["unplanned"] is not None:
+        head["unplanned_spec"] = connection.execute(QUERIES["latest_spec"], head).get
     facts = to_facts(head, ticks, begun, (), GateFacts(bool(head["closed"])))
     return replace(facts, finished=finished, gate=_gate(connection, head, facts))
 

@@ -51,6 +51,11 @@ FROM (
 )
 ORDER BY place
 
+-- name: latest_spec
+SELECT spec FROM schedule_versions
+WHERE namespace = :namespace AND schedule_id = :schedule_id
+ORDER BY version DESC LIMIT 1
+
 -- Live ticks, then those behind them; those that wait (8, 16, 32) are cut by themselves, or a long line of them would hide
 -- the ticks that have not been parked yet. Of the parked no more are read than may start. Without queues and jobs every due tick counts.
 -- name: facts_due

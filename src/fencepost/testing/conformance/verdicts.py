@@ -10,8 +10,10 @@ from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.plan import Fate, Tick
 from fencepost.model.policies import BUFFER_MAX, CatchUp
 from fencepost.model.run import Hold, Origin, ProgressReport, Receipt, RunState
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.testing.conformance.builders import (
     BOB,
+    JOB,
     MANY,
     NS,
     SCHEDULE,
@@ -45,6 +47,7 @@ from fencepost.testing.conformance.operators import (
     is_asked,
     park,
 )
+from fencepost.triggers import Every
 
 HEAVY = Queue("heavy")
 READY, RUNNING, CANCELLED = RunState.READY, RunState.RUNNING, RunState.CANCELLED
@@ -324,6 +327,14 @@ class FactContract:
         await harness.advance(50)
         assert (await facts_of(harness)).unplanned is None
 
+    async def test_where_the_planner_only_looks_again_is_no_tick_to_be_planned(
+        self, harness: StoreHarness
+    ) -> None:
+        """A search for the next fire time was cut there."""
+        await plan_up_to(harness, 30, following_s=61)
+        await harness.advance(61)
+        assert (await facts_of(harness)).unplanned is None
+
     async def test_a_pause_leaves_no_tick_to_be_planned(self, harness: StoreHarness) -> None:
         await plan_up_to(harness, 30, following_s=60)
         await harness.advance(50)
@@ -352,6 +363,6 @@ class FactContract:
 
 async def plan_up_to(harness: StoreHarness, after_s: float, *, following_s: float) -> None:
     """Plan one tick, by planners that know when the next one fires and write it no more."""
-    await put(harness)
+    await put(harness, ScheduleSpec(JOB, trigger=Every(30).to_json()))
     plan = make_plan(await read_cursor(harness), at(harness, after_s))
     await write(harness, replace(plan, next_fire_at=at(harness, following_s)))
