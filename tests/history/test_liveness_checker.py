@@ -21,7 +21,7 @@ def test_a_replay_may_wait_only_where_live_ticks_leave_no_gap(
     """A replay of the tick of 1 min; live ticks of 2, 4 and 13 min, one after another. The quiet begins at 5
     and all is over at 15 min, while the third live tick runs."""
     pen = Pen()
-    pen.schedule("beat", at_minutes(1, 2, 4, 13), overlap=Overlap("buffer_all"))
+    pen.schedule("beat", at_minutes(1, 2, 4, 13), overlap=Overlap.BUFFER_ALL)
     old = pen.plan("beat", 1)
     pen.wait_until(1)
     pen.start(old)

@@ -159,8 +159,8 @@ class ScheduleFacts:
     came, so the few are enough however long the line was.
 
     `unplanned` is a fire time that has passed and that the planners have not written yet, where the cursor of
-    the latest version knows one: they were away for longer than their horizon. There is none where that cursor
-    only knows up to where the planners have searched.
+    the latest version knows one: they were away for longer than their horizon. It knows none where it only
+    says up to when the planners have searched.
     """
 
     namespace: Namespace
