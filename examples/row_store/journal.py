@@ -24,7 +24,7 @@ from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
 from fencepost.model.run import Ticket
-from fencepost.model.table import Key, Kind, Range, Row, Selection, Table
+from fencepost.model.table import Key, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.model.tables import META
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
@@ -108,14 +108,18 @@ class JournalTransaction:
         return StoreTime(self._rows.clock.wall())
 
     async def find(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
+        if isinstance(selection, Ranges):
+            return [
+                row for one in selection.ranges for row in await self.find(one, limit=limit, reverse=reverse)
+            ]
         return [
             dict(row) for row in sorted(self._matching(selection), key=_order(selection), reverse=reverse)
         ][:limit]
 
-    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
-        return len(await self.find(selection, limit=limit))
+    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        return [len(await self.find(one, limit=limit)) for one in ranges]
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
         return await self.find(selection, limit=limit)

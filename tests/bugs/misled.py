@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from fencepost.model.table import Row, Selection
+from fencepost.model.table import Ranges, Row, Selection
 from fencepost.ports.rows import Transaction
 
-See: TypeAlias = Callable[[Selection, Row], Row | None]
+See: TypeAlias = Callable[[Selection | Ranges, Row], Row | None]
 """A row that was selected as the rule sees it; None where it is not to see it."""
 
 
@@ -22,7 +22,7 @@ class Misled:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)
 
-    async def find(self, selection: Selection, **more: Any) -> list[Row]:
+    async def find(self, selection: Selection | Ranges, **more: Any) -> list[Row]:
         return self._seen(selection, await self._tx.find(selection, **more))
 
     async def lock(self, selection: Selection, **more: Any) -> list[Row]:
@@ -31,6 +31,6 @@ class Misled:
     async def take(self, selection: Selection, **more: Any) -> list[Row]:
         return self._seen(selection, await self._tx.take(selection, **more))
 
-    def _seen(self, selection: Selection, rows: list[Row]) -> list[Row]:
+    def _seen(self, selection: Selection | Ranges, rows: list[Row]) -> list[Row]:
         seen = (self._see(selection, row) for row in rows)
         return [row for row in seen if row is not None]

@@ -23,7 +23,7 @@ async def harness(shared_postgres_url: str) -> AsyncIterator[StoreHarness]:
     assert isinstance(store, PostgresStore)
     plain = RuleStore(PostgresRows(store._database), lambda: secrets.token_hex(8))
     for name in PARTS:
-        setattr(store, f"_{name}", getattr(plain, name))
+        setattr(store, name, getattr(plain, name))
     yield opened
     await opened.close()
 

@@ -58,9 +58,9 @@ TICKS = """
 """
 CLAIMING = (
     *("outlook", "claim_direct", "lock_due", "lock_late", "facts", "gates"),
-    *("end", "admit", "wait", "stop", "start", "ring", "take_runs", "hold_back"),
+    *("end", "admit", "wait", "start"),
     *("lock_limits", "lock_lines", "line", "slots_taken", "ring_ticks"),
-    *("finish", "rescue", "unpark"),
+    *("finish", "unpark"),
 )
 OF_ALL_SCHEDULES = {"runs_by_time", "runs_by_origin", "runs_held", "runs_due_ticks", "schedules_by_change"}
 SEQUENTIAL = make_spec(JobName("j"), catch_up=CatchUp("sequential", "10h"))
@@ -107,7 +107,7 @@ async def test_no_claim_walks_the_backlog_of_the_fleet(
     async with backlog(postgres_server, schedules, OWN, kind) as url:
         connection = await connect(parse_address(url))
         walked = {name: await rows_walked(connection, *RUNNABLE[name]) for name in CLAIMING}
-        plans = [await explained(connection, *flat(name)) for name in ("facts", "gates", "hold_back")]
+        plans = [await explained(connection, *flat(name)) for name in ("facts", "gates")]
         await connection.close()
     assert {name: rows for name, rows in walked.items() if rows > WALK + OWN} == {}
     indexes = {node.get("Index Name") for plan in plans for node in nodes(plan)}

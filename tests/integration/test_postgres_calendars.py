@@ -10,14 +10,16 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, ScheduleId
 from fencepost.stores.postgres import PostgresStore, open_store
-from fencepost.stores.postgres.calendars import QUERIES as CALENDARS
-from fencepost.stores.postgres.schedules import QUERIES as SCHEDULES
 from fencepost.testing.conformance.calendars import CHRISTMAS, EASTER, using
 from tests.integration.waiting import until_blocked
 
 pytestmark = pytest.mark.postgres
 
 NS, SCHEDULE = DEFAULT_NAMESPACE, ScheduleId("invoices")
+TURN = "fencepost.calendar default de"
+TAKE = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
+SHARE = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
+USE = "INSERT INTO fencepost.calendar_uses VALUES ($1, $2, 'de', 1)"
 
 
 @pytest.fixture
@@ -40,8 +42,8 @@ async def test_a_calendar_is_not_removed_under_a_version_that_is_being_written(
     store: PostgresStore, rival: Any
 ) -> None:
     async with rival.transaction():
-        await rival.fetch(SCHEDULES["lock_calendars"], NS, ["de"])
-        await rival.fetch(SCHEDULES["record_uses"], NS, SCHEDULE, ["de"], [1])
+        await rival.fetch(SHARE, TURN)
+        await rival.execute(USE, NS, SCHEDULE)
         removing = asyncio.create_task(store.calendars.remove(NS, "de"))
         await until_blocked(rival)
     assert list(await removing or ()) == [SCHEDULE]
@@ -52,7 +54,7 @@ async def test_a_version_is_not_written_beside_a_removal_that_has_not_ended(
     store: PostgresStore, rival: Any
 ) -> None:
     async with rival.transaction():
-        await rival.fetch(CALENDARS["lock"], NS, "de", None)
+        await rival.fetch(TAKE, TURN)
         putting = asyncio.create_task(
             store.schedules.put(NS, SCHEDULE, using(de=1), tzdata="2026a", expected_version=0)
         )
@@ -65,7 +67,7 @@ async def test_a_new_revision_does_not_wait_for_versions_that_use_the_old_one(
     store: PostgresStore, rival: Any
 ) -> None:
     async with rival.transaction():
-        await rival.fetch(SCHEDULES["lock_calendars"], NS, ["de"])
+        await rival.fetch(SHARE, TURN)
         record = await asyncio.wait_for(store.calendars.put(NS, "de", EASTER), 4)
         assert record is not None
         assert record.revision == 2

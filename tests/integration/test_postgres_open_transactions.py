@@ -18,7 +18,7 @@ from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.plan import Cursor, PlanReceipt
 from fencepost.model.policies import Overlap
 from fencepost.model.run import Claim, Hold, RunState
-from fencepost.stores.postgres import desk
+from fencepost.rules import desk
 from fencepost.testing.conformance.builders import (
     MANY,
     NEWER_TZDATA,
@@ -168,7 +168,7 @@ async def test_who_cancels_several_keeps_none_locked_while_it_waits_for_another(
     harness: PostgresHarness, rival: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody has one of them, and needs the other before it lets go; so does who finishes several."""
-    monkeypatch.setattr(desk, "TRIES_OF_PEOPLE", TRIES_ENOUGH)
+    monkeypatch.setattr(desk, "TRIES", TRIES_ENOUGH)
     await put(harness)
     kept, free = await due_ticks(harness, 30, 60)
 

@@ -1,22 +1,21 @@
-"""What pages and lists read touches what they show, whatever lies beside it."""
+"""What pages and lists read, and what rules find, touches what they need, whatever lies beside it."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from fencepost.stores.postgres.access import QUERIES as ACCESS
+from fencepost.model import tables as declared
+from fencepost.model.table import Index, Kind, Table
 from fencepost.stores.postgres.address import parse_address
-from fencepost.stores.postgres.audit_log import QUERIES as AUDIT_LOG
-from fencepost.stores.postgres.backfills import QUERIES as BACKFILLS
 from fencepost.stores.postgres.connection import connect
-from fencepost.stores.postgres.epochs import QUERIES as EPOCHS
 from fencepost.stores.postgres.logbook import QUERIES as LOGBOOK
+from fencepost.stores.postgres.rows import SCHEMA, _numbered
 from fencepost.stores.postgres.runs import QUERIES as RUNS
 from fencepost.stores.postgres.runs import READINGS
 from fencepost.stores.postgres.schedules import PAGE as SCHEDULE_PAGE
-from fencepost.stores.postgres.schedules import QUERIES as SCHEDULES
-from tests.integration.test_postgres_probes import BESIDE, DUE, FILL, FUTURE, HOUR, NOW, rows_walked
+from fencepost.stores.statements import find_text, shape_of, values_of
+from tests.integration.test_postgres_probes import BESIDE, DUE, FILL, FUTURE, NOW, SMALL, rows_walked
 
 pytestmark = pytest.mark.postgres
 
@@ -45,27 +44,12 @@ LONG_PAST = f"""
     SELECT 'default', 'schedule-1', now(), now(), 'all', 1, 0, 'filled', now(), now(), now()
     FROM generate_series(1, {FUTURE}) AS n;
 """
-NOTHING_CHOSEN = [None] * 5
 READ = {
     "run": (READINGS["get"], ("default", "tick1")),
-    "attempts": (RUNS["attempts"], ("default", "tick1")),
-    "log_tail": (LOGBOOK["tail"], ("default", "tick1", None, PAGE)),
-    "log_on": (LOGBOOK["read"], ("default", "tick1", None, 1, 20, PAGE)),
     "logs_on": (LOGBOOK["read_on"], (["default"] * 2, ["tick1", "tick2"], [1, 1], [20, 20], PAGE)),
     "depth": (RUNS["depth"], ("default",)),
     "queues": (RUNS["queues"], ("default",)),
-    "missed_ranges": (RUNS["missed_ranges"], ("default", "schedule-1", NOW - HOUR, NOW)),
-    "schedule": (SCHEDULES["get"], ("default", "schedule-1")),
     "schedule_page": (SCHEDULE_PAGE, ("default", "schedule-5", PAGE)),
-    "history": (SCHEDULES["history"], ("default", "schedule-1", 0, None, None)),
-    "audit_log": (AUDIT_LOG["list"], ("default", *NOTHING_CHOSEN, PAGE)),
-    "audit_log_later": (AUDIT_LOG["list"], ("default", *NOTHING_CHOSEN[1:], 5_000, PAGE)),
-    "audit_log_of_subject": (AUDIT_LOG["list_of_subject"], ("default", *NOTHING_CHOSEN, PAGE, "schedule-7")),
-    "tokens": (ACCESS["tokens"], (None, PAGE)),
-    "tokens_of": (ACCESS["tokens_of"], (None, PAGE, "default")),
-    "backfills": (BACKFILLS["list"], ("default", PAGE, None)),
-    "backfill_tally": (BACKFILLS["tally"], (list(range(1, PAGE)),)),
-    "refusals": (EPOCHS["refusals"], (None, PAGE)),
 }
 
 
@@ -83,4 +67,40 @@ async def test_no_page_walks_what_it_does_not_show(connection: Any) -> None:
     """As soon as the server knows something of its tables; before that it would rather sort them."""
     await connection.execute("ANALYZE")
     walked = {name: await rows_walked(connection, *call) for name, call in READ.items()}
+    assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
+
+
+KNOWN = {"namespace": "default", "schedule_id": "schedule-1", "run_key": "tick1", "subject": "schedule-7"}
+SAMPLES = {Kind.TEXT: "default", Kind.INTEGER: 1, Kind.REAL: 1.0, Kind.BOOLEAN: True, Kind.TIME: NOW}
+
+
+COUNTED = {"runs_held_by_somebody", "schedules_by_change"}
+"""Rows that are only counted, or asked for by views that have statements of their own here."""
+
+
+def lookups() -> list[Index]:
+    """Every declared index by which rows are found by their first columns."""
+    tables = [one for one in vars(declared).values() if isinstance(one, Table)]
+    indexes = [index for one in tables for index in one.indexes.values() if index.name not in COUNTED]
+    return [index for index in indexes if len(index.columns) > 1]
+
+
+def first_page(index: Index, *, reverse: bool) -> tuple[str, tuple[Any, ...]]:
+    """The first rows that a rule finds by the columns before the last ones."""
+    columns = index.columns[: -len(index.table.key)] or index.columns[:-1]
+    known = [KNOWN.get(column, SAMPLES[index.table.columns[column]]) for column in columns]
+    wanted = index(*known)
+    text = _numbered(find_text(shape_of(wanted), SCHEMA, reverse))
+    values = [value for _, value in values_of(wanted)]
+    return f"{text} LIMIT ${len(values) + 1}", (*values, PAGE)
+
+
+async def test_no_rule_walks_a_table_for_what_an_index_finds(connection: Any) -> None:
+    await connection.execute("ANALYZE")
+    walked = {
+        (index.name, reverse): await rows_walked(connection, *first_page(index, reverse=reverse))
+        for index in lookups()
+        for reverse in (False, True)
+        if index.table.name not in SMALL
+    }
     assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}

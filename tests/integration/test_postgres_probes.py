@@ -8,15 +8,10 @@ from typing import Any
 import pytest
 
 from fencepost.stores.postgres.address import parse_address
-from fencepost.stores.postgres.backfills import QUERIES as BACKFILLS
-from fencepost.stores.postgres.calendars import QUERIES as CALENDARS
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
 from fencepost.stores.postgres.connection import connect
-from fencepost.stores.postgres.epochs import QUERIES as EPOCHS
 from fencepost.stores.postgres.facts import LIMITS
 from fencepost.stores.postgres.facts import QUERIES as FACTS
-from fencepost.stores.postgres.freezes import QUERIES as FREEZES
-from fencepost.stores.postgres.gates import QUERIES as GATES
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
 from fencepost.stores.postgres.lines import QUERIES as LINES
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
@@ -25,7 +20,6 @@ from fencepost.stores.postgres.runs import LISTS, READINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
 from fencepost.stores.postgres.schedules import FIND
 from fencepost.stores.postgres.views import QUERIES as VIEWS
-from fencepost.stores.postgres.writing import QUERIES as WRITING
 
 pytestmark = pytest.mark.postgres
 
@@ -33,7 +27,6 @@ NOW, HOUR = datetime(2026, 3, 1, tzinfo=UTC), timedelta(hours=1)
 QUEUES, JOBS = ["default", "mail"], ["j"]
 LANES = QUEUES * 5, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5], [100] * 10
 TICKETS = ["default"], ["j#1"], [1], [1]
-MARKS = ["default"], ["schedule-1"], [1], [NOW], [None]
 FUTURE, DUE = 20_000, 50
 BEHIND = [50_000, *[None] * 6]
 LATER = datetime.now(UTC) + HOUR
@@ -93,7 +86,6 @@ RUNNABLE = {
     "end": (RULINGS["end"], (["default"], ["tick-1"], ["missed"], ["late"], [None])),
     "admit": (RULINGS["admit"], (["default"], ["tick-1"], [8], ["waits"])),
     "wait": (RULINGS["wait"], (["default"], ["tick-1"], ["waits"])),
-    "stop": (RULINGS["stop"], (["default"], ["tick-1"], ["stopped"], [True])),
     "start": (RULINGS["start"], (["default"], ["tick-1"], "w", 30.0, [None], [None])),
     "lock_limits": (LINES["lock_limits"], (["default"], JOBS)),
     "lock_lines": (LINES["lock_lines"], ("default", JOBS, QUEUES)),
@@ -112,32 +104,12 @@ RUNNABLE = {
     "lock_runs": (LINES["lock_runs"], (["default"], ["hand1"])),
     "stamp": (LINES["stamp"], (["default"], ["hand1"], [""])),
     "unstamped": (LINES["unstamped"], (None, [])),
-    "ring": (WRITING["ring"], (["default"], ["schedule-1"])),
-    "take_runs": (WRITING["take_runs"], (["default"], ["tick-1"])),
-    "lock_ended": (WRITING["lock_ended"], ("default", ["tick-1"])),
-    "touch_cursors": (WRITING["touch_cursors"], ("default", "schedule-1")),
-    "send_again": (WRITING["send_again"], ("default", ["tick-1"], [NOW], "replay", None)),
     "pulse": (LEDGER["pulse"], (*TICKETS, 30.0)),
     "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None], "stopped")),
-    "rescue": (LEDGER["rescue"], (*TICKETS, ["dead"], ["lost"], [0.0], "stopped")),
     "unpark": (LEDGER["unpark"], (100,)),
     "forget": (LEDGER["forget"], (60.0, 100)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100, [])),
-    "outlived": (PLANBOOK["outlived"], ([0, 1, 2, 3], "2026b", 100, 10_000)),
-    "postpone": (PLANBOOK["postpone"], (*MARKS, 60.0)),
-    "confirm": (PLANBOOK["confirm"], (*MARKS, [NOW], "2026b")),
-    "behind": (CALENDARS["behind"], ([0, 1, 2, 3], 100)),
-    "hold_back": (GATES["hold_back"], ("default", "schedule-1")),
-    "closed": (GATES["closed"], ("default", 20)),
-    "mark_runs": (FREEZES["mark_runs"], ("default", ["schedule-1"], True, ["tick-1"])),
-    "mark_left": (FREEZES["mark_left"], (100,)),
-    "running_of": (FREEZES["running"], ("default", ["schedule-1"])),
-    "there": (BACKFILLS["there"], ("default", "schedule-1", [NOW])),
-    "cancel_runs": (BACKFILLS["cancel_runs"], (1, "cancelled")),
-    "typical_run_s": (RUNS["typical_run_s"], ("default", "schedule-1", 20)),
     "ticks": (READINGS["ticks"], ("default", "schedule-1", NOW, NOW + HOUR, None, None, 50)),
-    "ended": (READINGS["ended"], ("default", "schedule-1", NOW, NOW + HOUR, 8)),
-    "running": (READINGS["running"], ("default", 50)),
     "list_of_schedule": (LISTS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50, *BEHIND)),
     "list_of_backfill": (LISTS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),
     "list_dead": (LISTS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
@@ -151,7 +123,6 @@ RUNNABLE = {
     "tally_by_job": (VIEWS["tally_by_job"], ("default", 60.0)),
     "overdue": (VIEWS["overdue"], ("default", 60.0, 60.0)),
     "news": (VIEWS["news"], (NOW, 100, 10_000, 300, ["default"])),
-    "terms": (EPOCHS["terms"], (None, None, 50)),
 }
 PAGES = {
     "of_job": (LISTS["of_job"], ("default", "j", *[None] * 8, 50, *BEHIND)),

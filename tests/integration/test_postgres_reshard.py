@@ -22,8 +22,11 @@ from tests.servers.postgres import SHARDS
 
 pytestmark = pytest.mark.postgres
 
-SHARE = "SELECT value FROM fencepost.meta WHERE name = 'shards' FOR SHARE"
-TAKE = "UPDATE fencepost.meta SET value = '1' WHERE name = 'shards'"
+SHARE = "SELECT pg_advisory_xact_lock_shared(hashtextextended('fencepost.shards', 0))"
+TAKE = """
+    SELECT pg_advisory_xact_lock(hashtextextended('fencepost.shards', 0));
+    UPDATE fencepost.meta SET value = '1' WHERE name = 'shards';
+"""
 LATER = 1
 NAME = next(
     name

@@ -18,7 +18,6 @@ FROM generate_series(1, 4) AS number
 NESTED = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off"
 """Plans are kept, and of two ways to join the one is left that asks again for each row."""
 CASES = [
-    pytest.param("writing.sql", "ring", PARKED, [["default"], ["nightly"]], id="ring"),
     pytest.param("ledger.sql", "unpark", PARKED, [10], id="unpark"),
     pytest.param("lines.sql", "ring_ticks", LIMITED, [10], id="ring_ticks"),
 ]

@@ -8,25 +8,20 @@ from typing import Any
 import pytest
 
 from fencepost.model import codec
+from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_from_json, schedule_to_text
+from fencepost.model.gate import ClosedGate
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, ScheduleId
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.rules.desk_rows import to_closed_gate
 from fencepost.testing.conformance.builders import make_spec
 
 SPEC = make_spec(payload={"token": "canary"})
 
 
-def row(spec: str | None) -> dict[str, Any]:
-    moment = datetime(2026, 3, 1, tzinfo=UTC)
-    times = {"closed_at": moment, "oldest": moment, "newest": moment, "run_s": None}
-    return {
-        "namespace": "default",
-        "schedule_id": "hourly",
-        "reason": "many",
-        "held": 3,
-        **times,
-        "spec": spec,
-    }
+def closed(spec: str | None) -> ClosedGate:
+    moment = StoreTime(datetime(2026, 3, 1, tzinfo=UTC))
+    owner = DEFAULT_NAMESPACE, ScheduleId("hourly")
+    return ClosedGate(*owner, moment, "many", 3, moment, moment, None, spec)
 
 
 def test_a_spec_that_nobody_looks_at_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +32,7 @@ def test_a_spec_that_nobody_looks_at_is_not_decoded(monkeypatch: pytest.MonkeyPa
         return schedule_from_json(data)
 
     monkeypatch.setattr(codec, "schedule_from_json", noted)
-    gate = to_closed_gate(row(schedule_to_text(SPEC)))
+    gate = closed(schedule_to_text(SPEC))
     assert decoded == []
     assert "canary" not in repr(gate)
     assert gate.spec == SPEC
@@ -46,4 +41,4 @@ def test_a_spec_that_nobody_looks_at_is_not_decoded(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("text", [None, '{"v": 99}'])
 def test_a_gate_is_shown_whose_schedule_this_release_cannot_read(text: str | None) -> None:
-    assert to_closed_gate(row(text)).spec is None
+    assert closed(text).spec is None

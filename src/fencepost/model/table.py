@@ -179,6 +179,14 @@ class Keys:
 Selection: TypeAlias = Range | Keys
 
 
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Several ranges of one index, one after the other."""
+
+    table: Table
+    ranges: tuple[Range, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Index:
     """Rows of a table that meet all conditions, in the order of some columns, then of the key."""
@@ -190,6 +198,10 @@ class Index:
 
     def __call__(self, *equal: Any) -> Range:
         return Range(self, equal)
+
+    def each(self, equals: Iterable[tuple[Any, ...]]) -> Ranges:
+        """A range for each of these."""
+        return Ranges(self.table, tuple(self(*equal) for equal in equals))
 
     def has(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is in the index."""

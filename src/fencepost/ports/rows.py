@@ -26,7 +26,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.table import Row, Selection, Table
+from fencepost.model.table import Range, Ranges, Row, Selection, Table
 from fencepost.ports.signals import Topic
 
 T = TypeVar("T")
@@ -40,13 +40,14 @@ class Transaction(Protocol):
         ...
 
     async def find(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        """Rows in the order of their index; keys that are not there are left out."""
+        """Rows in the order of their index; keys that are not there are left out. Of several ranges, those of
+        each in turn, and `limit` of each."""
         ...
 
-    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
-        """How many rows `find` would find."""
+    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        """How many rows `find` would find in each of these ranges."""
         ...
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.identifiers import Namespace
@@ -14,6 +15,14 @@ from fencepost.model.tables import AUDIT_LOG, AUDIT_LOG_BY_NUMBER, AUDIT_LOG_BY_
 from fencepost.ports.rows import Transaction
 from fencepost.rules.desk_rows import to_entry
 from fencepost.rules.part import Part, reads, search, writes
+
+
+class Change(NamedTuple):
+    """What an entry is about, before and after."""
+
+    subject: str
+    before: Mapping[str, JsonValue]
+    after: Mapping[str, JsonValue]
 
 
 async def log(
@@ -26,21 +35,29 @@ async def log(
     after: Mapping[str, JsonValue],
 ) -> None:
     """Leave an entry, where there is an author."""
+    await log_all(tx, author, namespace, action, [Change(subject, before, after)])
+
+
+async def log_all(
+    tx: Transaction, author: Author | None, namespace: Namespace, action: Action, changes: Iterable[Change]
+) -> None:
+    """Leave an entry for each of these, where there is an author."""
     if author is None:
         return
-    entry = {
+    same = {
         "namespace": namespace,
         "at": await tx.now(),
         "author": author.name,
         "source": author.source,
         "reason": author.reason,
         "action": str(action),
-        "subject": subject,
-        "before": json.dumps(before),
-        "after": json.dumps(after),
         "credential": author.credential,
     }
-    await tx.put_if_absent(AUDIT_LOG, [entry])
+    said = [
+        {**same, "subject": one.subject, "before": json.dumps(one.before), "after": json.dumps(one.after)}
+        for one in changes
+    ]
+    await tx.put_if_absent(AUDIT_LOG, said)
 
 
 class AuditLogRules(Part):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.backfill import Backfill, BackfillState, FillMode, FillTick, NewBackfill, runs_again
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import Namespace, ScheduleId, tick_key
+from fencepost.model.identifiers import Namespace, RunKey, tick_key
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.json import JsonObject
 from fencepost.model.run import Origin, RunState
-from fencepost.model.table import Row
+from fencepost.model.table import Key, Row
 from fencepost.model.tables import (
     BACKFILLS,
     BACKFILLS_ACTIVE,
@@ -34,7 +35,18 @@ from fencepost.rules.meta import forgotten_before
 from fencepost.rules.part import Part, reads, writes
 from fencepost.rules.planbook import WITHDRAWN
 from fencepost.rules.ranges import range_at
-from fencepost.rules.runs import WAITING, Bells, call_off, end, log_run, new_tick, send_again, shown
+from fencepost.rules.runs import (
+    WAITING,
+    Bells,
+    call_off,
+    end,
+    log_runs,
+    new_tick,
+    place_of,
+    records_by_key,
+    send_again,
+    shown,
+)
 
 
 class BackfillRules(Part):
@@ -63,7 +75,7 @@ class BackfillRules(Part):
         (row,) = await tx.put_if_absent(BACKFILLS, [new])
         await log(tx, author, namespace, Action.BACKFILL_START, str(row["backfill_id"]), {}, _logged(asked))
         tx.hint(Topic.SCHEDULES)
-        return await _shown(tx, row)
+        return (await _shown(tx, [row]))[0]
 
     @writes
     async def fill(
@@ -80,10 +92,8 @@ class BackfillRules(Part):
         (row,) = await tx.lock(BACKFILLS.at(backfill.backfill_id))
         if row["state"] != BackfillState.ACTIVE or row["filled_through"] != backfill.filled_through:
             return None
-        filling = _Filling(tx, schedule, row, author, await tx.now(), await forgotten_before(tx))
-        filled = 0
-        for tick in ticks:
-            filled += await filling.fill(tick)
+        filling = _Filling(schedule, row, await tx.now())
+        filled = await filling.fill(tx, ticks, author)
         state = BackfillState.FILLED if through >= row["until"] else BackfillState.ACTIVE
         mark = {"filled_through": through, "state": state.value, "next_run_at": filling.next_run_at}
         await tx.change(BACKFILLS, [(row, mark)])
@@ -108,12 +118,12 @@ class BackfillRules(Part):
             was: JsonObject = {"state": row["state"]}
             await log(tx, author, namespace, Action.BACKFILL_CANCEL, str(backfill_id), was, said)
             row = after
-        return await _shown(tx, row)
+        return (await _shown(tx, [row]))[0]
 
     @reads
     async def get(self, tx: Transaction, namespace: Namespace, backfill_id: int) -> Backfill | None:
-        rows = await tx.find(BACKFILLS.at(backfill_id))
-        return await _shown(tx, rows[0]) if rows and rows[0]["namespace"] == namespace else None
+        rows = [row for row in await tx.find(BACKFILLS.at(backfill_id)) if row["namespace"] == namespace]
+        return next(iter(await _shown(tx, rows)), None)
 
     @reads
     async def list(
@@ -121,96 +131,101 @@ class BackfillRules(Part):
     ) -> Sequence[Backfill]:
         mine = BACKFILLS_BY_NAMESPACE(namespace)
         rows = await tx.find(mine if before_id is None else mine.before(before_id), limit=limit, reverse=True)
-        return [await _shown(tx, row) for row in rows]
+        return await _shown(tx, rows)
 
     @reads
     async def active(self, tx: Transaction, limit: int) -> Sequence[Backfill]:
-        return [await _shown(tx, row) for row in await tx.find(BACKFILLS_ACTIVE(), limit=limit)]
+        return await _shown(tx, await tx.find(BACKFILLS_ACTIVE(), limit=limit))
 
 
 class _Filling:
-    """Fire times of one backfill that are to run, one after the other."""
+    """Fire times of one backfill that are to run: first it is decided for each, then all are written."""
 
-    def __init__(
-        self,
-        tx: Transaction,
-        schedule: Row,
-        backfill: Row,
-        author: Author,
-        now: StoreTime,
-        forgotten: datetime | None,
-    ) -> None:
-        self._tx = tx
+    def __init__(self, schedule: Row, backfill: Row, now: StoreTime) -> None:
         self._schedule = schedule
         self._backfill = backfill
-        self._author = author
-        self._now = now
-        self._forgotten = forgotten
         self._mode = FillMode(backfill["mode"])
-        self.next_run_at = backfill["next_run_at"]
+        self._new: dict[FillTick, datetime] = {}
+        self._again: dict[Action, dict[RunKey, datetime]] = {Action.RUN_REPLAY: {}, Action.RUN_RESTORE: {}}
+        self._left: Counter[Key] = Counter()
+        """How many ticks leave each missed range."""
+        self.next_run_at: datetime = max(backfill["next_run_at"], now)
+        """When the next run is due; each that is written moves it on."""
 
-    async def fill(self, tick: FillTick) -> bool:
-        """Have one fire time run, where the mode says so; whether it does."""
-        if (
-            self._forgotten is not None
-            and tick.fire_time < self._forgotten
-            and self._mode is not FillMode.ALL
-        ):
-            return False
+    async def fill(self, tx: Transaction, ticks: Sequence[FillTick], author: Author) -> int:
+        """Have these fire times run, those that the mode lets; how many do."""
         owner = SCHEDULES.key_of(self._schedule)
-        runs = await self._tx.lock(RUNS_BY_SCHEDULE(*owner, tick.fire_time))
+        found = await tx.find(RUNS_BY_SCHEDULE.each((*owner, tick.fire_time) for tick in ticks))
+        there: dict[datetime, list[Row]] = {}
+        for run in await tx.lock(RUNS.among(map(RUNS.key_of, found))):
+            there.setdefault(run["fire_time"], []).append(run)
+        # Read after the runs: what removed one of them before they were read has left its mark by now.
+        forgotten = None if self._mode is FillMode.ALL else await forgotten_before(tx)
+        ranges = await tx.lock(MISSED_RANGES.all(*owner)) if ticks else []
+        for tick in ticks:
+            if forgotten is None or tick.fire_time >= forgotten:
+                self._decide(tick, there.get(tick.fire_time, []), ranges)
+        await self._insert(tx)
+        runs = {run["run_key"]: run for some in there.values() for run in some}
+        for action, due in self._again.items():
+            await self._send(tx, action, {key: runs[key] for key in due}, author)
+        await self._leave(tx, ranges)
+        return len(self._new) + sum(map(len, self._again.values()))
+
+    def _decide(self, tick: FillTick, runs: Sequence[Row], ranges: Sequence[Row]) -> None:
         there = [run for run in runs if run["state"] != WITHDRAWN]
         if there:
             latest = max(there, key=lambda run: run["version"])
-            if not runs_again(self._mode, RunState(latest["state"])):
-                return False
-            await self._again(latest, Action.RUN_REPLAY)
-            return True
-        if not await self._leave_range(tick.fire_time):
-            return False
-        key = tick_key(ScheduleId(owner[1]), tick.fire_time, tick.version)
-        withdrawn = [run for run in runs if run["run_key"] == key]
-        if withdrawn:
-            await self._again(withdrawn[0], Action.RUN_RESTORE)
+            if runs_again(self._mode, RunState(latest["state"])):
+                self._again[Action.RUN_REPLAY][latest["run_key"]] = self._next_turn()
+            return
+        missed = range_at(ranges, tick.fire_time)
+        if missed is not None:
+            if self._mode is FillMode.MISSING:
+                return
+            self._left[MISSED_RANGES.key_of(missed)] += 1
+        key = tick_key(self._schedule["schedule_id"], tick.fire_time, tick.version)
+        if any(run["run_key"] == key for run in runs):
+            self._again[Action.RUN_RESTORE][key] = self._next_turn()
         else:
-            await self._insert(tick)
-        return True
+            self._new[tick] = self._next_turn()
 
-    async def _leave_range(self, fire_time: datetime) -> bool:
-        """Whether a fire time without a run gets one; a missed range then counts one less."""
-        owner = self._schedule["namespace"], self._schedule["schedule_id"]
-        found = await range_at(self._tx, *owner, fire_time)
-        if found is None:
-            return True
-        if self._mode is FillMode.MISSING:
-            return False
-        (locked,) = await self._tx.lock(MISSED_RANGES.at(*MISSED_RANGES.key_of(found)))
-        if locked["ticks"] > 1:
-            await self._tx.change(MISSED_RANGES, [(locked, {"ticks": locked["ticks"] - 1})])
-        else:
-            await self._tx.delete(MISSED_RANGES, [locked])
-        return True
+    def _next_turn(self) -> datetime:
+        turn = self.next_run_at
+        self.next_run_at = later(StoreTime(turn), self._backfill["every_s"])
+        return turn
 
-    async def _again(self, run: Row, action: Action) -> None:
-        (before,) = await shown(self._tx, [run])
-        due, number = self._next_run_at(), self._backfill["backfill_id"]
-        after = await send_again(self._tx, run, due, Origin.BACKFILL, number, self._schedule["frozen"])
-        await log_run(self._tx, self._author, action, before, after)
-
-    async def _insert(self, tick: FillTick) -> None:
-        (version,) = await self._tx.find(VERSIONS.at(*SCHEDULES.key_of(self._schedule), tick.version))
-        due = self._next_run_at()
-        new = await new_tick(
-            self._tx, self._schedule, version, tick.fire_time, due, RunState.READY, Origin.BACKFILL
-        )
+    async def _insert(self, tx: Transaction) -> None:
+        numbers = sorted({tick.version for tick in self._new})
+        owner = SCHEDULES.key_of(self._schedule)
+        versions = {
+            row["version"]: row for row in await tx.find(VERSIONS.among((*owner, one) for one in numbers))
+        }
+        places = {number: await place_of(tx, version) for number, version in versions.items()}
         own = {"priority": PRIORITY_BEHIND, "backfill_id": self._backfill["backfill_id"]}
-        await self._tx.put_if_absent(RUNS, [{**new, **own}])
+        rows = []
+        for tick, due in self._new.items():
+            of_version = self._schedule, versions[tick.version], places[tick.version]
+            rows.append(new_tick(*of_version, tick.fire_time, due, RunState.READY, Origin.BACKFILL) | own)
+        await tx.put_if_absent(RUNS, rows)
 
-    def _next_run_at(self) -> datetime:
-        """When the next run of the backfill is due; the one after it, that much later."""
-        run_at: datetime = max(self.next_run_at, self._now)
-        self.next_run_at = later(StoreTime(run_at), self._backfill["every_s"])
-        return run_at
+    async def _send(
+        self, tx: Transaction, action: Action, runs: Mapping[RunKey, Row], author: Author
+    ) -> None:
+        """Send runs that had ended on their way again, with an entry for each."""
+        before = records_by_key(await shown(tx, list(runs.values())))
+        number, frozen, due = self._backfill["backfill_id"], self._schedule["frozen"], self._again[action]
+        after = [
+            await send_again(tx, run, due[key], Origin.BACKFILL, number, frozen) for key, run in runs.items()
+        ]
+        await log_runs(tx, author, self._backfill["namespace"], action, before, await shown(tx, after))
+
+    async def _leave(self, tx: Transaction, ranges: Sequence[Row]) -> None:
+        """Missed ranges count less by the ticks that run after all."""
+        touched = [row for row in ranges if self._left[MISSED_RANGES.key_of(row)]]
+        fewer = [(row, row["ticks"] - self._left[MISSED_RANGES.key_of(row)]) for row in touched]
+        await tx.change(MISSED_RANGES, [(row, {"ticks": left}) for row, left in fewer if left > 0])
+        await tx.delete(MISSED_RANGES, [row for row, left in fewer if left <= 0])
 
 
 async def _give_up(tx: Transaction, backfill_id: int) -> int:
@@ -232,17 +247,19 @@ async def _give_up(tx: Transaction, backfill_id: int) -> int:
     return ended
 
 
-async def _shown(tx: Transaction, backfill: Row) -> Backfill:
-    return to_backfill(backfill, await _count(tx, backfill["backfill_id"]))
-
-
-async def _count(tx: Transaction, backfill_id: int) -> Mapping[RunState, int]:
-    """Its runs by state, as readers see them: what is planned and due is ready."""
-    counts = {state: await tx.count(RUNS_OF_BACKFILL(backfill_id, state.value)) for state in RunState}
-    due = await tx.count(RUNS_OF_BACKFILL(backfill_id, RunState.PLANNED.value).through(await tx.now()))
-    counts[RunState.PLANNED] -= due
-    counts[RunState.READY] += due
-    return {state: count for state, count in counts.items() if count}
+async def _shown(tx: Transaction, backfills: Sequence[Row]) -> list[Backfill]:
+    """Backfills with their runs by state, as readers see them: what is planned and due is ready."""
+    now, places = await tx.now(), [(row["backfill_id"], state) for row in backfills for state in RunState]
+    due = [RUNS_OF_BACKFILL(row["backfill_id"], RunState.PLANNED.value).through(now) for row in backfills]
+    numbers = await tx.count([*(RUNS_OF_BACKFILL(number, state.value) for number, state in places), *due])
+    counts = dict(zip(places, numbers, strict=False))
+    for row, count in zip(backfills, numbers[len(places) :], strict=True):
+        counts[row["backfill_id"], RunState.PLANNED] -= count
+        counts[row["backfill_id"], RunState.READY] += count
+    return [
+        to_backfill(row, {state: n for state in RunState if (n := counts[row["backfill_id"], state])})
+        for row in backfills
+    ]
 
 
 def _logged(asked: NewBackfill) -> JsonObject:

@@ -10,7 +10,7 @@ from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.schedule import ScheduleState
-from fencepost.model.table import Row
+from fencepost.model.table import Ranges, Row
 from fencepost.model.tables import CALENDAR_USES, CALENDAR_USES_BY_REVISION, CALENDARS, SCHEDULES
 from fencepost.ports.calendars import USERS_NAMED_MAX
 from fencepost.ports.rows import Transaction
@@ -68,12 +68,14 @@ class CalendarRules(Part):
         expected_revision: int | None = None,
         author: Author | None = None,
     ) -> Sequence[ScheduleId] | None:
+        await tx.take_turn(_turn(namespace, name))
         known = await tx.lock(CALENDARS.at(namespace, name))
         if not known or known[0]["definition"] is None:
             return None
         if expected_revision not in (None, known[0]["revision"]):
             return None
-        users = await _users(tx, namespace, name, USERS_NAMED_MAX)
+        uses = await tx.find(CALENDAR_USES_BY_REVISION(namespace, name), limit=USERS_NAMED_MAX)
+        users = sorted(use["schedule_id"] for use in uses)
         if not users:
             await tx.change(CALENDARS, [(known[0], {"definition": None, "updated_at": await tx.now()})])
             await log(tx, author, namespace, Action.CALENDAR_REMOVE, name, _definition(known[0]), {})
@@ -84,17 +86,20 @@ class CalendarRules(Part):
     async def users(
         self, tx: Transaction, namespace: Namespace, names: Sequence[str], limit: int
     ) -> Mapping[str, Sequence[ScheduleId]]:
-        return {name: await _users(tx, namespace, name, limit) for name in names}
+        found: dict[str, list[ScheduleId]] = {name: [] for name in names}
+        wanted = CALENDAR_USES_BY_REVISION.each((namespace, one) for one in names)
+        for use in await tx.find(wanted, limit=limit):
+            found[use["calendar"]].append(use["schedule_id"])
+        return {name: sorted(users) for name, users in found.items()}
 
     @reads
     async def behind(self, tx: Transaction, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
-        found: set[tuple[str, str]] = set()
-        for calendar in await tx.find(CALENDARS.all()):
-            if calendar["definition"] is not None:
-                name = calendar["namespace"], calendar["name"]
-                old = await tx.find(CALENDAR_USES_BY_REVISION(*name).before(calendar["revision"]))
-                found |= {(use["namespace"], use["schedule_id"]) for use in old}
-        rows = await tx.find(SCHEDULES.among(sorted(found)))
+        known = [row for row in await tx.find(CALENDARS.all()) if row["definition"] is not None]
+        old = [CALENDAR_USES_BY_REVISION(*CALENDARS.key_of(row)).before(row["revision"]) for row in known]
+        uses = await tx.find(Ranges(CALENDAR_USES, tuple(old)))
+        rows = await tx.find(
+            SCHEDULES.among(sorted({(use["namespace"], use["schedule_id"]) for use in uses}))
+        )
         mine = [row for row in rows if row["state"] == ScheduleState.ACTIVE and row["shard"] in shards]
         return [Behind(row["namespace"], row["schedule_id"], row["version"]) for row in mine[:limit]]
 
@@ -102,16 +107,18 @@ class CalendarRules(Part):
 async def use_calendars(
     tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, revisions: Mapping[str, int]
 ) -> None:
-    """Remember what the latest version of a schedule was written with, in place of the version before."""
+    """Remember what the latest version of a schedule was written with, in place of the version before. A
+    calendar is not removed meanwhile; a new revision does no harm, the version is then seen to be behind."""
+    for name in sorted(revisions):
+        await tx.take_turn(_turn(namespace, name), shared=True)
     await tx.delete(CALENDAR_USES, await tx.lock(CALENDAR_USES.all(namespace, schedule_id)))
     owner = {"namespace": namespace, "schedule_id": schedule_id}
     uses = [{**owner, "calendar": name, "revision": number} for name, number in sorted(revisions.items())]
     await tx.put_if_absent(CALENDAR_USES, uses)
 
 
-async def _users(tx: Transaction, namespace: Namespace, name: str, limit: int) -> list[ScheduleId]:
-    uses = await tx.find(CALENDAR_USES_BY_REVISION(namespace, name))
-    return sorted(use["schedule_id"] for use in uses)[:limit]
+def _turn(namespace: Namespace, name: str) -> str:
+    return f"calendar {namespace} {name}"
 
 
 def _visible_revision(calendar: Row) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from fencepost.core.lifecycle import REPLAYS, may_move
 from fencepost.model.clocks import StoreTime
 from fencepost.model.run import RunState
-from fencepost.model.table import Key, Row, Selection, Table
+from fencepost.model.table import Key, Range, Ranges, Row, Selection, Table
 from fencepost.model.tables import RUNS
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
@@ -30,12 +30,12 @@ class Checked:
         return await self._inner.now()
 
     async def find(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         return await self._inner.find(selection, limit=limit, reverse=reverse)
 
-    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
-        return await self._inner.count(selection, limit=limit)
+    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        return await self._inner.count(ranges, limit=limit)
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
         return self._own(selection.table, await self._inner.lock(selection, limit=limit))

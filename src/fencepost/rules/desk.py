@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from fencepost.errors import UsageError
 from fencepost.model.audit import Action, Author
@@ -16,14 +16,14 @@ from fencepost.model.plan import Fate, Tick
 from fencepost.model.run import REPLAYABLE, Hold, NewRun, Ordered, Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleState
 from fencepost.model.table import Row
-from fencepost.model.tables import RUNS, SCHEDULES, VERSIONS
+from fencepost.model.tables import MISSED_RANGES, RUNS, SCHEDULES, VERSIONS
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.cursors import lock_cursors, touch
 from fencepost.rules.desk_rows import BY_FATE
 from fencepost.rules.part import Part, writes
-from fencepost.rules.planbook import is_taken
+from fencepost.rules.planbook import taken
 from fencepost.rules.ranges import range_at
 from fencepost.rules.runs import (
     WAITING,
@@ -32,9 +32,11 @@ from fencepost.rules.runs import (
     call_off,
     change,
     end,
-    log_run,
+    log_runs,
     new_tick,
     owners_of,
+    place_of,
+    records_by_key,
     send_again,
     shown,
 )
@@ -59,16 +61,18 @@ class DeskRules(Part):
         *,
         author: Author | None = None,
     ) -> Sequence[bool]:
-        now = await tx.now()
-        fresh = []
+        now, first = await tx.now(), dict[RunKey, NewRun]()
         for run in runs:
-            written = await tx.put_if_absent(RUNS, [_new_run(namespace, run, now)])
-            fresh.append(bool(written))
-            for row in written:
-                await log_run(tx, author, Action.RUN_ENQUEUE, None, row)
-        if any(fresh):
+            first.setdefault(run.run_key, run)
+        written = await tx.put_if_absent(RUNS, [_new_run(namespace, run, now) for run in first.values()])
+        new = {row["run_key"] for row in written}
+        if author is not None:
+            records = records_by_key(await shown(tx, written))
+            in_order = [records[key] for key in first if key in new]
+            await log_runs(tx, author, namespace, Action.RUN_ENQUEUE, {}, in_order)
+        if new:
             tx.hint(Topic.RUNS)
-        return fresh
+        return _marks([run.run_key for run in runs], new)
 
     @writes
     async def trigger(
@@ -84,7 +88,8 @@ class DeskRules(Part):
         if not schedules or schedules[0]["state"] == ScheduleState.REMOVED:
             return None
         (version,) = await tx.find(VERSIONS.at(namespace, schedule_id, schedules[0]["version"]))
-        new = await new_tick(tx, schedules[0], version, fire_time, fire_time, RunState.READY, Origin.MANUAL)
+        place = await place_of(tx, version)
+        new = new_tick(schedules[0], version, place, fire_time, fire_time, RunState.READY, Origin.MANUAL)
         if await tx.put_if_absent(RUNS, [new]):
             after: JsonObject = {"run_key": new["run_key"]}
             await log(tx, author, namespace, Action.SCHEDULE_TRIGGER, schedule_id, {}, after)
@@ -145,17 +150,16 @@ class DeskRules(Part):
         keys = RUNS.among((namespace, run_key) for run_key in run_keys)
         there = await tx.find(keys)
         await tx.lock(SCHEDULES.among(owners_of(there)))
-        after, bells = by_key(there), Bells()
-        taken = by_key(await tx.take(keys))
+        taken, bells = by_key(await tx.take(keys)), Bells()
+        before = records_by_key(await shown(tx, list(taken.values())))
+        changed: dict[str, Row] = {}
         for run_key in (one for one in dict.fromkeys(run_keys) if one in taken):
-            (before,) = await shown(tx, [taken[run_key]])
-            changed = await order(tx, bells, taken[run_key])
-            after[run_key] = changed or taken[run_key]
-            if changed is not None:
-                await log_run(tx, author, action, before, changed)
+            done = await order(tx, bells, taken[run_key])
+            changed |= {} if done is None else {run_key: done}
+        after = records_by_key(await shown(tx, list((by_key(there) | taken | changed).values())))
+        await log_runs(tx, author, namespace, action, before, [after[RunKey(key)] for key in changed])
         await bells.ring(tx)
-        runs = await shown(tx, list(after.values()))
-        return {run.run_key: Ordered(run, _refusal(run, taken)) for run in runs}
+        return {key: Ordered(run, _refusal(run, taken)) for key, run in after.items()}
 
     @writes
     async def replay(
@@ -169,22 +173,23 @@ class DeskRules(Part):
         first_in_s: float = 0.0,
         only: frozenset[RunState] = REPLAYABLE,
     ) -> Sequence[RunKey]:
-        keys = RUNS.among((namespace, run_key) for run_key in run_keys)
-        schedules = await tx.lock(SCHEDULES.among(owners_of(await tx.find(keys))))
+        there = await tx.find(RUNS.among((namespace, run_key) for run_key in run_keys))
+        schedules = await tx.lock(SCHEDULES.among(owners_of(there)))
         frozen = {row["schedule_id"] for row in schedules if row["frozen"]}
-        runs = {run["run_key"]: run for run in await tx.lock(keys)}
-        now, sent = await tx.now(), list[RunKey]()
-        for run_key in dict.fromkeys(run_keys):
-            run = runs.get(run_key)
-            if run is None or run["stripped"] or run["state"] not in only:
-                continue
-            (before,) = await shown(tx, [run])
-            run_at = later(now, first_in_s + len(sent) * every_s)
-            after = await send_again(tx, run, run_at, Origin.REPLAY, None, run["schedule_id"] in frozen)
-            await log_run(tx, author, Action.RUN_REPLAY, before, after)
-            sent.append(run_key)
-        if sent:
-            tx.hint(Topic.RUNS)
+        # One that has not ended may be in a transaction of its own, and is not waited for.
+        ended = [RUNS.key_of(run) for run in there if run["finished_at"] is not None]
+        runs = by_key(await tx.lock(RUNS.among(ended)))
+        sent = [key for key in dict.fromkeys(run_keys) if key in runs and _runs_again(runs[key], only)]
+        if not sent:
+            return []
+        now, after = await tx.now(), list[Row]()
+        before = records_by_key(await shown(tx, [runs[key] for key in sent]))
+        for number, key in enumerate(sent):
+            due = later(now, first_in_s + number * every_s)
+            held = runs[key]["schedule_id"] in frozen
+            after.append(await send_again(tx, runs[key], due, Origin.REPLAY, None, held))
+        await log_runs(tx, author, namespace, Action.RUN_REPLAY, before, await shown(tx, after))
+        tx.hint(Topic.RUNS)
         return sent
 
     @writes
@@ -204,20 +209,31 @@ class DeskRules(Part):
         if not schedules or not versions:
             return []
         cursors = await lock_cursors(tx, namespace, schedule_id)
-        written: list[RunKey] = []
-        for tick in ticks:
-            if not _governs(versions[0], tick) or await _is_accounted_for(tx, versions[0], tick):
-                continue
-            new = await new_tick(
-                tx, schedules[0], versions[0], tick.fire_time, tick.run_at, RunState.PLANNED, Origin.LIVE
-            )
-            for row in await tx.put_if_absent(RUNS, [new]):
-                await _seal(tx, row, fate, author)
-                written.append(row["run_key"])
-        if written:
-            await touch(tx, cursors)
-            tx.hint(Topic.RUNS)
-        return written
+        free = await _free(tx, versions[0], [tick for tick in ticks if _governs(versions[0], tick)])
+        now, place = await tx.now(), await place_of(tx, versions[0])
+        of_version = schedules[0], versions[0], place
+        planned = [
+            new_tick(*of_version, tick.fire_time, tick.run_at, RunState.PLANNED, Origin.LIVE) for tick in free
+        ]
+        new = [_sealed(tick, fate, author, now) for tick in planned]
+        written = await tx.put_if_absent(RUNS, new)
+        if not written:
+            return []
+        records = records_by_key(await shown(tx, written))
+        in_order = [records[key] for row in new if (key := RunKey(row["run_key"])) in records]
+        await log_runs(tx, author, namespace, BY_FATE[fate], {}, in_order)
+        await touch(tx, cursors)
+        tx.hint(Topic.RUNS)
+        return [run.run_key for run in in_order]
+
+
+def _marks(keys: Sequence[RunKey], new: set[RunKey]) -> list[bool]:
+    """True at the first mention of each new key."""
+    marks, unseen = [], set(new)
+    for key in keys:
+        marks.append(key in unseen)
+        unseen.discard(key)
+    return marks
 
 
 def _single(found: Mapping[RunKey, Ordered]) -> RunRecord | None:
@@ -257,26 +273,38 @@ async def _release(tx: Transaction, bells: Bells, run: Row) -> Row | None:
     return await change(tx, bells, run, held=run["held"] & ~Hold.OPERATOR.value, run_at=run_at)
 
 
-async def _seal(tx: Transaction, run: Row, fate: Fate, author: Author | None) -> None:
-    """A tick that was written by name, and what becomes of it."""
+def _runs_again(run: Row, only: frozenset[RunState]) -> bool:
+    return not run["stripped"] and run["state"] in only
+
+
+def _sealed(tick: Row, fate: Fate, author: Author | None, now: StoreTime) -> Row:
+    """A tick that is written by name, with what becomes of it."""
     match fate:
+        case Fate.PLANNED:
+            return tick
         case Fate.HELD:
-            run = await change(tx, Bells(), run, held=run["held"] | Hold.OPERATOR.value)
+            return {**tick, "held": tick["held"] | Hold.OPERATOR.value}
         case Fate.SKIPPED:
             reason = None if author is None else author.reason
-            run = await end(tx, Bells(), run, RunState.SKIPPED, reason)
-    await log_run(tx, author, BY_FATE[fate], None, run)
+            return {**tick, "state": RunState.SKIPPED.value, "reason": reason, "finished_at": now, "held": 0}
+        case _ as never:
+            assert_never(never)
 
 
-async def _is_accounted_for(tx: Transaction, version: Row, tick: Tick) -> bool:
-    """Whether the ledger says already what becomes of a fire time, or keeps its key."""
+async def _free(tx: Transaction, version: Row, ticks: Sequence[Tick]) -> list[Tick]:
+    """The ticks of which the ledger does not say yet what becomes of them, and does not keep the key."""
     owner = version["namespace"], version["schedule_id"]
-    key = tick_key(ScheduleId(owner[1]), tick.fire_time, version["version"])
-    return (
-        await is_taken(tx, *owner, tick.fire_time)
-        or bool(await tx.find(RUNS.at(owner[0], key)))
-        or await range_at(tx, *owner, tick.fire_time) is not None
-    )
+    keys = {tick.fire_time: tick_key(owner[1], tick.fire_time, version["version"]) for tick in ticks}
+    there = await taken(tx, *owner, keys)
+    kept = by_key(await tx.find(RUNS.among((owner[0], key) for key in keys.values())))
+    missed = await tx.find(MISSED_RANGES.all(*owner))
+    return [
+        tick
+        for tick in {tick.fire_time: tick for tick in ticks}.values()
+        if tick.fire_time not in there
+        and keys[tick.fire_time] not in kept
+        and range_at(missed, tick.fire_time) is None
+    ]
 
 
 def _governs(version: Row, tick: Tick) -> bool:

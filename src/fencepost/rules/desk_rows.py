@@ -13,7 +13,6 @@ from fencepost.model.audit import Action, Author, Entry
 from fencepost.model.backfill import Backfill, BackfillState, FillMode, NewBackfill
 from fencepost.model.codec import schedule_to_json
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
-from fencepost.model.gate import ClosedGate
 from fencepost.model.json import JsonObject
 from fencepost.model.plan import Fate
 from fencepost.model.run import RunRecord, RunState
@@ -26,22 +25,6 @@ BY_FATE = {
     Fate.SKIPPED: Action.RUN_SKIP,
 }
 """What the audit log calls the writing of a tick by name."""
-
-
-def to_closed_gate(row: Row) -> ClosedGate:
-    """A closed gate with `held`, `oldest`, `newest` and `run_s`, and the `spec` of its schedule."""
-    run_s = row["run_s"]
-    return ClosedGate(
-        namespace=row["namespace"],
-        schedule_id=row["schedule_id"],
-        closed_at=row["closed_at"],
-        reason=row["reason"],
-        held=row["held"],
-        oldest=row["oldest"],
-        newest=row["newest"],
-        run_s=None if run_s is None else float(run_s),
-        spec_text=row["spec"],
-    )
 
 
 def to_freeze(row: Row) -> Freeze:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from fencepost.model.run import RunState
-from fencepost.model.table import Row
-from fencepost.model.tables import RUNS_FINISHED
+from collections.abc import Mapping, Sequence
+
+from fencepost.model.tables import RUNS_SUCCEEDED
 from fencepost.ports.rows import Transaction
-from fencepost.rules.part import search
 
 TYPICAL_OF = 20
 
 
-async def typical_run_s(tx: Transaction, namespace: str, schedule_id: str) -> float | None:
-    """How long the last successes of a schedule took on average."""
-    ended = RUNS_FINISHED(namespace, schedule_id)
-    runs = await search(tx, ended, _succeeded, TYPICAL_OF, reverse=True)
-    lengths_s = [(run["finished_at"] - run["started_at"]).total_seconds() for run in runs]
-    return sum(lengths_s) / len(lengths_s) if lengths_s else None
-
-
-def _succeeded(run: Row) -> bool:
-    return run["state"] == RunState.SUCCEEDED and run["started_at"] is not None
+async def typical_run_s(
+    tx: Transaction, schedules: Sequence[tuple[str, str]]
+) -> Mapping[tuple[str, str], float]:
+    """How long the last successes of each schedule took on average, where there are any."""
+    lengths_s: dict[tuple[str, str], list[float]] = {}
+    for run in await tx.find(RUNS_SUCCEEDED.each(schedules), limit=TYPICAL_OF, reverse=True):
+        took_s = (run["finished_at"] - run["started_at"]).total_seconds()
+        lengths_s.setdefault((run["namespace"], run["schedule_id"]), []).append(took_s)
+    return {owner: sum(found) / len(found) for owner, found in lengths_s.items()}

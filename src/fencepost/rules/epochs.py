@@ -176,13 +176,16 @@ async def _move(tx: Transaction, shards: int) -> int:
         shard = shard_of(row["namespace"], row["schedule_id"], shards)
         if shard != row["shard"]:
             moved[SCHEDULES.key_of(row)] = shard
-    cursors = [cursor for key in moved for cursor in await tx.lock(CURSORS.all(*key))]
-    owners = [(cursor["namespace"], cursor["schedule_id"]) for cursor in cursors]
-    changes = zip(cursors, owners, strict=True)
-    await tx.change(CURSORS, [(cursor, {"shard": moved[owner]}) for cursor, owner in changes])
+    known = await tx.find(CURSORS.all())
+    cursors = await tx.lock(CURSORS.among(CURSORS.key_of(one) for one in known if _owner(one) in moved))
+    await tx.change(CURSORS, [(cursor, {"shard": moved[_owner(cursor)]}) for cursor in cursors])
     schedules = await tx.lock(SCHEDULES.among(moved))
     await tx.change(SCHEDULES, [(one, {"shard": moved[SCHEDULES.key_of(one)]}) for one in schedules])
     return len(moved)
+
+
+def _owner(cursor: Row) -> tuple[str, str]:
+    return cursor["namespace"], cursor["schedule_id"]
 
 
 async def _high_water(tx: Transaction) -> HighWater:

@@ -27,7 +27,7 @@ from fencepost.model.tables import (
     VERSIONS,
 )
 from fencepost.ports.rows import Transaction
-from fencepost.rules.planbook import is_taken
+from fencepost.rules.planbook import taken
 from fencepost.rules.rows import to_facts
 from fencepost.rules.runs import with_specs
 
@@ -87,7 +87,7 @@ async def _unplanned(tx: Transaction, schedule: Row, now: StoreTime) -> Row:
     if moment is None or moment > now or not may_plan(cursor, moment):
         return {"unplanned": None}
     key = tick_key(ScheduleId(owner[1]), moment, version)
-    if await tx.find(RUNS.at(owner[0], key)) or await is_taken(tx, *owner, moment):
+    if await tx.find(RUNS.at(owner[0], key)) or await taken(tx, *owner, [moment]):
         return {"unplanned": None}
     (latest,) = await tx.find(VERSIONS.at(*owner, version))
     return {"unplanned": moment, "unplanned_spec": latest["spec"]}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fencepost.model.audit import Action, Author
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
 from fencepost.model.identifiers import Namespace
-from fencepost.model.run import Hold
+from fencepost.model.run import Hold, RunState
 from fencepost.model.table import Row
 from fencepost.model.tables import (
     CURSORS,
@@ -16,7 +16,6 @@ from fencepost.model.tables import (
     RUNS,
     RUNS_BEHIND,
     RUNS_OPEN,
-    RUNS_RUNNING,
     RUNS_UNFINISHED,
     SCHEDULES,
 )
@@ -25,7 +24,9 @@ from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.desk_rows import to_freeze
 from fencepost.rules.part import Part, reads, writes
+from fencepost.rules.runs import take_some
 
+_CURSORS = CURSORS.indexes["cursors_key"]
 EVERYTHING = (ScopeKind.ALL.value, "")
 
 
@@ -90,35 +91,36 @@ def is_frozen(scopes: frozenset[tuple[str, str]], schedule_id: str, labels: Mapp
     return (ScopeKind.SCHEDULE.value, schedule_id) in scopes or any(by_label)
 
 
-async def mark_frozen(tx: Transaction, schedule: Row, frozen: bool) -> Row:
-    """Mark a schedule, its cursors, and its runs that have not ended. Its caller has the schedule's lock. A
-    run that is in a transaction of its own is not waited for: `mark_left` comes for it."""
-    if frozen == schedule["frozen"]:
-        return schedule
-    owner = schedule["namespace"], schedule["schedule_id"]
-    (marked,) = await tx.change(SCHEDULES, [(schedule, {"frozen": frozen})])
-    cursors = await tx.lock(CURSORS.all(*owner))
+async def mark_frozen(tx: Transaction, schedules: Sequence[Row], frozen: bool) -> list[Row]:
+    """Mark schedules, their cursors, and their runs that have not ended. Its caller has the schedules' locks.
+    A run that is in a transaction of its own is not waited for: `mark_left` comes for it."""
+    owners = [SCHEDULES.key_of(one) for one in schedules if one["frozen"] != frozen]
+    marked = await tx.change(SCHEDULES, [(one, {"frozen": frozen}) for one in schedules])
+    cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, await tx.find(_CURSORS.each(owners)))))
     await tx.change(CURSORS, [(cursor, {"frozen": frozen}) for cursor in cursors])
-    waiting = [*await tx.find(RUNS_OPEN(*owner)), *await tx.find(RUNS_BEHIND(*owner))]
-    locked = await tx.lock(RUNS.among(map(RUNS.key_of, waiting)))
-    begun = await tx.take(RUNS_UNFINISHED(*owner))
-    open_ = [run for run in (*locked, *begun) if run["finished_at"] is None]
+    waiting = [*await tx.find(RUNS_OPEN.each(owners)), *await tx.find(RUNS_BEHIND.each(owners))]
+    begun = await tx.find(RUNS_UNFINISHED.each(owners))
+    running = [RUNS.key_of(run) for run in begun if run["state"] == RunState.RUNNING]
+    others = [RUNS.key_of(run) for run in (*waiting, *begun) if run["state"] != RunState.RUNNING]
+    locked = [*await tx.lock(RUNS.among(others)), *(await take_some(tx, running)).values()]
+    open_ = [run for run in locked if run["finished_at"] is None]
     await tx.change(RUNS, [(run, {"held": _held(run["held"], frozen)}) for run in open_])
     return marked
 
 
 async def mark_left(tx: Transaction, limit: int) -> None:
     """Mark what a freeze or a thaw had to leave because the run's own transaction had it locked."""
-    running = await tx.find(RUNS_RUNNING())
-    if not running:
+    begun = await tx.find(RUNS_UNFINISHED())
+    if not begun:
         return
-    owners = sorted({(run["namespace"], run["schedule_id"]) for run in running if run["schedule_id"]})
+    owners = sorted(set(map(_owner, begun)))
     frozen = {SCHEDULES.key_of(one): one["frozen"] for one in await tx.find(SCHEDULES.among(owners))}
-    left = [run for run in running if frozen.get(_owner(run), False) != bool(run["held"] & Hold.FROZEN)]
-    for schedule in await tx.take(SCHEDULES.among(sorted(map(_owner, left[:limit])))):
-        mine = [RUNS.key_of(run) for run in left[:limit] if _owner(run) == SCHEDULES.key_of(schedule)]
-        runs = [run for run in await tx.take(RUNS.among(mine)) if run["finished_at"] is None]
-        await tx.change(RUNS, [(run, {"held": _held(run["held"], schedule["frozen"])}) for run in runs])
+    left = [run for run in begun if frozen.get(_owner(run), False) != bool(run["held"] & Hold.FROZEN)][:limit]
+    locked = await tx.take(SCHEDULES.among(sorted(set(map(_owner, left)))))
+    frozen = {SCHEDULES.key_of(one): one["frozen"] for one in locked}
+    runs = await tx.take(RUNS.among(RUNS.key_of(run) for run in left if _owner(run) in frozen))
+    open_ = [run for run in runs if run["finished_at"] is None]
+    await tx.change(RUNS, [(run, {"held": _held(run["held"], frozen[_owner(run)])}) for run in open_])
 
 
 async def _mark_covered(tx: Transaction, namespace: Namespace, scope: Scope) -> None:
@@ -131,10 +133,13 @@ async def _mark_covered(tx: Transaction, namespace: Namespace, scope: Scope) -> 
         schedules = await tx.lock(SCHEDULES.at(namespace, scope.value))
     else:
         schedules = await tx.lock(SCHEDULES.all(namespace))
+    covered: dict[bool, list[Row]] = {True: [], False: []}
     for schedule in schedules:
-        labels = json.loads(schedule["labels"])
-        if is_frozen(only, schedule["schedule_id"], labels):
-            await mark_frozen(tx, schedule, is_frozen(scopes, schedule["schedule_id"], labels))
+        name, labels = schedule["schedule_id"], json.loads(schedule["labels"])
+        if is_frozen(only, name, labels):
+            covered[is_frozen(scopes, name, labels)].append(schedule)
+    for frozen, some in covered.items():
+        await mark_frozen(tx, some, frozen)
 
 
 def _owner(run: Row) -> tuple[str, str]:

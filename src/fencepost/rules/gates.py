@@ -46,7 +46,7 @@ class GateRules(Part):
 
     @reads
     async def closed(self, tx: Transaction, namespace: Namespace) -> Sequence[ClosedGate]:
-        return [await _shown(tx, gate) for gate in await tx.find(GATES_CLOSED(namespace))]
+        return await _shown(tx, await tx.find(GATES_CLOSED(namespace)))
 
     @writes
     async def decide(
@@ -79,22 +79,32 @@ class GateRules(Part):
         return len(released)
 
 
-async def _shown(tx: Transaction, gate: Row) -> ClosedGate:
-    owner = gate["namespace"], gate["schedule_id"]
-    held = RUNS_GATED(*owner)
-    ends = [*await tx.find(held, limit=1), *await tx.find(held, limit=1, reverse=True)]
-    schedules = await tx.find(SCHEDULES.at(*owner))
-    return ClosedGate(
-        namespace=gate["namespace"],
-        schedule_id=gate["schedule_id"],
-        closed_at=gate["closed_at"],
-        reason=gate["reason"],
-        held=await tx.count(held),
-        oldest=ends[0]["fire_time"] if ends else None,
-        newest=ends[-1]["fire_time"] if ends else None,
-        run_s=await typical_run_s(tx, *owner),
-        spec_text=schedules[0]["spec"] if schedules else None,
-    )
+async def _shown(tx: Transaction, gates: Sequence[Row]) -> list[ClosedGate]:
+    owners = [GATES.key_of(gate) for gate in gates]
+    held = await tx.count([RUNS_GATED(*owner) for owner in owners])
+    gated = RUNS_GATED.each(owners)
+    oldest = {_owner(run): run["fire_time"] for run in await tx.find(gated, limit=1)}
+    newest = {_owner(run): run["fire_time"] for run in await tx.find(gated, limit=1, reverse=True)}
+    specs = {_owner(row): row["spec"] for row in await tx.find(SCHEDULES.among(owners))}
+    run_s = await typical_run_s(tx, owners)
+    return [
+        ClosedGate(
+            namespace=gate["namespace"],
+            schedule_id=gate["schedule_id"],
+            closed_at=gate["closed_at"],
+            reason=gate["reason"],
+            held=count,
+            oldest=oldest.get(owner),
+            newest=newest.get(owner),
+            run_s=run_s.get(owner),
+            spec_text=specs.get(owner),
+        )
+        for gate, owner, count in zip(gates, owners, held, strict=True)
+    ]
+
+
+def _owner(row: Row) -> tuple[str, str]:
+    return row["namespace"], row["schedule_id"]
 
 
 def _fire_time(run: Row) -> tuple[datetime, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt, Tick
 from fencepost.model.run import Hold, Origin, RunState
-from fencepost.model.table import Row
+from fencepost.model.table import Ranges, Row
 from fencepost.model.tables import (
     CURSORS,
     CURSORS_BY_RULES,
@@ -48,7 +48,7 @@ class PlanRules(Part):
     ) -> PlanningWindow:
         now = await tx.now()
         through, due = later(now, horizon_s), list[Row]()
-        for shard in shards:
+        for shard in sorted(set(shards)):
             of_shard = CURSORS_NEXT(shard).through(through)
             due += await search(tx, of_shard, lambda row: row["namespace"] not in without, limit)
         due.sort(key=lambda row: (row["next_fire_at"], *CURSORS.key_of(row)))
@@ -61,7 +61,7 @@ class PlanRules(Part):
         epochs = {row["shard"]: row["epoch"] for row in await tx.lock(EPOCHS.among((one,) for one in shards))}
         stale = {plan.cursor.shard for plan in plans if epochs.get(plan.cursor.shard) != plan.epoch}
         fenced = [plan for plan in plans if plan.cursor.shard not in stale]
-        known = await _lock_cursors(tx, [plan.cursor for plan in fenced])
+        known = await _take_cursors(tx, [plan.cursor for plan in fenced])
         written, dropped = 0, []
         for plan in fenced:
             cursor = known.get(_place(plan.cursor))
@@ -75,7 +75,7 @@ class PlanRules(Part):
 
     @writes
     async def postpone(self, tx: Transaction, cursors: Sequence[Cursor], by_s: float) -> None:
-        known = await _lock_cursors(tx, cursors)
+        known = await _take_cursors(tx, cursors)
         moment = later(await tx.now(), by_s)
         fitting = [
             known[place] for one in cursors if (place := _place(one)) in known and _fits(known[place], one)
@@ -86,9 +86,8 @@ class PlanRules(Part):
     async def outlived(
         self, tx: Transaction, shards: Sequence[Shard], tzdata: str, limit: int
     ) -> Sequence[Outlived]:
-        now, found = await tx.now(), list[Row]()
-        for shard in shards:
-            found += await tx.find(CURSORS_BY_RULES(shard).before(tzdata), limit=limit)
+        now, older = await tx.now(), [CURSORS_BY_RULES(one).before(tzdata) for one in sorted(set(shards))]
+        found = await tx.find(Ranges(CURSORS, tuple(older)), limit=limit)
         rows = await _with_specs(tx, found[:limit])
         return [to_outlived({**row, "planned": await _planned_ahead(tx, row, now)}) for row in rows]
 
@@ -96,21 +95,25 @@ class PlanRules(Part):
     async def confirm(
         self, tx: Transaction, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str
     ) -> None:
-        known = await _lock_cursors(tx, [cursor for cursor, _ in confirmed])
+        known = await _take_cursors(tx, [cursor for cursor, _ in confirmed])
         for cursor, next_fire_at in confirmed:
             row = known.get(_place(cursor))
             if row is not None and _fits(row, cursor) and row["tzdata"] <= tzdata:
                 await tx.change(CURSORS, [(row, {"tzdata": tzdata, "next_fire_at": next_fire_at})])
 
 
-async def is_taken(tx: Transaction, namespace: str, schedule_id: str, fire_time: datetime) -> bool:
-    """Whether a fire time of a schedule has a run that was not withdrawn."""
-    runs = await tx.find(RUNS_BY_SCHEDULE(namespace, schedule_id, fire_time))
-    return any(run["state"] != WITHDRAWN for run in runs)
+async def taken(
+    tx: Transaction, namespace: str, schedule_id: str, fire_times: Iterable[datetime]
+) -> set[datetime]:
+    """Those fire times of a schedule that have a run that was not withdrawn."""
+    runs = await tx.find(RUNS_BY_SCHEDULE.each((namespace, schedule_id, one) for one in fire_times))
+    return {run["fire_time"] for run in runs if run["state"] != WITHDRAWN}
 
 
-async def _lock_cursors(tx: Transaction, cursors: Sequence[Cursor]) -> Mapping[Any, Row]:
-    rows = await tx.lock(CURSORS.among(sorted(map(_place, cursors))))
+async def _take_cursors(tx: Transaction, cursors: Sequence[Cursor]) -> Mapping[Any, Row]:
+    """Those that can be had: an edit may be in a transaction that its caller keeps open for long, and the
+    others must not wait for that."""
+    rows = await tx.take(CURSORS.among(sorted(map(_place, cursors))))
     return {CURSORS.key_of(row): row for row in rows}
 
 
@@ -138,8 +141,8 @@ async def _write(tx: Transaction, plan: Plan, cursor: Row) -> int:
     planned = {"planned_through": plan.planned_through, "next_fire_at": plan.next_fire_at}
     await tx.change(CURSORS, [(cursor, {**planned, "tzdata": plan.tzdata})])
     owner = plan.cursor.namespace, plan.cursor.schedule_id
-    free = [tick for tick in plan.ticks if not await is_taken(tx, *owner, tick.fire_time)]
-    rows = [_new_tick(plan, tick, cursor["frozen"]) for tick in free]
+    there = await taken(tx, *owner, [tick.fire_time for tick in plan.ticks])
+    rows = [_new_tick(plan, tick, cursor["frozen"]) for tick in plan.ticks if tick.fire_time not in there]
     return len(await tx.put_if_absent(RUNS, rows))
 
 
@@ -165,7 +168,8 @@ def _new_tick(plan: Plan, tick: Tick, frozen: bool) -> Row:
 async def _count_missed(tx: Transaction, cursor: Cursor, missed: MissedTicks, through: datetime) -> None:
     """In the range that ended where the cursor stood, or else in a new one."""
     owner = cursor.namespace, cursor.schedule_id
-    gone = [one for one in missed.fire_times if not await is_taken(tx, *owner, one)]
+    there = await taken(tx, *owner, missed.fire_times)
+    gone = [one for one in missed.fire_times if one not in there]
     if not gone:
         return
     ranges = await tx.lock(MISSED_RANGES.all(*owner, cursor.version))

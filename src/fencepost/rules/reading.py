@@ -115,7 +115,7 @@ class ReadingRules(Part):
     async def typical_run_s(
         self, tx: Transaction, namespace: Namespace, schedule_id: ScheduleId
     ) -> float | None:
-        return await typical_run_s(tx, namespace, schedule_id)
+        return (await typical_run_s(tx, [(namespace, schedule_id)])).get((namespace, schedule_id))
 
     @reads
     async def forgotten_before(self, tx: Transaction) -> datetime | None:

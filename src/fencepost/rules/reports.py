@@ -117,9 +117,7 @@ class ReportRules(Part):
 
     @writes
     async def unpark(self, tx: Transaction, limit: int) -> int:
-        rung = 0
-        for owner in await groups(tx, RUNS_PARKED(), 2, limit):
-            rung += await unpark_first(tx, *owner)
+        rung = await unpark_first(tx, await groups(tx, RUNS_PARKED(), 2, limit))
         await mark_left(tx, limit)
         rung += await call_waiting(tx, limit)
         if rung:

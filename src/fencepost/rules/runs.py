@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,7 @@ from fencepost.core.lifecycle import observed
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_from_text
-from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, ScheduleId, tick_key
+from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
 from fencepost.model.run import Hold, Origin, RunRecord, RunState
 from fencepost.model.table import Row
@@ -27,12 +28,14 @@ from fencepost.model.tables import (
 )
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
-from fencepost.rules.audit_log import log
+from fencepost.rules.audit_log import Change, log_all
 from fencepost.rules.desk_rows import logged_run
 from fencepost.rules.rows import to_run_record
 
 WAITING = frozenset({RunState.PLANNED.value, RunState.READY.value})
 RUNNING = RunState.RUNNING.value
+TRIES, PAUSE_S = 5, 0.02
+"""How often a run that is locked is looked for."""
 
 
 def is_tick(run: Row) -> bool:
@@ -60,17 +63,33 @@ class Bells:
         rung = 0
         for slot in sorted(self.slots):
             rung += await fill_slot(tx, *slot)
-        for schedule in sorted(self.schedules):
-            rung += await unpark_first(tx, *schedule)
+        rung += await unpark_first(tx, sorted(self.schedules))
         if rung:
             tx.hint(Topic.RUNS)
 
 
-async def unpark_first(tx: Transaction, namespace: str, schedule_id: str) -> int:
-    """Of the ticks of a schedule that wait for their turn alone, the first becomes due."""
-    first = await tx.take(RUNS_PARKED(namespace, schedule_id), limit=1)
-    await tx.change(RUNS, [(run, {"held": 0}) for run in first])
-    return len(first)
+async def unpark_first(tx: Transaction, schedules: Iterable[tuple[str, str]]) -> int:
+    """Of the ticks of each schedule that wait for their turn alone, the first becomes due. One that is locked
+    is being judged, or unparked, already."""
+    firsts = await tx.find(RUNS_PARKED.each(schedules), limit=1)
+    taken = await tx.take(RUNS.among(map(RUNS.key_of, firsts)))
+    parked = [run for run in taken if RUNS_PARKED.has(run)]
+    await tx.change(RUNS, [(run, {"held": 0}) for run in parked])
+    return len(parked)
+
+
+async def take_some(tx: Transaction, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+    """Those of the runs that can be had. A statement of the ledger locks a run for a moment, and is worth
+    another look; a job locks it for as long as its transaction is open."""
+    wanted, taken = set(keys), dict[tuple[str, str], Row]()
+    for number in range(TRIES):
+        left = sorted(wanted - taken.keys())
+        if not left:
+            break
+        if number:
+            await asyncio.sleep(PAUSE_S)
+        taken |= {(run["namespace"], run["run_key"]): run for run in await tx.take(RUNS.among(left))}
+    return taken
 
 
 async def fill_slot(tx: Transaction, namespace: str, job: str, slot: str) -> int:
@@ -78,7 +97,8 @@ async def fill_slot(tx: Transaction, namespace: str, job: str, slot: str) -> int
     known = await tx.find(LIMITS.at(namespace, job))
     if not known or known[0]["concurrency"] is None:
         return 0
-    free = known[0]["concurrency"] - await tx.count(RUNS_IN_SLOTS(namespace, job, slot))
+    (taken,) = await tx.count([RUNS_IN_SLOTS(namespace, job, slot)])
+    free = known[0]["concurrency"] - taken
     if free <= 0:
         return 0
     next_ones = await tx.take(RUNS_LIMITED(namespace, job, slot), limit=free)
@@ -161,17 +181,17 @@ async def send_again(
     return after
 
 
-async def new_tick(
-    tx: Transaction,
+def new_tick(
     schedule: Row,
     version: Row,
+    place: tuple[str, int],
     fire_time: datetime,
     run_at: datetime,
     state: RunState,
     origin: Origin,
 ) -> Row:
-    """A tick as the planner would write it, held where its schedule is frozen."""
-    queue, priority = await place_of(tx, schedule["namespace"], version["spec"], version["job"])
+    """A tick as the planner would write it, in its queue and priority, held where its schedule is frozen."""
+    queue, priority = place
     return {
         "namespace": schedule["namespace"],
         "run_key": tick_key(ScheduleId(schedule["schedule_id"]), fire_time, version["version"]),
@@ -188,10 +208,10 @@ async def new_tick(
     }
 
 
-async def place_of(tx: Transaction, namespace: str, spec_text: str, job: str) -> tuple[str, int]:
-    """The queue and the priority of a spec's runs: its own, or else those of its job."""
-    spec = schedule_from_text(spec_text)
-    known = await tx.find(JOBS.at(namespace, job))
+async def place_of(tx: Transaction, version: Row) -> tuple[str, int]:
+    """The queue and the priority of a version's runs: its own, or else those of its job."""
+    spec = schedule_from_text(version["spec"])
+    known = await tx.find(JOBS.at(version["namespace"], version["job"]))
     queue, priority = (
         (known[0]["queue"], known[0]["priority"]) if known else (DEFAULT_QUEUE, PRIORITY_DEFAULT)
     )
@@ -217,19 +237,27 @@ def as_seen(run: Row, now: StoreTime) -> Row:
     return {**run, "state": observed(RunState(run["state"]), run["run_at"], now)}
 
 
-async def log_run(
-    tx: Transaction, author: Author | None, action: Action, before: RunRecord | None, run: Row
+async def log_runs(
+    tx: Transaction,
+    author: Author | None,
+    namespace: Namespace,
+    action: Action,
+    before: Mapping[RunKey, RunRecord],
+    after: Iterable[RunRecord],
 ) -> None:
-    """Leave an entry about a run that was changed or written."""
-    if author is not None:
-        (after,) = await shown(tx, [run])
-        said = logged_run(before), logged_run(after)
-        await log(tx, author, after.namespace, action, after.run_key, *said)
+    """Leave an entry about each run that was changed or written."""
+    said = [Change(run.run_key, logged_run(before.get(run.run_key)), logged_run(run)) for run in after]
+    await log_all(tx, author, namespace, action, said)
 
 
 def owners_of(runs: Iterable[Row]) -> list[tuple[Namespace, ScheduleId]]:
     """The schedules of some runs, each once, in order."""
     return sorted({(run["namespace"], run["schedule_id"]) for run in runs if run["schedule_id"] is not None})
+
+
+def records_by_key(runs: Iterable[RunRecord]) -> dict[RunKey, RunRecord]:
+    """Runs of one namespace by key, as readers see them."""
+    return {run.run_key: run for run in runs}
 
 
 def by_key(runs: Iterable[Row]) -> dict[str, Row]:

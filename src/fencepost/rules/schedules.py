@@ -248,7 +248,8 @@ async def _edit(
     (edited,) = await tx.change(SCHEDULES, [(schedule, values)])
     await _put_version(tx, edited, spec, tzdata, boundary, boundary if state == PAUSED else None)
     scopes = await frozen_scopes(tx, schedule["namespace"])
-    return await mark_frozen(tx, edited, is_frozen(scopes, schedule["schedule_id"], spec.labels))
+    frozen = is_frozen(scopes, schedule["schedule_id"], spec.labels)
+    return (await mark_frozen(tx, [edited], frozen))[0] if frozen != edited["frozen"] else edited
 
 
 async def _put_version(

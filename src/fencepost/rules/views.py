@@ -95,7 +95,7 @@ class ViewRules(Part):
     @reads
     async def attention(self, tx: Transaction, namespace: Namespace, most: int) -> Attention:
         wanted = RUNS_DEAD(namespace), RUNS_HELD_BY_SOMEBODY(namespace), GATES_CLOSED(namespace)
-        counts = [await tx.count(one, limit=most) for one in wanted]
+        counts = await tx.count(wanted, limit=most)
         return Attention(await tx.now(), *counts)
 
     @reads
@@ -127,9 +127,9 @@ async def _told(tx: Transaction, since: StoreTime) -> list[RunNews]:
     }
     failed = [run for run in await tx.find(RUNS.among(sorted(attempts))) if run["state"] == RunState.READY]
     news = [(run, run["finished_at"]) for run in ended] + [(run, run["started_at"]) for run in begun]
-    for run in failed:
-        last = await tx.find(ATTEMPTS.at(run["namespace"], run["run_key"], run["attempt"]))
-        news += [(run, one["finished_at"]) for one in last if one["finished_at"] > since]
+    last = await tx.find(ATTEMPTS.among(map(ATTEMPTS.key_of, failed)))
+    ends = {ATTEMPTS.key_of(one): one["finished_at"] for one in last if one["finished_at"] > since}
+    news += [(run, ends[key]) for run in failed if (key := ATTEMPTS.key_of(run)) in ends]
     return [to_run_news({**run, "error": shown_error(run["error"]), "at": at}) for run, at in news]
 
 
@@ -140,10 +140,8 @@ async def _standing(tx: Transaction, namespace: Namespace) -> Standing:
         run["run_at"] for run in runs if run["state"] in WAITING and not run["held"] and run["run_at"] <= now
     ]
     running = sum(run["state"] == RunState.RUNNING for run in runs)
-    dead, held, gates = [
-        await tx.count(one, limit=COUNTED_MAX)
-        for one in (RUNS_DEAD(namespace), RUNS_HELD(namespace), GATES_CLOSED(namespace))
-    ]
+    waiting = RUNS_DEAD(namespace), RUNS_HELD(namespace), GATES_CLOSED(namespace)
+    dead, held, gates = await tx.count(waiting, limit=COUNTED_MAX)
     last = await tx.find(SCHEDULES_BY_CHANGE(namespace), limit=1, reverse=True)
     return Standing(
         ready=min(len(due), COUNTED_MAX),

@@ -56,6 +56,13 @@ def values_of(wanted: Range) -> list[tuple[str, Any]]:
     return [*equal, *(pair for values in bounds for pair in zip(rest, values, strict=False))]
 
 
+def value_columns(shape: Shape) -> list[str]:
+    """The columns of the values of ranges of a shape, in the order of their places."""
+    columns, rest = shape.index.columns, shape.index.columns[shape.equal :]
+    bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
+    return [*columns[: shape.equal], *(column for count, _ in bounds for column in rest[:count])]
+
+
 @lru_cache(1_024)
 def find_text(shape: Shape, prefix: str, reverse: bool) -> str:
     """SELECT … WHERE … ORDER BY …, with a place for each value; the limit and the lock are the dialect's."""

@@ -73,6 +73,11 @@ class BorrowedDatabase:
             raise
         await self.fetch(BORROWED["end"])
 
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[BorrowedDatabase]:
+        """What the caller's transaction sees."""
+        yield self
+
     async def confirm(self) -> None:
         await self.fetch(QUERIES["confirm"])
 

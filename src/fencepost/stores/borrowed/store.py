@@ -17,6 +17,7 @@ from fencepost.ports.freezes import Freezes
 from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.ledger import Ledger
+from fencepost.ports.rows import Rows
 from fencepost.ports.schedules import ScheduleShelf
 from fencepost.rules.audit_log import AuditLogRules
 from fencepost.rules.backfills import BackfillRules
@@ -40,6 +41,14 @@ class Borrowed:
     backfills: Backfills
     audit_log: AuditLog
     leases: None = None
+
+    def __init__(self, rows: Rows) -> None:
+        self.jobs = JobRules(rows)
+        self.calendars = CalendarRules(rows)
+        self.gates = GateRules(rows)
+        self.freezes = FreezeRules(rows)
+        self.backfills = BackfillRules(rows)
+        self.audit_log = AuditLogRules(rows)
 
     async def now(self) -> StoreTime:
         """The store's clock."""
@@ -68,13 +77,9 @@ class BorrowedPostgres(Borrowed):
 
     def __init__(self, lent: Lent) -> None:
         from fencepost.stores.borrowed.postgres import BorrowedDatabase
-        from fencepost.stores.postgres.audit_log import PostgresAuditLog
-        from fencepost.stores.postgres.backfills import PostgresBackfills
-        from fencepost.stores.postgres.calendars import PostgresCalendars
-        from fencepost.stores.postgres.freezes import PostgresFreezes
-        from fencepost.stores.postgres.gates import PostgresGates
         from fencepost.stores.postgres.jobs import PostgresJobs
         from fencepost.stores.postgres.ledger import PostgresLedger
+        from fencepost.stores.postgres.rows import PostgresRows
         from fencepost.stores.postgres.schedules import PostgresSchedules
         from fencepost.stores.postgres.store import QUERIES
 
@@ -82,14 +87,11 @@ class BorrowedPostgres(Borrowed):
         self._database = BorrowedDatabase(lent)
         self._now = QUERIES["now"]
         database: Any = self._database
-        self.jobs = PostgresJobs(database)
-        self.schedules = PostgresSchedules(database)
-        self.calendars = PostgresCalendars(database)
-        self.ledger = PostgresLedger(database)
-        self.gates = PostgresGates(database)
-        self.freezes = PostgresFreezes(database)
-        self.backfills = PostgresBackfills(database)
-        self.audit_log = PostgresAuditLog(database)
+        rows = PostgresRows(database)
+        super().__init__(rows)
+        self.jobs = PostgresJobs(rows, database)
+        self.schedules = PostgresSchedules(rows, database)
+        self.ledger = PostgresLedger(rows, database)
 
     async def now(self) -> StoreTime:
         return StoreTime(await self._database.fetch_value(self._now))
@@ -118,15 +120,10 @@ class BorrowedSqlite(Borrowed):
         database: Any = BorrowedDatabase(lent, clock)
         signals: Any = BorrowedSignals(lent, path)
         rows = SqliteRows(database, signals)
+        super().__init__(rows)
         self._clock = database
-        self.jobs = JobRules(rows)
         self.schedules = SqliteSchedules(rows, database)
-        self.calendars = CalendarRules(rows)
         self.ledger = SqliteLedger(rows, database, signals)
-        self.gates = GateRules(rows)
-        self.freezes = FreezeRules(rows)
-        self.backfills = BackfillRules(rows)
-        self.audit_log = AuditLogRules(rows)
 
     async def now(self) -> StoreTime:
         return StoreTime(self._clock.now())

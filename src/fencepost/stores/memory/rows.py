@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from fencepost.clock import Clock
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
-from fencepost.model.table import Index, Key, Range, Row, Selection, Table
+from fencepost.model.table import Index, Key, Range, Ranges, Row, Selection, Table
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.memory.signals import MemorySignals
@@ -176,13 +176,15 @@ class MemoryTransaction:
         return self._rows.now()
 
     async def find(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         kept = self._tables[selection.table]
-        return [kept.rows[key].copy() for key in kept.find(selection, limit, reverse=reverse)]
+        each = selection.ranges if isinstance(selection, Ranges) else (selection,)
+        keys = [key for one in each for key in kept.find(one, limit, reverse=reverse)]
+        return [kept.rows[key].copy() for key in keys]
 
-    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
-        return len(self._tables[selection.table].find(selection, limit, reverse=False))
+    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        return [len(self._tables[one.table].find(one, limit, reverse=False)) for one in ranges]
 
     lock = take = find
 

@@ -17,8 +17,8 @@ from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
 from fencepost.rules.rows import to_claim, to_outlook
 from fencepost.stores.postgres import lines
-from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.facts import judge_locked
+from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.postgres.rulings import carry_out, start
 from fencepost.stores.queries import load_queries
 
@@ -29,11 +29,8 @@ SWEEPS_MAX = 20
 """How often a claim walks on where it met runs of limited jobs."""
 
 
-class PostgresClaims:
+class PostgresClaims(PostgresPart):
     """The claiming part of `ports.ledger`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def outlook(self, appetite: Appetite) -> Outlook:
         row = await self._database.fetch_one(QUERIES["outlook"], *_tastes(appetite), appetite.namespace)

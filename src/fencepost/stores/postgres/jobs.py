@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
+from fencepost.rules.jobs import JobRules
 from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "jobs.sql")
 
 
-class PostgresJobs:
+class PostgresJobs(JobRules):
     """See `ports.jobs`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, rows: PostgresRows, database: Database) -> None:
+        super().__init__(rows)
         self._database = database
 
     async def register(self, namespace: Namespace, specs: Sequence[JobSpec]) -> None:

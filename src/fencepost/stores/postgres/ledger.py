@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fencepost.model.clocks import STEP_MIN_S
-from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, ProgressReport, Pulse, Receipt, Ticket
-from fencepost.rules.rows import to_expired
+from fencepost.rules.freezes import mark_left
 from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.connection import clean
-from fencepost.stores.postgres.desk import PostgresDesk
-from fencepost.stores.postgres.freezes import settle_left
+from fencepost.stores.postgres.entries import PostgresEntries
+from fencepost.stores.postgres.runs import PostgresRuns
 from fencepost.stores.postgres.views import PostgresViews
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "ledger.sql")
 
 
-class PostgresLedger(PostgresClaims, PostgresDesk, PostgresViews):
+class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresViews):
     """See `ports.ledger`."""
 
     async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
@@ -60,33 +58,12 @@ class PostgresLedger(PostgresClaims, PostgresDesk, PostgresViews):
         await lines.fill(self._database, row["freed"])
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
 
-    async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
-        found = await self._database.fetch_one(QUERIES["sweep"], terms.gap_max_s, STEP_MIN_S, terms.grace_s)
-        assert found is not None
-        if found["last_s"] is not None:
-            return Sweep(last_s=found["last_s"])
-        rows = await self._database.fetch(QUERIES["expired"], limit, found["now"])
-        return Sweep(tuple(to_expired(rows)))
-
-    async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
-        row = await self._database.fetch_one(
-            QUERIES["rescue"],
-            *_ticket_columns([rescue.ticket for rescue in rescues]),
-            [rescue.state for rescue in rescues],
-            [clean(rescue.reason) for rescue in rescues],
-            [rescue.retry_in_s for rescue in rescues],
-            STOPPED_ON_REQUEST,
-        )
-        assert row is not None
-        await lines.fill(self._database, row["freed"])
-        accepted = frozenset(row["numbers"] or ())
-        return [Receipt.ACCEPTED if number in accepted else Receipt.REFUSED for number in range(len(rescues))]
-
     async def unpark(self, limit: int) -> int:
         row = await self._database.fetch_one(QUERIES["unpark"], limit)
         assert row is not None
         rung = await lines.net(self._database, limit) if row["limited"] else 0
-        await settle_left(self._database, limit)
+        if row["left_by_a_freeze"]:
+            await self._rows.write(lambda tx: mark_left(tx, limit))
         return int(row["unparked"]) + rung
 
     async def forget(self, older_than_s: float, limit: int) -> int:

@@ -154,150 +154,6 @@ JOIN fencepost.runs AS run
     AND run.attempt = given.attempt
     AND run.fence = given.fence;
 
--- The time is read when the sweep before is known and no other can come between: its row is locked. A run whose
--- row is locked is alive, see below.
--- name: sweep
-WITH known AS MATERIALIZED (
-    SELECT name, value::timestamptz AS at
-    FROM fencepost.meta
-    WHERE name IN ('grace_until', 'swept_at')
-    ORDER BY name
-    FOR UPDATE
-), last AS MATERIALIZED (
-    SELECT max(at) FILTER (WHERE name = 'swept_at') AS at,
-        max(at) FILTER (WHERE name = 'grace_until') AS granted
-    FROM known
-), moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now, last.at, last.granted FROM last
-), away AS MATERIALIZED (
-    SELECT now, at, granted, now + make_interval(secs => $3) AS until
-    FROM moment
-    WHERE at < now - make_interval(secs => $1) OR at > now + make_interval(secs => $2)
-), noted AS (
-    INSERT INTO fencepost.meta (name, value)
-    SELECT 'grace_until', until::text FROM away
-    UNION ALL
-    SELECT 'swept_at', now::text FROM moment
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value
-), owned AS MATERIALIZED (
-    SELECT run.namespace, run.run_key,
-        CASE
-            WHEN away.at < away.now AND run.alive_until <= away.granted
-            THEN least(run.alive_until + (away.now - away.at), away.until)
-            ELSE away.until
-        END AS until
-    FROM away
-    JOIN fencepost.runs AS run
-        ON run.state = 'running' AND (run.alive_until < away.until OR away.at > away.now)
-    FOR UPDATE OF run SKIP LOCKED
-), given AS (
-    UPDATE fencepost.runs AS run
-    SET alive_until = owned.until
-    FROM owned
-    WHERE run.namespace = owned.namespace AND run.run_key = owned.run_key
-), rated AS MATERIALIZED (
-    SELECT known.namespace, known.job
-    FROM away
-    JOIN fencepost.limits AS known ON away.at > away.now AND known.next_at IS NOT NULL
-    FOR UPDATE OF known SKIP LOCKED
-), freed AS (
-    UPDATE fencepost.limits AS known
-    SET next_at = NULL
-    FROM rated
-    WHERE known.namespace = rated.namespace AND known.job = rated.job
-)
-SELECT moment.now, extract(epoch FROM away.now - away.at)::double precision AS last_s
-FROM moment
-LEFT JOIN away ON true;
-
--- As of the sweep: what expires after it, as during an outage, is for the next one to judge.
--- name: expired
-SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,
-    extract(epoch FROM $2 - run.alive_until)::double precision AS silent_for_s,
-    run.spent, job.spec AS job_spec
-FROM fencepost.runs AS run
-LEFT JOIN fencepost.jobs AS job ON job.namespace = run.namespace AND job.name = run.job
-WHERE run.state = 'running' AND run.alive_until < $2::timestamptz
-ORDER BY run.alive_until, run.run_key
-LIMIT $1;
-
--- A run whose row is locked has a transaction of its own open: it is alive for as long as that is.
--- name: rescue
-WITH given AS MATERIALIZED (
-    SELECT *
-    FROM unnest(
-        $1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[],
-        $7::double precision[]
-    ) WITH ORDINALITY AS each (namespace, run_key, attempt, fence, state, reason, retry_in_s, number)
-), free AS MATERIALIZED (
-    SELECT given.*
-    FROM given
-    JOIN fencepost.runs AS run
-        ON run.namespace = given.namespace
-        AND run.run_key = given.run_key
-        AND run.attempt = given.attempt
-        AND run.fence = given.fence
-        AND run.alive_until < fencepost.now()
-    FOR UPDATE OF run SKIP LOCKED
-), rescued AS (
-    UPDATE fencepost.runs AS run
-    SET state = CASE
-            WHEN given.state = 'ready' AND run.cancel_requested THEN 'cancelled'
-            ELSE given.state
-        END,
-        fence = nextval('fencepost.fences'),
-        reason = CASE WHEN given.state = 'ready' AND run.cancel_requested THEN $8 ELSE given.reason END,
-        error = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN given.reason END,
-        alive_until = NULL,
-        finished_at = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN fencepost.now() END,
-        worker = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN run.worker END,
-        run_at = CASE
-            WHEN given.state <> 'ready' OR run.cancel_requested THEN run.run_at
-            ELSE fencepost.now() + make_interval(secs => given.retry_in_s)
-        END,
-        held = CASE WHEN given.state <> 'ready' OR run.cancel_requested THEN 0 ELSE run.held END
-    FROM free AS given
-    WHERE run.namespace = given.namespace AND run.run_key = given.run_key
-    RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
-), next AS MATERIALIZED (
-    SELECT first.namespace, first.run_key
-    FROM (
-        SELECT DISTINCT namespace, schedule_id FROM rescued WHERE ended AND schedule_id IS NOT NULL
-    ) AS freed
-    CROSS JOIN LATERAL (
-        SELECT parked.namespace, parked.run_key
-        FROM fencepost.runs AS parked
-        WHERE parked.namespace = freed.namespace
-            AND parked.schedule_id = freed.schedule_id
-            AND parked.held = 8
-        ORDER BY parked.fire_time, parked.run_key
-        LIMIT 1
-        FOR UPDATE SKIP LOCKED
-    ) AS first
-), rung AS (
-    UPDATE fencepost.runs AS run
-    SET held = 0
-    FROM next
-    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
-    RETURNING run.run_key
-), kept AS (
-    INSERT INTO fencepost.attempts (
-        namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error
-    )
-    SELECT rescued.namespace, rescued.run_key, rescued.attempt, rescued.fence, run.worker,
-        run.started_at, fencepost.now(), 'lost', rescued.reason
-    FROM rescued
-    JOIN fencepost.runs AS run ON run.namespace = rescued.namespace AND run.run_key = rescued.run_key
-    ON CONFLICT (namespace, run_key, attempt) DO NOTHING
-)
-SELECT total.numbers,
-    ARRAY(SELECT DISTINCT ROW(namespace, job, slot) FROM rescued WHERE slot IS NOT NULL) AS freed,
-    CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM rung) THEN pg_notify('fencepost_runs', '') END AS told
-FROM (
-    SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once
-    FROM rescued
-) AS total;
-
 -- A tick that a cursor may still come by stays, because its row is what would stop it; after a pause the next
 -- cursor can begin where the pause did.
 -- name: forget
@@ -409,5 +265,17 @@ WITH RECURSIVE waiting AS (
 SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_runs', '') END AS told,
     EXISTS (SELECT 1 FROM fencepost.limits)
         OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
-        OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16) AS limited
+        OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16) AS limited,
+    EXISTS (
+        SELECT 1
+        FROM fencepost.runs AS run
+        WHERE run.schedule_id IS NOT NULL
+            AND run.fence > 0
+            AND run.state IN ('ready', 'running')
+            AND (run.held & 2 <> 0) <> (
+                SELECT schedule.frozen
+                FROM fencepost.schedules AS schedule
+                WHERE schedule.namespace = run.namespace AND schedule.schedule_id = run.schedule_id
+            )
+    ) AS left_by_a_freeze
 FROM (SELECT count(*) AS unparked FROM rung) AS total;

@@ -1,22 +1,25 @@
-"""The logs of runs in PostgreSQL: the pages of many attempts are one statement."""
+"""The logs of runs in PostgreSQL: the pages of many attempts are one statement, and so is what follows many
+places."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fencepost.model.identifiers import Namespace, RunKey
-from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPage, LogPlace, LogSpot
+from fencepost.model.run_log import LoggedChunk, LogPage, LogSpot
+from fencepost.rules.logbook import LogbookRules
 from fencepost.rules.rows import to_logged_chunk
 from fencepost.stores.postgres.connection import Database, clean
+from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "logbook.sql")
 
 
-class PostgresLogbook:
+class PostgresLogbook(LogbookRules):
     """See `ports.logbook`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, rows: PostgresRows, database: Database) -> None:
+        super().__init__(rows)
         self._database = database
 
     async def append(self, pages: Sequence[LogPage]) -> Sequence[bool]:
@@ -38,25 +41,6 @@ class PostgresLogbook:
         )
         taken = {row["number"] for row in rows}
         return [number in taken for number in range(len(pages))]
-
-    async def read(
-        self,
-        namespace: Namespace,
-        run_key: RunKey,
-        *,
-        attempt: int | None = None,
-        after: LogPlace = LOG_BEGIN,
-        limit: int,
-    ) -> Sequence[LoggedChunk]:
-        terms = (namespace, run_key, attempt, after.attempt, after.number, limit)
-        rows = await self._database.fetch(QUERIES["read"], *terms)
-        return [to_logged_chunk(row) for row in rows]
-
-    async def tail(
-        self, namespace: Namespace, run_key: RunKey, *, attempt: int | None = None, limit: int
-    ) -> Sequence[LoggedChunk]:
-        rows = await self._database.fetch(QUERIES["tail"], namespace, run_key, attempt, limit)
-        return [to_logged_chunk(row) for row in reversed(rows)]
 
     async def read_on(self, spots: Sequence[LogSpot], limit: int) -> Sequence[Sequence[LoggedChunk]]:
         rows = await self._database.fetch(

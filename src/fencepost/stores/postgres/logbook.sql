@@ -33,23 +33,6 @@ WITH given AS MATERIALIZED (
 )
 SELECT page - 1 AS number FROM latest;
 
--- name: read
-SELECT attempt, number, first_line, lines, text, at
-FROM fencepost.run_logs
-WHERE namespace = $1
-    AND run_key = $2
-    AND ($3::integer IS NULL OR attempt = $3)
-    AND (attempt, number) > ($4::integer, $5::integer)
-ORDER BY attempt, number
-LIMIT $6;
-
--- name: tail
-SELECT attempt, number, first_line, lines, text, at
-FROM fencepost.run_logs
-WHERE namespace = $1 AND run_key = $2 AND ($3::integer IS NULL OR attempt = $3)
-ORDER BY attempt DESC, number DESC
-LIMIT $4;
-
 -- name: read_on
 SELECT given.spot, log.attempt, log.number, log.first_line, log.lines, log.text, log.at
 FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[]) WITH ORDINALITY

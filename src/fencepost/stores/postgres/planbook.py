@@ -16,19 +16,21 @@ from typing import Any
 
 from fencepost.model.identifiers import Namespace, Shard, tick_key
 from fencepost.model.missed import MissedTicks
-from fencepost.model.plan import Cursor, Outlived, Plan, PlanningWindow, PlanReceipt
-from fencepost.ports.planbook import PLANNED_MAX
-from fencepost.rules.rows import to_cursor, to_outlived
+from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
+from fencepost.rules.planbook import PlanRules
+from fencepost.rules.rows import to_cursor
 from fencepost.stores.postgres.connection import Database, clean
+from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "planbook.sql")
 
 
-class PostgresPlanBook:
+class PostgresPlanBook(PlanRules):
     """See `ports.planbook`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, rows: PostgresRows, database: Database) -> None:
+        super().__init__(rows)
         self._database = database
 
     async def window(
@@ -55,30 +57,6 @@ class PostgresPlanBook:
             if number not in advanced and plan.cursor.shard not in stale
         )
         return PlanReceipt(row["written"], tuple(sorted(stale)), dropped)
-
-    async def postpone(self, cursors: Sequence[Cursor], by_s: float) -> None:
-        marks = _mark_columns(sorted(cursors, key=lambda one: one.place))
-        await self._database.fetch(QUERIES["postpone"], *marks, by_s)
-
-    async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
-        terms = sorted(set(shards)), tzdata, limit, PLANNED_MAX
-        return [to_outlived(row) for row in await self._database.fetch(QUERIES["outlived"], *terms)]
-
-    async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
-        confirmed = sorted(confirmed, key=lambda each: each[0].place)
-        marks = _mark_columns([cursor for cursor, _ in confirmed])
-        upcoming = [next_fire_at for _, next_fire_at in confirmed]
-        await self._database.fetch(QUERIES["confirm"], *marks, upcoming, tzdata)
-
-
-def _mark_columns(cursors: Sequence[Cursor]) -> list[list[Any]]:
-    return [
-        [one.namespace for one in cursors],
-        [one.schedule_id for one in cursors],
-        [one.version for one in cursors],
-        [one.planned_through for one in cursors],
-        [one.until for one in cursors],
-    ]
 
 
 def _plan_columns(plans: Sequence[Plan]) -> list[list[Any]]:

@@ -28,10 +28,6 @@ SELECT about, started_at, report, reported_at, draining,
 FROM alive
 ORDER BY node_id;
 
--- name: leave
-WITH gone AS (DELETE FROM fencepost.nodes WHERE node_id = $1 RETURNING node_id)
-SELECT pg_notify('fencepost_leases', '') FROM (SELECT count(*) FROM gone) AS struck;
-
 -- name: live
 SELECT about, started_at, report, reported_at, draining,
     extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
@@ -40,38 +36,3 @@ WHERE alive_until > (SELECT fencepost.now())
     AND coalesce(reported_at <= (SELECT fencepost.now()) + make_interval(secs => $1), true)
     AND NOT fencepost.is_gone(session_key)
 ORDER BY node_id;
-
--- name: from_future
-SELECT about, started_at, report, reported_at, draining,
-    extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
-FROM fencepost.nodes
-WHERE reported_at > (SELECT fencepost.now()) + make_interval(secs => $1)
-ORDER BY node_id;
-
--- name: is_draining
-SELECT draining
-FROM fencepost.nodes
-WHERE node_id = $1
-    AND alive_until > fencepost.now()
-    AND coalesce(reported_at <= fencepost.now() + make_interval(secs => $2), true)
-FOR UPDATE;
-
--- name: drain
-WITH drained AS (
-    UPDATE fencepost.nodes SET draining = $2 WHERE node_id = $1 RETURNING node_id
-)
-SELECT pg_notify('fencepost_leases', '') FROM drained;
-
--- name: end_from_future
-UPDATE fencepost.nodes AS node
-SET reported_at = moment.at, alive_until = moment.at
-FROM (SELECT fencepost.now() AS at) AS moment
-WHERE node.reported_at > moment.at + make_interval(secs => $1);
-
--- name: sweep
-WITH gone AS (
-    DELETE FROM fencepost.nodes
-    WHERE alive_until < (SELECT fencepost.now()) - make_interval(secs => $1)
-    RETURNING node_id
-)
-SELECT count(*) FROM gone;

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.table import Keys, Kind, Row, Selection, Table
+from fencepost.model.table import Key, Keys, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.model.text import cleaned
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
-from fencepost.stores.statements import count_text, find_text, shape_of, values_of, written_columns
+from fencepost.stores.statements import (
+    Shape,
+    count_text,
+    find_text,
+    shape_of,
+    value_columns,
+    values_of,
+    written_columns,
+)
 
 if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Session
@@ -48,32 +57,46 @@ class PostgresRows:
         async with self._database.transaction() as session:
             transaction = PostgresRowTransaction(session)
             result = await rule(transaction)
-            await transaction.tell()
+            await transaction.end()
             return result
 
 
 class PostgresRowTransaction:
-    """An open transaction at read committed."""
+    """An open transaction at read committed.
+
+    Changes are kept back until their table is asked for, or the transaction ends, so that many are one
+    statement. The time is asked for once, and again after every wait."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._hints: dict[Topic, None] = {}
+        self._now: StoreTime | None = None
+        self._unwritten: dict[Table, dict[Key, dict[str, Any]]] = {}
 
     async def now(self) -> StoreTime:
-        return StoreTime(await self._session.fetchval(QUERIES["now"]))
+        if self._now is None:
+            self._now = StoreTime(await self._session.fetchval(QUERIES["now"]))
+        return self._now
 
     async def find(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        return await self._select(selection, limit, reverse, "")
+        if not isinstance(selection, Ranges):
+            return await self._select(selection, limit, reverse, "")
+        await self._write(selection.table)
+        found: list[Row] = []
+        for shape, ranges in _by_shape(selection.ranges).items():
+            rows = await self._session.fetch(find_each(shape, reverse), *_arrays(ranges), limit)
+            found += [_decoded(selection.table, row) for row in rows]
+        return found
 
-    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
-        if isinstance(selection, Keys):
-            return len(await self.find(selection, limit=limit))
-        values = [_encode(selection.table, column, value) for column, value in values_of(selection)]
-        return int(
-            await self._session.fetchval(_numbered(count_text(shape_of(selection), SCHEMA)), *values, limit)
-        )
+    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        numbers: dict[Range, int] = {}
+        for shape, alike in _by_shape(ranges).items():
+            await self._write(shape.index.table)
+            rows = await self._session.fetch(count_each(shape), *_arrays(alike), limit)
+            numbers |= {one: row["rows"] for one, row in zip(alike, rows, strict=True)}
+        return [numbers[one] for one in ranges]
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
         """First what is to be locked, so that it can be in the order of the keys; what has left the range
@@ -92,25 +115,25 @@ class PostgresRowTransaction:
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         if not rows:
             return []
+        await self._write(table)
+        self._now = None
         whole = sorted((table.row(one) for one in rows), key=lambda row: _order(table, row))
         columns = _columns(table, whole, written_columns(table))
-        return [dict(row) for row in await self._session.fetch(_insert(table), *columns)]
+        return [_decoded(table, row) for row in await self._session.fetch(_insert(table), *columns)]
 
     async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
         wanted = list(changes)
-        alike: dict[tuple[str, ...], list[Row]] = {}
+        unwritten = self._unwritten.setdefault(table, {})
         for row, values in wanted:
-            key = dict(zip(table.key, table.key_of(row), strict=True))
-            alike.setdefault(tuple(values), []).append({**{f"{KEY}{one}": key[one] for one in key}, **values})
-        for columns, rows in alike.items():
-            if columns:
-                given = _columns(table, rows, (*(f"{KEY}{one}" for one in table.key), *columns))
-                await self._session.fetch(_update(table, columns), *given)
+            unwritten.setdefault(table.key_of(row), {}).update(values)
+        if any(column in table.key for _, values in wanted for column in values):
+            await self._write(table)
         return [{**row, **values} for row, values in wanted]
 
     async def delete(self, table: Table, rows: Iterable[Row]) -> None:
         gone = list(rows)
         if gone:
+            await self._write(table)
             await self._session.fetch(_delete(table), *_columns(table, gone, table.key))
 
     async def fences(self, count: int) -> int:
@@ -118,18 +141,34 @@ class PostgresRowTransaction:
         return int(await self._session.fetchval(QUERIES[kind], *([count] if count else [])))
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:
+        self._now = None
         await self._session.fetch(QUERIES["share_turn" if shared else "take_turn"], name)
 
     def hint(self, topic: Topic) -> None:
         self._hints[topic] = None
 
-    async def tell(self) -> None:
-        """Hand the hints to the server, which sends them with the commit."""
+    async def end(self) -> None:
+        """Write what was kept back, and hand the hints to the server, which sends them with the commit."""
+        for table in tuple(self._unwritten):
+            await self._write(table)
         for topic in self._hints:
             await self._session.fetch(QUERIES["tell"], f"fencepost_{topic}")
 
+    async def _write(self, table: Table) -> None:
+        """Write the changes of a table that were kept back: one statement for those of the same columns."""
+        alike: dict[tuple[str, ...], list[Row]] = {}
+        for key, values in self._unwritten.pop(table, {}).items():
+            named = {f"{KEY}{column}": value for column, value in zip(table.key, key, strict=True)}
+            alike.setdefault(tuple(sorted(values)), []).append({**named, **values})
+        for columns, rows in alike.items():
+            if columns:
+                given = _columns(table, rows, (*(f"{KEY}{one}" for one in table.key), *columns))
+                await self._session.fetch(_update(table, columns), *given)
+
     async def _select(self, selection: Selection, limit: int | None, reverse: bool, lock: str) -> list[Row]:
         table = selection.table
+        await self._write(table)
+        self._now = None if lock else self._now
         if isinstance(selection, Keys):
             if not selection.keys:
                 return []
@@ -142,7 +181,7 @@ class PostgresRowTransaction:
             text = text.replace("${}", f"${len(values) + 1}")
             values.append(limit)
             limit = None
-        found = [dict(row) for row in await self._session.fetch(text, *values)]
+        found = [_decoded(table, row) for row in await self._session.fetch(text, *values)]
         return found[:limit]
 
 
@@ -154,6 +193,51 @@ def _columns(table: Table, rows: Sequence[Mapping[str, Any]], names: Sequence[st
     return [[_encode(table, name.removeprefix(KEY), row[name]) for row in rows] for name in names]
 
 
+def _by_shape(ranges: Iterable[Range]) -> dict[Shape, list[Range]]:
+    """Ranges whose statements are the same, together."""
+    alike: dict[Shape, list[Range]] = {}
+    for one in dict.fromkeys(ranges):
+        alike.setdefault(shape_of(one), []).append(one)
+    return alike
+
+
+def _arrays(ranges: Sequence[Range]) -> list[list[Any]]:
+    """The values of ranges of one shape, one array for each place; at least the numbers of the ranges."""
+    table = ranges[0].table
+    values = [[_encode(table, column, value) for column, value in values_of(one)] for one in ranges]
+    return [list(range(len(ranges))), *map(list, zip(*values, strict=True))]
+
+
+@lru_cache(200)
+def _each(shape: Shape) -> tuple[str, list[str], int]:
+    """The ranges as a table, the names of their values, and the place of the limit."""
+    columns = value_columns(shape)
+    names = [f"given.value_{number}" for number, _ in enumerate(columns)]
+    types = [f"${at}::{TYPES[shape.index.table.columns[one]]}[]" for at, one in enumerate(columns, start=2)]
+    named = ", ".join(["number", *(name.removeprefix("given.") for name in names)])
+    return f"unnest({', '.join(['$1::bigint[]', *types])}) AS given ({named})", names, len(columns) + 2
+
+
+@lru_cache(1_024)
+def find_each(shape: Shape, reverse: bool) -> str:
+    """The first rows of each of several ranges."""
+    given, names, last = _each(shape)
+    inner = find_text(shape, SCHEMA, reverse).format(*names)
+    order = [f"found.{column}{' DESC' if reverse else ''}" for column in shape.index.columns[shape.equal :]]
+    return (
+        f"SELECT found.* FROM {given} CROSS JOIN LATERAL ({inner} LIMIT ${last}) AS found "
+        f"ORDER BY {', '.join(['given.number', *order])}"
+    )
+
+
+@lru_cache(200)
+def count_each(shape: Shape) -> str:
+    """How many rows each of several ranges has."""
+    given, names, last = _each(shape)
+    inner = count_text(shape, SCHEMA).format(*names, f"${last}")
+    return f"SELECT ({inner}) AS rows FROM {given} ORDER BY given.number"
+
+
 def _encode(table: Table, column: str, value: Any) -> Any:
     if value is None:
         return None
@@ -161,6 +245,20 @@ def _encode(table: Table, column: str, value: Any) -> Any:
     if kind is Kind.TEXT:
         return cleaned(str(value))
     return int(value) if kind is Kind.INTEGER else value
+
+
+def _decoded(table: Table, row: Any) -> Row:
+    """The row with JSON as text; some drivers take it apart."""
+    found = dict(row)
+    for column in _json_columns(table):
+        if not isinstance(found[column], str | None):
+            found[column] = json.dumps(found[column])
+    return found
+
+
+@lru_cache
+def _json_columns(table: Table) -> tuple[str, ...]:
+    return tuple(column for column, kind in table.columns.items() if kind is Kind.JSON)
 
 
 def _order(table: Table, row: Row) -> tuple[Any, ...]:

@@ -1,27 +1,29 @@
-"""Carrying out verdicts in PostgreSQL: a statement for each kind, only where there is one to carry out."""
+"""Carrying out verdicts in PostgreSQL: one statement for each common kind, where there is one to carry out;
+stops and closed gates are by the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fencepost.model.claiming import Admit, Appetite, CloseGate, End, Stop, Wait
+from fencepost.model.claiming import Admit, Appetite, End, Wait
+from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.run import Claim
+from fencepost.rules.carrying import close_gates, stop
+from fencepost.rules.checks import Checked
 from fencepost.rules.rows import to_claim
-from fencepost.rules.verdicts import Ruled, Rulings
+from fencepost.rules.runs import Bells
+from fencepost.rules.verdicts import Ruled
 from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.connection import clean
-from fencepost.stores.postgres.gates import close_gate
-from fencepost.stores.postgres.writing import RunName, ring, take_runs
+from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
 
 if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Row, Session
+    from fencepost.stores.postgres.connection import Session
     from fencepost.stores.postgres.facts import Judged
 
 QUERIES = load_queries(__package__, "rulings.sql")
-TRIES = 5
-"""How often a run that is to be stopped and is locked is looked for; a tenth of a second in all."""
 
 
 async def carry_out(session: Session, judged: Judged) -> int:
@@ -30,17 +32,20 @@ async def carry_out(session: Session, judged: Judged) -> int:
     Stops come first: whoever finishes runs locks the running ones before those that wait, and so do we. The
     bell for them comes last: it may be for a tick that waits only since this judgement.
     """
-    rulings = judged.rulings
-    stopped = await _stop(session, await _within_reach(session, rulings))
-    left = (row for row in stopped if row["slot"] is not None)
-    judged.slots |= {(row["namespace"], row["job"], row["slot"]) for row in left}
+    rulings, rows, bells = judged.rulings, PostgresRowTransaction(session), Bells()
+    tx = Checked(rows)
+    await stop(tx, bells, rulings)
+    judged.slots |= {(Namespace(space), JobName(job), slot) for space, job, slot in bells.slots}
+    bells.slots.clear()
+    await rows.end()
     ended = await _end(session, rulings.ends)
     admitted = await _admit(session, rulings.admits)
     await _wait(session, rulings.waits)
-    await _close(session, rulings.closings)
+    await close_gates(tx, rulings)
     if judged.allowed is not None:
         await lines.keep(session, judged.allowed)
-    await ring(session, [(row["namespace"], row["schedule_id"]) for row in stopped])
+    await bells.ring(tx)
+    await rows.end()
     return ended + admitted
 
 
@@ -62,43 +67,6 @@ async def start(session: Session, judged: Judged, appetite: Appetite) -> list[Cl
     )
     previous = {(one.namespace, one.run_key): one.previous for one in starts}
     return [to_claim(row, previous[row["namespace"], row["run_key"]]) for row in rows]
-
-
-async def _within_reach(session: Session, rulings: Rulings) -> Sequence[Ruled[Stop]]:
-    """Lock the runs that are to stop; returns the stops that can be carried out.
-
-    A run that is in a transaction of its own can be neither fenced off nor asked, and nobody waits for it.
-    The tick that would have started in its stead is parked: the two must not run side by side. One that only
-    asks it to stop is parked anyway. Both are judged again when the run ends, or the net calls them.
-    """
-    taken = await take_runs(session, [_target(one) for one in rulings.stops], TRIES)
-    beyond = [one for one in rulings.stops if one.verdict.at_once and _target(one) not in taken]
-    behind = {(one.namespace, one.schedule_id): one.verdict.run_key for one in beyond}
-    for tick in [one for one in rulings.starts if (one.namespace, one.schedule_id) in behind]:
-        owner = tick.namespace, tick.schedule_id
-        rulings.starts.remove(tick)
-        reason = f"waits until {behind[owner]}, in a transaction of its own, can be stopped"
-        rulings.waits.append(Ruled(*owner, Wait(tick.run_key, reason)))
-    return [
-        one
-        for one in rulings.stops
-        if _target(one) in taken and (one.namespace, one.schedule_id) not in behind
-    ]
-
-
-def _target(one: Ruled[Stop]) -> RunName:
-    return one.namespace, one.verdict.run_key
-
-
-async def _stop(session: Session, stops: Sequence[Ruled[Stop]]) -> Sequence[Row]:
-    """Returns whose the runs are that this ended; they are locked already."""
-    if not stops:
-        return []
-    keys = [one.namespace for one in stops], [one.verdict.run_key for one in stops]
-    reasons = [clean(one.verdict.reason) for one in stops]
-    at_once = [one.verdict.at_once for one in stops]
-    rows = await session.fetch(QUERIES["stop"], *keys, reasons, at_once)
-    return [row for row in rows if row["ends"]]
 
 
 async def _end(session: Session, ends: Sequence[Ruled[End]]) -> int:
@@ -136,8 +104,3 @@ async def _wait(session: Session, waits: Sequence[Ruled[Wait]]) -> None:
             [one.verdict.run_key for one in waits],
             [clean(one.verdict.reason) for one in waits],
         )
-
-
-async def _close(session: Session, closings: Sequence[Ruled[CloseGate]]) -> None:
-    for one in closings:
-        await close_gate(session, one.namespace, one.schedule_id, one.verdict.reason)

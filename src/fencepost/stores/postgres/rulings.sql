@@ -43,38 +43,6 @@ WHERE run.namespace = given.namespace
     AND run.finished_at IS NULL
     AND run.held IN (0, 8, 16, 32);
 
--- The runs are locked already, so what this reads of them as they were is what they are.
--- name: stop
-WITH given AS MATERIALIZED (
-    SELECT each.*, each.at_once OR run.state = 'ready' AS ends
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[])
-        AS each (namespace, run_key, reason, at_once)
-    JOIN fencepost.runs AS run ON run.namespace = each.namespace AND run.run_key = each.run_key
-    WHERE run.fence > 0 AND run.finished_at IS NULL
-), kept AS (
-    INSERT INTO fencepost.attempts (
-        namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error
-    )
-    SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.started_at,
-        fencepost.now(), 'terminated', given.reason
-    FROM given
-    JOIN fencepost.runs AS run ON run.namespace = given.namespace AND run.run_key = given.run_key
-    WHERE given.ends AND run.alive_until IS NOT NULL
-    ON CONFLICT (namespace, run_key, attempt) DO NOTHING
-)
-UPDATE fencepost.runs AS run
-SET state = CASE WHEN given.ends THEN 'cancelled' ELSE run.state END,
-    fence = CASE WHEN given.ends THEN nextval('fencepost.fences') ELSE run.fence END,
-    reason = CASE WHEN given.ends THEN given.reason ELSE run.reason END,
-    error = CASE WHEN NOT given.ends THEN run.error END,
-    finished_at = CASE WHEN given.ends THEN fencepost.now() END,
-    alive_until = CASE WHEN NOT given.ends THEN run.alive_until END,
-    cancel_requested = run.cancel_requested OR NOT given.ends,
-    held = CASE WHEN given.ends THEN 0 ELSE run.held END
-FROM given
-WHERE run.namespace = given.namespace AND run.run_key = given.run_key
-RETURNING run.namespace, run.schedule_id, run.job, run.slot, given.ends;
-
 -- A tick of a limited job begins at the moment at which its limits let it.
 -- name: start
 WITH given AS MATERIALIZED (

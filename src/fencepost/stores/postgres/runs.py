@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
-from fencepost.model.missed import MissedRange
-from fencepost.model.run import Attempt, Origin, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.run import Origin, RunFilter, RunList, RunRecord, RunState
 from fencepost.model.status import QueueDepth, QueueView
-from fencepost.rules.rows import to_attempt, to_depth, to_missed_range, to_queue_view, to_run_record
-from fencepost.stores.postgres.connection import Database
+from fencepost.rules.rows import to_depth, to_queue_view, to_run_record
+from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "runs.sql")
 READINGS = {
-    **{name: "\n".join((QUERIES["shown"], QUERIES[name])) for name in ("get", "get_many", "running")},
+    **{name: "\n".join((QUERIES["shown"], QUERIES[name])) for name in ("get", "get_many")},
     "ticks": "\n".join((QUERIES["ticks"], QUERIES["shown"], QUERIES["of_ticks"])),
-    "ended": "\n".join((QUERIES["ended"], QUERIES["shown"], QUERIES["of_ended"])),
 }
 NARROW = (
     "of_backfill",
@@ -36,14 +34,10 @@ LISTS = {
 }
 UNENDED = frozenset({RunState.PLANNED, RunState.READY, RunState.RUNNING})
 NOT_RUN = frozenset({RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED, RunState.WITHDRAWN})
-TYPICAL_OF = 20
 
 
-class PostgresRuns:
+class PostgresRuns(PostgresPart):
     """The reading part of `ports.ledger`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
         row = await self._database.fetch_one(READINGS["get"], namespace, run_key)
@@ -52,10 +46,6 @@ class PostgresRuns:
     async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:
         rows = await self._database.fetch(READINGS["get_many"], namespace, list(run_keys))
         return {row["run_key"]: to_run_record(row) for row in rows}
-
-    async def attempts(self, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
-        rows = await self._database.fetch(QUERIES["attempts"], namespace, run_key)
-        return [to_attempt(row) for row in rows]
 
     async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
         after, after_key = filter.after or (None, None)
@@ -100,31 +90,6 @@ class PostgresRuns:
         place = (None, None) if after is None else after
         terms = namespace, schedule_id, since, until, *place, limit
         return [to_run_record(row) for row in await self._database.fetch(READINGS["ticks"], *terms)]
-
-    async def ended(
-        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime, limit: int
-    ) -> Sequence[RunRecord]:
-        terms = namespace, schedule_id, since, until, limit
-        return [to_run_record(row) for row in await self._database.fetch(READINGS["ended"], *terms)]
-
-    async def missed_ranges(
-        self, namespace: Namespace, schedule_id: ScheduleId, since: datetime, until: datetime
-    ) -> Sequence[MissedRange]:
-        terms = namespace, schedule_id, since, until
-        return [to_missed_range(row) for row in await self._database.fetch(QUERIES["missed_ranges"], *terms)]
-
-    async def running(self, namespace: Namespace, limit: int) -> Sequence[RunRecord]:
-        rows = await self._database.fetch(READINGS["running"], namespace, limit)
-        return [to_run_record(row) for row in rows]
-
-    async def typical_run_s(self, namespace: Namespace, schedule_id: ScheduleId) -> float | None:
-        terms = namespace, schedule_id, TYPICAL_OF
-        seconds: float | None = await self._database.fetch_value(QUERIES["typical_run_s"], *terms)
-        return seconds
-
-    async def forgotten_before(self) -> datetime | None:
-        before: datetime | None = await self._database.fetch_value(QUERIES["forgotten_before"])
-        return before
 
     async def depth(self, namespace: Namespace) -> QueueDepth:
         row = await self._database.fetch_one(QUERIES["depth"], namespace)

@@ -45,30 +45,6 @@ JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
 ORDER BY run.fire_time, run.run_key
 LIMIT $7;
 
--- name: ended
-WITH found AS MATERIALIZED (
-    SELECT run.namespace, run.run_key
-    FROM fencepost.runs AS run
-    WHERE run.namespace = $1
-        AND run.schedule_id = $2
-        AND run.fence > 0
-        AND run.finished_at IS NOT NULL
-        AND run.finished_at > $3
-        AND run.finished_at <= $4
-    ORDER BY run.finished_at DESC
-    FETCH FIRST ($5::bigint) ROWS WITH TIES
-)
-
--- name: of_ended
-JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
-ORDER BY run.finished_at DESC, run.run_key DESC
-LIMIT $5;
-
--- name: running
-WHERE run.namespace = $1 AND run.state = 'running'
-ORDER BY run.alive_until, run.run_key
-LIMIT $2;
-
 -- A list is found first and shown then. It begins with the runs that one index has, in the order of that index, which
 -- no server has a reason to sort; those of one fire time come together, and are put in order at the end. What no index
 -- knows is looked for among so many of the newest ($12) and no further; where that was not enough for a full page, the
@@ -194,12 +170,6 @@ FROM (
 LEFT JOIN listed ON true
 ORDER BY listed.fire_time DESC, listed.run_key DESC;
 
--- name: attempts
-SELECT attempt, fence, worker, started_at, finished_at, outcome, error, detail, output
-FROM fencepost.attempts
-WHERE namespace = $1 AND run_key = $2
-ORDER BY attempt;
-
 -- name: depth
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
@@ -288,26 +258,3 @@ WITH moment AS MATERIALIZED (
         AND run.fire_time BETWEEN moment.now - make_interval(secs => $2) AND moment.now
 )
 SELECT state, count(*) AS runs FROM shown GROUP BY state;
-
--- name: missed_ranges
-SELECT namespace, schedule_id, version, first_at, last_at, ticks, reason
-FROM fencepost.missed_ranges
-WHERE namespace = $1 AND schedule_id = $2 AND last_at > $3 AND first_at <= $4
-ORDER BY first_at, version;
-
--- name: typical_run_s
-SELECT extract(epoch FROM avg(last.finished_at - last.started_at))::double precision
-FROM (
-    SELECT run.finished_at, run.started_at
-    FROM fencepost.runs AS run
-    WHERE run.namespace = $1
-        AND run.schedule_id = $2
-        AND run.fence > 0
-        AND run.finished_at IS NOT NULL
-        AND run.state = 'succeeded'
-    ORDER BY run.finished_at DESC
-    LIMIT $3
-) AS last;
-
--- name: forgotten_before
-SELECT value::timestamptz FROM fencepost.meta WHERE name = 'forgotten_before';

@@ -181,7 +181,7 @@ CREATE INDEX runs_open ON fencepost.runs (namespace, schedule_id, fire_time)
         AND origin IN ('live', 'manual');
 CREATE INDEX runs_behind ON fencepost.runs (namespace, schedule_id, fire_time, run_at, held)
     WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0
-        AND origin IN ('catch_up', 'backfill', 'replay');
+        AND origin NOT IN ('live', 'manual');
 CREATE INDEX runs_parked ON fencepost.runs (namespace, schedule_id, fire_time, run_key) WHERE held = 8;
 CREATE INDEX runs_unfinished ON fencepost.runs (namespace, schedule_id)
     WHERE schedule_id IS NOT NULL AND fence > 0 AND state IN ('ready', 'running');
@@ -426,7 +426,8 @@ CREATE TABLE fencepost.tokens (
 );
 
 CREATE INDEX tokens_by_namespace ON fencepost.tokens (namespace, number);
-CREATE INDEX tokens_over ON fencepost.tokens ((least(expires_at, revoked_at)));
+CREATE INDEX tokens_expiring ON fencepost.tokens (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX tokens_revoked ON fencepost.tokens (revoked_at) WHERE revoked_at IS NOT NULL;
 
 CREATE TABLE fencepost.sessions (
     number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -445,7 +446,8 @@ CREATE TABLE fencepost.sessions (
 
 CREATE INDEX sessions_by_namespace ON fencepost.sessions (namespace, number);
 CREATE INDEX sessions_by_what_they_rest_on ON fencepost.sessions (rests_on);
-CREATE INDEX sessions_over ON fencepost.sessions ((least(expires_at, ended_at)));
+CREATE INDEX sessions_expiring ON fencepost.sessions (expires_at);
+CREATE INDEX sessions_ended ON fencepost.sessions (ended_at) WHERE ended_at IS NOT NULL;
 
 -- A link is used once: `session_id` is what became of it. It ends with the token, or the setting, that it rests on.
 CREATE TABLE fencepost.sign_in_links (

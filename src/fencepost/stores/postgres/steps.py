@@ -6,16 +6,19 @@ from collections.abc import Mapping
 
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Ticket
+from fencepost.rules.steps import StepRules
 from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "steps.sql")
 
 
-class PostgresSteps:
+class PostgresSteps(StepRules):
     """See `ports.steps`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, rows: PostgresRows, database: Database) -> None:
+        super().__init__(rows)
         self._database = database
 
     async def recorded(self, namespace: Namespace, run_key: RunKey) -> Mapping[str, str]:

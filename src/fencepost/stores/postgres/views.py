@@ -20,6 +20,7 @@ from fencepost.model.views import (
 )
 from fencepost.rules.view_rows import to_run_mark, to_run_news, to_standing
 from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ STANDING_COLUMNS = (
 )
 
 
-class PostgresViews:
+class PostgresViews(PostgresPart):
     """See `ports.views`."""
 
     _database: Database

@@ -10,7 +10,7 @@ import apsw
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
-from fencepost.model.table import Key, Keys, Kind, Row, Selection, Table
+from fencepost.model.table import Key, Keys, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
@@ -71,9 +71,13 @@ class SqliteRowTransaction:
         return self._now
 
     async def find(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         table = selection.table
+        if isinstance(selection, Ranges):
+            return [
+                row for one in selection.ranges for row in await self.find(one, limit=limit, reverse=reverse)
+            ]
         if isinstance(selection, Keys):
             keys = sorted(selection.keys, reverse=reverse)
             return [row for key in keys for row in self._at(table, key)][:limit]
@@ -81,11 +85,12 @@ class SqliteRowTransaction:
         values = [_encode(table, column, value) for column, value in values_of(selection)]
         return self._fetch(table, f"{text} LIMIT ?", [*values, -1 if limit is None else limit])
 
-    async def count(self, selection: Selection, *, limit: int | None = None) -> int:
-        if isinstance(selection, Keys):
-            return len(await self.find(selection, limit=limit))
-        text = count_text(shape_of(selection), "").replace("{}", "?")
-        values = [_encode(selection.table, column, value) for column, value in values_of(selection)]
+    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        return [self._count(one, limit) for one in ranges]
+
+    def _count(self, wanted: Range, limit: int | None) -> int:
+        text = count_text(shape_of(wanted), "").replace("{}", "?")
+        values = [_encode(wanted.table, column, value) for column, value in values_of(wanted)]
         return int(self._connection.execute(text, [*values, -1 if limit is None else limit]).get)
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:

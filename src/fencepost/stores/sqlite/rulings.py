@@ -12,16 +12,14 @@ from typing import Any
 
 import apsw
 
-from fencepost.model.claiming import Stop
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
 from fencepost.model.job import PRIORITY_BEHIND
-from fencepost.model.tables import RUNS
 from fencepost.ports.signals import Topic
+from fencepost.rules.carrying import close_gates, stop
 from fencepost.rules.checks import Checked
-from fencepost.rules.gates import close_gate
-from fencepost.rules.runs import Bells, call_off, terminate
-from fencepost.rules.verdicts import Ruled, Rulings
+from fencepost.rules.runs import Bells
+from fencepost.rules.verdicts import Rulings
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.facts import Facts
 from fencepost.stores.sqlite.moments import to_us
@@ -37,23 +35,13 @@ def carry_out(rulings: Rulings, facts: Facts, connection: apsw.Connection, now: 
     """
     rows, bells = SqliteRowTransaction(connection, now), Bells()
     tx = Checked(rows)
-    for stop in rulings.stops:
-        finish_now(_stop(tx, bells, stop))
+    finish_now(stop(tx, bells, rulings))
     connection.executemany(QUERIES["end"], _ends(rulings, facts, to_us(now)))
     connection.executemany(QUERIES["admit"], _admits(rulings, facts))
     connection.executemany(QUERIES["park"], _waits(rulings, facts))
-    for closing in rulings.closings:
-        closed = closing.namespace, closing.schedule_id, closing.verdict.reason
-        finish_now(close_gate(tx, *closed))
+    finish_now(close_gates(tx, rulings))
     finish_now(bells.ring(tx))
     return Topic.RUNS in rows.hints
-
-
-async def _stop(tx: Checked, bells: Bells, stop: Ruled[Stop]) -> None:
-    """Make a run give way."""
-    for run in await tx.lock(RUNS.at(stop.namespace, stop.verdict.run_key)):
-        if run["finished_at"] is None:
-            await (terminate if stop.verdict.at_once else call_off)(tx, bells, run, stop.verdict.reason)
 
 
 def _ends(rulings: Rulings, facts: Facts, now_us: int) -> Iterator[dict[str, Any]]:
