@@ -4,10 +4,13 @@ It takes longer than five seconds, because real processes start, and the second 
 believes that a file is gone.
 """
 
+import shutil
 import signal
 import stat
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.cli.calls import called, refused
@@ -72,6 +75,29 @@ def test_a_replaced_file_is_not_touched_by_the_process_that_had_the_old_one(stor
     assert "store.db-replaced" in refused("audit", "--store", url)
     called("migrate", "--restored", "--store", url)
     called("audit", "--store", url)
+
+
+def test_a_backup_that_is_copied_over_a_live_store_ends_its_process(store: Path, url: str) -> None:
+    """The copy is shorter than the store, as an older one is."""
+    words = ("run", "fencepost.toml", "--store", url)
+    backup = store.with_name("backup.db")
+    with closing(apsw.Connection(str(store))) as connection:
+        connection.execute("CREATE TABLE backup (text)")
+        connection.execute("VACUUM INTO ?", (str(backup),))
+        connection.execute("DROP TABLE backup")
+    called("migrate", "--store", url)
+    with started(*words, folder=store.parent) as process:
+        process.wait_for("succeeded")
+        shutil.copyfile(backup, store)
+        assert process.ended() == 2
+    damaged = [line for line in process.lines if "is damaged" in line]
+    assert damaged[-1] == process.lines[-1]
+    assert damaged[-1].startswith(f"fencepost: store {store}: the database is damaged")
+    assert "restore a backup" in damaged[-1]
+    assert f"fencepost migrate --restored --store {url}" in damaged[-1]
+    assert "store unavailable" not in process.said
+    assert "Traceback" not in process.said
+    assert "docs/guides/backup-and-restore.md" in refused("status", "--store", url)
 
 
 def test_a_process_that_starts_after_a_file_was_deleted_gives_out_no_fence_again(

@@ -1,6 +1,8 @@
 """The writer thread: who is answered when, and what one caller can do to another."""
 
 import asyncio
+import os
+import subprocess
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -247,6 +249,62 @@ async def test_a_file_that_comes_back_as_another_is_not_written(database: Databa
     await asyncio.to_thread(wal.write_bytes, content)
     with pytest.raises(StoreReplaced, match="-wal was deleted or replaced"):
         await database.transact(lambda connection, _: note(connection, "lost"))
+
+
+PAGES = 50
+
+
+async def fill(database: Database, path: Path) -> None:
+    """The database has many pages, and all are in its file."""
+    for number in range(PAGES):
+        await database.transact(lambda connection, _: note(connection, f"{number:04}" * 1024))  # noqa: B023
+    await asyncio.to_thread(_checkpoint, path)
+
+
+def _checkpoint(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """The file stays the same one. Another process does it: closing it here would let go of its locks."""
+    other = path.with_name("other.db")
+    other.write_bytes(content)
+    subprocess.run(["cp", other, path], check=True)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0, 1.5], ids=["shorter", "as long", "longer"])
+async def test_a_database_that_is_overwritten_is_not_taken_for_a_store_that_is_away(
+    database: Database, path: Path, share: float
+) -> None:
+    await fill(database, path)
+    size = size_of(path)
+    await asyncio.to_thread(overwrite, path, b"\1" * int(share * size))
+    with pytest.raises(StoreReplaced, match=r"is damaged.* restore a backup .*migrate --restored"):
+        await database.transact(lambda connection, _: note(connection, "lost"))
+    with pytest.raises(StoreReplaced):
+        await database.read(lambda connection, _: connection.in_transaction)
+    assert "notes.db-replaced" in await asyncio.to_thread(os.listdir, path.parent)
+
+
+async def test_a_database_that_is_vacuumed_goes_on(database: Database, path: Path) -> None:
+    await fill(database, path)
+    size = size_of(path)
+    await database.transact(lambda connection, _: run(connection, "DELETE FROM notes WHERE text > '0001'"))
+
+    def vacuum() -> None:
+        with closing(apsw.Connection(str(path))) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    await asyncio.to_thread(vacuum)
+    assert size_of(path) < size
+    await database.transact(lambda connection, _: note(connection, "kept"))
+    assert "kept" in await notes(database)
 
 
 def test_no_setting_is_left_to_the_library(path: Path) -> None:

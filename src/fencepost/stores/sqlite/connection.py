@@ -49,16 +49,16 @@ Work: TypeAlias = Callable[[apsw.Connection, StoreTime], T]
 
 GROUP_MAX = 64
 QUERIES = load_queries("fencepost.stores.sqlite", "connection.sql")
+DAMAGES = (apsw.CorruptError, apsw.NotADBError)
 FAULTS = (
+    *DAMAGES,
     apsw.BusyError,
     apsw.CantOpenError,
-    apsw.CorruptError,
     apsw.FullError,
     apsw.IOError,
     apsw.InterruptError,
     apsw.LockedError,
     apsw.NoMemError,
-    apsw.NotADBError,
     apsw.PermissionsError,
     apsw.ProtocolError,
     apsw.ReadOnlyError,
@@ -176,6 +176,7 @@ class Database:
         hops = [hop for hop in group if hop.answer.set_running_or_notify_cancel()]
         try:
             files.check()
+            files.check_content(connection)
             every = _run(connection, hops, self._clock, turns) if hops else []
             files.check()
         except Exception as error:
@@ -184,13 +185,15 @@ class Database:
             if settled.error is None:
                 hop.answer.set_result(settled.result)
             else:
-                hop.answer.set_exception(self._told(settled.error))
+                hop.answer.set_exception(self._told(settled.error, files))
 
-    def _told(self, error: Exception) -> Exception:
+    def _told(self, error: Exception, files: DatabaseFiles) -> Exception:
         """The world's faults in our words; a caller's own exception and our bugs as they are."""
         if not isinstance(error, FAULTS):
             return error
         told = StoreUnavailable(f"store {self._path}: {error}")
+        if isinstance(error, DAMAGES):
+            told = files.damaged()
         told.__cause__ = error
         return told
 

@@ -11,6 +11,9 @@ The next process looks too. A `-wal` or `-shm` that is missing while another pro
 or a database that is missing beside its `-wal`, is the same fault from the other side: it is refused before
 it makes new files. And a process that was cut off leaves a mark beside the database: until
 `fencepost migrate --restored` has lifted the ledger, no process starts on it.
+
+A database that was copied over the live one (`cp`) is in the same file. It shows by errors of SQLite, or by a
+file that became shorter and does not fit what is in the `-wal`. That is treated the same.
 """
 
 from __future__ import annotations
@@ -45,9 +48,13 @@ class DatabaseFiles:
     paths: tuple[Path, ...]
     users: int = 0
     opened: tuple[Identity, ...] | None = None
+    size: int = 0
+    is_damaged: bool = False
 
     def check(self) -> None:
         """Raise where one of the files is not the one that was opened."""
+        if self.is_damaged:
+            raise self.damaged()
         if self.opened is not None and (lost := self._lost()):
             _leave_mark(self.paths[0])
             raise StoreReplaced(
@@ -55,11 +62,25 @@ class DatabaseFiles:
                 f"open; {mend(self.path)}"
             )
 
+    def check_content(self, connection: apsw.Connection) -> None:
+        """Raise where another database was copied over this one. Only a checkpoint after a `VACUUM` makes
+        the file shorter; a copy of an older database does too, and does not fit what is in the `-wal`."""
+        size = _size(self.paths[0])
+        if size < self.size and connection.pragma("quick_check", 1) != "ok":
+            raise self.damaged()
+        self.size = size
+
+    def damaged(self) -> StoreReplaced:
+        """The database does not fit together, and will not by waiting."""
+        self.is_damaged = True
+        _leave_mark(self.paths[0])
+        return damaged(self.path)
+
     def leave_alone(self, connection: apsw.Connection) -> None:
         """Before a connection is closed: the last one to close would write its `-wal` into the database and
         delete by name what stands in the place of its files."""
         with suppress(StoreUnavailable):
-            if self.opened is not None and not self._lost():
+            if self.opened is not None and not self.is_damaged and not self._lost():
                 return
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
@@ -122,10 +143,20 @@ def create_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
 
 
+def damaged(path: Path) -> StoreReplaced:
+    """What is said of a database that SQLite cannot read."""
+    return StoreReplaced(
+        f"store {path}: the database is damaged: another file was copied over it while a process had it "
+        f"open, or the disk failed; {mend(path)}"
+    )
+
+
 def mend(path: Path) -> str:
     """What to do about it: the database may be older than what was acknowledged."""
     return (
-        f"stop every process of this store, then run: fencepost migrate --restored --store sqlite:///{path}"
+        "stop every process of this store, restore a backup if it is damaged "
+        "(docs/guides/backup-and-restore.md), then run: "
+        f"fencepost migrate --restored --store sqlite:///{path}"
     )
 
 
@@ -197,10 +228,19 @@ def _files(path: Path) -> tuple[Path, Path, Path]:
 
 
 def _identity(path: Path) -> Identity:
+    found = _stat(path)
+    return None if found is None else (found.st_dev, found.st_ino)
+
+
+def _size(path: Path) -> int:
+    found = _stat(path)
+    return 0 if found is None else found.st_size
+
+
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        found = path.stat()
+        return path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StoreUnavailable(f"store {path}: {error.strerror}") from error
-    return found.st_dev, found.st_ino

@@ -11,7 +11,7 @@ import apsw
 
 from fencepost.errors import StoreUnavailable, UsageError
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite.files import OPEN_HERE, DatabaseFiles, create_private
+from fencepost.stores.sqlite.files import OPEN_HERE, DatabaseFiles, create_private, damaged
 
 SCHEME = "sqlite:///"
 BUSY_TIMEOUT_MS = 10_000
@@ -72,6 +72,8 @@ def connect(path: Path) -> apsw.Connection:
         return _configured(apsw.Connection(str(path)))
     except apsw.NotADBError:
         raise UsageError(f"store {path}: the file is not a SQLite database") from None
+    except apsw.CorruptError as error:
+        raise damaged(path) from error
     except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError):
         raise UsageError(
             f"store {path}: cannot be opened for writing; check that it is a file and its permissions"
