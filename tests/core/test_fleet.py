@@ -188,6 +188,14 @@ def test_a_node_from_the_future_is_an_alarm() -> None:
     assert alarm.text.startswith("bob: the last sign of life lies in the future")
 
 
+def test_a_clock_that_was_set_ahead_is_an_alarm() -> None:
+    alice = node(ALICE, led())
+    found = seen(nodes=[replace(alice, report=replace(alice.report, set_ahead_s=3600.0)), node(BOB)])
+    (alarm,) = (one for one in alarms(found, SKEW_MAX_S) if one.kind is AlarmKind.CLOCK)
+    assert alarm.nodes == (ALICE,)
+    assert "was set ahead by 3600 s" in alarm.text
+
+
 @pytest.mark.parametrize("is_cut_off", [True, False])
 def test_a_node_that_gets_no_answer_from_its_lease_store_is_an_alarm(is_cut_off: bool) -> None:
     alice = node(ALICE, led())

@@ -106,7 +106,9 @@ class PlanningNode:
         self.elector = Elector(
             store, store.leases, self.membership, self.leadership, settings, clock, lambda: 0.0
         )
-        self.planner = Planner(store, self.leadership, settings, clock, node.node_id)
+        self.planner = Planner(
+            store, self.leadership, settings, clock, node.node_id, clock_watch=self.membership.clock_watch
+        )
         self.refresher = Refresher(house.store, self.leadership, house.clock)
 
     @property

@@ -347,3 +347,53 @@ async def test_a_failover_loses_and_repeats_nothing() -> None:
 
 def written(house: House) -> list[tuple[Any, ...]]:
     return house.store.arguments("planbook.write")
+
+
+async def test_a_clock_that_is_an_hour_ahead_for_some_seconds_writes_no_tick_off(lines: Lines) -> None:
+    house = House()
+    await house.put("beat", every_s=10)
+    node = await leader(house)
+    await node.planner.run_once()
+    house.clock.set_back(-3600)
+    for _ in range(3):
+        await node.planner.run_once()
+        house.clock.advance(5)
+    await node.membership.run_once()
+    house.clock.set_back(3600)
+    await node.elector.run_once()
+    await node.planner.run_once()
+    runs = await house.runs("beat")
+    assert [one.fire_time for one in runs] == [START + timedelta(seconds=10 * n) for n in range(1, 8)]
+    assert RunState.MISSED not in await house.states("beat")
+    (line,) = lines.about("the clock of the store was set ahead")
+    assert line["by_s"] == 3600
+    (record,) = await house.memory.roster.live()
+    assert record.report.set_ahead_s == 3600
+
+
+async def test_a_clock_that_stays_ahead_is_followed_within_the_horizon(lines: Lines) -> None:
+    house = House()
+    await house.put("beat", every_s=10)
+    node = await leader(house)
+    await node.planner.run_once()
+    house.clock.set_back(-3600)
+    last = []
+    for _ in range(7):
+        await node.elector.run_once()
+        await node.planner.run_once()
+        last.append((await house.runs("beat"))[-1].fire_time - START)
+        house.clock.advance(5)
+    assert last == [timedelta(minutes=1)] * 6 + [timedelta(hours=1, minutes=1, seconds=30)]
+    assert len(lines.about("the clock of the store was set ahead")) == 1
+
+
+async def test_a_host_that_slept_plans_at_once(lines: Lines) -> None:
+    house = House()
+    await house.put("beat", every_s=10)
+    node = await leader(house)
+    await node.planner.run_once()
+    house.clock.advance(3600)
+    await node.elector.run_once()
+    await node.planner.run_once()
+    assert (await house.runs("beat"))[-1].fire_time == START + timedelta(seconds=3660)
+    assert lines.about("the clock of the store was set ahead") == []

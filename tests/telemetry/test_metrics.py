@@ -104,6 +104,7 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
     (events.RunRescued(TICKET, None, RunState.READY, 31.0), {"fencepost_runs_rescued_total{state=ready}": 1}),
     (events.RescuesWaited(59.0), {"fencepost_rescues_waited_total": 1}),
     (events.ClockSetBack("leases", 3600.0), {"fencepost_clock_set_back_total{record=leases}": 1}),
+    (events.ClockSetAhead(3600.0), {"fencepost_clock_set_ahead_total": 1}),
     (events.DuplicateSuppressed(Cause.FENCE), {"job_duplicate_suppressed_total{cause=fence}": 1}),
     (events.RunClaimed(replace(CLAIM, origin=Origin.BACKFILL)), {"job_backfill_total{job_id=report}": 1}),
     (

@@ -114,6 +114,7 @@ def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
         *_rivals(seen),
         *_leaderless(seen),
         *_set_back(seen),
+        *_set_ahead(seen.nodes),
         *_cut_off(seen.nodes),
         *_skewed(seen.nodes, skew_warning_s),
     ]
@@ -282,6 +283,18 @@ def _set_back(seen: Witnesses) -> list[Alarm]:
         )
         found.append(Alarm(AlarmKind.CLOCK, text, nodes=nodes))
     return found
+
+
+def _set_ahead(nodes: Sequence[NodeRecord]) -> list[Alarm]:
+    found = [one for one in nodes if one.report.set_ahead_s]
+    if not found:
+        return []
+    names, by_s = tuple(one.node.node_id for one in found), max(one.report.set_ahead_s for one in found)
+    text = (
+        f"{_some(names)}: the clock of the store was set ahead by {by_s:.0f} s within the last hour. "
+        f"Ticks that were judged meanwhile may be missed: fencepost runs list --state missed; {KEEP_TIME}"
+    )
+    return [Alarm(AlarmKind.CLOCK, text, nodes=names)]
 
 
 def _skewed(nodes: Sequence[NodeRecord], skew_warning_s: float) -> list[Alarm]:

@@ -46,6 +46,8 @@ class NodeReport:
     running: int = 0
     cut_off: bool = False
     """Whether the lease store did not answer it: then it is no candidate, and others ask for its shards."""
+    set_ahead_s: float = 0.0
+    """By how much it saw the store's clock leap ahead within the last hour."""
 
 
 @dataclass(frozen=True)

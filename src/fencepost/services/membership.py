@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
+from fencepost.core.clock_leaps import Reading
 from fencepost.core.rivalry import pretenders
+from fencepost.model.clocks import since
 from fencepost.model.identifiers import NodeId, Shard
 from fencepost.model.node import Node, NodeRecord, NodeReport
 from fencepost.ports.store import Store
+from fencepost.services.clock_watch import ClockWatch
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.service import Service
 from fencepost.telemetry.events import SkewMeasured, emit
@@ -36,6 +38,7 @@ class Membership(Service):
         self.skew_s = 0.0
         self.draining = False
         self.watch = LedgerWatch(store, node.node_id)
+        self.clock_watch = ClockWatch(settings)
         self.report: Callable[[], NodeReport] = NodeReport
         self.running: Callable[[], int] = int
         self.on_drain: Callable[[bool], None] = lambda draining: None
@@ -64,7 +67,12 @@ class Membership(Service):
 
     async def _beat(self) -> bool:
         """Tell how this node is, and hear who else lives; whether this one is being drained."""
-        report = replace(self.report(), skew_s=self.skew_s, running=self.running())
+        report = replace(
+            self.report(),
+            skew_s=self.skew_s,
+            running=self.running(),
+            set_ahead_s=self.clock_watch.set_ahead_s(self._clock.monotonic()),
+        )
         self.live = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)
         return any(one.draining for one in self.live if one.node.node_id == self.node.node_id)
 
@@ -105,11 +113,12 @@ class Membership(Service):
 
     async def _measure_skew(self) -> None:
         """The host's clock against the store's, taking the answer to be half a round trip old."""
-        before = self._clock.wall()
-        store_now: datetime = await self._store.now()
+        before, sent = self._clock.wall(), self._clock.monotonic()
+        store_now = await self._store.now()
         after = self._clock.wall()
+        self.clock_watch.believes(Reading(store_now, sent, self._clock.monotonic()))
         middle = before + (after - before) / 2
-        self.skew_s = (middle - store_now).total_seconds()
+        self.skew_s = -since(middle, store_now).total_seconds()
         emit(SkewMeasured(self.skew_s))
         if abs(self.skew_s) > self._settings.skew_warning_s:
             self.log.warning("this host's clock differs from the store's", skew_s=self.skew_s)

@@ -231,7 +231,9 @@ class _Planning:
         )
         node_id = membership.node.node_id
         aside = around.thinkers or on_the_spot
-        self.planner = Planner(around.store, self.leadership, settings, around.clock, node_id, aside)
+        self.planner = Planner(
+            around.store, self.leadership, settings, around.clock, node_id, aside, membership.clock_watch
+        )
         self.refresher = Refresher(around.store, self.leadership, around.clock, aside)
         self.backfiller = Backfiller(around.store, aside)
         self.leadership.on_granted = self._wake

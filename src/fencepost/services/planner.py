@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
+from fencepost.core.clock_leaps import Reading
 from fencepost.core.fair_share import Allowance, in_turn, passed_over
 from fencepost.core.planning import Rules, plan
 from fencepost.errors import InvalidSpec, StoreUnavailable, UsageError
@@ -24,6 +25,7 @@ from fencepost.model.quotas import Quota
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
+from fencepost.services.clock_watch import ClockWatch
 from fencepost.services.leadership import Grant, Leadership
 from fencepost.services.service import Service
 from fencepost.telemetry import traces
@@ -61,8 +63,10 @@ class Planner(Service):
         clock: Clock,
         node_id: NodeId,
         aside: Aside = on_the_spot,
+        clock_watch: ClockWatch | None = None,
     ) -> None:
         super().__init__()
+        self._clock_watch = clock_watch or ClockWatch(settings)
         self._aside = aside
         self._store = store
         self._leadership = leadership
@@ -87,9 +91,12 @@ class Planner(Service):
         """Plan one window; True where there is more to do at once. Where nothing got on, because somebody
         else has the cursors, another look would find the same."""
         limit, passed = self._settings.plan_schedules_max, self._passed
+        asked_at = self._clock.monotonic()
         window = await self._store.planbook.window(
             sorted(grants), self._settings.horizon_s, limit, passed | self._over_quota
         )
+        if not self._clock_watch.believes(Reading(window.now, asked_at, self._clock.monotonic())):
+            return False
         self._passed = passed_over(passed, window.cursors, limit)
         cut = got_on = False
         unreadable: list[Cursor] = []

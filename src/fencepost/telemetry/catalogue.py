@@ -94,6 +94,10 @@ CLOCK_SET_BACK = _counter(
     "Times that leases or heartbeats lay in the future, because the clock of their store was set back",
     "record",
 )
+CLOCK_SET_AHEAD = _counter(
+    "fencepost_clock_set_ahead_total",
+    "Times that this node saw the clock of the store go ahead by more than 30 s",
+)
 GATES_CLOSING = _counter("fencepost_gate_closings_total", "Times that a catch-up gate closed")
 TRANSITIONS = _counter(
     "fencepost_lease_transitions_total", "Shards that this node gained or lost", "direction"
@@ -154,6 +158,7 @@ CATALOGUE: tuple[Metric, ...] = (
         RESCUES,
         RESCUES_WAITED,
         CLOCK_SET_BACK,
+        CLOCK_SET_AHEAD,
         GATES_CLOSING,
     ),
     *(TRANSITIONS, RENEWALS_FAILED, SHARDS_LED, SKEW, HEARTBEATS_LATE, STORE_FAILURES),

@@ -148,6 +148,13 @@ class ClockSetBack:
     by_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class ClockSetAhead:
+    """The store's clock went ahead by so much more than time passed for this process."""
+
+    by_s: float
+
+
 class Cause(StrEnum):
     """What was about to happen twice."""
 
@@ -283,6 +290,7 @@ Event: TypeAlias = (
     | RunRescued
     | RescuesWaited
     | ClockSetBack
+    | ClockSetAhead
     | DuplicateSuppressed
     | JobsServed
     | GateClosed

@@ -73,6 +73,7 @@ class Metrics(Collector):
             events.RunRescued: lambda event: count(known.RESCUES, (event.state,)),
             events.RescuesWaited: lambda event: count(known.RESCUES_WAITED),
             events.ClockSetBack: lambda event: count(known.CLOCK_SET_BACK, (event.record,)),
+            events.ClockSetAhead: lambda event: count(known.CLOCK_SET_AHEAD),
             events.DuplicateSuppressed: lambda event: count(known.SUPPRESSED, (event.cause,)),
             events.JobsServed: self._jobs_served,
             events.GateClosed: lambda event: count(known.GATES_CLOSING),
