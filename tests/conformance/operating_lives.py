@@ -13,9 +13,8 @@ from fencepost.model.gate import GateDecision
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Tick
-from fencepost.testing.conformance.builders import NS
 from tests.conformance.planning_lives import SCHEDULES, picked, picks, schedules, strides
-from tests.conformance.running_lives import RunningLives, list_runs
+from tests.conformance.running_lives import RunningLives
 
 ANNA = Author("anna", "a life", "because")
 LABEL = Scope(ScopeKind.LABEL, "team=red")
@@ -35,35 +34,35 @@ class OperatingLives(RunningLives):
     @rule(scope=scopes, move=st.sampled_from(("freeze", "thaw", "thaw")))
     def freeze_and_thaw(self, scope: Scope, move: str) -> None:
         if move == "freeze":
-            self.twins.play(lambda one: one.store.freezes.freeze(NS, scope, ANNA))
+            self.twins.play(lambda one: one.store.freezes.freeze(self.ns, scope, ANNA))
         else:
-            self.twins.play(lambda one: one.store.freezes.thaw(NS, scope, ANNA))
+            self.twins.play(lambda one: one.store.freezes.thaw(self.ns, scope, ANNA))
 
     @rule(pick=st.integers(0, 1_000), verb=st.sampled_from(("skip", "hold", "release", "release")))
     def call_off(self, pick: int, verb: str) -> None:
-        runs = self.twins.play(list_runs)
+        runs = self.runs()
         if runs:
             key = runs[pick % len(runs)].run_key
-            self.twins.play(lambda one: getattr(one.store.ledger, verb)(NS, key, ANNA))
+            self.twins.play(lambda one: getattr(one.store.ledger, verb)(self.ns, key, ANNA))
 
     @rule(
         wanted=st.lists(st.integers(0, 1_000), min_size=1, max_size=3),
         every_s=st.sampled_from((0.0, 0.0, 7.0)),
     )
     def replay(self, wanted: list[int], every_s: float) -> None:
-        runs = self.twins.play(list_runs)
+        runs = self.runs()
         keys = list(dict.fromkeys(runs[pick % len(runs)].run_key for pick in wanted)) if runs else []
         if keys:
-            self.twins.play(lambda one: one.store.ledger.replay(NS, keys, every_s, ANNA))
+            self.twins.play(lambda one: one.store.ledger.replay(self.ns, keys, every_s, ANNA))
 
     @rule(schedule_id=schedules, ahead_s=st.integers(-90, 90), delay_s=st.sampled_from((0, 5)))
     def plan_by_name(self, schedule_id: ScheduleId, ahead_s: int, delay_s: int) -> None:
-        known = self.twins.play(lambda one: one.store.schedules.get(NS, schedule_id))
+        known = self.twins.play(lambda one: one.store.schedules.get(self.ns, schedule_id))
         assert known is not None
         moment = later(self.twins.now, ahead_s)
         ticks = [Tick(moment, later(moment, delay_s))]
         self.twins.play(
-            lambda one: one.store.ledger.plan_by_name(NS, schedule_id, known.version, ticks, ANNA)
+            lambda one: one.store.ledger.plan_by_name(self.ns, schedule_id, known.version, ticks, ANNA)
         )
 
     @rule(steps=strides, many=st.booleans(), catches_up=st.booleans())
@@ -81,7 +80,7 @@ class OperatingLives(RunningLives):
 
     @rule(schedule_id=schedules, decision=st.sampled_from(tuple(GateDecision)))
     def decide(self, schedule_id: ScheduleId, decision: GateDecision) -> None:
-        self.twins.play(lambda one: one.store.gates.decide(NS, schedule_id, decision, ANNA))
+        self.twins.play(lambda one: one.store.gates.decide(self.ns, schedule_id, decision, ANNA))
 
     @rule(
         schedule_id=schedules,
@@ -95,12 +94,12 @@ class OperatingLives(RunningLives):
     ) -> None:
         now = self.twins.now
         asked = NewBackfill(schedule_id, later(now, -back_s), now, mode, at_once_max, every_s)
-        self.twins.play(lambda one: one.store.backfills.start(NS, asked, ANNA))
+        self.twins.play(lambda one: one.store.backfills.start(self.ns, asked, ANNA))
 
     @rule(pick=picks, steps=strides, to_the_end=st.booleans(), stale=st.booleans())
     def fill(self, pick: int, steps: list[int], to_the_end: bool, stale: bool) -> None:
         """Some fire times that exist and some that do not, up to a mark within the range or its end."""
-        backfill = picked(self.twins.play(lambda one: one.store.backfills.list(NS, 5)), pick)
+        backfill = picked(self.twins.play(lambda one: one.store.backfills.list(self.ns, 5)), pick)
         if backfill is None:
             return
         ticks = self.fire_times_of(backfill, steps)
@@ -111,9 +110,9 @@ class OperatingLives(RunningLives):
 
     @rule(pick=picks)
     def cancel_backfill(self, pick: int) -> None:
-        backfill = picked(self.twins.play(lambda one: one.store.backfills.list(NS, 5)), pick)
+        backfill = picked(self.twins.play(lambda one: one.store.backfills.list(self.ns, 5)), pick)
         if backfill is not None:
-            self.twins.play(lambda one: one.store.backfills.cancel(NS, backfill.backfill_id, ANNA))
+            self.twins.play(lambda one: one.store.backfills.cancel(self.ns, backfill.backfill_id, ANNA))
 
     @rule()
     def ring_the_bell(self) -> None:
@@ -121,15 +120,17 @@ class OperatingLives(RunningLives):
 
     @rule(schedule_id=schedules, back_s=st.sampled_from((20.0, 300.0)))
     def resume_with_catch_up(self, schedule_id: ScheduleId, back_s: float) -> None:
-        self.twins.play(lambda one: one.store.schedules.resume(NS, schedule_id, back_s=back_s, author=ANNA))
+        self.twins.play(
+            lambda one: one.store.schedules.resume(self.ns, schedule_id, back_s=back_s, author=ANNA)
+        )
 
     def fire_times_of(self, backfill: Backfill, steps: list[int]) -> list[FillTick]:
         asked = backfill.asked
         if backfill.state is not BackfillState.ACTIVE:
             return []
-        known = self.twins.play(lambda one: one.store.schedules.get(NS, asked.schedule_id))
+        known = self.twins.play(lambda one: one.store.schedules.get(self.ns, asked.schedule_id))
         assert known is not None
-        runs = self.twins.play(list_runs)
+        runs = self.runs()
         existing = {
             FillTick(run.fire_time, run.version)
             for run in runs

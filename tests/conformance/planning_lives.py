@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Epoch, NodeId, Queue, ScheduleId, Shard, shard_of
+from fencepost.model.json import JsonObject
 from fencepost.model.lease import Granted
 from fencepost.model.node import NodeReport
 from fencepost.model.plan import Cursor, Plan
@@ -17,6 +18,7 @@ from fencepost.model.run import Ticket
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, make_plan, make_spec, register
 from fencepost.testing.conformance.roster import make_node
+from fencepost.triggers import Calendar, Every
 from tests.conformance.twins import CALENDARS, RULES, Twins, read_outlived
 
 T = TypeVar("T")
@@ -36,8 +38,16 @@ delays = st.sampled_from((0, 0, 3, 20))
 sights = st.sampled_from(("outlived", "now", "earlier"))
 HOLIDAYS = ("2026-04-06", "2026-12-25")
 strides = st.lists(st.sampled_from((5, 10, 25)), min_size=1, max_size=3)
+
+
+def fitting_spec(every_s: int, calendars: dict[str, JsonObject], **fields: Any) -> ScheduleSpec:
+    """A spec that can be read."""
+    days = {name: {**Calendar(name, weekend="sat sun").to_json(), **one} for name, one in calendars.items()}
+    return replace(make_spec(calendars=days, **fields), trigger=Every(f"{every_s}s").to_json())
+
+
 specs = st.builds(
-    make_spec,
+    fitting_spec,
     job=st.sampled_from((JOB, JOB, OTHER_JOB)),
     every_s=st.sampled_from((60, 90)),
     queue=st.sampled_from((None, None, HEAVY)),
@@ -55,6 +65,7 @@ class PlanningLives(RuleBasedStateMachine):
     """Rules about intent. `twins` is given by the subclass before the first of them."""
 
     twins: Twins
+    ns = NS
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,6 +73,9 @@ class PlanningLives(RuleBasedStateMachine):
         self.tickets: list[Ticket] = []
         self.epochs: dict[Shard, Epoch] = {}
         self.grants: list[tuple[NodeId, Shard, Epoch]] = []
+
+    def ask(self) -> None:
+        """What is asked at the end of a life."""
 
     @invariant()
     def nobody_can_tell_them_apart(self) -> None:
@@ -99,7 +113,7 @@ class PlanningLives(RuleBasedStateMachine):
     ) -> None:
         self.twins.play(
             lambda one: one.store.schedules.put(
-                NS,
+                self.ns,
                 schedule_id,
                 spec,
                 tzdata=tzdata,
@@ -119,13 +133,13 @@ class PlanningLives(RuleBasedStateMachine):
         self, schedule_id: ScheduleId, spec: ScheduleSpec | None, tzdata: str, expected: int | None
     ) -> None:
         """What is in force, or another spec, under the version of now unless another is expected."""
-        known = self.twins.play(lambda one: one.store.schedules.get(NS, schedule_id))
+        known = self.twins.play(lambda one: one.store.schedules.get(self.ns, schedule_id))
         assert known is not None
         wanted = spec or known.spec
         version = known.version if expected is None else expected
         self.twins.play(
             lambda one: one.store.schedules.renew(
-                NS, schedule_id, wanted, tzdata=tzdata, expected_version=version, reason="newer rules"
+                self.ns, schedule_id, wanted, tzdata=tzdata, expected_version=version, reason="newer rules"
             )
         )
 
@@ -137,11 +151,11 @@ class PlanningLives(RuleBasedStateMachine):
     def stop_and_go(self, schedule_id: ScheduleId, move: str, tzdata: str | None) -> None:
         match move:
             case "pause":
-                self.twins.play(lambda one: one.store.schedules.pause(NS, schedule_id, "holidays"))
+                self.twins.play(lambda one: one.store.schedules.pause(self.ns, schedule_id, "holidays"))
             case "resume":
-                self.twins.play(lambda one: one.store.schedules.resume(NS, schedule_id, tzdata=tzdata))
+                self.twins.play(lambda one: one.store.schedules.resume(self.ns, schedule_id, tzdata=tzdata))
             case _:
-                self.twins.play(lambda one: one.store.schedules.remove(NS, schedule_id))
+                self.twins.play(lambda one: one.store.schedules.remove(self.ns, schedule_id))
 
     @rule(schedule_id=schedules, step=st.integers(-1, 2))
     def register_epoch(self, schedule_id: ScheduleId, step: int) -> None:
@@ -193,9 +207,9 @@ class PlanningLives(RuleBasedStateMachine):
     @rule(name=st.sampled_from(CALENDARS), holiday=st.sampled_from((None, None, *HOLIDAYS)))
     def change_calendar(self, name: str, holiday: str | None) -> None:
         if holiday is None:
-            self.twins.play(lambda one: one.store.calendars.remove(NS, name))
+            self.twins.play(lambda one: one.store.calendars.remove(self.ns, name))
         else:
-            self.twins.play(lambda one: one.store.calendars.put(NS, name, {"holidays": holiday}))
+            self.twins.play(lambda one: one.store.calendars.put(self.ns, name, {"holidays": holiday}))
 
     @rule(
         node=nodes,
@@ -253,7 +267,7 @@ class PlanningLives(RuleBasedStateMachine):
         return replace(plan, next_fire_at=later(fire_times[-1], 10))
 
     def shard_of(self, schedule_id: ScheduleId) -> Shard:
-        return shard_of(NS, schedule_id, self.twins.shards)
+        return shard_of(self.ns, schedule_id, self.twins.shards)
 
     def epoch_of(self, shard: Shard) -> Epoch:
         return self.epochs.get(shard, Epoch(1))

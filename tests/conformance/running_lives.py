@@ -24,7 +24,6 @@ from fencepost.model.run_log import LogChunk, LogPage
 from fencepost.testing.conformance.builders import (
     JOB,
     MANY,
-    NS,
     OTHER_JOB,
     appetite,
     by_hand,
@@ -112,20 +111,23 @@ class RunningLives(PlanningLives):
     def enqueue(self, key: str, job: JobName, priority: int, after_s: float | None) -> None:
         run_at = None if after_s is None else later(self.twins.now, after_s)
         run = by_hand(key, job=job, priority=priority, run_at=run_at, payload={"key": key})
-        self.twins.play(lambda one: one.store.ledger.enqueue(NS, [run]))
+        self.twins.play(lambda one: one.store.ledger.enqueue(self.ns, [run]))
 
     @rule(schedule_id=schedules)
     def trigger(self, schedule_id: ScheduleId) -> None:
         fire_time = self.twins.now
-        self.twins.play(lambda one: one.store.ledger.trigger(NS, schedule_id, fire_time))
+        self.twins.play(lambda one: one.store.ledger.trigger(self.ns, schedule_id, fire_time))
 
     @rule(wanted=appetites, limit=limits)
     def claim_direct(self, wanted: Appetite, limit: int) -> None:
+        wanted = replace(wanted, namespace=self.ns)
         self.twins.play(lambda one: one.store.ledger.outlook(wanted))
         self.take(self.twins.play(lambda one: one.store.ledger.claim_direct(wanted, limit)))
 
     @rule(wanted=appetites, limit=limits, judge=judges)
     def claim_ticks(self, wanted: Appetite, limit: int, judge: Judge) -> None:
+        wanted = replace(wanted, namespace=self.ns)
+
         async def play(twin: Twin) -> tuple[list[Claim], list[object]]:
             recording = Recording(judge)
             claims = await twin.store.ledger.claim_ticks(wanted, limit, recording)
@@ -191,8 +193,8 @@ class RunningLives(PlanningLives):
             self.twins.play(lambda one: one.store.ledger.report_progress([said(one.own(ticket), pick)]))
             self.twins.play(lambda one: one.store.logbook.append([page(one.own(ticket), pick)]))
             self.twins.play(lambda one: one.store.steps.record(one.own(ticket), f"step {pick}", f"{count}"))
-            self.twins.play(lambda one: one.store.steps.recorded(NS, ticket.run_key))
-            self.twins.play(lambda one: one.store.logbook.read(NS, ticket.run_key, limit=MANY))
+            self.twins.play(lambda one: one.store.steps.recorded(self.ns, ticket.run_key))
+            self.twins.play(lambda one: one.store.logbook.read(self.ns, ticket.run_key, limit=MANY))
 
     @rule(pick=picks, kind=kinds, again=st.booleans())
     def finish(self, pick: int, kind: str, again: bool) -> None:
@@ -232,10 +234,10 @@ class RunningLives(PlanningLives):
 
     @rule(pick=st.integers(0, 1_000))
     def cancel(self, pick: int) -> None:
-        runs = self.twins.play(list_runs)
+        runs = self.runs()
         if runs:
             key = runs[pick % len(runs)].run_key
-            self.twins.play(lambda one: one.store.ledger.cancel(NS, key, "never mind"))
+            self.twins.play(lambda one: one.store.ledger.cancel(self.ns, key, "never mind"))
 
     @rule(older_than_s=st.sampled_from((0, 30)))
     def forget(self, older_than_s: float) -> None:
@@ -254,7 +256,7 @@ class RunningLives(PlanningLives):
         since = None if since_s is None else later(self.twins.now, since_s)
         until = None if until_s is None else later(self.twins.now, until_s)
         wanted = RunFilter(None, job, state, since, until, MANY)
-        self.twins.play(lambda one: one.store.ledger.list(NS, wanted))
+        self.twins.play(lambda one: one.store.ledger.list(self.ns, wanted))
 
     def report(self, *outcomes: Outcome) -> None:
         self.twins.play(
@@ -269,8 +271,11 @@ class RunningLives(PlanningLives):
     def take(self, claims: Sequence[Claim]) -> None:
         self.tickets += [claim.ticket for claim in claims]
 
+    def runs(self) -> list[RunRecord]:
+        """All runs, by key."""
 
-async def list_runs(twin: Twin) -> list[RunRecord]:
-    """All runs, by key."""
-    runs = await twin.store.ledger.list(NS, RunFilter(limit=1_000))
-    return sorted(runs, key=lambda run: run.run_key)
+        async def play(twin: Twin) -> list[RunRecord]:
+            runs = await twin.store.ledger.list(self.ns, RunFilter(limit=1_000))
+            return sorted(runs, key=lambda run: run.run_key)
+
+        return self.twins.play(play)

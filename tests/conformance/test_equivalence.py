@@ -7,8 +7,8 @@ the same priority and time) the lives keep away from it: no two calls happen at 
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -16,11 +16,12 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from fencepost.testing.conformance.harness import StoreHarness
+from tests.conformance.answering_lives import AnsweringLives
 from tests.conformance.clocked import open_memory
 from tests.conformance.on_postgres import open_postgres
 from tests.conformance.on_sqlite import open_sqlite
 from tests.conformance.operating_lives import OperatingLives
-from tests.conformance.twins import Twins
+from tests.conformance.twins import TiedTwin, Twin, Twins
 
 LIVES = int(os.environ.get("FENCEPOST_LIVES", "6"))
 SETTINGS = settings(
@@ -33,6 +34,9 @@ SETTINGS = settings(
     stateful_step_count=50,
     suppress_health_check=list(HealthCheck),
 )
+# To make a long life short takes longer than to read it.
+FEW = settings(SETTINGS, max_examples=2, print_blob=False, phases=(Phase.generate,))
+MANY = settings(FEW, max_examples=40)
 
 # A life that differs is first made as short as it can be, which takes minutes.
 pytestmark = pytest.mark.timeout(900)
@@ -44,34 +48,70 @@ class Subject(StoreHarness, Protocol):
     async def close(self) -> None: ...
 
 
-def live(open_subject: Callable[[], Coroutine[Any, Any, Subject]]) -> None:
+Open = Callable[[], Coroutine[Any, Any, Subject]]
+
+
+def live(
+    open_subject: Open,
+    kind: type[OperatingLives] = OperatingLives,
+    twin: type[Twin] = Twin,
+    how: settings = SETTINGS,
+) -> None:
     """Play lives on stores in memory and on those that the function opens, an empty one each time."""
 
-    class Lives(OperatingLives):
+    class Lives(kind):  # type: ignore[valid-type, misc]
         def __init__(self) -> None:
             super().__init__()
             self.runner = asyncio.Runner()
             self.subject = self.runner.run(open_subject())
             reference = open_memory(self.subject.shards)
-            self.twins = Twins(self.runner, reference, self.subject)
+            self.twins = Twins(self.runner, reference, self.subject, twin)
 
         def teardown(self) -> None:
-            self.runner.run(self.subject.close())
-            self.runner.close()
+            try:
+                if sys.exc_info()[0] is None:
+                    self.ask()
+            finally:
+                self.runner.run(self.subject.close())
+                self.runner.close()
 
-    run_state_machine_as_test(Lives, settings=SETTINGS)
+    run_state_machine_as_test(Lives, settings=how)
 
 
-def test_sqlite_does_not_differ_from_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.fixture
+def open_file(tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """Opens a store in a file of its own each time."""
+    return lambda: open_sqlite(tmp_path_factory.mktemp("life") / "fencepost.db")
+
+
+def test_sqlite_does_not_differ_from_memory(open_file: Open) -> None:
     """About 15 s: six lives of fifty steps, everything read after each step."""
+    live(open_file)
 
-    def new_path() -> Path:
-        return tmp_path_factory.mktemp("life") / "fencepost.db"
 
-    live(lambda: open_sqlite(new_path()))
+def test_sqlite_does_not_answer_otherwise_than_the_rules(open_file: Open) -> None:
+    live(open_file, AnsweringLives, TiedTwin, FEW)
+
+
+@pytest.mark.proof
+def test_sqlite_does_not_answer_otherwise_than_the_rules_in_many_lives(open_file: Open) -> None:
+    """About 60 s: forty lives, and some hundred questions after each."""
+    live(open_file, AnsweringLives, TiedTwin, MANY)
 
 
 @pytest.mark.postgres
 def test_postgres_does_not_differ_from_memory(shared_postgres_url: str) -> None:
     """About 20 s: six lives of fifty steps, everything read after each step."""
     live(lambda: open_postgres(shared_postgres_url))
+
+
+@pytest.mark.postgres
+def test_postgres_does_not_answer_otherwise_than_the_rules(shared_postgres_url: str) -> None:
+    live(lambda: open_postgres(shared_postgres_url), AnsweringLives, TiedTwin, FEW)
+
+
+@pytest.mark.postgres
+@pytest.mark.proof
+def test_postgres_does_not_answer_otherwise_than_the_rules_in_many_lives(shared_postgres_url: str) -> None:
+    """About 70 s: forty lives, and some hundred questions after each."""
+    live(lambda: open_postgres(shared_postgres_url), AnsweringLives, TiedTwin, MANY)

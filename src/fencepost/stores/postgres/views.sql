@@ -190,7 +190,7 @@ WITH RECURSIVE moment AS MATERIALIZED (
         FROM fencepost.runs
         WHERE finished_at IS NOT NULL AND NOT stripped AND finished_at > $1 AND namespace || '' = ANY ($5)
         ORDER BY finished_at DESC
-        LIMIT $2
+        FETCH FIRST ($2::bigint) ROWS WITH TIES
     )
     UNION ALL
     (
@@ -202,7 +202,7 @@ WITH RECURSIVE moment AS MATERIALIZED (
             AND failed.attempt = attempt.attempt
         WHERE attempt.finished_at > $1 AND failed.state = 'ready' AND failed.namespace || '' = ANY ($5)
         ORDER BY attempt.finished_at DESC
-        LIMIT $2
+        FETCH FIRST ($2::bigint) ROWS WITH TIES
     )
 ), latest AS (
     SELECT namespace, run_key, at FROM told ORDER BY at DESC, namespace, run_key LIMIT $2

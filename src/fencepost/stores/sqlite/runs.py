@@ -18,7 +18,6 @@ from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, span_us, to_us
 
 QUERIES = load_queries("fencepost.stores.sqlite", "runs.sql")
-TYPICAL_OF = 20
 BY_TIME = frozenset({"list", "list_of_schedule", "list_dead"})
 """The lists whose index is in the order of fire times; any other has to be gone through as a whole."""
 NOTHING_ELSE = RunFilter(limit=0, searched_max=0)
