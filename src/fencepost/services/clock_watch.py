@@ -12,10 +12,11 @@ TOLD_FOR_S = 3600.0
 
 
 class ClockWatch:
-    """Of one node. A leap is told when it is found, and reported for an hour."""
+    """Of one node. A leap is told when it is found, and reported for an hour. With a `hold_s` of zero there
+    are none: the process has no clock of its own."""
 
     def __init__(self, settings: Settings) -> None:
-        self._hold_s = settings.horizon_s * HOLD_SHARE
+        self.hold_s = settings.horizon_s * HOLD_SHARE
         self._log = Log("clock")
         self._believed: Reading | None = None
         self._leapt_at: Monotonic | None = None
@@ -23,10 +24,10 @@ class ClockWatch:
 
     def believes(self, reading: Reading) -> bool:
         """Whether the store's clock did not leap ahead, or has stayed there for long enough."""
-        by_s = 0.0 if self._believed is None else leap_s(self._believed, reading)
+        by_s = leap_s(self._believed, reading) if self.hold_s and self._believed is not None else 0.0
         if by_s and self._leapt_at is None:
             self._tell(reading.after, by_s)
-        if by_s and self._leapt_at is not None and elapsed_s(self._leapt_at, reading.after) < self._hold_s:
+        if by_s and self._leapt_at is not None and elapsed_s(self._leapt_at, reading.after) < self.hold_s:
             return False
         if self._leapt_at is not None:
             self._log.info("the clock of the store is followed again", ahead_s=round(by_s, 1))
@@ -44,6 +45,6 @@ class ClockWatch:
         self._log.warning(
             "the clock of the store was set ahead",
             by_s=round(by_s, 1),
-            why=f"nothing new is planned for {self._hold_s:g} s, or until it is set right",
+            why=f"nothing new is planned for {self.hold_s:g} s, or until it is set right",
             mend="have NTP keep the time of its host, by slewing",
         )

@@ -279,6 +279,7 @@ class Engine:
             jobs=self._jobs,
         )
         runner = NodeRunner(node, around)
+        runner.membership.clock_watch.hold_s = 0.0
         self._serve(runner)
         return runner
 
