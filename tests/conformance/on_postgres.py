@@ -21,7 +21,8 @@ DO $$ DECLARE name text; BEGIN
         WHERE schemaname = 'fencepost' AND tablename NOT IN ('meta', 'test_time')
     LOOP EXECUTE format('DELETE FROM fencepost.%I', name); END LOOP;
 END $$;
-DELETE FROM fencepost.meta WHERE name IN ('forgotten_before', 'grace_until', 'older', 'swept_at');
+DELETE FROM fencepost.meta
+WHERE name IN ('forgotten_before', 'gone_nodes', 'grace_until', 'older', 'swept_at');
 UPDATE fencepost.meta SET value = '{SHARDS}' WHERE name = 'shards';
 SELECT setval('fencepost.backfills_backfill_id_seq', 1, false);
 SELECT setval('fencepost.audit_log_number_seq', 1, false);

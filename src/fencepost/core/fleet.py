@@ -120,13 +120,12 @@ def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
     ]
 
 
-def hidden_names(nodes: Sequence[NodeRecord], only: Namespace | None) -> Callable[[NodeId], bool]:
-    """Which nodes are not named to those who see one namespace. While no live node is another's, the fleet is
-    theirs alone, and so are the nodes that it once had."""
-    if only is None or all(one.node.namespace == only for one in nodes):
+def hidden_names(owners: Mapping[NodeId, Namespace], only: Namespace | None) -> Callable[[NodeId], bool]:
+    """Which nodes are not named to those who see one namespace: those of others, live or gone. While no other
+    namespace ever had one, the fleet is theirs alone, and so is a node of which nothing is known any more."""
+    if only is None or all(one == only for one in owners.values()):
         return lambda _: False
-    mine = {one.node.node_id for one in nodes if one.node.namespace == only}
-    return lambda node_id: node_id not in mine
+    return lambda node_id: owners.get(node_id) != only
 
 
 def without_names(found: Sequence[Alarm], hidden: Callable[[NodeId], bool]) -> list[Alarm]:

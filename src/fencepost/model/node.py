@@ -50,6 +50,10 @@ class NodeReport:
     """By how much it saw the store's clock leap ahead within the last hour."""
 
 
+GONE_KEPT = 100
+"""Of so many nodes that are gone the ledger knows whose they were."""
+
+
 @dataclass(frozen=True)
 class NodeRecord:
     """A node as the store knows it. One that is `draining` plans nothing and starts nothing more."""

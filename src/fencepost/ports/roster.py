@@ -8,7 +8,7 @@ a second, is none: the store's clock was set back, and the node counts as dead u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fencepost.model.audit import Author
@@ -33,6 +33,11 @@ class Roster(Protocol):
 
     async def from_future(self) -> Sequence[NodeRecord]:
         """The nodes whose last sign of life lies in the future, by id; for people."""
+        ...
+
+    async def owners(self) -> Mapping[NodeId, Namespace]:
+        """Whose jobs each node runs or ran: of those that are announced, and of the last `GONE_KEPT` that
+        were struck off; of each namespace of which a node was struck off one is kept at least."""
         ...
 
     async def drain(self, node_id: NodeId, draining: bool, namespace: Namespace, author: Author) -> bool:

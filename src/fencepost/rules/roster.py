@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, is_from_the_future, later
 from fencepost.model.identifiers import Namespace, NodeId
-from fencepost.model.node import Node, NodeRecord, NodeReport
+from fencepost.model.node import GONE_KEPT, Node, NodeRecord, NodeReport
 from fencepost.model.table import Row
 from fencepost.model.tables import NODES
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.fleet_rows import node_to_text, report_to_text, to_node_record
+from fencepost.rules.meta import read_meta, write_meta
 from fencepost.rules.part import Part, reads, writes
 
 _ALL = NODES.all
@@ -43,7 +45,7 @@ class RosterRules(Part):
 
     @writes
     async def leave(self, tx: Transaction, node_id: NodeId) -> None:
-        await tx.delete(NODES, await tx.lock(NODES.at(node_id)))
+        await _strike_off(tx, await tx.lock(NODES.at(node_id)))
         tx.hint(Topic.LEASES)
 
     @reads
@@ -53,6 +55,10 @@ class RosterRules(Part):
     @reads
     async def from_future(self, tx: Transaction) -> Sequence[NodeRecord]:
         return await _shown(tx, _is_from_the_future)
+
+    @reads
+    async def owners(self, tx: Transaction) -> Mapping[NodeId, Namespace]:
+        return await _gone(tx) | _owners_of(await tx.find(_ALL()))
 
     @writes
     async def drain(
@@ -77,8 +83,29 @@ class RosterRules(Part):
         await tx.change(NODES, [(row, {"reported_at": now, "alive_until": now}) for row in ahead])
         cutoff = later(now, -dead_for_s)
         dead = [row for row in nodes if row not in ahead and row["alive_until"] < cutoff]
-        await tx.delete(NODES, dead)
+        await _strike_off(tx, dead)
         return len(dead)
+
+
+async def _strike_off(tx: Transaction, nodes: Sequence[Row]) -> None:
+    """Delete them; whose they were is remembered, the last at the end."""
+    if not nodes:
+        return
+    await tx.delete(NODES, nodes)
+    gone = await _gone(tx) | _owners_of(nodes)
+    last_of_each = {namespace: node_id for node_id, namespace in gone.items()}
+    kept = {*last_of_each.values(), *list(gone)[-GONE_KEPT:]}
+    await write_meta(tx, "gone_nodes", json.dumps({one: gone[one] for one in gone if one in kept}))
+
+
+async def _gone(tx: Transaction) -> dict[NodeId, Namespace]:
+    text = await read_meta(tx, "gone_nodes")
+    return {} if text is None else json.loads(text)
+
+
+def _owners_of(nodes: Sequence[Row]) -> dict[NodeId, Namespace]:
+    shown = [to_node_record({**row, "alive_for_s": 0.0}) for row in nodes]
+    return {one.node.node_id: one.node.namespace for one in shown}
 
 
 async def _shown(tx: Transaction, keep: Callable[[Row, StoreTime], bool]) -> list[NodeRecord]:

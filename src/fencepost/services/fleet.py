@@ -70,18 +70,22 @@ async def look(
     if missing := elsewhere(seen):
         trouble = _not_here(missing)
     views, found = shard_views(seen), alarms(seen, skew_warning_s)
-    return _narrowed(FleetView(seen.now, views, seen.nodes, found, skew_warning_s, trouble), only)
+    view = FleetView(seen.now, views, seen.nodes, found, skew_warning_s, trouble)
+    return _narrowed(view, await _hidden(store, only))
 
 
 async def shown_names(store: Store, only: Namespace | None) -> Callable[[NodeId], NodeId]:
     """The names of nodes as those who see one namespace are told them."""
-    hidden = hidden_names([] if only is None else await store.roster.live(), only)
+    hidden = await _hidden(store, only)
     return lambda node_id: HIDDEN if hidden(node_id) else node_id
 
 
-def _narrowed(view: FleetView, only: Namespace | None) -> FleetView:
+async def _hidden(store: Store, only: Namespace | None) -> Callable[[NodeId], bool]:
+    return hidden_names({} if only is None else await store.roster.owners(), only)
+
+
+def _narrowed(view: FleetView, hidden: Callable[[NodeId], bool]) -> FleetView:
     """What of the fleet a namespace sees: its own nodes, and of the shards all but who else leads them."""
-    hidden = hidden_names(view.nodes, only)
     if not hidden(HIDDEN):
         return view
     return replace(

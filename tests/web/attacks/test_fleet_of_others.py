@@ -80,3 +80,14 @@ async def test_where_one_namespace_has_the_fleet_to_itself_it_sees_all_of_it(sta
     await stage.house.memory.roster.leave(gone.node_id)
     for path in ("/api/v1/leases/terms", "/leases"):
         assert b"ada-0-dead" in (await look(stage, path, Role.VIEWER, NS)).content, path
+
+
+async def test_nodes_of_another_namespace_are_not_named_when_they_are_gone(stage: Stage) -> None:
+    gone = replace(MINE, node_id=NodeId("ada-0-dead"))
+    await manned(stage, gone, MINE, THEIRS)
+    for one in (gone, THEIRS):
+        await stage.house.memory.roster.leave(one.node_id)
+    for path in (*SEEN, "/api/v1/leases/refusals", *PAGES):
+        assert b"canary" not in (await look(stage, path, Role.VIEWER, NS)).content, path
+    for path in ("/api/v1/leases/terms", "/leases"):
+        assert b"ada-0-dead" in (await look(stage, path, Role.VIEWER, NS)).content, path

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from fencepost.model.audit import HOUSE, Action, Author, LogFilter
-from fencepost.model.identifiers import Epoch, NodeId, Queue, Shard
-from fencepost.model.node import Led, Node, NodeReport
+from fencepost.model.identifiers import Epoch, Namespace, NodeId, Queue, Shard
+from fencepost.model.node import GONE_KEPT, Led, Node, NodeReport
 from fencepost.testing.conformance.builders import ALICE, BOB, NS, close_to
 from fencepost.testing.conformance.harness import StoreHarness
 
 ALIVE_S = 15.0
 HOUR_S = 3600.0
+CAROL, OTHERS = NodeId("carol"), Namespace("others")
 
 
 class RosterContract:
@@ -56,6 +58,33 @@ class RosterContract:
         (record,) = await harness.store.roster.live()
         assert record.report == said
         assert record.reported_at == harness.now - timedelta(seconds=1)
+
+    async def test_whose_a_node_was_is_not_forgotten_when_it_is_gone(self, harness: StoreHarness) -> None:
+        roster = harness.store.roster
+        for node_id, namespace in ((ALICE, NS), (BOB, OTHERS), (CAROL, OTHERS)):
+            await roster.beat(replace(make_node(node_id), namespace=namespace), NodeReport(), ALIVE_S)
+        owners = {ALICE: NS, BOB: OTHERS, CAROL: OTHERS}
+        assert await roster.owners() == owners
+        await roster.leave(BOB)
+        await harness.advance(HOUR_S)
+        assert await roster.owners() == owners
+        assert await roster.sweep(60) == 2
+        assert await roster.owners() == owners
+
+    async def test_the_memory_of_nodes_is_bounded_and_has_one_of_each_namespace(
+        self, harness: StoreHarness
+    ) -> None:
+        roster = harness.store.roster
+        names = [BOB, *(NodeId(f"node-{number}") for number in range(GONE_KEPT))]
+        for node_id in names:
+            namespace = OTHERS if node_id == BOB else NS
+            await roster.beat(replace(make_node(node_id), namespace=namespace), NodeReport(), ALIVE_S)
+            await roster.leave(node_id)
+        owners = await roster.owners()
+        assert (owners[BOB], len(owners)) == (OTHERS, GONE_KEPT + 1)
+        await roster.beat(make_node(ALICE), NodeReport(), ALIVE_S)
+        await roster.leave(ALICE)
+        assert (await roster.owners()).keys() == {*names[2:], BOB, ALICE}
 
     async def test_a_node_that_left_is_not_live(self, harness: StoreHarness) -> None:
         await beat(harness, ALICE)
