@@ -1,7 +1,7 @@
-"""A store of the release before policies and operations: it is migrated with what is in it, and goes on."""
+"""A store of the release before policies and operations: it is migrated with what is in it, and goes on.
+A whole ledger of a later schema: see `test_upgrade`."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -137,29 +137,3 @@ async def test_a_freeze_does_not_pass_over_what_was_there_before(harness: ClockH
     assert await start_ticks(harness) == await claim(harness) == []
     held = [(await read(harness, key)).held for key in (PLANNED, RUNNING, WAITING, DONE)]
     assert held == [Hold.FROZEN, Hold.FROZEN, Hold.FROZEN, Hold.NONE]
-
-
-async def test_steps_leases_and_what_was_forgotten_are_kept_in_the_tables_that_every_store_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, names = tmp_path / "fencepost.db", migrations.migration_names()
-    monkeypatch.setattr(migrations, "migration_names", lambda: names[:9])
-    await migrate(f"sqlite:///{path}")
-    connection = apsw.Connection(str(path))
-    for name in ("second", "first"):
-        connection.execute("INSERT INTO steps VALUES (?, 'mail#1', ?, '7', 1, 0)", (NS, name))
-    connection.execute("INSERT INTO leases VALUES (3, 'node-1', 9, ?, 10500000, 250000)", (to_us(START) + 5,))
-    for name in ("forgotten_before", "swept_at"):
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (name, str(to_us(START) + 12)))
-    connection.close()
-    monkeypatch.undo()
-    assert await migrate(f"sqlite:///{path}") == names[9:]
-    opened = await open_sqlite(path)
-    store = opened.store
-    assert list(await store.steps.recorded(NS, RunKey("mail#1"))) == ["second", "first"]
-    assert [(one.shard, one.holder, one.epoch) for one in await store.leases.read()] == [(3, "node-1", 9)]
-    assert await store.ledger.forgotten_before() == START + timedelta(microseconds=12)
-    await opened.close()
-    kept = apsw.Connection(str(path))
-    assert list(kept.execute("SELECT ttl_s, set_back_s FROM leases")) == [(10.5, 0.25)]
-    kept.close()
