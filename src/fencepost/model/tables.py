@@ -22,6 +22,7 @@ SCHEDULES = table(
     boolean="frozen",
     defaults={"frozen": False, "labels": "{}"},
 )
+SCHEDULES_THERE = SCHEDULES.index("schedules_there", "namespace", NoneOf("state", ("removed",)))
 SCHEDULES_BY_CHANGE = SCHEDULES.index("schedules_by_change", "namespace updated_at", AtLeast("version", 0))
 
 VERSIONS = table(

@@ -17,7 +17,7 @@ from fencepost.model.json import canonical
 from fencepost.model.run import Hold, Origin, RunState
 from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
 from fencepost.model.table import Row
-from fencepost.model.tables import CURSORS, RUNS, RUNS_BEHIND, RUNS_OPEN, SCHEDULES, VERSIONS
+from fencepost.model.tables import CURSORS, RUNS, RUNS_BEHIND, RUNS_OPEN, SCHEDULES, SCHEDULES_THERE, VERSIONS
 from fencepost.model.views import COUNTED_MAX
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
@@ -206,7 +206,8 @@ async def _admit_one(
     await tx.take_turn(f"schedules {namespace}")
     rows = await tx.find(SCHEDULES.at(namespace, schedule_id))
     if not rows or not _visible_version(rows[0]):
-        admit(len(await search(tx, _ALL(namespace), _is_there)))
+        (there,) = await tx.count([SCHEDULES_THERE(namespace)])
+        admit(there)
 
 
 async def _lock(tx: Transaction, namespace: Namespace, schedule_id: ScheduleId) -> Row | None:
