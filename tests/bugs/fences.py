@@ -158,11 +158,12 @@ def fences_counted_by_worker() -> Planted:
     start = claims._start
     counted: Counter[NodeId] = Counter()
 
-    async def per_worker(tx: Any, run: Any, appetite: Any, slot: Any = None) -> Any:
-        await tx.fences(counted[appetite.worker] - await tx.fences(0))
-        claim = await start(tx, run, appetite, slot)
-        counted[appetite.worker] = await tx.fences(0)
-        return claim
+    async def per_worker(tx: Any, runs: Any, appetite: Any, *arguments: Any) -> Any:
+        (last,) = await tx.fences(0)
+        await tx.fences(counted[appetite.worker] - last)
+        begun = await start(tx, runs, appetite, *arguments)
+        (counted[appetite.worker],) = await tx.fences(0)
+        return begun
 
     return behind_the_watch(patch.object(claims, "_start", per_worker))
 
@@ -171,9 +172,10 @@ def fences_counted_by_worker() -> Planted:
 def fences_begin_again() -> Planted:
     """The counter is in a table that a failover empties: 6, 7, 8, and then 6."""
 
-    async def fences(self: Any, count: int) -> int:
-        self._rows.fence = self._rows.fence % 100 + count
-        return int(self._rows.fence)
+    async def fences(self: Any, count: int) -> list[int]:
+        first = self._rows.fence % 100 + min(count, 1)
+        self._rows.fence = first + max(count - 1, 0)
+        return list(range(first, self._rows.fence + 1))
 
     return behind_the_watch(patch.object(MemoryTransaction, "fences", fences))
 

@@ -34,13 +34,13 @@ LOST_OF = 2
 @bug("overlap is judged by all runs of the schedule", "I7")
 def overlap_judged_by_ones_own_runs() -> Planted:
     """Each worker sees to it that it does not overlap with itself."""
-    claim_ticks = unwrap(ClaimRules.claim_ticks)
+    claim_ticks = unwrap(ClaimRules._claim_ticks)
 
     async def own(self: Any, tx: Any, appetite: Any, *arguments: Any) -> Any:
         mine = _unfinished_if(lambda run: run["worker"] == appetite.worker)
         return await claim_ticks(self, Misled(tx, mine), appetite, *arguments)
 
-    return patch.object(ClaimRules, "claim_ticks", writes(own))
+    return patch.object(ClaimRules, "_claim_ticks", writes(own))
 
 
 @bug("a run that waits for its retry is unfinished", "I7")
@@ -68,15 +68,15 @@ def due_by_the_workers_clock() -> Planted:
 @bug("what is held does not start", f"{CONTRACT}::test_a_held_tick_is_neither_judged_nor_swept")
 def held_runs_claimed() -> Planted:
     """Somebody holds a run back, or freezes everything, and it starts all the same."""
-    claim_ticks = unwrap(ClaimRules.claim_ticks)
+    claim_ticks = unwrap(ClaimRules._claim_ticks)
 
     async def greedy(self: Any, tx: Any, appetite: Any, *arguments: Any) -> Any:
-        claimed, now = await claim_ticks(self, tx, appetite, *arguments), await tx.now()
+        (claimed, full), now = await claim_ticks(self, tx, appetite, *arguments), await tx.now()
         waiting = [run for run in await tx.take(RUNS_HELD()) if run["state"] in WAITING]
         held = [run for run in waiting if run["run_at"] <= now and run["held"] & ~Hold.PARKED.value]
-        return [*claimed, *[await claims._start(tx, run, appetite) for run in held]]
+        return [*claimed, *await claims._start(tx, held, appetite, now, {})], full
 
-    return patch.object(ClaimRules, "claim_ticks", writes(greedy))
+    return patch.object(ClaimRules, "_claim_ticks", writes(greedy))
 
 
 @bug("max attempts is how often, not how often again", "I9")

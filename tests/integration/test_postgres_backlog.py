@@ -59,7 +59,6 @@ TICKS = """
 CLAIMING = (
     *("outlook", "claim_direct", "lock_due", "lock_late", "facts", "gates"),
     *("end", "admit", "wait", "start"),
-    *("lock_limits", "lock_lines", "line", "slots_taken", "ring_ticks"),
     *("finish", "unpark"),
 )
 OF_ALL_SCHEDULES = {"runs_by_time", "runs_by_origin", "runs_held", "runs_due_ticks", "schedules_by_change"}

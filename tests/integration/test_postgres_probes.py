@@ -13,7 +13,6 @@ from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.facts import LIMITS
 from fencepost.stores.postgres.facts import QUERIES as FACTS
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
-from fencepost.stores.postgres.lines import QUERIES as LINES
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
 from fencepost.stores.postgres.rulings import QUERIES as RULINGS
 from fencepost.stores.postgres.runs import LISTS, READINGS
@@ -87,23 +86,6 @@ RUNNABLE = {
     "admit": (RULINGS["admit"], (["default"], ["tick-1"], [8], ["waits"])),
     "wait": (RULINGS["wait"], (["default"], ["tick-1"], ["waits"])),
     "start": (RULINGS["start"], (["default"], ["tick-1"], "w", 30.0, [None], [None])),
-    "lock_limits": (LINES["lock_limits"], (["default"], JOBS)),
-    "lock_lines": (LINES["lock_lines"], ("default", JOBS, QUEUES)),
-    "line": (LINES["line"], ("default", JOBS, QUEUES, 40)),
-    "slots_taken": (LINES["running"], (["default"], JOBS)),
-    "start_lined": (LINES["start_lined"], ("default", ["hand1"], [""], "w", 30.0, NOW)),
-    "limit_hold": (LINES["hold"], (["default"], ["hand1"], [16], [""], ["full"])),
-    "limit_free": (LINES["free"], (["default"], ["hand1"])),
-    "fill": (LINES["fill"], (["default"], JOBS, [""], 100)),
-    "limited_slots": (LINES["limited_slots"], (100,)),
-    "ring_ticks": (LINES["ring_ticks"], (100,)),
-    "release_strays": (LINES["release_strays"], (100,)),
-    "limit_release": (LINES["release"], ("default", JOBS, 100)),
-    "limit_release_held": (LINES["release_held"], ("default", JOBS, 100)),
-    "limit_waiting": (LINES["waiting"], ("default", JOBS)),
-    "lock_runs": (LINES["lock_runs"], (["default"], ["hand1"])),
-    "stamp": (LINES["stamp"], (["default"], ["hand1"], [""])),
-    "unstamped": (LINES["unstamped"], (None, [])),
     "pulse": (LEDGER["pulse"], (*TICKETS, 30.0)),
     "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None], "stopped")),
     "unpark": (LEDGER["unpark"], (100,)),
@@ -170,13 +152,7 @@ async def test_a_line_in_a_queue_that_is_not_served_is_not_walked(
         await connection.execute(PAUSED)
     if analysed:
         await connection.execute("ANALYZE")
-    calls = {
-        "outlook": (CLAIMS["outlook"], (queues, JOBS, "default")),
-        "lock_lines": (LINES["lock_lines"], ("default", JOBS, queues)),
-        "line": (LINES["line"], ("default", JOBS, queues, 40)),
-    }
-    walked = {name: await rows_walked(connection, *call) for name, call in calls.items()}
-    assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
+    assert await rows_walked(connection, CLAIMS["outlook"], (queues, JOBS, "default")) <= 5 * DUE
 
 
 @pytest.mark.parametrize("analysed", [False, True])

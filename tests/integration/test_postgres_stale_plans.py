@@ -3,11 +3,11 @@
 import asyncpg
 import pytest
 
-from fencepost.stores.queries import load_queries
+from fencepost.stores.postgres.ledger import QUERIES
 
 pytestmark = pytest.mark.postgres
 
-PARKED, LIMITED = 8, 16
+PARKED = 8
 WAITING = """
 INSERT INTO fencepost.runs (
     namespace, run_key, job, fire_time, state, queue, priority, run_at, schedule_id, held
@@ -17,24 +17,17 @@ FROM generate_series(1, 4) AS number
 """
 NESTED = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off"
 """Plans are kept, and of two ways to join the one is left that asks again for each row."""
-CASES = [
-    pytest.param("ledger.sql", "unpark", PARKED, [10], id="unpark"),
-    pytest.param("lines.sql", "ring_ticks", LIMITED, [10], id="ring_ticks"),
-]
 
 
-@pytest.mark.parametrize(("file", "name", "held", "arguments"), CASES)
-async def test_one_tick_of_a_schedule_is_released(
-    postgres_url: str, file: str, name: str, held: int, arguments: list[object]
-) -> None:
+async def test_one_tick_of_a_schedule_is_released(postgres_url: str) -> None:
     connection = await asyncpg.connect(postgres_url)
     try:
         await connection.execute("VACUUM ANALYZE fencepost.runs")
         await connection.execute(NESTED)
-        statement = await connection.prepare(load_queries("fencepost.stores.postgres", file)[name])
-        await statement.fetch(*arguments)
-        await connection.execute(WAITING, held)
-        await statement.fetch(*arguments)
+        statement = await connection.prepare(QUERIES["unpark"])
+        await statement.fetch(10)
+        await connection.execute(WAITING, PARKED)
+        await statement.fetch(10)
         released = await connection.fetchval("SELECT count(*) FROM fencepost.runs WHERE held = 0")
     finally:
         await connection.close()

@@ -73,9 +73,9 @@ class Transaction(Protocol):
         """Remove locked rows."""
         ...
 
-    async def fences(self, count: int) -> int:
-        """Give out so many numbers of the one sequence that never falls; the last that was given out by then.
-        One that is not used is lost."""
+    async def fences(self, count: int) -> Sequence[int]:
+        """Give out so many numbers of the one sequence that never falls, in order. One that is not used is
+        lost. Asked for none, it tells the last that was given out."""
         ...
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:

@@ -62,7 +62,7 @@ class Checked:
             self._check_owned(table, row)
         await self._inner.delete(table, gone)
 
-    async def fences(self, count: int) -> int:
+    async def fences(self, count: int) -> Sequence[int]:
         return await self._inner.fences(count)
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:

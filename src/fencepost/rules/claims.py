@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,7 +18,7 @@ from fencepost.model.claiming import (
 )
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.freeze import ScopeKind
-from fencepost.model.identifiers import Fence, Namespace, NodeId, Queue
+from fencepost.model.identifiers import Fence, Namespace, NodeId, Queue, RunKey
 from fencepost.model.limits import Limiter
 from fencepost.model.run import IN_TURN, Claim, Hold, RunState
 from fencepost.model.table import Index, Range, Row
@@ -32,9 +32,10 @@ from fencepost.model.tables import (
     SCHEDULES,
 )
 from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
 from fencepost.rules.allowances import candidates_max
 from fencepost.rules.carrying import carry_out
-from fencepost.rules.facts import SCHEDULES_MAX, facts_of, last_success
+from fencepost.rules.facts import SCHEDULES_MAX, facts_of, last_successes
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.limits import (
     allowances,
@@ -48,7 +49,7 @@ from fencepost.rules.limits import (
 from fencepost.rules.lining import Standing, go_through
 from fencepost.rules.part import Part, groups, reads, search, writes
 from fencepost.rules.rows import to_claim
-from fencepost.rules.runs import is_tick, with_specs
+from fencepost.rules.runs import Slot, fill_slots, is_tick, owners_of, with_specs
 from fencepost.rules.verdicts import rule
 
 
@@ -84,46 +85,66 @@ class ClaimRules(Part):
             most = min(portion.most, limit - len(claims))
             if portion.queue in appetite.queues and most > 0:
                 picked = await _take_direct(tx, appetite, portion, most, now)
-                claims += [await _start(tx, run, appetite) for run in picked]
+                claims += await _start(tx, picked, appetite, now, {})
         return claims
 
-    @writes
-    async def claim_lined(
-        self, tx: Transaction, appetite: Appetite, limit: int, limiter: Limiter
+    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
+        claims, full = await self._claim_lined(appetite, limit, limiter)
+        await self._call(full)
+        return claims
+
+    async def claim_ticks(
+        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
+        claims, full = await self._claim_ticks(appetite, limit, judge, limiter)
+        await self._call(full)
+        return claims
+
+    async def _call(self, slots: Collection[Slot]) -> None:
+        """Look at slots again, when all can see who waits for them: a run that ended meanwhile did not."""
+        if slots:
+            await self._fill(slots)
+
+    @writes
+    async def _fill(self, tx: Transaction, slots: Collection[Slot]) -> None:
+        if await fill_slots(tx, slots):
+            tx.hint(Topic.RUNS)
+
+    @writes
+    async def _claim_lined(
+        self, tx: Transaction, appetite: Appetite, limit: int, limiter: Limiter
+    ) -> tuple[list[Claim], Collection[Slot]]:
         walk = await _open_walk(tx, appetite, limit)
         if walk is None:
-            return []
-        now, namespace = await tx.now(), appetite.namespace
+            return [], ()
+        namespace = appetite.namespace
         known = await tx.take(LIMITS.among((namespace, job) for job in sorted(set(appetite.jobs))))
-        books = {
-            job: facts
-            for (_, job), facts in (
-                await limit_facts(tx, [one for one in known if lets_go(one, now)])
-            ).items()
-        }
-        queues = sorted({one.queue for one in walk})
-        rows: dict[str, Row] = {}
-        for job in books:
-            for queue in queues:
-                line = await tx.take(RUNS_LINED(namespace, job, queue), limit=candidates_max(limit))
-                rows |= {run["run_key"]: run for run in await with_specs(tx, line)}
+        before = await tx.now()
+        open_ = await limit_facts(tx, [one for one in known if lets_go(one, before)])
+        now = await tx.now()
+        books = {job: facts for (_, job), facts in open_.items()}
+        lines = ((namespace, job, queue) for job in books for queue in sorted({one.queue for one in walk}))
+        met = await tx.find(RUNS_LINED.each(lines), limit=candidates_max(limit))
+        taken = [run for run in await tx.take(RUNS.among(map(RUNS.key_of, met))) if RUNS_LINED.has(run)]
+        rows = {run["run_key"]: run for run in await with_specs(tx, taken)}
         standing = [_standing(run, slot_of(books[run["job"]].limit, run)) for run in rows.values()]
         passage = go_through(books, standing, walk, limit, now, limiter)
         await tx.change(RUNS, [(rows[key], {"held": 0}) for key in passage.due])
         await tx.change(RUNS, [(rows[one.run_key], held_by(rows[one.run_key], one)) for one in passage.waits])
         await pay(tx, {(namespace, job): ruling for job, ruling in passage.paid.items()})
-        return [await _start(tx, rows[one.run_key], appetite, one.slot) for one in passage.begun]
+        begun = {(namespace, one.run_key): one.slot for one in passage.begun}
+        claims = await _start(tx, [rows[key] for _, key in begun], appetite, now, begun)
+        return claims, {(namespace, *one) for one in passage.full}
 
     @writes
-    async def claim_ticks(
+    async def _claim_ticks(
         self,
         tx: Transaction,
         appetite: Appetite,
         limit: int,
         judge: Judge,
-        limiter: Limiter | None = None,
-    ) -> Sequence[Claim]:
+        limiter: Limiter | None,
+    ) -> tuple[list[Claim], Collection[Slot]]:
         walk = await _open_walk(tx, appetite, limit)
         now, owners = await tx.now(), dict[tuple[str, str], None]()
         open_queues = {portion.queue for portion in walk or ()}
@@ -134,14 +155,15 @@ class ClaimRules(Part):
                 owners |= await _first_schedules(tx, lane, wanted, portion.most)
         every = await _gather(tx, owners, wanted, limit, now, limit)
         if not every:
-            return []
+            return [], ()
         allowed = await allowances(tx, every, limiter)
         rulings = rule(every, now, limit, judge, allowed)
         await carry_out(tx, rulings)
         await keep_allowances(tx, allowed)
         keys = [(one.namespace, one.run_key) for one in rulings.starts]
         runs = {RUNS.key_of(run): run for run in await tx.lock(RUNS.among(sorted(keys)))}
-        return [await _start(tx, runs[key], appetite, allowed.slots.get(key)) for key in keys]
+        begun = [runs[key] for key in keys]
+        return await _start(tx, begun, appetite, allowed.now, allowed.slots), allowed.full
 
     @writes
     async def sweep_late(self, tx: Transaction, older_than_s: float, limit: int, judge: Judge) -> int:
@@ -161,7 +183,7 @@ class ClaimRules(Part):
     @reads
     async def adopt(self, tx: Transaction, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
         mine = [run for run in await tx.find(RUNS_RUNNING(worker)) if run["fence"] not in known]
-        return [await _claim(tx, run) for run in mine]
+        return await _claims(tx, mine)
 
 
 async def _open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Portion] | None:
@@ -276,26 +298,42 @@ def _standing(run: Row, slot: str) -> Standing:
     return Standing(run["job"], run["run_key"], *lane, slot, is_tick(run), run["reason"])
 
 
-async def _start(tx: Transaction, run: Row, appetite: Appetite, slot: str | None = None) -> Claim:
-    """Begin an attempt."""
-    now = await tx.now()
-    values = {
-        "state": RunState.RUNNING.value,
-        "attempt": run["attempt"] + 1,
-        "fence": await tx.fences(1),
-        "worker": appetite.worker,
-        "started_at": now,
-        "begun_at": run["begun_at"] if run["fence"] else now,
-        "alive_until": later(now, appetite.alive_for_s),
-        "held": run["held"] & ~IN_TURN.value,
-        "reason": None,
-        "slot": slot,
-    }
-    (begun,) = await tx.change(RUNS, [({**run}, values)])
-    return await _claim(tx, begun)
+async def _start(
+    tx: Transaction,
+    runs: Sequence[Row],
+    appetite: Appetite,
+    now: StoreTime,
+    slots: Mapping[tuple[Namespace, RunKey], str],
+) -> list[Claim]:
+    """Begin an attempt of each run, at the moment at which its limits let it; the fences are in the order of
+    the runs."""
+    if not runs:
+        return []
+    fences, alive_until = await tx.fences(len(runs)), later(await tx.now(), appetite.alive_for_s)
+    changes = [
+        (
+            {**run},
+            {
+                "state": RunState.RUNNING.value,
+                "attempt": run["attempt"] + 1,
+                "fence": fence,
+                "worker": appetite.worker,
+                "started_at": now,
+                "begun_at": run["begun_at"] if run["fence"] else now,
+                "alive_until": alive_until,
+                "held": run["held"] & ~IN_TURN.value,
+                "reason": None,
+                "slot": slots.get((run["namespace"], run["run_key"])),
+            },
+        )
+        for run, fence in zip(runs, fences, strict=True)
+    ]
+    return await _claims(tx, await tx.change(RUNS, changes))
 
 
-async def _claim(tx: Transaction, run: Row) -> Claim:
-    (known,) = await with_specs(tx, [run])
-    owner = run["namespace"], run["schedule_id"]
-    return to_claim(known, None if run["schedule_id"] is None else await last_success(tx, *owner))
+async def _claims(tx: Transaction, runs: Sequence[Row]) -> list[Claim]:
+    previous = await last_successes(tx, owners_of(runs))
+    owned = [
+        (run, previous.get((run["namespace"], run["schedule_id"]))) for run in await with_specs(tx, runs)
+    ]
+    return [to_claim(run, success) for run, success in owned]

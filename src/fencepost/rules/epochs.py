@@ -191,7 +191,8 @@ def _owner(cursor: Row) -> tuple[str, str]:
 async def _high_water(tx: Transaction) -> HighWater:
     about = {row["name"]: row["value"] for row in await tx.find(META.among([("incarnation",), ("older",)]))}
     epochs = sum(row["epoch"] for row in await tx.find(_ALL()))
-    return HighWater(about["incarnation"], Fence(await tx.fences(0)), epochs, about.get("older"))
+    (fence,) = await tx.fences(0)
+    return HighWater(about["incarnation"], Fence(fence), epochs, about.get("older"))
 
 
 async def _lock_beyond(tx: Transaction, everything: Range, most: int) -> list[Row]:

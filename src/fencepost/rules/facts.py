@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
@@ -53,7 +53,7 @@ async def facts_of(
         "schedule_id": owner[1],
         "newest_due": max(known),
         **await _unplanned(tx, schedule, now),
-        "previous": await last_success(tx, *owner),
+        "previous": (await last_successes(tx, [owner])).get(owner),
     }
     ticks = [await _with_terms(tx, run) for run in await with_specs(tx, seen)]
     unfinished = sorted(await tx.find(RUNS_UNFINISHED(*owner)), key=_place)
@@ -62,10 +62,12 @@ async def facts_of(
     return replace(facts, gate=await _gate_facts(tx, owner, waiting, facts))
 
 
-async def last_success(tx: Transaction, namespace: str, schedule_id: str) -> datetime | None:
-    """The fire time of a schedule's last successful run."""
-    runs = await tx.find(RUNS_SUCCEEDED(namespace, schedule_id), limit=1, reverse=True)
-    return runs[0]["fire_time"] if runs else None
+async def last_successes(
+    tx: Transaction, schedules: Iterable[tuple[str, str]]
+) -> Mapping[tuple[str, str], datetime]:
+    """The fire time of each schedule's last successful run, where there is one."""
+    runs = await tx.find(RUNS_SUCCEEDED.each(schedules), limit=1, reverse=True)
+    return {(run["namespace"], run["schedule_id"]): run["fire_time"] for run in runs}
 
 
 async def _with_terms(tx: Transaction, tick: Row) -> Row:

@@ -9,15 +9,35 @@ from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
 from fencepost.model.tables import JOBS
 from fencepost.ports.rows import Transaction
-from fencepost.rules.limits import put_limits
+from fencepost.rules.limits import put_limits, release, release_held
 from fencepost.rules.part import Part, reads, writes
+
+RELEASE_MAX = 1_000
+"""How many runs that wait for limits are let go at a time, so that nobody waits for a long line."""
 
 
 class JobRules(Part):
     """See `ports.jobs`."""
 
+    async def register(self, namespace: Namespace, specs: Sequence[JobSpec]) -> None:
+        changed = await self._register(namespace, specs)
+        if changed:
+            await self._release_held(namespace, changed)
+        while changed and await self._release(namespace, changed) >= RELEASE_MAX:
+            pass
+
     @writes
-    async def register(self, tx: Transaction, namespace: Namespace, specs: Sequence[JobSpec]) -> None:
+    async def _release(self, tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> int:
+        return await release(tx, namespace, jobs, RELEASE_MAX)
+
+    @writes
+    async def _release_held(self, tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> None:
+        await release_held(tx, namespace, jobs)
+
+    @writes
+    async def _register(
+        self, tx: Transaction, namespace: Namespace, specs: Sequence[JobSpec]
+    ) -> Sequence[JobName]:
         latest = {spec.name: spec for spec in specs}
         now = await tx.now()
         rows = [
@@ -35,7 +55,7 @@ class JobRules(Part):
         said = {row["name"]: row for row in rows if row["name"] not in new}
         known = await tx.lock(JOBS.among((namespace, name) for name in said))
         await tx.change(JOBS, [(job, said[job["name"]]) for job in known])
-        await put_limits(tx, namespace, latest.values())
+        return await put_limits(tx, namespace, latest.values())
 
     @reads
     async def all(self, tx: Transaction, namespace: Namespace) -> Mapping[JobName, JobSpec]:

@@ -26,35 +26,59 @@ from fencepost.model.tables import (
 )
 from fencepost.ports.rows import Transaction
 from fencepost.rules.allowances import Allowances
+from fencepost.rules.part import groups, search
 from fencepost.rules.rows import limit_if_readable, to_payload
-from fencepost.rules.runs import fill_slot, is_tick, with_specs
+from fencepost.rules.runs import fill_slots, take_some, with_specs
 
 ON_LIMITS = Hold.LIMITED.value | Hold.PACED.value
 
 
-async def put_limits(tx: Transaction, namespace: Namespace, specs: Iterable[JobSpec]) -> None:
-    """Let the limits be those of the specs. Where they changed, what waits for them is looked at anew, and
-    what runs counts for what it now would."""
-    for spec in sorted(specs, key=lambda one: one.name):
-        known = await tx.lock(LIMITS.at(namespace, spec.name))
-        terms = None if spec.limit is None else limit_to_text(spec.limit)
-        if (known[0]["terms"] if known else None) == terms:
-            continue
-        await tx.delete(LIMITS, known)
-        if spec.limit is not None:
-            paid = known[0]["paid_until"] if known else None
-            row = {"namespace": namespace, "job": spec.name, "terms": terms, "paid_until": paid}
-            await tx.put_if_absent(LIMITS, [{**row, "concurrency": spec.limit.concurrency}])
-        await _release(tx, namespace, spec.name)
+async def put_limits(tx: Transaction, namespace: Namespace, specs: Iterable[JobSpec]) -> list[JobName]:
+    """Let the limits be those of the specs. Where they changed, what runs counts for what it now would; those
+    jobs are returned, to have what waits for them looked at anew."""
+    wanted = {spec.name: spec.limit for spec in specs}
+    known = {
+        row["job"]: row for row in await tx.lock(LIMITS.among((namespace, job) for job in sorted(wanted)))
+    }
+    terms = {job: None if limit is None else limit_to_text(limit) for job, limit in wanted.items()}
+    changed = [job for job in sorted(wanted) if terms[job] != (known[job]["terms"] if job in known else None)]
+    await tx.delete(LIMITS, [known[job] for job in changed if job in known])
+    new = [
+        {
+            "namespace": namespace,
+            "job": job,
+            "terms": terms[job],
+            "concurrency": limit.concurrency,
+            "paid_until": known[job]["paid_until"] if job in known else None,
+        }
+        for job in changed
+        if (limit := wanted[job]) is not None
+    ]
+    await tx.put_if_absent(LIMITS, new)
+    if changed:
         await stamp_running(tx)
+    return changed
 
 
-async def _release(tx: Transaction, namespace: Namespace, job: JobName) -> None:
-    """What waits for the limits of a job is due as if there were none."""
-    alone = [*await tx.find(RUNS_LINED(namespace, job)), *await tx.find(RUNS_LIMITED(namespace, job))]
-    held = [run for run in await tx.find(RUNS_HELD(namespace)) if run["job"] == job]
-    keys = {RUNS.key_of(run) for run in (*alone, *held) if run["held"] & ON_LIMITS}
-    runs = [run for run in await tx.lock(RUNS.among(sorted(keys))) if run["held"] & ON_LIMITS]
+async def release(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName], limit: int) -> int:
+    """What waits for the limits of these jobs, and for nothing else, is due as if there were none: some of it
+    at a time; how many."""
+    names = [(namespace, job) for job in jobs]
+    waiting = [
+        run for index in (RUNS_LINED, RUNS_LIMITED) for run in await tx.find(index.each(names), limit=limit)
+    ][:limit]
+    await _let_go(tx, waiting)
+    return len(waiting)
+
+
+async def release_held(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> None:
+    """The same for what is held for another reason too."""
+    await _let_go(tx, await search(tx, RUNS_HELD(namespace), lambda run: run["job"] in jobs))
+
+
+async def _let_go(tx: Transaction, waiting: Sequence[Row]) -> None:
+    keys = [RUNS.key_of(run) for run in waiting if run["held"] & ON_LIMITS]
+    runs = [run for run in await tx.lock(RUNS.among(keys)) if run["held"] & ON_LIMITS]
     await tx.change(RUNS, [(run, {"held": run["held"] & ~ON_LIMITS}) for run in runs])
 
 
@@ -66,48 +90,37 @@ async def stamp_running(tx: Transaction) -> None:
     counted = [run for run in running if run["slot"] is not None or (run["namespace"], run["job"]) in terms]
     if not counted:
         return
-    stamps = {}
+    stamps: dict[tuple[str, str], str | None] = {}
     for run in await with_specs(tx, counted):
         limit = terms.get((run["namespace"], run["job"]))
         slot = None if limit is None else limit.slot_of(to_payload(run))
         if slot != run["slot"]:
-            stamps[RUNS.key_of(run)] = slot
-    runs = [run for run in await tx.take(RUNS.among(sorted(stamps))) if run["alive_until"] is not None]
-    await tx.change(RUNS, [(run, {"slot": stamps[RUNS.key_of(run)]}) for run in runs])
+            stamps[run["namespace"], run["run_key"]] = slot
+    taken = await take_some(tx, stamps)
+    runs = [run for run in taken.values() if run["alive_until"] is not None]
+    await tx.change(RUNS, [(run, {"slot": stamps[run["namespace"], run["run_key"]]}) for run in runs])
 
 
 async def release_strays(tx: Transaction, limit: int) -> None:
     """A run may wait for limits that its job has lost meanwhile."""
     for index, needs_slots in ((RUNS_LINED, False), (RUNS_LIMITED, True)):
-        waiting = await tx.find(index())
-        if not waiting:
-            continue
-        jobs = sorted({(run["namespace"], run["job"]) for run in waiting})
+        jobs = await groups(tx, index(), 2)
         known = await tx.find(LIMITS.among(jobs))
         limited = {LIMITS.key_of(one) for one in known if not needs_slots or one["concurrency"] is not None}
-        strays = [run for run in waiting if (run["namespace"], run["job"]) not in limited]
-        runs = await tx.take(RUNS.among(map(RUNS.key_of, strays[:limit])))
-        await tx.change(RUNS, [(run, {"held": 0}) for run in runs if run["held"] in (16, 32)])
+        strays = await tx.find(index.each(one for one in jobs if one not in limited), limit=limit)
+        runs = await tx.take(RUNS.among(map(RUNS.key_of, strays)))
+        await tx.change(RUNS, [(run, {"held": 0}) for run in runs if index.has(run)])
 
 
 async def call_waiting(tx: Transaction, limit: int) -> int:
     """The net under the bells of slots: call those that could have been called and were not; how many."""
     await release_strays(tx, limit)
-    await stamp_running(tx)
-    firsts: dict[tuple[str, str], Any] = {}
-    for tick in await tx.find(RUNS_LIMITED_TICKS()):
-        firsts.setdefault((tick["namespace"], tick["schedule_id"]), RUNS.key_of(tick))
-    taken = await tx.take(RUNS.among(list(firsts.values())[:limit]))
+    schedules = await groups(tx, RUNS_LIMITED_TICKS(), 2, limit)
+    firsts = await tx.find(RUNS_LIMITED_TICKS.each(schedules), limit=1)
+    taken = await tx.take(RUNS.among(map(RUNS.key_of, firsts)))
     runs = [run for run in taken if RUNS_LIMITED_TICKS.has(run)]
     await tx.change(RUNS, [(run, {"held": 0}) for run in runs])
-    waiting = [run for run in await tx.find(RUNS_LIMITED()) if not is_tick(run)]
-    slots = sorted({(run["namespace"], run["job"], run["slot"]) for run in waiting})
-    called, filled = len(runs), 0
-    for slot in slots:
-        if filled < limit:
-            count = await fill_slot(tx, *slot)
-            called, filled = called + count, filled + bool(count)
-    return called
+    return len(runs) + await fill_slots(tx, await groups(tx, RUNS_LIMITED(), 3))
 
 
 async def allowances(tx: Transaction, every: Sequence[ScheduleFacts], limiter: Limiter | None) -> Allowances:
@@ -135,14 +148,17 @@ async def limit_facts(
 ) -> Mapping[tuple[Namespace, JobName], LimitFacts]:
     """What there is to know of jobs whose limits are locked; those that only a newer release can read are
     left out."""
-    found = {}
-    for row in limits:
-        terms = limit_if_readable(row["terms"])
-        if terms is not None:
-            owner = row["namespace"], row["job"]
-            running = Counter(run["slot"] for run in await tx.find(RUNS_IN_SLOTS(*owner)))
-            found[owner] = LimitFacts(*owner, terms, (), running, row["paid_until"])
-    return found
+    readable = {LIMITS.key_of(row): limit_if_readable(row["terms"]) for row in limits}
+    owners = [owner for owner, terms in readable.items() if terms is not None]
+    running: dict[Any, Counter[str]] = {owner: Counter() for owner in owners}
+    for run in await tx.find(RUNS_IN_SLOTS.each(owners)):
+        running[run["namespace"], run["job"]][run["slot"]] += 1
+    paid = {LIMITS.key_of(row): row["paid_until"] for row in limits}
+    return {
+        owner: LimitFacts(Namespace(owner[0]), JobName(owner[1]), terms, (), running[owner], paid[owner])
+        for owner, terms in readable.items()
+        if terms is not None
+    }
 
 
 async def pay(tx: Transaction, rulings: Mapping[tuple[Namespace, JobName], LimitRuling]) -> None:

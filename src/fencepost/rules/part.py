@@ -69,15 +69,20 @@ async def search(
 async def groups(
     tx: Transaction, wanted: Range, columns: int, limit: int | None = None
 ) -> list[tuple[Any, ...]]:
-    """The different values of the first columns after the equal ones, in order; of each, one row is read."""
-    names = wanted.index.columns[len(wanted.equal) :][:columns]
-    found: list[tuple[Any, ...]] = []
+    """The different values of the first columns after the equal ones, in order. From each to the next it
+    leaps, with few rows at a time where those are of the same values."""
+    names, size = wanted.index.columns[len(wanted.equal) :][:columns], 1
+    found: dict[tuple[Any, ...], None] = {}
+    last: tuple[Any, ...] = ()
     while limit is None or len(found) < limit:
-        first = await tx.find(wanted.after(*found[-1]) if found else wanted, limit=1)
-        if not first:
+        page = await tx.find(wanted.after(*last) if last else wanted, limit=size)
+        met = dict.fromkeys(tuple(row[name] for name in names) for row in page)
+        found |= met
+        if len(page) < size:
             break
-        found.append(tuple(first[0][name] for name in names))
-    return found
+        last = next(reversed(met))
+        size = min(size * 4, PAGE) if len(met) == size else 1
+    return list(found)[:limit]
 
 
 def _place(wanted: Range, row: Row) -> list[Any]:

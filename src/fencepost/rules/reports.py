@@ -36,7 +36,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.facts import may_plan
 from fencepost.rules.freezes import mark_left
-from fencepost.rules.limits import call_waiting
+from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.meta import forgotten_before, read_meta, write_meta
 from fencepost.rules.part import Part, groups, search, writes
 from fencepost.rules.rows import to_expired
@@ -119,6 +119,7 @@ class ReportRules(Part):
     async def unpark(self, tx: Transaction, limit: int) -> int:
         rung = await unpark_first(tx, await groups(tx, RUNS_PARKED(), 2, limit))
         await mark_left(tx, limit)
+        await stamp_running(tx)
         rung += await call_waiting(tx, limit)
         if rung:
             tx.hint(Topic.RUNS)
@@ -154,7 +155,8 @@ async def _finish(tx: Transaction, bells: Bells, run: Row, outcome: Outcome) -> 
 async def _rescue(tx: Transaction, bells: Bells, run: Row, rescue: Rescue) -> Row:
     """Take a run from an attempt that shows no life, and fence that off."""
     await keep_attempt(tx, run, "lost", rescue.reason)
-    run = await change(tx, bells, run, fence=await tx.fences(1))
+    (fence,) = await tx.fences(1)
+    run = await change(tx, bells, run, fence=fence)
     if rescue.state is not RunState.READY:
         return await end(tx, bells, run, rescue.state, rescue.reason, rescue.reason)
     if run["cancel_requested"]:

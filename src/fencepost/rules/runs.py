@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from fencepost.core.lifecycle import observed
 from fencepost.model.audit import Action, Author
@@ -15,7 +15,7 @@ from fencepost.model.codec import schedule_from_text
 from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
 from fencepost.model.run import Hold, Origin, RunRecord, RunState
-from fencepost.model.table import Row
+from fencepost.model.table import Key, Row
 from fencepost.model.tables import (
     ATTEMPTS,
     JOBS,
@@ -32,6 +32,8 @@ from fencepost.rules.audit_log import Change, log_all
 from fencepost.rules.desk_rows import logged_run
 from fencepost.rules.rows import to_run_record
 
+Slot: TypeAlias = tuple[str, str, str]
+"""Namespace, job, and what runs of the job count for."""
 WAITING = frozenset({RunState.PLANNED.value, RunState.READY.value})
 RUNNING = RunState.RUNNING.value
 TRIES, PAUSE_S = 5, 0.02
@@ -48,7 +50,7 @@ class Bells:
     """What runs that ended leave behind: slots that are free, and schedules whose next tick may have its
     turn."""
 
-    slots: dict[tuple[str, str, str], None] = field(default_factory=dict)
+    slots: dict[Slot, None] = field(default_factory=dict)
     schedules: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def note(self, before: Row, after: Row) -> None:
@@ -60,10 +62,7 @@ class Bells:
 
     async def ring(self, tx: Transaction) -> None:
         """Let those go whose turn it is now; at the end of a rule, after all that it parks."""
-        rung = 0
-        for slot in sorted(self.slots):
-            rung += await fill_slot(tx, *slot)
-        rung += await unpark_first(tx, sorted(self.schedules))
+        rung = await fill_slots(tx, self.slots) + await unpark_first(tx, sorted(self.schedules))
         if rung:
             tx.hint(Topic.RUNS)
 
@@ -92,18 +91,23 @@ async def take_some(tx: Transaction, keys: Iterable[tuple[str, str]]) -> dict[tu
     return taken
 
 
-async def fill_slot(tx: Transaction, namespace: str, job: str, slot: str) -> int:
-    """As many of those that wait for a slot as there is place for get into line again; how many."""
-    known = await tx.find(LIMITS.at(namespace, job))
-    if not known or known[0]["concurrency"] is None:
-        return 0
-    (taken,) = await tx.count([RUNS_IN_SLOTS(namespace, job, slot)])
-    free = known[0]["concurrency"] - taken
-    if free <= 0:
-        return 0
-    next_ones = await tx.take(RUNS_LIMITED(namespace, job, slot), limit=free)
-    await tx.change(RUNS, [(run, {"held": 0 if is_tick(run) else Hold.PACED.value}) for run in next_ones])
-    return len(next_ones)
+async def fill_slots(tx: Transaction, slots: Iterable[Slot]) -> int:
+    """As many of those that wait for these slots as there is place for get into line again; how many."""
+    asked = sorted(slots)
+    known = await tx.find(LIMITS.among((namespace, job) for namespace, job, _ in asked)) if asked else []
+    most = {LIMITS.key_of(row): row["concurrency"] for row in known if row["concurrency"] is not None}
+    limited = [one for one in asked if one[:2] in most]
+    running = await tx.count([RUNS_IN_SLOTS(*one) for one in limited])
+    free = {one: most[one[:2]] - count for one, count in zip(limited, running, strict=True)}
+    open_ = [one for one in limited if free[one] > 0]
+    chosen: list[Key] = []
+    for run in await tx.find(RUNS_LIMITED.each(open_), limit=max(free.values(), default=0)):
+        slot = run["namespace"], run["job"], run["slot"]
+        free[slot] -= 1
+        chosen += [RUNS.key_of(run)] if free[slot] >= 0 else []
+    taken = [run for run in await tx.take(RUNS.among(chosen)) if RUNS_LIMITED.has(run)]
+    await tx.change(RUNS, [(run, {"held": 0 if is_tick(run) else Hold.PACED.value}) for run in taken])
+    return len(taken)
 
 
 async def change(tx: Transaction, bells: Bells, run: Row, **values: Any) -> Row:
@@ -130,7 +134,7 @@ async def end(
 async def call_off(tx: Transaction, bells: Bells, run: Row, reason: str) -> Row | None:
     """End a waiting run as cancelled, ask a running one to stop; None where neither makes a difference."""
     if run["state"] in WAITING:
-        fence = await tx.fences(1) if run["fence"] else 0
+        (fence,) = await tx.fences(1) if run["fence"] else (0,)
         return await end(tx, bells, run, RunState.CANCELLED, reason, fence=fence)
     if run["state"] == RUNNING and not run["cancel_requested"]:
         return await change(tx, bells, run, cancel_requested=True)
@@ -141,7 +145,8 @@ async def terminate(tx: Transaction, bells: Bells, run: Row, reason: str) -> Non
     """End an unfinished run at once: its worker is fenced off."""
     if run["state"] == RUNNING:
         await keep_attempt(tx, run, "terminated", reason)
-    await end(tx, bells, run, RunState.CANCELLED, reason, fence=await tx.fences(1))
+    (fence,) = await tx.fences(1)
+    await end(tx, bells, run, RunState.CANCELLED, reason, fence=fence)
 
 
 async def keep_attempt(

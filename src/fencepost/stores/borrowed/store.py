@@ -77,7 +77,6 @@ class BorrowedPostgres(Borrowed):
 
     def __init__(self, lent: Lent) -> None:
         from fencepost.stores.borrowed.postgres import BorrowedDatabase
-        from fencepost.stores.postgres.jobs import PostgresJobs
         from fencepost.stores.postgres.ledger import PostgresLedger
         from fencepost.stores.postgres.rows import PostgresRows
         from fencepost.stores.postgres.schedules import PostgresSchedules
@@ -89,7 +88,6 @@ class BorrowedPostgres(Borrowed):
         database: Any = self._database
         rows = PostgresRows(database)
         super().__init__(rows)
-        self.jobs = PostgresJobs(rows, database)
         self.schedules = PostgresSchedules(rows, database)
         self.ledger = PostgresLedger(rows, database)
 

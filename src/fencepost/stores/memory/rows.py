@@ -214,9 +214,9 @@ class MemoryTransaction:
         for row in rows:
             self._set(table, table.key_of(row), None)
 
-    async def fences(self, count: int) -> int:
+    async def fences(self, count: int) -> Sequence[int]:
         self._rows.fence += count
-        return self._rows.fence
+        return range(self._rows.fence - max(count - 1, 0), self._rows.fence + 1)
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:
         return None

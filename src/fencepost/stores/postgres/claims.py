@@ -1,8 +1,8 @@
 """Claiming in PostgreSQL: what is due goes to whoever locks it first.
 
-A direct run is claimed by one statement, lane by lane; those of limited jobs get into the lines of their jobs
-(`lines.py`). A tick is judged, and the judgement depends on the other runs
-of its schedule, so its claim is a transaction: lock the schedules, read the facts with a snapshot that is
+A direct run is claimed by one statement, lane by lane; those of limited jobs get into the lines of their
+jobs, from which the rules take them. A tick is judged, and the judgement depends on the other runs of its
+schedule, so its claim is a transaction: lock the schedules, read the facts with a snapshot that is
 younger than the locks, ask the judge, write. Whoever started or ended a tick of the schedule before held
 the same lock, so the facts are complete; whoever comes later waits or passes on.
 """
@@ -16,9 +16,9 @@ from fencepost.model.identifiers import Fence, NodeId
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
 from fencepost.rules.rows import to_claim, to_outlook
-from fencepost.stores.postgres import lines
-from fencepost.stores.postgres.facts import judge_locked
+from fencepost.stores.postgres.facts import Judged, judge_locked
 from fencepost.stores.postgres.part import PostgresPart
+from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.postgres.rulings import carry_out, start
 from fencepost.stores.queries import load_queries
 
@@ -60,45 +60,35 @@ class PostgresClaims(PostgresPart):
                 break
         return claims
 
-    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
-        async with self._database.transaction() as session:
-            taken = await lines.take(session, appetite, limit, limiter)
-        await lines.fill(self._database, taken.full)
-        return taken.claims
-
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        most = min(limit, LOCKED_MAX)
+        most, tastes = min(limit, LOCKED_MAX), _tastes(appetite)
         queues, priorities, mosts = _portions(appetite, most)
         walk = WALK_PER_SCHEDULE * most + WALK_MIN
-        async with self._database.transaction() as session:
-            locked = await session.fetch(
-                QUERIES["lock_due"],
-                queues,
-                _jobs(appetite),
-                most,
-                appetite.namespace,
-                walk,
-                priorities,
-                mosts,
-            )
-            tastes = _tastes(appetite)
-            judged = await judge_locked(session, locked, tastes, limit, judge, limiter)
-            await carry_out(session, judged)
-            claims = await start(session, judged, appetite)
-        await lines.fill(self._database, judged.slots)
+        due = queues, _jobs(appetite), most, appetite.namespace, walk, priorities, mosts
+
+        async def claim(tx: PostgresRowTransaction) -> tuple[list[Claim], Judged]:
+            locked = await tx.fetch(QUERIES["lock_due"], *due)
+            judged = await judge_locked(tx, locked, tastes, limit, judge, limiter)
+            await carry_out(tx, judged)
+            return await start(tx, judged, appetite), judged
+
+        claims, judged = await self._rows.write(claim)
+        await self._call(judged.slots)
         return claims
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
         most = min(limit, LOCKED_MAX)
-        async with self._database.transaction() as session:
-            locked = await session.fetch(
-                QUERIES["lock_late"], older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
-            )
-            judged = await judge_locked(session, locked, (None, None), 0, judge)
-            ended = await carry_out(session, judged)
-        await lines.fill(self._database, judged.slots)
+
+        async def sweep(tx: PostgresRowTransaction) -> tuple[int, Judged]:
+            late = older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
+            locked = await tx.fetch(QUERIES["lock_late"], *late)
+            judged = await judge_locked(tx, locked, (None, None), 0, judge)
+            return await carry_out(tx, judged), judged
+
+        ended, judged = await self._rows.write(sweep)
+        await self._call(judged.slots)
         return ended
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:

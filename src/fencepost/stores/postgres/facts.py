@@ -16,13 +16,15 @@ from fencepost.model.claiming import (
 )
 from fencepost.model.limits import Limiter
 from fencepost.rules.allowances import Allowances
+from fencepost.rules.limits import allowances
 from fencepost.rules.rows import to_facts
+from fencepost.rules.runs import Slot
 from fencepost.rules.verdicts import Rulings, rule
-from fencepost.stores.postgres import lines
+from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
 
 if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Row, Session
+    from fencepost.stores.postgres.connection import Row
 
 QUERIES = load_queries(__package__, "facts.sql")
 DUE_PER_SCHEDULE_MAX = 100
@@ -41,11 +43,11 @@ class Judged:
 
     rulings: Rulings = field(default_factory=Rulings)
     allowed: Allowances | None = None
-    slots: set[lines.Slot] = field(default_factory=set)
+    slots: set[Slot] = field(default_factory=set)
 
 
 async def judge_locked(
-    session: Session,
+    tx: PostgresRowTransaction,
     locked: Sequence[Row],
     tastes: tuple[list[str] | None, list[str] | None],
     room: int,
@@ -57,7 +59,7 @@ async def judge_locked(
     owners = dict.fromkeys((row["namespace"], row["schedule_id"]) for row in locked)
     if not owners:
         return Judged()
-    rows = await session.fetch(
+    rows = await tx.fetch(
         QUERIES["facts"],
         [one for one, _ in owners],
         [one for _, one in owners],
@@ -68,20 +70,20 @@ async def judge_locked(
     if not rows:
         return Judged()
     every, now, allowed = [_facts(row) for row in rows], rows[0]["now"], None
-    await _ask_gates(session, every)
+    await _ask_gates(tx, every)
     if room > 0 and any(row["limited"] for row in rows):
-        allowed = await lines.allowances(session, every, limiter, now)
+        allowed = await allowances(tx, every, limiter)
     rulings = rule(every, now, room, judge, allowed)
     return Judged(rulings, allowed, set() if allowed is None else set(allowed.full))
 
 
-async def _ask_gates(session: Session, every: list[ScheduleFacts]) -> None:
+async def _ask_gates(tx: PostgresRowTransaction, every: list[ScheduleFacts]) -> None:
     """Fill in how catch-up fares where some of it is due and its gate is open."""
     open_gates = ((place, gate_question(one.due)) for place, one in enumerate(every) if not one.gate.closed)
     asked = {place: question for place, question in open_gates if question is not None}
     if not asked:
         return
-    answers = await session.fetch(
+    answers = await tx.fetch(
         QUERIES["gates"],
         [every[place].namespace for place in asked],
         [every[place].schedule_id for place in asked],

@@ -7,17 +7,24 @@ statement returns say which of them were still owned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, ProgressReport, Pulse, Receipt, Ticket
+from fencepost.ports.signals import Topic
+from fencepost.rules.checks import Checked
 from fencepost.rules.freezes import mark_left
-from fencepost.stores.postgres import lines
+from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.entries import PostgresEntries
+from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.postgres.runs import PostgresRuns
 from fencepost.stores.postgres.views import PostgresViews
 from fencepost.stores.queries import load_queries
+
+if TYPE_CHECKING:
+    from fencepost.stores.postgres.connection import Row
 
 QUERIES = load_queries(__package__, "ledger.sql")
 
@@ -55,16 +62,16 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
             STOPPED_ON_REQUEST,
         )
         assert row is not None
-        await lines.fill(self._database, row["freed"])
+        await self._call({tuple(slot) for slot in row["freed"]})
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
 
     async def unpark(self, limit: int) -> int:
         row = await self._database.fetch_one(QUERIES["unpark"], limit)
         assert row is not None
-        rung = await lines.net(self._database, limit) if row["limited"] else 0
-        if row["left_by_a_freeze"]:
-            await self._rows.write(lambda tx: mark_left(tx, limit))
-        return int(row["unparked"]) + rung
+        called = 0
+        if row["left_by_a_freeze"] or row["unstamped"] or row["limited"]:
+            called = await self._rows.write(partial(_call_others, limit, row))
+        return int(row["unparked"]) + called
 
     async def forget(self, older_than_s: float, limit: int) -> int:
         return int(await self._database.fetch_value(QUERIES["forget"], older_than_s, limit))
@@ -79,6 +86,20 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         if reported:
             await self._database.confirm()
         return [_receipt(number, accepted, reported) for number in range(len(tickets))]
+
+
+async def _call_others(limit: int, found: Row, tx: PostgresRowTransaction) -> int:
+    """Those that wait for something else than their turn, where there are any."""
+    checked, called = Checked(tx), 0
+    if found["left_by_a_freeze"]:
+        await mark_left(checked, limit)
+    if found["unstamped"]:
+        await stamp_running(checked)
+    if found["limited"]:
+        called = await call_waiting(checked, limit)
+    if called:
+        tx.hint(Topic.RUNS)
+    return called
 
 
 def _receipt(number: int, accepted: frozenset[int], reported: set[int]) -> Receipt:

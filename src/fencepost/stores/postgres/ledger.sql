@@ -263,9 +263,14 @@ WITH RECURSIVE waiting AS (
     RETURNING run.run_key
 )
 SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_runs', '') END AS told,
-    EXISTS (SELECT 1 FROM fencepost.limits)
-        OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
+    EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
         OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16) AS limited,
+    EXISTS (
+        SELECT 1
+        FROM fencepost.limits AS known
+        JOIN fencepost.runs AS run ON run.namespace = known.namespace AND run.job = known.job
+        WHERE run.state = 'running' AND run.slot IS NULL
+    ) AS unstamped,
     EXISTS (
         SELECT 1
         FROM fencepost.runs AS run

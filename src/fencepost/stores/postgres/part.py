@@ -10,6 +10,8 @@ from fencepost.stores.postgres.rows import PostgresRows
 class PostgresPart(LedgerRules):
     """The ledger by the rules; each part replaces verbs for which one statement pays."""
 
+    _rows: PostgresRows
+
     def __init__(self, rows: PostgresRows, database: Database) -> None:
         super().__init__(rows)
         self._database = database

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Keys, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.model.text import cleaned
-from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.queries import load_queries
@@ -43,17 +42,20 @@ ONE_BY_ONE_MAX = 10_000
 """Fences are given out one by one, unless somebody lifts the sequence past all that were."""
 
 
+PostgresRule: TypeAlias = "Callable[[PostgresRowTransaction], Coroutine[Any, Any, T]]"
+
+
 class PostgresRows:
     """See `ports.rows`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def read(self, rule: Rule[T]) -> T:
+    async def read(self, rule: PostgresRule[T]) -> T:
         async with self._database.snapshot() as session:
             return await rule(PostgresRowTransaction(session))
 
-    async def write(self, rule: Rule[T]) -> T:
+    async def write(self, rule: PostgresRule[T]) -> T:
         async with self._database.transaction() as session:
             transaction = PostgresRowTransaction(session)
             result = await rule(transaction)
@@ -65,7 +67,7 @@ class PostgresRowTransaction:
     """An open transaction at read committed.
 
     Changes are kept back until their table is asked for, or the transaction ends, so that many are one
-    statement. The time is asked for once, and again after every wait."""
+    statement. The time is asked for once, and again when anything else was."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -84,6 +86,7 @@ class PostgresRowTransaction:
         if not isinstance(selection, Ranges):
             return await self._select(selection, limit, reverse, "")
         await self._write(selection.table)
+        self._now = None
         found: list[Row] = []
         for shape, ranges in _by_shape(selection.ranges).items():
             rows = await self._session.fetch(find_each(shape, reverse), *_arrays(ranges), limit)
@@ -91,6 +94,7 @@ class PostgresRowTransaction:
         return found
 
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        self._now = None
         numbers: dict[Range, int] = {}
         for shape, alike in _by_shape(ranges).items():
             await self._write(shape.index.table)
@@ -136,9 +140,12 @@ class PostgresRowTransaction:
             await self._write(table)
             await self._session.fetch(_delete(table), *_columns(table, gone, table.key))
 
-    async def fences(self, count: int) -> int:
-        kind = "last_fence" if not count else "fences" if count <= ONE_BY_ONE_MAX else "lift_fences"
-        return int(await self._session.fetchval(QUERIES[kind], *([count] if count else [])))
+    async def fences(self, count: int) -> Sequence[int]:
+        if count > ONE_BY_ONE_MAX:
+            last = int(await self._session.fetchval(QUERIES["lift_fences"], count))
+            return range(last - count + 1, last + 1)
+        query, terms = ("fences", [count]) if count else ("last_fence", [])
+        return [int(row["fence"]) for row in await self._session.fetch(QUERIES[query], *terms)]
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:
         self._now = None
@@ -149,10 +156,16 @@ class PostgresRowTransaction:
 
     async def end(self) -> None:
         """Write what was kept back, and hand the hints to the server, which sends them with the commit."""
+        for topic in self._hints:
+            await self.fetch(QUERIES["tell"], f"fencepost_{topic}")
         for table in tuple(self._unwritten):
             await self._write(table)
-        for topic in self._hints:
-            await self._session.fetch(QUERIES["tell"], f"fencepost_{topic}")
+
+    async def fetch(self, query: str, *terms: Any) -> Sequence[Any]:
+        """A statement of an accelerator, after all that was kept back."""
+        for table in tuple(self._unwritten):
+            await self._write(table)
+        return await self._session.fetch(query, *terms)
 
     async def _write(self, table: Table) -> None:
         """Write the changes of a table that were kept back: one statement for those of the same columns."""
@@ -168,7 +181,7 @@ class PostgresRowTransaction:
     async def _select(self, selection: Selection, limit: int | None, reverse: bool, lock: str) -> list[Row]:
         table = selection.table
         await self._write(table)
-        self._now = None if lock else self._now
+        self._now = None
         if isinstance(selection, Keys):
             if not selection.keys:
                 return []

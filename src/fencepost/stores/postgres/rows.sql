@@ -4,10 +4,10 @@
 SELECT fencepost.now();
 
 -- name: last_fence
-SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM fencepost.fences;
+SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS fence FROM fencepost.fences;
 
 -- name: fences
-SELECT max(nextval('fencepost.fences')) FROM generate_series(1, $1::bigint);
+SELECT nextval('fencepost.fences') AS fence FROM generate_series(1, $1::bigint);
 
 -- name: lift_fences
 SELECT setval('fencepost.fences', last_value + $1::bigint) FROM fencepost.fences;

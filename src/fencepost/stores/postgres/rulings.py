@@ -7,56 +7,51 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fencepost.model.claiming import Admit, Appetite, End, Wait
-from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.run import Claim
 from fencepost.rules.carrying import close_gates, stop
 from fencepost.rules.checks import Checked
+from fencepost.rules.limits import keep_allowances
 from fencepost.rules.rows import to_claim
 from fencepost.rules.runs import Bells
 from fencepost.rules.verdicts import Ruled
-from fencepost.stores.postgres import lines
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
 
 if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Session
     from fencepost.stores.postgres.facts import Judged
 
 QUERIES = load_queries(__package__, "rulings.sql")
 
 
-async def carry_out(session: Session, judged: Judged) -> int:
+async def carry_out(tx: PostgresRowTransaction, judged: Judged) -> int:
     """All but the starts; returns how many ticks were ended or admitted. Slots that this frees are noted.
 
     Stops come first: whoever finishes runs locks the running ones before those that wait, and so do we. The
     bell for them comes last: it may be for a tick that waits only since this judgement.
     """
-    rulings, rows, bells = judged.rulings, PostgresRowTransaction(session), Bells()
-    tx = Checked(rows)
-    await stop(tx, bells, rulings)
-    judged.slots |= {(Namespace(space), JobName(job), slot) for space, job, slot in bells.slots}
+    rulings, checked, bells = judged.rulings, Checked(tx), Bells()
+    await stop(checked, bells, rulings)
+    judged.slots |= bells.slots.keys()
     bells.slots.clear()
-    await rows.end()
-    ended = await _end(session, rulings.ends)
-    admitted = await _admit(session, rulings.admits)
-    await _wait(session, rulings.waits)
-    await close_gates(tx, rulings)
+    ended = await _end(tx, rulings.ends)
+    admitted = await _admit(tx, rulings.admits)
+    await _wait(tx, rulings.waits)
+    await close_gates(checked, rulings)
     if judged.allowed is not None:
-        await lines.keep(session, judged.allowed)
-    await bells.ring(tx)
-    await rows.end()
+        await keep_allowances(checked, judged.allowed)
+    await bells.ring(checked)
     return ended + admitted
 
 
-async def start(session: Session, judged: Judged, appetite: Appetite) -> list[Claim]:
+async def start(tx: PostgresRowTransaction, judged: Judged, appetite: Appetite) -> list[Claim]:
     """Begin these ticks, but for those that somebody else has touched meanwhile."""
     starts, allowed = judged.rulings.starts, judged.allowed
     if not starts:
         return []
     keys = [(one.namespace, one.run_key) for one in starts]
     slots = [None if allowed is None else allowed.slots.get(key) for key in keys]
-    rows = await session.fetch(
+    rows = await tx.fetch(
         QUERIES["start"],
         [namespace for namespace, _ in keys],
         [run_key for _, run_key in keys],
@@ -69,10 +64,10 @@ async def start(session: Session, judged: Judged, appetite: Appetite) -> list[Cl
     return [to_claim(row, previous[row["namespace"], row["run_key"]]) for row in rows]
 
 
-async def _end(session: Session, ends: Sequence[Ruled[End]]) -> int:
+async def _end(tx: PostgresRowTransaction, ends: Sequence[Ruled[End]]) -> int:
     if not ends:
         return 0
-    rows = await session.fetch(
+    rows = await tx.fetch(
         QUERIES["end"],
         [one.namespace for one in ends],
         [one.verdict.run_key for one in ends],
@@ -83,10 +78,10 @@ async def _end(session: Session, ends: Sequence[Ruled[End]]) -> int:
     return len(rows)
 
 
-async def _admit(session: Session, admits: Sequence[Ruled[Admit]]) -> int:
+async def _admit(tx: PostgresRowTransaction, admits: Sequence[Ruled[Admit]]) -> int:
     if not admits:
         return 0
-    rows = await session.fetch(
+    rows = await tx.fetch(
         QUERIES["admit"],
         [one.namespace for one in admits],
         [one.verdict.run_key for one in admits],
@@ -96,9 +91,9 @@ async def _admit(session: Session, admits: Sequence[Ruled[Admit]]) -> int:
     return len(rows)
 
 
-async def _wait(session: Session, waits: Sequence[Ruled[Wait]]) -> None:
+async def _wait(tx: PostgresRowTransaction, waits: Sequence[Ruled[Wait]]) -> None:
     if waits:
-        await session.fetch(
+        await tx.fetch(
             QUERIES["wait"],
             [one.namespace for one in waits],
             [one.verdict.run_key for one in waits],

@@ -13,7 +13,6 @@ from fencepost.stores.postgres.address import Address, parse_address
 from fencepost.stores.postgres.caveats import read_caveats
 from fencepost.stores.postgres.connection import Database, open_database
 from fencepost.stores.postgres.faults import translated_at_open
-from fencepost.stores.postgres.jobs import PostgresJobs
 from fencepost.stores.postgres.leases import PostgresLeases
 from fencepost.stores.postgres.ledger import PostgresLedger
 from fencepost.stores.postgres.logbook import PostgresLogbook
@@ -53,7 +52,6 @@ class PostgresStore(RuleStore):
         self.caveats = caveats
         self._database = database
         self.signals = PostgresSignals(address, clock)
-        self.jobs = PostgresJobs(rows, database)
         self.schedules = PostgresSchedules(rows, database)
         self.planbook = PostgresPlanBook(rows, database)
         self.ledger = PostgresLedger(rows, database)

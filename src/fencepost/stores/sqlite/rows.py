@@ -122,9 +122,10 @@ class SqliteRowTransaction:
         for row in rows:
             self._connection.execute(_delete(table), encoded(row, table.key, _encoders(table)))
 
-    async def fences(self, count: int) -> int:
+    async def fences(self, count: int) -> Sequence[int]:
         taken = QUERIES["take_fences"], {"count": count}
-        return int(self._connection.execute(*taken if count else (QUERIES["last_fence"],)).get)
+        last = int(self._connection.execute(*taken if count else (QUERIES["last_fence"],)).get)
+        return range(last - max(count - 1, 0), last + 1)
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:
         return None
