@@ -14,7 +14,7 @@ from fencepost.model.run import Pulse, RunState
 from fencepost.model.tables import RUNS
 from fencepost.rules import reports
 from fencepost.rules.claims import ClaimRules
-from fencepost.rules.part import writes
+from fencepost.rules.part import reads, writes
 from fencepost.rules.reports import ReportRules
 from fencepost.rules.runs import change
 from fencepost.services import reaper
@@ -84,15 +84,16 @@ def heartbeat_by_key_alone() -> Planted:
 @bug("a run is not taken from the living", "I8")
 def living_worker_robbed() -> Planted:
     """The reaper takes every run that has been going for a while, whether or not its worker is alive."""
-    silent, rescue = reports._silent, unwrap(ReportRules.rescue)
+    silent, rescue = unwrap(ReportRules._silent), unwrap(ReportRules.rescue)
 
-    async def going(tx: Any, limit: int, now: Any) -> Any:
-        return await silent(Misled(tx, _as_if_silent_after(5.0)), limit, now)
+    async def going(self: Any, tx: Any, limit: int, now: Any) -> Any:
+        return await silent(self, Misled(tx, _as_if_silent_after(5.0)), limit, now)
 
     async def rob(self: Any, tx: Any, rescues: Any) -> Any:
         return await rescue(self, Misled(tx, _as_if_silent_after(5.0)), rescues)
 
-    return all_of(patch.object(reports, "_silent", going), patch.object(ReportRules, "rescue", writes(rob)))
+    planted = {"_silent": reads(going), "rescue": writes(rob)}
+    return all_of(*(patch.object(ReportRules, name, one) for name, one in planted.items()))
 
 
 @bug(

@@ -28,7 +28,7 @@ class Misled:
     async def lock(self, selection: Selection, **more: Any) -> list[Row]:
         return self._seen(selection, await self._tx.lock(selection, **more))
 
-    async def take(self, selection: Selection, **more: Any) -> list[Row]:
+    async def take(self, selection: Selection | Ranges, **more: Any) -> list[Row]:
         return self._seen(selection, await self._tx.take(selection, **more))
 
     def _seen(self, selection: Selection | Ranges, rows: list[Row]) -> list[Row]:

@@ -38,7 +38,7 @@ async def take(store: SqliteStore, number: int) -> list[Claim]:
 
 async def test_two_at_the_last_slot_do_not_both_get_it(stores: list[SqliteStore]) -> None:
     await stores[0].jobs.register(NS, [JobSpec(JOB, open_payload=True, limit=JobLimit(1))])
-    runs = [NewRun(RunKey(f"j#{n}"), JOB, {}, DEFAULT_QUEUE, 2) for n in range(RUNS)]
+    runs = [NewRun(RunKey(f"j#{n:02}"), JOB, {}, DEFAULT_QUEUE, 2) for n in range(RUNS)]
     await stores[0].ledger.enqueue(NS, runs)
     done = []
     for _ in range(RUNS):

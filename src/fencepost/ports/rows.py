@@ -55,7 +55,7 @@ class Transaction(Protocol):
         ...
 
     async def take(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         """The same, but for those that another transaction has locked."""
         ...

@@ -41,7 +41,7 @@ class Checked:
         return self._own(selection.table, await self._inner.lock(selection, limit=limit))
 
     async def take(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         return self._own(selection.table, await self._inner.take(selection, limit=limit, reverse=reverse))
 

@@ -124,8 +124,7 @@ class ClaimRules(Part):
         now = await tx.now()
         books = {job: facts for (_, job), facts in open_.items()}
         lines = ((namespace, job, queue) for job in books for queue in sorted({one.queue for one in walk}))
-        met = await tx.find(RUNS_LINED.each(lines), limit=candidates_max(limit))
-        taken = [run for run in await tx.take(RUNS.among(map(RUNS.key_of, met))) if RUNS_LINED.has(run)]
+        taken = await tx.take(RUNS_LINED.each(lines), limit=candidates_max(limit))
         rows = {run["run_key"]: run for run in await with_specs(tx, taken)}
         standing = [_standing(run, slot_of(books[run["job"]].limit, run)) for run in rows.values()]
         passage = go_through(books, standing, walk, limit, now, limiter)

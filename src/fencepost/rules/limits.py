@@ -107,18 +107,15 @@ async def release_strays(tx: Transaction, limit: int) -> None:
         jobs = await groups(tx, index(), 2)
         known = await tx.find(LIMITS.among(jobs))
         limited = {LIMITS.key_of(one) for one in known if not needs_slots or one["concurrency"] is not None}
-        strays = await tx.find(index.each(one for one in jobs if one not in limited), limit=limit)
-        runs = await tx.take(RUNS.among(map(RUNS.key_of, strays)))
-        await tx.change(RUNS, [(run, {"held": 0}) for run in runs if index.has(run)])
+        strays = await tx.take(index.each(one for one in jobs if one not in limited), limit=limit)
+        await tx.change(RUNS, [(run, {"held": 0}) for run in strays])
 
 
 async def call_waiting(tx: Transaction, limit: int) -> int:
     """The net under the bells of slots: call those that could have been called and were not; how many."""
     await release_strays(tx, limit)
     schedules = await groups(tx, RUNS_LIMITED_TICKS(), 2, limit)
-    firsts = await tx.find(RUNS_LIMITED_TICKS.each(schedules), limit=1)
-    taken = await tx.take(RUNS.among(map(RUNS.key_of, firsts)))
-    runs = [run for run in taken if RUNS_LIMITED_TICKS.has(run)]
+    runs = await tx.take(RUNS_LIMITED_TICKS.each(schedules), limit=1)
     await tx.change(RUNS, [(run, {"held": 0}) for run in runs])
     return len(runs) + await fill_slots(tx, await groups(tx, RUNS_LIMITED(), 3))
 

@@ -38,7 +38,7 @@ from fencepost.rules.facts import may_plan
 from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.meta import forgotten_before, read_meta, write_meta
-from fencepost.rules.part import Part, groups, search, writes
+from fencepost.rules.part import Part, groups, reads, search, writes
 from fencepost.rules.rows import to_expired
 from fencepost.rules.runs import Bells, change, end, keep_attempt, unpark_first
 from fencepost.rules.tickets import is_of, is_owned, keys_of
@@ -74,30 +74,42 @@ class ReportRules(Part):
 
     @writes
     async def finish(self, tx: Transaction, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-        runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of([one.ticket for one in outcomes]))}
-        bells, receipts = Bells(), []
-        for outcome in outcomes:
-            key = outcome.ticket.namespace, outcome.ticket.run_key
-            run = runs.get(key)
-            if run is None or not is_owned(run, outcome.ticket):
-                repeated = run is not None and is_of(run, outcome.ticket)
-                receipts.append(Receipt.REPEATED if repeated else Receipt.REFUSED)
-                continue
-            runs[key] = await _finish(tx, bells, run, outcome)
-            receipts.append(Receipt.ACCEPTED)
+        bells = Bells()
+        receipts = await finish(tx, bells, outcomes)
         await bells.ring(tx)
-        if any(outcome.retry_in_s is not None for outcome in outcomes):
-            tx.hint(Topic.RUNS)
         return receipts
 
+    async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
+        now, last_s = await self._note_sweep(terms)
+        if last_s is not None:
+            return Sweep(last_s=last_s)
+        return Sweep(tuple(await self._silent(limit, now)))
+
     @writes
-    async def expired(self, tx: Transaction, limit: int, terms: SweepTerms) -> Sweep:
+    async def _note_sweep(self, tx: Transaction, terms: SweepTerms) -> tuple[StoreTime, float | None]:
+        """When this sweep is, and after an absence how long ago the last one was."""
         now, last = await tx.now(), await _read_time(tx, "swept_at")
         await write_meta(tx, "swept_at", now.isoformat())
-        if last is not None and terms.are_broken(last, now):
-            await _give_grace(tx, terms, last, now)
-            return Sweep(last_s=since(last, now).total_seconds())
-        return Sweep(tuple(await _silent(tx, limit, now)))
+        if last is None or not terms.are_broken(last, now):
+            return now, None
+        await _give_grace(tx, terms, last, now)
+        return now, since(last, now).total_seconds()
+
+    @reads
+    async def _silent(self, tx: Transaction, limit: int, now: StoreTime) -> Sequence[Expired]:
+        """As of the sweep: what expires after it, as during an absence, is for the next one to judge."""
+        silent = [run for run in await tx.find(RUNS_RUNNING()) if run["alive_until"] < now]
+        silent.sort(key=lambda run: (run["alive_until"], run["run_key"]))
+        names = sorted({(run["namespace"], run["job"]) for run in silent[:limit]})
+        specs = {JOBS.key_of(row): row["spec"] for row in await tx.find(JOBS.among(names))}
+        return to_expired(
+            {
+                **run,
+                "silent_for_s": since(run["alive_until"], now).total_seconds(),
+                "job_spec": specs.get((run["namespace"], run["job"])),
+            }
+            for run in silent[:limit]
+        )
 
     @writes
     async def rescue(self, tx: Transaction, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
@@ -139,6 +151,24 @@ class ReportRules(Part):
             before = await forgotten_before(tx)
             await write_meta(tx, "forgotten_before", max(cutoff, before or cutoff).isoformat())
         return len(gone)
+
+
+async def finish(tx: Transaction, bells: Bells, outcomes: Sequence[Outcome]) -> list[Receipt]:
+    """End attempts; the bells are not rung yet."""
+    runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of([one.ticket for one in outcomes]))}
+    receipts = []
+    for outcome in outcomes:
+        key = outcome.ticket.namespace, outcome.ticket.run_key
+        run = runs.get(key)
+        if run is None or not is_owned(run, outcome.ticket):
+            repeated = run is not None and is_of(run, outcome.ticket)
+            receipts.append(Receipt.REPEATED if repeated else Receipt.REFUSED)
+            continue
+        runs[key] = await _finish(tx, bells, run, outcome)
+        receipts.append(Receipt.ACCEPTED)
+    if any(outcome.retry_in_s is not None for outcome in outcomes):
+        tx.hint(Topic.RUNS)
+    return receipts
 
 
 async def _finish(tx: Transaction, bells: Bells, run: Row, outcome: Outcome) -> Row:
@@ -187,21 +217,6 @@ async def _give_grace(tx: Transaction, terms: SweepTerms, last: StoreTime, now: 
     await tx.change(RUNS, [(run, {"alive_until": one}) for run, one in until if one != run["alive_until"]])
     limits = await tx.take(LIMITS.all()) if last > now else []
     await tx.change(LIMITS, [(row, {"next_at": None}) for row in limits])
-
-
-async def _silent(tx: Transaction, limit: int, now: StoreTime) -> Sequence[Expired]:
-    silent = [run for run in await tx.find(RUNS_RUNNING()) if run["alive_until"] < now]
-    silent.sort(key=lambda run: (run["alive_until"], run["run_key"]))
-    names = sorted({(run["namespace"], run["job"]) for run in silent[:limit]})
-    specs = {JOBS.key_of(row): row["spec"] for row in await tx.find(JOBS.among(names))}
-    return to_expired(
-        {
-            **run,
-            "silent_for_s": since(run["alive_until"], now).total_seconds(),
-            "job_spec": specs.get((run["namespace"], run["job"])),
-        }
-        for run in silent[:limit]
-    )
 
 
 async def _may_be_planned(tx: Transaction, run: Row) -> bool:

@@ -70,9 +70,7 @@ class Bells:
 async def unpark_first(tx: Transaction, schedules: Iterable[tuple[str, str]]) -> int:
     """Of the ticks of each schedule that wait for their turn alone, the first becomes due. One that is locked
     is being judged, or unparked, already."""
-    firsts = await tx.find(RUNS_PARKED.each(schedules), limit=1)
-    taken = await tx.take(RUNS.among(map(RUNS.key_of, firsts)))
-    parked = [run for run in taken if RUNS_PARKED.has(run)]
+    parked = await tx.take(RUNS_PARKED.each(schedules), limit=1)
     await tx.change(RUNS, [(run, {"held": 0}) for run in parked])
     return len(parked)
 

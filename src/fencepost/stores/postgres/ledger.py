@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fencepost.model.clocks import StoreTime
+from fencepost.model.rescue import Expired
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, ProgressReport, Pulse, Receipt, Ticket
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
 from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
+from fencepost.rules.rows import to_expired
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.entries import PostgresEntries
@@ -64,6 +67,9 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         assert row is not None
         await self._call({tuple(slot) for slot in row["freed"]})
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
+
+    async def _silent(self, limit: int, now: StoreTime) -> Sequence[Expired]:
+        return to_expired(await self._database.fetch(QUERIES["expired"], limit, now))
 
     async def unpark(self, limit: int) -> int:
         row = await self._database.fetch_one(QUERIES["unpark"], limit)

@@ -154,6 +154,16 @@ JOIN fencepost.runs AS run
     AND run.attempt = given.attempt
     AND run.fence = given.fence;
 
+-- name: expired
+SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,
+    extract(epoch FROM $2 - run.alive_until)::double precision AS silent_for_s,
+    run.spent, job.spec AS job_spec
+FROM fencepost.runs AS run
+LEFT JOIN fencepost.jobs AS job ON job.namespace = run.namespace AND job.name = run.job
+WHERE run.state = 'running' AND run.alive_until < $2::timestamptz
+ORDER BY run.alive_until, run.run_key
+LIMIT $1;
+
 -- A tick that a cursor may still come by stays, because its row is what would stop it; after a pause the next
 -- cursor can begin where the pause did.
 -- name: forget

@@ -112,9 +112,17 @@ class PostgresRowTransaction:
         return [row for row in await self._select(keys, None, False, "FOR UPDATE") if selection.covers(row)]
 
     async def take(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        return await self._select(selection, limit, reverse, "FOR UPDATE SKIP LOCKED")
+        """Of several ranges, those that are found first: a row must not be looked for again once some are
+        locked."""
+        if not isinstance(selection, Ranges):
+            return await self._select(selection, limit, reverse, "FOR UPDATE SKIP LOCKED")
+        table = selection.table
+        keys = [table.key_of(row) for row in await self.find(selection, limit=limit, reverse=reverse)]
+        rows = await self._select(table.among(keys), None, False, "FOR UPDATE SKIP LOCKED")
+        taken = {table.key_of(row): row for row in rows if selection.ranges[0].index.has(row)}
+        return [taken[key] for key in keys if key in taken]
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         if not rows:

@@ -2,13 +2,14 @@
 
 The write lock of the transaction is the lock on every schedule, so nobody else judges meanwhile. What is
 due is found by probes, one for each lane, in the order of the portions; a probe is read only as far as it is
-needed. Runs of limited jobs that a probe meets get into the lines of their jobs (`lines.py`).
+needed. Runs of limited jobs that a probe meets get into the lines of their jobs, from which the rules take
+them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -19,12 +20,16 @@ import apsw
 
 from fencepost.model.claiming import Appetite, Head, Judge, Outlook, nothing_due
 from fencepost.model.clocks import StoreTime
+from fencepost.model.driving import finish_now
 from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
 from fencepost.model.job import LANES
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim, Origin
 from fencepost.ports.signals import Topic
+from fencepost.rules.checks import Checked
+from fencepost.rules.limits import allowances, keep_allowances
 from fencepost.rules.rows import to_claim, to_payload
+from fencepost.rules.runs import Slot
 from fencepost.rules.store import LedgerRules
 from fencepost.rules.verdicts import rule
 from fencepost.stores.queries import load_queries
@@ -32,7 +37,7 @@ from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import Database, take_fences
 from fencepost.stores.sqlite.facts import choose, gather
 from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
-from fencepost.stores.sqlite.rows import SqliteRows
+from fencepost.stores.sqlite.rows import SqliteRows, SqliteRowTransaction
 from fencepost.stores.sqlite.rulings import carry_out
 from fencepost.stores.sqlite.signals import SqliteSignals
 
@@ -58,9 +63,6 @@ class SqliteClaims(LedgerRules):
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
         return await self._database.transact(partial(_claim_direct, appetite, limit))
 
-    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
-        return await self._database.transact(partial(_claim_lined, appetite, limit, limiter))
-
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
@@ -73,6 +75,9 @@ class SqliteClaims(LedgerRules):
         settled, rung = await self._database.transact(partial(_sweep_late, older_than_s, limit, judge))
         self._hint_if(rung)
         return settled
+
+    async def _call(self, slots: Collection[Slot]) -> None:
+        """Writers come one after the other, so nobody has missed anything."""
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
         return await self._database.read(partial(_adopt, worker, known))
@@ -119,18 +124,6 @@ def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, n
     return _start(picked, appetite, connection, now)
 
 
-def _claim_lined(
-    appetite: Appetite, limit: int, limiter: Limiter, connection: apsw.Connection, now: StoreTime
-) -> list[Claim]:
-    wanted = _unpaused(appetite, connection)
-    if wanted is None:
-        return []
-    picked = lines.take(connection, now, wanted, limit, limiter)
-    claims = _start([row_id for row_id, _ in picked], appetite, connection, now)
-    lines.stamp(connection, picked)
-    return claims
-
-
 def _claim_ticks(
     appetite: Appetite,
     limit: int,
@@ -144,10 +137,11 @@ def _claim_ticks(
         return [], False
     due = _walk(connection, QUERIES["due_ticks"], wanted, limit, now)
     facts = gather(connection, choose(due, limit), now, wanted, limit)
-    allowed = lines.allowances(connection, now, facts.every, limiter)
+    tx = Checked(SqliteRowTransaction(connection, now))
+    allowed = finish_now(allowances(tx, facts.every, limiter))
     rulings = rule(facts.every, now, limit, judge, allowed)
     rung = carry_out(rulings, facts, connection, now)
-    lines.keep(connection, allowed)
+    finish_now(keep_allowances(tx, allowed))
     keys = [(one.namespace, one.run_key) for one in rulings.starts]
     claims = _start([facts.row_ids[key] for key in keys], appetite, connection, now)
     lines.stamp(connection, [(facts.row_ids[key], slot) for key, slot in allowed.slots.items()])

@@ -9,22 +9,18 @@ from functools import partial
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
-from fencepost.model.rescue import Rescue
 from fencepost.model.run import (
     NewRun,
     Outcome,
-    ProgressReport,
-    Pulse,
     Receipt,
     RunFilter,
     RunList,
     RunRecord,
     RunState,
-    Ticket,
 )
 from fencepost.model.status import QueueDepth, QueueView
 from fencepost.model.views import Attention, News, RunMark, TrafficBucket
-from fencepost.stores.sqlite import entries, parking, reports, runs, views
+from fencepost.stores.sqlite import entries, reports, runs, views
 from fencepost.stores.sqlite.claims import SqliteClaims
 
 
@@ -40,26 +36,10 @@ class SqliteLedger(SqliteClaims):
         self._hint_if(any(fresh))
         return fresh
 
-    async def pulse(self, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
-        return await self._database.transact(partial(reports.pulse, tickets, alive_for_s))
-
-    async def report_progress(self, words: Sequence[ProgressReport]) -> Sequence[bool]:
-        return await self._database.transact(partial(reports.report_progress, words))
-
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         receipts, rung = await self._database.transact(partial(reports.finish, outcomes))
         self._hint_if(rung or any(outcome.retry_in_s is not None for outcome in outcomes))
         return receipts
-
-    async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
-        receipts, rung = await self._database.transact(partial(reports.rescue, rescues))
-        self._hint_if(rung or any(one.state is RunState.READY for one in rescues))
-        return receipts
-
-    async def unpark(self, limit: int) -> int:
-        unparked = await self._database.transact(partial(parking.unpark, limit))
-        self._hint_if(unparked > 0)
-        return unparked
 
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
         return await self._database.read(partial(runs.get, namespace, run_key))

@@ -97,7 +97,7 @@ class SqliteRowTransaction:
         return await self.find(selection, limit=limit)
 
     async def take(
-        self, selection: Selection, *, limit: int | None = None, reverse: bool = False
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         return await self.find(selection, limit=limit, reverse=reverse)
 
