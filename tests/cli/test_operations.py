@@ -119,7 +119,9 @@ def test_a_login_name_that_is_reserved_is_not_logged(used: str) -> None:
     assert entry["author"] == pwd.getpwuid(os.getuid()).pw_name
 
 
-@pytest.mark.parametrize("name", ["FENCEPOST_TOKEN", "fencepost", "os:root", "t0123456789abcdef"])
+@pytest.mark.parametrize(
+    "name", ["FENCEPOST_TOKEN", "fencepost", "f\u0435ncepost", "os:root", "t0123456789abcdef"]
+)
 def test_nobody_acts_under_a_name_that_is_reserved(name: str, used: str) -> None:
     result = call("schedules", "pause", "report", "--store", used, FENCEPOST_ACTOR=name)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)

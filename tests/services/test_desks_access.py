@@ -66,7 +66,15 @@ async def test_a_token_that_was_made_is_the_one_that_is_kept(house: House) -> No
     "name",
     [
         *("FENCEPOST_TOKEN", "fencepost token", "Fencepost", "APPLICATION", "deploy", "system", "cli"),
-        *("ＦＥＮＣＥＰＯＳＴ_TOKEN", "os:anna", "t0123456789abcdef", "s0123456789ABCDEF"),
+        *(
+            "ＦＥＮＣＥＰＯＳＴ_TOKEN",
+            "f\u0435ncepost",
+            "\u0441\u04cf\u0456",
+            "cl\u0131",
+            "os:anna",
+            "t0123456789abcdef",
+            "s0123456789ABCDEF",
+        ),
     ],
 )
 async def test_no_token_is_called_what_fencepost_acts_under_or_what_looks_like_an_id(

@@ -92,6 +92,8 @@ def reserved_name(name: str) -> str | None:
     """Why nobody may choose that name: in the audit log it would pass for another; None where they may."""
     if _plain(name) in {_plain(one) for one in RESERVED}:
         return "this name is reserved"
+    if not name.isascii():
+        return "letters of other alphabets look like those of another name; expected ASCII"
     return "this looks like the id of a credential" if _LIKE_AN_ID.fullmatch(name) else None
 
 
