@@ -22,7 +22,7 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.tables import RUNS
 from fencepost.services.binding import bound_spec
 from fencepost.telemetry.events import QuotaRefused, listen
-from fencepost.triggers import Every
+from fencepost.triggers import At, Combinable, Cron, Every
 from tests.rows import rows_of
 from tests.services.house import START, House
 from tests.services.test_planner import leader
@@ -173,3 +173,28 @@ async def test_triggers_that_fire_too_often_together_are_refused_at_the_default(
         await bound_spec(house.memory, CALM, ScheduleId("beat"), together, quotas=Quotas())
     found = await bound_spec(house.memory, CALM, ScheduleId("beat"), alone, quotas=Quotas())
     assert found.trigger == beats[0].to_json()
+
+
+HOURLY, BURST, TICK = Every("1h"), START + timedelta(days=40), timedelta(milliseconds=10)
+BURSTS = {
+    "a part that begins later": HOURLY | Every("1s").between(BURST, BURST + timedelta(days=1)),
+    "a part that fires rarely": HOURLY | Cron("* * 0 24 12 *"),
+    "a list of times": At([*(START + timedelta(days=day) for day in range(1, 30)), BURST, BURST + TICK]),
+    "a list among others": HOURLY | At([BURST, BURST + TICK]),
+}
+
+
+@pytest.mark.parametrize("trigger", BURSTS.values(), ids=BURSTS)
+async def test_a_burst_after_many_fire_times_is_refused_too(trigger: Combinable) -> None:
+    spec, quotas = ScheduleSpec(JobName("report"), trigger=trigger.to_json()), Quotas(interval_s=2.0)
+    with pytest.raises(QuotaExceeded, match=r"may fire every 2 s at most"):
+        await bound_spec(House().memory, CALM, ScheduleId("beat"), spec, quotas=quotas)
+
+
+async def test_parts_that_keep_their_distance_are_not_refused() -> None:
+    trigger = (
+        HOURLY | Cron("30 12 24 12 *") | At([BURST + timedelta(minutes=1), BURST + timedelta(minutes=2)])
+    )
+    spec, quotas = ScheduleSpec(JobName("report"), trigger=trigger.to_json()), Quotas(interval_s=60.0)
+    found = await bound_spec(House().memory, CALM, ScheduleId("beat"), spec, quotas=quotas)
+    assert found.trigger == spec.trigger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from fencepost.model.identifiers import Namespace
 from fencepost.model.quotas import Quota, Quotas
 
 LOOKED_AT = 20
-"""Of so many fire times the shortest period is taken."""
+"""Of so many fire times the shortest period is taken, and of two wherever one of its parts may fire often."""
 
 
 def room_for_schedule(namespace: Namespace, quotas: Quotas) -> Callable[[int], None]:
@@ -25,9 +25,10 @@ def room_for_schedule(namespace: Namespace, quotas: Quotas) -> Callable[[int], N
     return check
 
 
-def check_interval(namespace: Namespace, quotas: Quotas, fire_times: Sequence[datetime]) -> None:
-    """Refuse a schedule that fires more often than it may."""
-    periods = [(later - earlier).total_seconds() for earlier, later in pairwise(fire_times)]
+def check_interval(namespace: Namespace, quotas: Quotas, looked_at: Iterable[Sequence[datetime]]) -> None:
+    """Refuse a schedule that fires more often than it may, by some stretches of its fire times."""
+    pairs = (pair for fire_times in looked_at for pair in pairwise(fire_times))
+    periods = [(later - earlier).total_seconds() for earlier, later in pairs]
     if periods and min(periods) < quotas.interval_s:
         said = f"a schedule may fire every {quotas.interval_s:g} s at most, this one fires {min(periods):g} s"
         raise _exceeded(namespace, Quota.INTERVAL_S, f"{said} after another time; let it fire less often")

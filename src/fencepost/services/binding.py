@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.quotas import refusals_counted
 from fencepost.triggers import Combinable, decode, stored_trigger
+from fencepost.triggers.series import TICK
 
 
 async def bound_spec(
@@ -35,10 +37,16 @@ async def bound_spec(
     if quotas is None:
         await aside(lambda: trigger.next(now))
     else:
-        fire_times = await aside(lambda: _next_times(trigger, now))
+        looked_at = await aside(lambda: _stretches(trigger, now))
         with refusals_counted():
-            check_interval(namespace, quotas, fire_times)
+            check_interval(namespace, quotas, looked_at)
     return bound
+
+
+def _stretches(trigger: Combinable, now: datetime) -> list[list[datetime]]:
+    """The next fire times, and those at which a part of the trigger begins to fire often."""
+    dense = dict.fromkeys(trigger.dense_after(now))
+    return [_next_times(trigger, now), *(_next_two(trigger, moment - TICK) for moment in dense)]
 
 
 def _next_times(trigger: Combinable, now: datetime) -> list[datetime]:
@@ -46,6 +54,15 @@ def _next_times(trigger: Combinable, now: datetime) -> list[datetime]:
         return trigger.next(now, LOOKED_AT)
     except SearchExhausted:
         return trigger.next(now)
+
+
+def _next_two(trigger: Combinable, after: datetime) -> list[datetime]:
+    """With no more patience than a planner has: there may be many parts to look at."""
+    found: list[datetime] = []
+    with suppress(SearchExhausted):
+        while len(found) < 2 and (after_that := trigger.next_after(found[-1] if found else after)):
+            found.append(after_that)
+    return found
 
 
 async def _calendars(store: Store, namespace: Namespace, names: Iterable[str]) -> dict[str, JsonObject]:

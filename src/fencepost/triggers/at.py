@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
@@ -46,6 +46,12 @@ class At(Combinable):
         """All fire times in (after, through], ascending, one at a time."""
         later = self.times[bisect_right(self.times, after) :]
         return takewhile(lambda moment: moment <= through, later)
+
+    def dense_after(self, after: datetime) -> Iterator[datetime]:
+        """The first of the two times that are nearest to each other."""
+        coming = self.times[bisect_right(self.times, after) :]
+        if coming:
+            yield min(pairwise(coming), key=lambda pair: pair[1] - pair[0], default=coming)[0]
 
     def previous(self, before: datetime) -> datetime | None:
         """The last fire time strictly earlier than `before`, or None when there is none."""

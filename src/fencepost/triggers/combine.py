@@ -18,6 +18,7 @@ has come: a planner goes on from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import is_
@@ -142,6 +143,12 @@ class Combination(Combinable):
         members = self._members()
         bound = [member.bound(binding) for member in members]
         return self if all(map(is_, members, bound)) else self._with(bound)
+
+    def dense_after(self, after: datetime) -> Iterator[datetime]:
+        with suppress(SearchExhausted):
+            yield from super().dense_after(after)
+        for member in self._members():
+            yield from member.dense_after(after)
 
     def next_after(self, after: datetime) -> datetime | None:
         return self._search(after, Looks(self._looks_max))

@@ -91,6 +91,11 @@ class Series(ABC):
         """An instant earlier than `before` with no fire time in between."""
         return self.previous(before)
 
+    def dense_after(self, after: datetime) -> Iterator[datetime]:
+        """Where to look for its shortest period: some fire times of it or of its parts."""
+        if (first := self.next_after(after)) is not None:
+            yield first
+
     def __contains__(self, moment: datetime) -> bool:
         """Whether it fires at exactly that instant."""
         moment = checked_instant(moment)
