@@ -26,6 +26,7 @@ from fencepost.model.driving import finish_now
 from fencepost.model.run import Ticket
 from fencepost.model.table import Key, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.model.tables import META
+from fencepost.ports import rows
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.ports.transactions import BorrowedStore, Transaction
@@ -95,7 +96,7 @@ class JournalRows:
                 self.tables[name][key] = row
 
 
-class JournalTransaction:
+class JournalTransaction(rows.Transaction):
     """See `fencepost.ports.rows.Transaction`. No rule waits, so transactions come one after the other."""
 
     def __init__(self, rows: JournalRows) -> None:
@@ -117,9 +118,6 @@ class JournalTransaction:
         return [
             dict(row) for row in sorted(self._matching(selection), key=_order(selection), reverse=reverse)
         ][:limit]
-
-    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
-        return [len(await self.find(one, limit=limit)) for one in ranges]
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
         return await self.find(selection, limit=limit)

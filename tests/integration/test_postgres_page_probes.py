@@ -9,7 +9,6 @@ from fencepost.model import tables as declared
 from fencepost.model.table import Index, Kind, Table
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.connection import connect
-from fencepost.stores.postgres.logbook import QUERIES as LOGBOOK
 from fencepost.stores.postgres.rows import SCHEMA, _numbered
 from fencepost.stores.postgres.runs import QUERIES as RUNS
 from fencepost.stores.postgres.runs import READINGS
@@ -46,7 +45,6 @@ LONG_PAST = f"""
 """
 READ = {
     "run": (READINGS["get"], ("default", "tick1")),
-    "logs_on": (LOGBOOK["read_on"], (["default"] * 2, ["tick1", "tick2"], [1, 1], [20, 20], PAGE)),
     "depth": (RUNS["depth"], ("default",)),
     "queues": (RUNS["queues"], ("default",)),
     "schedule_page": (SCHEDULE_PAGE, ("default", "schedule-5", PAGE)),

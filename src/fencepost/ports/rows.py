@@ -47,8 +47,8 @@ class Transaction(Protocol):
         ...
 
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
-        """How many rows `find` would find in each of these ranges."""
-        ...
+        """How many rows `find` would find in each of these ranges; by that, unless a store can do better."""
+        return [len(await self.find(one, limit=limit)) for one in ranges]
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
         """The same, each locked in the order of the keys, which it waits for."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPage, LogPlace, LogSpot
-from fencepost.model.table import Range
+from fencepost.model.table import Range, Ranges
 from fencepost.model.tables import RUN_LOGS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.part import Part, reads, writes
@@ -61,7 +62,20 @@ class LogbookRules(Part):
     async def read_on(
         self, tx: Transaction, spots: Sequence[LogSpot], limit: int
     ) -> Sequence[Sequence[LoggedChunk]]:
-        return [await _read_on(tx, one.namespace, one.run_key, None, one.place, limit) for one in spots]
+        ranges = tuple(
+            _IN_ORDER(one.namespace, one.run_key).after(one.place.attempt, one.place.number) for one in spots
+        )
+        found: dict[tuple[str, str], dict[tuple[int, int], LoggedChunk]] = {}
+        for row in await tx.find(Ranges(RUN_LOGS, ranges), limit=limit):
+            of_run = found.setdefault((row["namespace"], row["run_key"]), {})
+            of_run[row["attempt"], row["number"]] = to_logged_chunk(row)
+        return [_beyond(one, found.get((one.namespace, one.run_key), {}))[:limit] for one in spots]
+
+
+def _beyond(spot: LogSpot, chunks: Mapping[tuple[int, int], LoggedChunk]) -> list[LoggedChunk]:
+    """What comes after the spot, in order."""
+    read = spot.place.attempt, spot.place.number
+    return [chunk for place, chunk in sorted(chunks.items(), key=itemgetter(0)) if place > read]
 
 
 async def _append(tx: Transaction, page: LogPage) -> None:

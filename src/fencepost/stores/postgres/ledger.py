@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.rescue import Expired
-from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, ProgressReport, Pulse, Receipt, Ticket
+from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, Ticket
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
 from fencepost.rules.freezes import mark_left
@@ -40,16 +40,6 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         rows = await self._database.fetch(QUERIES["pulse"], *columns, alive_for_s)
         owned = {row["number"]: row["cancel_requested"] for row in rows}
         return [Pulse(number in owned, owned.get(number, False)) for number in range(len(tickets))]
-
-    async def report_progress(self, words: Sequence[ProgressReport]) -> Sequence[bool]:
-        rows = await self._database.fetch(
-            QUERIES["report_progress"],
-            *_ticket_columns([one.ticket for one in words]),
-            [clean(one.progress) for one in words],
-            [clean(one.note) for one in words],
-        )
-        taken = {row["number"] for row in rows}
-        return [number in taken for number in range(len(words))]
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         tickets = [outcome.ticket for outcome in outcomes]

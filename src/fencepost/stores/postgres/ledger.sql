@@ -34,27 +34,6 @@ JOIN fencepost.runs AS run
     AND run.alive_until IS NOT NULL
 WHERE NOT EXISTS (SELECT 1 FROM held WHERE held.number = given.number);
 
--- name: report_progress
-WITH held AS MATERIALIZED (
-    SELECT run.namespace, run.run_key, given.progress, given.note, given.number
-    FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY
-        AS given (namespace, run_key, attempt, fence, progress, note, number)
-    JOIN fencepost.runs AS run
-        ON run.namespace = given.namespace
-        AND run.run_key = given.run_key
-        AND run.attempt = given.attempt
-        AND run.fence = given.fence
-        AND run.alive_until IS NOT NULL
-    FOR UPDATE OF run SKIP LOCKED
-)
-UPDATE fencepost.runs AS run
-SET progress = coalesce(held.progress, run.progress),
-    note = coalesce(held.note, run.note),
-    progress_at = fencepost.now()
-FROM held
-WHERE run.namespace = held.namespace AND run.run_key = held.run_key
-RETURNING held.number - 1 AS number;
-
 -- What the attempt leaves behind reads the run as it was before this statement: there the worker
 -- still is.
 --

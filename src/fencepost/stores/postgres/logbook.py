@@ -1,13 +1,11 @@
-"""The logs of runs in PostgreSQL: the pages of many attempts are one statement, and so is what follows many
-places."""
+"""The logs of runs in PostgreSQL: the pages of many attempts are one statement."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fencepost.model.run_log import LoggedChunk, LogPage, LogSpot
+from fencepost.model.run_log import LogPage
 from fencepost.rules.logbook import LogbookRules
-from fencepost.rules.rows import to_logged_chunk
 from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.queries import load_queries
@@ -41,17 +39,3 @@ class PostgresLogbook(LogbookRules):
         )
         taken = {row["number"] for row in rows}
         return [number in taken for number in range(len(pages))]
-
-    async def read_on(self, spots: Sequence[LogSpot], limit: int) -> Sequence[Sequence[LoggedChunk]]:
-        rows = await self._database.fetch(
-            QUERIES["read_on"],
-            [one.namespace for one in spots],
-            [one.run_key for one in spots],
-            [one.place.attempt for one in spots],
-            [one.place.number for one in spots],
-            limit,
-        )
-        found: list[list[LoggedChunk]] = [[] for _ in spots]
-        for row in rows:
-            found[row["spot"] - 1].append(to_logged_chunk(row))
-        return found

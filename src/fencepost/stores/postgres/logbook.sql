@@ -32,18 +32,3 @@ WITH given AS MATERIALIZED (
     ON CONFLICT (namespace, run_key, attempt, number) DO NOTHING
 )
 SELECT page - 1 AS number FROM latest;
-
--- name: read_on
-SELECT given.spot, log.attempt, log.number, log.first_line, log.lines, log.text, log.at
-FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[]) WITH ORDINALITY
-    AS given (namespace, run_key, attempt, number, spot)
-CROSS JOIN LATERAL (
-    SELECT attempt, number, first_line, lines, text, at
-    FROM fencepost.run_logs
-    WHERE namespace = given.namespace
-        AND run_key = given.run_key
-        AND (attempt, number) > (given.attempt, given.number)
-    ORDER BY attempt, number
-    LIMIT $5
-) AS log
-ORDER BY given.spot, log.attempt, log.number;

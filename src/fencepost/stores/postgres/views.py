@@ -12,7 +12,6 @@ from fencepost.model.times import from_epoch_s
 from fencepost.model.views import (
     COUNTED_MAX,
     ERROR_SHOWN_MAX,
-    Attention,
     News,
     RunMark,
     TrafficBucket,
@@ -84,11 +83,6 @@ class PostgresViews(PostgresPart):
         row = await self._database.fetch_one(QUERIES["overdue"], namespace, since_s, late_s)
         assert row is not None
         return int(row["runs"])
-
-    async def attention(self, namespace: Namespace, most: int) -> Attention:
-        row = await self._database.fetch_one(QUERIES["attention"], namespace, most)
-        assert row is not None
-        return Attention(row["now"], row["dead"], row["held"], row["gates"])
 
     async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
         terms = since, limit + 1, COUNTED_MAX, ERROR_SHOWN_MAX, list(namespaces)

@@ -1,5 +1,4 @@
 -- What boards, lists and live streams read. None of it may cost more because the ledger is long.
-
 -- name: strips
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
@@ -149,31 +148,6 @@ WHERE NOT EXISTS (
     WHERE namespace = $1 AND (kind = 'all' OR (kind = 'queue' AND value = counted.queue))
 );
 
--- What is held by 1, 2 or 4 waits for somebody: an operator, a freeze, a gate.
--- name: attention
-SELECT
-    fencepost.now() AS now,
-    (
-        SELECT count(*)
-        FROM (
-            SELECT 1 FROM fencepost.runs WHERE state = 'dead' AND namespace = $1 LIMIT $2
-        ) AS bounded
-    ) AS dead,
-    (
-        SELECT count(*)
-        FROM (
-            SELECT 1 FROM fencepost.runs WHERE held & 7 <> 0 AND namespace = $1 LIMIT $2
-        ) AS bounded
-    ) AS held,
-    (
-        SELECT count(*)
-        FROM (
-            SELECT 1 FROM fencepost.gates WHERE closed_at IS NOT NULL AND namespace = $1 LIMIT $2
-        ) AS bounded
-    ) AS gates;
-
--- One statement for everybody who watches. What happened is found by indexes that know the few rows of late; how a
--- namespace ($5) stands, by leaps through what is due from one lane (a queue, a priority) to the next, whose first row
 -- is its oldest. No count goes further than $3.
 -- name: news
 WITH RECURSIVE moment AS MATERIALIZED (

@@ -19,7 +19,7 @@ from fencepost.model.run import (
     RunState,
 )
 from fencepost.model.status import QueueDepth, QueueView
-from fencepost.model.views import Attention, News, RunMark, TrafficBucket
+from fencepost.model.views import News, RunMark, TrafficBucket
 from fencepost.stores.sqlite import entries, reports, runs, views
 from fencepost.stores.sqlite.claims import SqliteClaims
 
@@ -86,9 +86,6 @@ class SqliteLedger(SqliteClaims):
         self, namespace: Namespace, since_s: float
     ) -> Mapping[JobName, Mapping[RunState, int]]:
         return await self._database.read(partial(views.tally_by_job, namespace, since_s))
-
-    async def attention(self, namespace: Namespace, most: int) -> Attention:
-        return await self._database.read(partial(views.attention, namespace, most))
 
     async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
         return await self._database.read(partial(views.news, since, limit, namespaces))

@@ -15,7 +15,6 @@ from fencepost.model.identifiers import JobName, Namespace, ScheduleId
 from fencepost.model.run import RunState
 from fencepost.model.views import (
     COUNTED_MAX,
-    Attention,
     News,
     RunMark,
     Standing,
@@ -80,13 +79,6 @@ def overdue(
     terms = {"namespace": namespace, "since": now_us - span_us(since_s), "by": now_us - span_us(late_s)}
     (row,) = fetch(connection.execute(QUERIES["overdue"], terms))
     return int(row["runs"])
-
-
-def attention(namespace: Namespace, most: int, connection: apsw.Connection, now: StoreTime) -> Attention:
-    """What waits for a person."""
-    terms = {"namespace": namespace, "most": most}
-    (row,) = fetch(connection.execute(QUERIES["attention"], terms))
-    return Attention(now, row["dead"], row["held"], row["gates"])
 
 
 def news(

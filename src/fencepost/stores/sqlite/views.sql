@@ -1,5 +1,4 @@
 -- What boards, lists and live streams read.
-
 -- name: strips
 SELECT id.value AS schedule_id, r.run_key, r.fire_time,
        iif(r.state = 'planned' AND r.run_at <= :now, 'ready', r.state) AS state, r.origin,
@@ -143,20 +142,6 @@ WHERE free.fire_time >= :since
       SELECT 1 FROM freezes
       WHERE namespace = :namespace AND (kind = 'all' OR (kind = 'queue' AND value = free.queue))
   )
-
--- What is held by 1, 2 or 4 waits for somebody: an operator, a freeze, a gate.
--- name: attention
-SELECT
-    (SELECT count(*) FROM (
-        SELECT 1 FROM runs INDEXED BY runs_dead WHERE state = 'dead' AND namespace = :namespace LIMIT :most
-    )) AS dead,
-    (SELECT count(*) FROM (
-        SELECT 1 FROM runs INDEXED BY runs_held_by_somebody
-        WHERE held & 7 <> 0 AND namespace = :namespace LIMIT :most
-    )) AS held,
-    (SELECT count(*) FROM (
-        SELECT 1 FROM gates INDEXED BY gates_closed WHERE closed_at IS NOT NULL AND namespace = :namespace LIMIT :most
-    )) AS gates
 
 -- name: leases_at
 SELECT max(since) AS leases_at FROM epochs
