@@ -186,6 +186,20 @@ async def test_who_cancels_several_keeps_none_locked_while_it_waits_for_another(
     assert await states(harness, kept, free) == [RunState.CANCELLED, RunState.CANCELLED]
 
 
+async def test_an_edit_that_stays_open_is_waited_for_a_moment_and_others_are_cancelled(
+    harness: PostgresHarness, rival: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "TRIES", 2)
+    await put(harness)
+    key, other = await both_due(harness)
+    async with rival.transaction():
+        await rival.execute(LOCK_PLANNING, SCHEDULE)
+        found = await harness.store.ledger.cancel_many(NS, [key, other], "no more")
+    assert "or its schedule in one that is open" in (found[key].refused or "")
+    assert found[other].refused is None
+    assert await states(harness, key, other) == [RunState.READY, RunState.CANCELLED]
+
+
 async def test_a_replay_of_several_does_not_wait_for_one_that_is_running(harness: PostgresHarness) -> None:
     dead = await started(harness)
     await finish(harness, death(dead.ticket))

@@ -41,7 +41,10 @@ from fencepost.rules.runs import (
     shown,
 )
 
-LOCKED = "it is in a transaction of its own, and nothing can be asked of it until that ends; ask again"
+LOCKED = (
+    "it is in a transaction of its own, or its schedule in one that is open; nothing can be asked of it "
+    "until that ends; ask again"
+)
 TRIES, PAUSE_S = 50, 0.02
 """How often a run that is locked is looked for, on behalf of somebody who waits for the answer."""
 
@@ -146,11 +149,11 @@ class DeskRules(Part):
         order: Order,
     ) -> Mapping[RunKey, Ordered]:
         """Do it to those that can be had at once, and say which cannot. Their schedules first, so that no
-        judge is at them."""
-        keys = RUNS.among((namespace, run_key) for run_key in run_keys)
-        there = await tx.find(keys)
-        await tx.lock(SCHEDULES.among(owners_of(there)))
-        taken, bells = by_key(await tx.take(keys)), Bells()
+        judge is at them; one may be in an edit whose transaction its caller keeps open."""
+        there = await tx.find(RUNS.among((namespace, run_key) for run_key in run_keys))
+        mine = {row["schedule_id"] for row in await tx.take(SCHEDULES.among(owners_of(there)))}
+        free = [run for run in there if run["schedule_id"] is None or run["schedule_id"] in mine]
+        taken, bells = by_key(await tx.take(RUNS.among(map(RUNS.key_of, free)))), Bells()
         before = records_by_key(await shown(tx, list(taken.values())))
         changed: dict[str, Row] = {}
         for run_key in (one for one in dict.fromkeys(run_keys) if one in taken):
