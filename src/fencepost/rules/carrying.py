@@ -10,7 +10,7 @@ from fencepost.model.table import Row
 from fencepost.model.tables import RUNS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.gates import close_gate
-from fencepost.rules.runs import Bells, call_off, end, take_some, terminate
+from fencepost.rules.runs import Bells, call_off, end, terminate
 from fencepost.rules.verdicts import Ruled, Rulings
 
 KEPT = ~IN_TURN.value
@@ -49,7 +49,8 @@ async def stop(tx: Transaction, bells: Bells, rulings: Rulings) -> None:
     The tick that would have started in its stead is parked: the two must not run side by side. One that only
     asks it to stop is parked anyway. Both are judged again when the run ends, or the net calls them.
     """
-    runs = await take_some(tx, map(_target, rulings.stops))
+    taken = await tx.take(RUNS.among(map(_target, rulings.stops)))
+    runs = {(run["namespace"], run["run_key"]): run for run in taken}
     beyond = [one for one in rulings.stops if one.verdict.at_once and _target(one) not in runs]
     behind = {(one.namespace, one.schedule_id): one.verdict.run_key for one in beyond}
     for tick in [one for one in rulings.starts if (one.namespace, one.schedule_id) in behind]:

@@ -24,7 +24,6 @@ from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.desk_rows import to_freeze
 from fencepost.rules.part import Part, reads, writes
-from fencepost.rules.runs import take_some
 
 _CURSORS = CURSORS.indexes["cursors_key"]
 EVERYTHING = (ScopeKind.ALL.value, "")
@@ -102,7 +101,7 @@ async def mark_frozen(tx: Transaction, schedules: Sequence[Row], frozen: bool) -
     begun = await tx.find(RUNS_UNFINISHED.each(owners))
     running = [RUNS.key_of(run) for run in begun if run["state"] == RunState.RUNNING]
     others = [RUNS.key_of(run) for run in (*waiting, *begun) if run["state"] != RunState.RUNNING]
-    locked = [*await tx.lock(RUNS.among(others)), *(await take_some(tx, running)).values()]
+    locked = [*await tx.lock(RUNS.among(others)), *await tx.take(RUNS.among(running))]
     open_ = [run for run in locked if run["finished_at"] is None]
     await tx.change(RUNS, [(run, {"held": _held(run["held"], frozen)}) for run in open_])
     return marked

@@ -28,7 +28,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.rules.allowances import Allowances
 from fencepost.rules.part import groups, search
 from fencepost.rules.rows import limit_if_readable, to_payload
-from fencepost.rules.runs import fill_slots, take_some, with_specs
+from fencepost.rules.runs import fill_slots, with_specs
 
 ON_LIMITS = Hold.LIMITED.value | Hold.PACED.value
 
@@ -96,8 +96,7 @@ async def stamp_running(tx: Transaction) -> None:
         slot = None if limit is None else limit.slot_of(to_payload(run))
         if slot != run["slot"]:
             stamps[run["namespace"], run["run_key"]] = slot
-    taken = await take_some(tx, stamps)
-    runs = [run for run in taken.values() if run["alive_until"] is not None]
+    runs = [run for run in await tx.take(RUNS.among(sorted(stamps))) if run["alive_until"] is not None]
     await tx.change(RUNS, [(run, {"slot": stamps[run["namespace"], run["run_key"]]}) for run in runs])
 
 

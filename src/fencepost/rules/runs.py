@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,8 +35,6 @@ Slot: TypeAlias = tuple[str, str, str]
 """Namespace, job, and what runs of the job count for."""
 WAITING = frozenset({RunState.PLANNED.value, RunState.READY.value})
 RUNNING = RunState.RUNNING.value
-TRIES, PAUSE_S = 5, 0.02
-"""How often a run that is locked is looked for."""
 
 
 def is_tick(run: Row) -> bool:
@@ -73,20 +70,6 @@ async def unpark_first(tx: Transaction, schedules: Iterable[tuple[str, str]]) ->
     parked = await tx.take(RUNS_PARKED.each(schedules), limit=1)
     await tx.change(RUNS, [(run, {"held": 0}) for run in parked])
     return len(parked)
-
-
-async def take_some(tx: Transaction, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Row]:
-    """Those of the runs that can be had. A statement of the ledger locks a run for a moment, and is worth
-    another look; a job locks it for as long as its transaction is open."""
-    wanted, taken = set(keys), dict[tuple[str, str], Row]()
-    for number in range(TRIES):
-        left = sorted(wanted - taken.keys())
-        if not left:
-            break
-        if number:
-            await asyncio.sleep(PAUSE_S)
-        taken |= {(run["namespace"], run["run_key"]): run for run in await tx.take(RUNS.among(left))}
-    return taken
 
 
 async def fill_slots(tx: Transaction, slots: Iterable[Slot]) -> int:
