@@ -17,7 +17,7 @@ from fencepost.ports.freezes import Freezes
 from fencepost.ports.gates import Gates
 from fencepost.ports.jobs import JobShelf
 from fencepost.ports.ledger import Ledger
-from fencepost.ports.rows import Rows
+from fencepost.ports.rows import Rows, Transaction
 from fencepost.ports.schedules import ScheduleShelf
 from fencepost.rules.audit_log import AuditLogRules
 from fencepost.rules.backfills import BackfillRules
@@ -43,6 +43,7 @@ class Borrowed:
     leases: None = None
 
     def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         self.jobs = JobRules(rows)
         self.calendars = CalendarRules(rows)
         self.gates = GateRules(rows)
@@ -52,7 +53,7 @@ class Borrowed:
 
     async def now(self) -> StoreTime:
         """The store's clock."""
-        raise NotImplementedError
+        return await self._rows.read(_now)
 
     async def complete(
         self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
@@ -80,19 +81,14 @@ class BorrowedPostgres(Borrowed):
         from fencepost.stores.postgres.ledger import PostgresLedger
         from fencepost.stores.postgres.rows import PostgresRows
         from fencepost.stores.postgres.schedules import PostgresSchedules
-        from fencepost.stores.postgres.store import QUERIES
 
         self._lent = lent
         self._database = BorrowedDatabase(lent)
-        self._now = QUERIES["now"]
         database: Any = self._database
         rows = PostgresRows(database)
         super().__init__(rows)
         self.schedules = PostgresSchedules(rows, database)
         self.ledger = PostgresLedger(rows, database)
-
-    async def now(self) -> StoreTime:
-        return StoreTime(await self._database.fetch_value(self._now))
 
     async def bound(self, idle_max_s: float) -> None:
         await self._database.bound(idle_max_s)
@@ -119,12 +115,12 @@ class BorrowedSqlite(Borrowed):
         signals: Any = BorrowedSignals(lent, path)
         rows = SqliteRows(database, signals)
         super().__init__(rows)
-        self._clock = database
         self.schedules = SqliteSchedules(rows, database)
         self.ledger = SqliteLedger(rows, database, signals)
 
-    async def now(self) -> StoreTime:
-        return StoreTime(self._clock.now())
+
+async def _now(tx: Transaction) -> StoreTime:
+    return await tx.now()
 
 
 async def borrow(connection: object, clock: Clock | None = None) -> Borrowed:
