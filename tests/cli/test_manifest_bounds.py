@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -55,8 +56,15 @@ def test_what_only_looks_deep_is_read(text: str, tmp_path: Path) -> None:
     assert read_toml(written(tmp_path, text)) == tomllib.loads(text)
 
 
-def test_what_is_too_large_is_not_read_to_its_end() -> None:
+def test_what_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = written(tmp_path, "")
+    os.truncate(path, 2**40)
     with pytest.raises(UsageError, match=f"longer than {BYTES_MAX} bytes"):
+        read_toml(path)
+
+
+def test_a_device_is_not_read() -> None:
+    with pytest.raises(UsageError, match="/dev/zero: cannot be read: it is not a file"):
         read_toml(Path("/dev/zero"))
 
 

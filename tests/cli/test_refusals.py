@@ -1,5 +1,6 @@
 """Whatever is wrong with a call: exit 2, nothing on stdout, one line on stderr that says the mend."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,15 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     path.write_text("these are notes, and long enough to be read as a header" * 20)
     assert "not a SQLite database" in refused("status", "--store", f"sqlite:///{path}")
+
+
+def test_a_manifest_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """In a process of its own, which could be ended."""
+    os.mkfifo(tmp_path / "fencepost.toml")
+    with started("run", "fencepost.toml", "--store", "sqlite:///a.db", folder=tmp_path) as process:
+        assert process.ended() == 2
+    (line,) = process.lines
+    assert line == "fencepost: fencepost.toml: cannot be read: it is not a file"
 
 
 def test_without_a_command_there_is_help_and_exit_2() -> None:

@@ -7,7 +7,9 @@ looked at before it is parsed.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,9 @@ _REST_OF_STRING = {
 def read_toml(path: Path) -> dict[str, Any]:
     """What the file says, or one line about why it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path}: cannot be read: it is not a file")
             data = file.read(BYTES_MAX + 1)
         if len(data) > BYTES_MAX:
             raise UsageError(f"{path}: is longer than {BYTES_MAX} bytes; split it, or add schedules in code")
@@ -42,6 +46,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: expected UTF-8 text") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """A pipe would be waited for until another process writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _check_depth(path: Path, text: str) -> None:
