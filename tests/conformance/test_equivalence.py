@@ -18,6 +18,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from fencepost.testing.conformance.harness import StoreHarness
 from tests.conformance.answering_lives import AnsweringLives
 from tests.conformance.clocked import open_memory
+from tests.conformance.moves import watch_postgres, watch_sqlite
 from tests.conformance.on_postgres import open_postgres
 from tests.conformance.on_sqlite import open_sqlite
 from tests.conformance.operating_lives import OperatingLives
@@ -94,9 +95,15 @@ def test_sqlite_does_not_answer_otherwise_than_the_rules(open_file: Open) -> Non
 
 
 @pytest.mark.proof
-def test_sqlite_does_not_answer_otherwise_than_the_rules_in_many_lives(open_file: Open) -> None:
-    """About 60 s: forty lives, and some hundred questions after each."""
-    live(open_file, AnsweringLives, TiedTwin, MANY)
+def test_sqlite_does_not_answer_otherwise_than_the_rules_in_many_lives(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """About 60 s: forty lives, and some hundred questions after each. All moves of runs are in the table."""
+
+    def open_watched() -> Coroutine[Any, Any, Subject]:
+        return watch_sqlite(tmp_path_factory.mktemp("life") / "fencepost.db")
+
+    live(open_watched, AnsweringLives, TiedTwin, MANY)
 
 
 @pytest.mark.postgres
@@ -112,6 +119,6 @@ def test_postgres_does_not_answer_otherwise_than_the_rules(shared_postgres_url: 
 
 @pytest.mark.postgres
 @pytest.mark.proof
-def test_postgres_does_not_answer_otherwise_than_the_rules_in_many_lives(shared_postgres_url: str) -> None:
-    """About 70 s: forty lives, and some hundred questions after each."""
-    live(lambda: open_postgres(shared_postgres_url), AnsweringLives, TiedTwin, MANY)
+def test_postgres_does_not_answer_otherwise_than_the_rules_in_many_lives(postgres_url: str) -> None:
+    """About 70 s: forty lives, and some hundred questions after each. All moves of runs are in the table."""
+    live(lambda: watch_postgres(postgres_url), AnsweringLives, TiedTwin, MANY)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fencepost.core.lifecycle import REPLAYS, may_move
+from fencepost.core.lifecycle import ENDED, REPLAYS, may_move
 from fencepost.model.clocks import StoreTime
-from fencepost.model.run import RunState
+from fencepost.model.rescue import Rescue
+from fencepost.model.run import Outcome, RunState
 from fencepost.model.table import Key, Range, Ranges, Row, Selection, Table
 from fencepost.model.tables import RUNS
 from fencepost.ports.rows import Transaction
@@ -81,9 +82,27 @@ class Checked:
             raise RuleBroken(f"{table.name} {key} is written without its lock")
 
 
+def check_end(run_key: str, state: RunState) -> None:
+    """Refuse to end a waiting run in a state in which none ends. Asked where a statement of a store's own
+    writes a state that its caller names."""
+    if state not in ENDED:
+        raise RuleBroken(f"run {run_key}: {state} is no end")
+    _check(run_key, RunState.READY, state)
+
+
+def check_outcomes(outcomes: Iterable[Outcome | Rescue]) -> None:
+    """Refuse an attempt that ends in a way in which no run stops running."""
+    for one in outcomes:
+        _check(one.ticket.run_key, RunState.RUNNING, one.state)
+
+
 def _check_move(row: Row, values: Mapping[str, Any]) -> None:
     """A run stays what it is, or moves as the table says; what has ended is sent again by name only."""
     source, target = RunState(row["state"]), RunState(values["state"])
-    allowed = source is target or may_move(source, target) or (source, target) in REPLAYS
-    if not allowed:
-        raise RuleBroken(f"run {row['run_key']}: {source} does not become {target}")
+    if source is not target and (source, target) not in REPLAYS:
+        _check(row["run_key"], source, target)
+
+
+def _check(run_key: str, source: RunState, target: RunState) -> None:
+    if not may_move(source, target):
+        raise RuleBroken(f"run {run_key}: {source} does not become {target}")

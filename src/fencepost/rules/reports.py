@@ -34,6 +34,7 @@ from fencepost.model.tables import (
 )
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
+from fencepost.rules.checks import check_outcomes
 from fencepost.rules.facts import may_plan
 from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
@@ -113,6 +114,7 @@ class ReportRules(Part):
 
     @writes
     async def rescue(self, tx: Transaction, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
+        check_outcomes(rescues)
         runs = {RUNS.key_of(run): run for run in await tx.take(keys_of([one.ticket for one in rescues]))}
         now, bells, receipts = await tx.now(), Bells(), []
         for one in rescues:
@@ -155,6 +157,7 @@ class ReportRules(Part):
 
 async def finish(tx: Transaction, bells: Bells, outcomes: Sequence[Outcome]) -> list[Receipt]:
     """End attempts; the bells are not rung yet."""
+    check_outcomes(outcomes)
     runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of([one.ticket for one in outcomes]))}
     receipts = []
     for outcome in outcomes:

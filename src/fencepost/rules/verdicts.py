@@ -21,6 +21,7 @@ from fencepost.model.claiming import (
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.rules.allowances import Allowances
+from fencepost.rules.checks import check_end
 
 V = TypeVar("V")
 
@@ -61,7 +62,8 @@ class Rulings:
         match verdict:
             case Start(run_key):
                 self.starts.append(Started(*owner, run_key, facts.previous))
-            case End():
+            case End(run_key, state):
+                check_end(run_key, state)
                 self.ends.append(Ruled(*owner, verdict))
             case Admit():
                 self.admits.append(Ruled(*owner, verdict))

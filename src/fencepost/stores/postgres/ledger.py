@@ -14,7 +14,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.rescue import Expired
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, Ticket
 from fencepost.ports.signals import Topic
-from fencepost.rules.checks import Checked
+from fencepost.rules.checks import Checked, check_outcomes
 from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.rows import to_expired
@@ -42,6 +42,7 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         return [Pulse(number in owned, owned.get(number, False)) for number in range(len(tickets))]
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
+        check_outcomes(outcomes)
         tickets = [outcome.ticket for outcome in outcomes]
         row = await self._database.fetch_one(
             QUERIES["finish"],

@@ -15,7 +15,7 @@ from fencepost.model.driving import finish_now
 from fencepost.model.run import Outcome, Receipt, Ticket
 from fencepost.ports.signals import Topic
 from fencepost.rules import reports
-from fencepost.rules.checks import Checked
+from fencepost.rules.checks import Checked, check_outcomes
 from fencepost.rules.runs import Bells
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import to_us
@@ -34,6 +34,7 @@ def finish(
     outcomes: Sequence[Outcome], connection: apsw.Connection, now: StoreTime
 ) -> tuple[Sequence[Receipt], bool]:
     """End attempts, the plain ones without asking about them first; also whether something waits."""
+    check_outcomes(outcomes)
     rows, bells = SqliteRowTransaction(connection, now), Bells()
     done = _finish_plain(outcomes, connection, to_us(now), bells)
     rest = [place for place in range(len(outcomes)) if place not in done]
