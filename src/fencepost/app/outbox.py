@@ -11,17 +11,15 @@ was lost is made again under the same key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import KEY_LENGTH_MAX, JobName, RunKey
+from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
-
-if TYPE_CHECKING:
-    from fencepost.app.application import Fencepost
 
 NAME_LENGTH_MAX = 200
 TAKEN = ("at", "connection", "key")
@@ -29,10 +27,23 @@ TAKEN = ("at", "connection", "key")
 _KEPT = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in "#%/")
 
 
+class Enqueuer(Protocol):
+    """What an outbox needs of its application."""
+
+    @property
+    def jobs(self) -> Mapping[JobName, Job]: ...
+
+    async def enqueue(
+        self, job: str, /, *, key: str | None, connection: object, **payload: Any
+    ) -> RunKey: ...
+
+    def enqueue_in(self, connection: object, job: str, /, *, key: str | None, **payload: Any) -> RunKey: ...
+
+
 class Outbox:
     """Messages of one kind; made by `app.outbox(name, deliver)`."""
 
-    def __init__(self, app: Fencepost, name: str, deliver: Callable[..., Any]) -> None:
+    def __init__(self, app: Enqueuer, name: str, deliver: Callable[..., Any]) -> None:
         self.name = JobName(name)
         self._app = app
         self._parameter = _parameter(app, self.name, deliver)
@@ -86,7 +97,7 @@ def message_key(key: str | None, run: Run | None, name: str | None) -> str | Non
     return derived if len(derived) <= KEY_LENGTH_MAX else sha256(derived.encode("ascii")).hexdigest()
 
 
-def _parameter(app: Fencepost, name: JobName, deliver: Callable[..., Any]) -> str:
+def _parameter(app: Enqueuer, name: JobName, deliver: Callable[..., Any]) -> str:
     """What the function calls the message."""
     parameters = app.jobs[name].spec.parameters
     if len(parameters) != 1:

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fencepost.app.specs import schedule_spec
+from fencepost.config import Settings
 from fencepost.model.backfill import Backfill, FillMode, NewBackfill
 from fencepost.model.freeze import Scope, ScopeKind
-from fencepost.model.identifiers import RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, RunKey, ScheduleId
+from fencepost.model.job import JobSpec
 from fencepost.model.run import RunRecord
 from fencepost.model.schedule import Schedule
 from fencepost.model.trigger import Trigger
+from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
 from fencepost.services.control import Control, ScheduleDesk
 from fencepost.wiring import borrow_store
 
-if TYPE_CHECKING:
-    from fencepost.app.application import Fencepost
+
+class ScheduleOwner(Protocol):
+    """What the verbs need of their application."""
+
+    settings: Settings
+
+    @property
+    def jobs(self) -> Mapping[JobName, Job]: ...
+
+    def specs(self) -> Mapping[str, JobSpec]: ...
+
+    async def open(self) -> Store: ...
+
+    async def control(self) -> Control: ...
 
 
 class Schedules:
     """`app.schedules`: the verbs on schedules, with triggers instead of their JSON form."""
 
-    def __init__(self, app: Fencepost, connection: object = None) -> None:
+    def __init__(self, app: ScheduleOwner, connection: object = None) -> None:
         self._app = app
         self._connection = connection
 

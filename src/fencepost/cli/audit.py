@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fencepost.cli.faults import NO
-from fencepost.cli.options import Place, ask, changes_store, json_option, tz_option
+from fencepost.cli.options import Place, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.errors import UsageError
 
@@ -86,7 +86,7 @@ def audit(
 
 def _audit(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
     """By a server; or here, where nobody needs to be kept from looking at all of it."""
-    from fencepost.cli.calling import call
+    from fencepost.cli.calling import ask, call
     from fencepost.operations.audit import RepairRange, audit, repair, report_of
 
     if place.server:

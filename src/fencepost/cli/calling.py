@@ -5,7 +5,7 @@ Both ways give the same answers and the same refusals, so a command does not kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Struct)
 A = TypeVar("A", bound=Struct)
 P = TypeVar("P", bound=Struct)
+T = TypeVar("T")
 
 
 class Caller(Protocol):
@@ -37,6 +38,21 @@ def call(place: Place, operation: Operation[Any, Q, A], asked: Q) -> A:
     """One operation."""
     with calling(place) as caller:
         return caller.call(operation, asked)
+
+
+def ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
+    """Open the store, ask one question, close it again. A store that is not there is not made."""
+    import asyncio
+
+    return asyncio.run(_ask(place, question))
+
+
+async def _ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
+    control = await open_control(place)
+    try:
+        return await question(control)
+    finally:
+        await control.store.close()
 
 
 @contextmanager

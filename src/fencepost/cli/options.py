@@ -1,19 +1,17 @@
-"""Options that several commands share, and the way from them to an open store."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 if TYPE_CHECKING:
     from fencepost.config import Settings
-    from fencepost.services.control import Control
 
-T = TypeVar("T")
 Command: TypeAlias = Callable[..., Any]
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -153,20 +151,3 @@ def logged(command: Command) -> Command:
         return command(*args, **options)
 
     return with_logging
-
-
-def ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
-    """Open the store, ask one question, close it again. A store that is not there is not made."""
-    import asyncio
-
-    return asyncio.run(_ask(place, question))
-
-
-async def _ask(place: Place, question: Callable[[Control], Awaitable[T]]) -> T:
-    from fencepost.cli.calling import open_control
-
-    control = await open_control(place)
-    try:
-        return await question(control)
-    finally:
-        await control.store.close()

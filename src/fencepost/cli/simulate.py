@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fencepost.cli.options import Place, ask, in_store, json_option, tz_option
+from fencepost.cli.options import Place, in_store, json_option, tz_option
 from fencepost.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def simulate(
       fencepost simulate nightly --from 2026-03-01 --to 2026-03-02 --outage 2026-03-01T02:00/2026-03-01T05:30
       fencepost simulate nightly fencepost.toml --from 2026-03-01 --to 2026-03-08 --duration 90m
     """
+    from fencepost.cli.calling import ask
     from fencepost.cli.reading import read_duration, read_time
 
     found = _in_target(target, schedule_id) if target else ask(place, lambda one: _in_store(one, schedule_id))
