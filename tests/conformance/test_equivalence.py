@@ -37,7 +37,7 @@ SETTINGS = settings(
 )
 # To make a long life short takes longer than to read it.
 FEW = settings(SETTINGS, max_examples=2, print_blob=False, phases=(Phase.generate,))
-MANY = settings(FEW, max_examples=40)
+MANY = settings(FEW, max_examples=25)
 
 # A life that differs is first made as short as it can be, which takes minutes.
 pytestmark = pytest.mark.timeout(900)
@@ -98,7 +98,7 @@ def test_sqlite_does_not_answer_otherwise_than_the_rules(open_file: Open) -> Non
 def test_sqlite_does_not_answer_otherwise_than_the_rules_in_many_lives(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """About 60 s: forty lives, and some hundred questions after each. All moves of runs are in the table."""
+    """About 60 s: 25 lives, and some hundred questions after each. All moves of runs are in the table."""
 
     def open_watched() -> Coroutine[Any, Any, Subject]:
         return watch_sqlite(tmp_path_factory.mktemp("life") / "fencepost.db")
@@ -120,5 +120,5 @@ def test_postgres_does_not_answer_otherwise_than_the_rules(shared_postgres_url: 
 @pytest.mark.postgres
 @pytest.mark.proof
 def test_postgres_does_not_answer_otherwise_than_the_rules_in_many_lives(postgres_url: str) -> None:
-    """About 70 s: forty lives, and some hundred questions after each. All moves of runs are in the table."""
+    """About 60 s: 25 lives, and some hundred questions after each. All moves of runs are in the table."""
     live(lambda: watch_postgres(postgres_url), AnsweringLives, TiedTwin, MANY)
