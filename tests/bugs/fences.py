@@ -17,7 +17,7 @@ from fencepost.rules.epochs import EpochRules
 from fencepost.rules.part import writes
 from fencepost.rules.planbook import PlanRules
 from fencepost.rules.reports import ReportRules
-from fencepost.rules.runs import end, keep_attempt
+from fencepost.rules.runs import change
 from fencepost.rules.tickets import is_of
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.planner import Planner
@@ -187,10 +187,8 @@ def fences_begin_again() -> Planted:
 def rescue_without_a_new_fence() -> Planted:
     """The silent worker wakes before anybody else begins, and its report passes for one that was heard."""
 
-    async def rescue(tx: Any, bells: Any, run: Any, one: Any) -> Any:
-        await keep_attempt(tx, run, "lost", one.reason)
-        if one.state is RunState.READY:
-            return await reports._requeue(tx, bells, run, one.reason, None, one.retry_in_s)
-        return await end(tx, bells, run, one.state, one.reason, one.reason)
+    async def kept(tx: Any, bells: Any, run: Any, **values: Any) -> Any:
+        values.pop("fence", None)
+        return await change(tx, bells, run, **values) if values else run
 
-    return patch.object(reports, "_rescue", rescue)
+    return patch.object(reports, "change", kept)

@@ -18,7 +18,7 @@ from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.plan import Cursor, PlanReceipt
 from fencepost.model.policies import Overlap
 from fencepost.model.run import Claim, Hold, RunState
-from fencepost.rules import desk
+from fencepost.rules.desk import DeskRules
 from fencepost.testing.conformance.builders import (
     MANY,
     NEWER_TZDATA,
@@ -168,7 +168,7 @@ async def test_who_cancels_several_keeps_none_locked_while_it_waits_for_another(
     harness: PostgresHarness, rival: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody has one of them, and needs the other before it lets go; so does who finishes several."""
-    monkeypatch.setattr(desk, "TRIES", TRIES_ENOUGH)
+    monkeypatch.setattr(DeskRules, "tries", TRIES_ENOUGH)
     await put(harness)
     kept, free = await due_ticks(harness, 30, 60)
 
@@ -189,7 +189,7 @@ async def test_who_cancels_several_keeps_none_locked_while_it_waits_for_another(
 async def test_an_edit_that_stays_open_is_waited_for_a_moment_and_others_are_cancelled(
     harness: PostgresHarness, rival: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "TRIES", 2)
+    monkeypatch.setattr(DeskRules, "tries", 2)
     await put(harness)
     key, other = await both_due(harness)
     async with rival.transaction():
@@ -198,6 +198,18 @@ async def test_an_edit_that_stays_open_is_waited_for_a_moment_and_others_are_can
     assert "or its schedule in one that is open" in (found[key].refused or "")
     assert found[other].refused is None
     assert await states(harness, key, other) == [RunState.READY, RunState.CANCELLED]
+
+
+async def test_a_freeze_of_a_label_does_not_wait_for_a_schedule_that_it_does_not_cover(
+    harness: PostgresHarness, rival: Any
+) -> None:
+    await put(harness)
+    await put(harness, make_spec(labels={"team": "blue"}), schedule_id=OTHER_SCHEDULE)
+    async with rival.transaction():
+        await rival.execute(LOCK_PLANNING, SCHEDULE)
+        assert await harness.store.freezes.freeze(NS, Scope(ScopeKind.LABEL, "team=blue"), ANNA)
+    found = [await harness.store.schedules.get(NS, one) for one in (SCHEDULE, OTHER_SCHEDULE)]
+    assert [one is not None and one.frozen for one in found] == [False, True]
 
 
 async def test_a_replay_of_several_does_not_wait_for_one_that_is_running(harness: PostgresHarness) -> None:

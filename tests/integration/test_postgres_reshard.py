@@ -68,6 +68,21 @@ async def test_a_schedule_is_not_created_by_a_cut_that_is_being_changed(
     assert schedule.shard == shard_of(NS, NAME, LATER)
 
 
+async def test_no_version_is_written_by_a_cut_that_is_being_changed(
+    store: PostgresStore, other: asyncpg.Connection[asyncpg.Record]
+) -> None:
+    """Its cursor would stay in a shard that nobody leads."""
+    assert await create(store) is not None
+    spec = ScheduleSpec(JobName("report"), trigger=Every(90).to_json())
+    async with other.transaction():
+        await other.execute(TAKE)
+        put = store.schedules.put(NS, NAME, spec, tzdata="2026a", expected_version=1)
+        renew = store.schedules.renew(NS, NAME, spec, tzdata="2026a", expected_version=1, reason="x")
+        editing = [asyncio.create_task(put), asyncio.create_task(renew)]
+        await until_blocked(other, 2)
+    assert sum(one is not None for one in await asyncio.gather(*editing)) == 1
+
+
 async def test_a_new_cut_does_not_overlook_a_schedule_that_is_being_created(
     store: PostgresStore, other: asyncpg.Connection[asyncpg.Record]
 ) -> None:

@@ -14,6 +14,8 @@ from fencepost.model.claiming import Admit, CloseGate, ScheduleFacts, Verdict
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.plan import Tick
+from fencepost.model.rescue import Rescue
+from fencepost.model.run import RunState
 from fencepost.operations.calendars import ListCalendars, list_calendars
 from fencepost.operations.cancelling import CancelRuns, cancel_runs
 from fencepost.operations.dead import ReplayDead, replay_dead
@@ -22,7 +24,7 @@ from fencepost.operations.runs import ReplayRuns, replay_runs
 from fencepost.services.control import Control
 from fencepost.stores.postgres import connection as on_postgres
 from fencepost.stores.sqlite.connection import Database
-from fencepost.testing.conformance.builders import MANY, NS, enqueue, put
+from fencepost.testing.conformance.builders import MANY, NS, appetite, enqueue, put
 from fencepost.testing.conformance.calendars import CHRISTMAS, using
 from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import ANNA
@@ -113,6 +115,14 @@ async def replay_for_a_look(ground: Ground, count: int) -> Awaitable[Any]:
     return replay_dead.carry_out(ground.control, ReplayDead(run_keys=keys, dry_run=True))
 
 
+async def rescue(ground: Ground, count: int) -> Awaitable[Any]:
+    await waiting(ground, count, f"silent-{count}")
+    claims = await ground.harness.store.ledger.claim_direct(appetite(), MANY)
+    await ground.harness.advance(3_600)
+    lost = [Rescue(one.ticket, RunState.READY, "silent", 0.0) for one in claims]
+    return ground.harness.store.ledger.rescue(lost)
+
+
 async def gates(ground: Ground, count: int) -> Awaitable[Any]:
     harness = ground.harness
     for number in range(count):
@@ -138,7 +148,7 @@ async def calendars(ground: Ground, count: int) -> Awaitable[Any]:
 
 
 @pytest.mark.parametrize(
-    "prepared", [cancel, replay, replay_what_is_not_dead, replay_for_a_look, gates, calendars]
+    "prepared", [cancel, replay, replay_what_is_not_dead, replay_for_a_look, gates, calendars, rescue]
 )
 async def test_what_is_asked_about_more_does_not_go_to_the_store_more_often(
     ground: Ground, prepared: Callable[[Ground, int], Awaitable[Awaitable[Any]]]

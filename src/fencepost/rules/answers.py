@@ -31,8 +31,9 @@ class AnswerRules(Part):
         name = {"namespace": namespace, "principal_id": principal_id, "key": key}
         now = await tx.now()
         first = {**name, "fingerprint": fingerprint, "asked_at": now, "held_until": now}
-        await tx.put_if_absent(ANSWERS, [first])
-        (row,) = await tx.lock(ANSWERS.at(*name.values()))
+        rows = await tx.put_if_absent(ANSWERS, [first]) or await tx.lock(ANSWERS.at(*name.values()))
+        # What was there may have been swept away while it was waited for.
+        (row,) = rows or await tx.put_if_absent(ANSWERS, [first])
         if row["fingerprint"] != fingerprint:
             return Mismatch()
         if row["status"] is not None:

@@ -10,13 +10,13 @@ from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.schedule import ScheduleState
-from fencepost.model.table import Ranges, Row
+from fencepost.model.table import Row
 from fencepost.model.tables import CALENDAR_USES, CALENDAR_USES_BY_REVISION, CALENDARS, SCHEDULES
 from fencepost.ports.calendars import USERS_NAMED_MAX
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
-from fencepost.rules.part import Part, reads, writes
+from fencepost.rules.part import Part, pages, reads, writes
 from fencepost.rules.rows import to_calendar_record
 
 
@@ -94,14 +94,26 @@ class CalendarRules(Part):
 
     @reads
     async def behind(self, tx: Transaction, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
-        known = [row for row in await tx.find(CALENDARS.all()) if row["definition"] is not None]
-        old = [CALENDAR_USES_BY_REVISION(*CALENDARS.key_of(row)).before(row["revision"]) for row in known]
-        uses = await tx.find(Ranges(CALENDAR_USES, tuple(old)))
-        rows = await tx.find(
-            SCHEDULES.among(sorted({(use["namespace"], use["schedule_id"]) for use in uses}))
-        )
-        mine = [row for row in rows if row["state"] == ScheduleState.ACTIVE and row["shard"] in shards]
-        return [Behind(row["namespace"], row["schedule_id"], row["version"]) for row in mine[:limit]]
+        found: dict[tuple[str, str], Behind] = {}
+        for calendar in await tx.find(CALENDARS.all()):
+            old = CALENDAR_USES_BY_REVISION(*CALENDARS.key_of(calendar)).before(calendar["revision"])
+            async for uses in pages(tx, old if calendar["definition"] is not None else old.before(0)):
+                found |= await _behind(tx, uses, shards)
+                if len(found) >= limit:
+                    break
+        return [found[key] for key in sorted(found)][:limit]
+
+
+async def _behind(
+    tx: Transaction, uses: Sequence[Row], shards: Sequence[Shard]
+) -> dict[tuple[str, str], Behind]:
+    """Those of the schedules that are to be written anew."""
+    rows = await tx.find(SCHEDULES.among((use["namespace"], use["schedule_id"]) for use in uses))
+    mine = [row for row in rows if row["state"] == ScheduleState.ACTIVE and row["shard"] in shards]
+    return {
+        (row["namespace"], row["schedule_id"]): Behind(row["namespace"], row["schedule_id"], row["version"])
+        for row in mine
+    }
 
 
 async def use_calendars(

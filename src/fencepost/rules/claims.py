@@ -18,7 +18,7 @@ from fencepost.model.claiming import (
 )
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.freeze import ScopeKind
-from fencepost.model.identifiers import Fence, Namespace, NodeId, Queue, RunKey
+from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey
 from fencepost.model.limits import Limiter
 from fencepost.model.run import IN_TURN, Claim, Hold, RunState
 from fencepost.model.table import Index, Range, Row
@@ -44,11 +44,10 @@ from fencepost.rules.limits import (
     lets_go,
     limit_facts,
     pay,
-    slot_of,
 )
 from fencepost.rules.lining import Standing, go_through
 from fencepost.rules.part import Part, groups, reads, search, writes
-from fencepost.rules.rows import to_claim
+from fencepost.rules.rows import limit_if_readable, to_claim, to_payload
 from fencepost.rules.runs import Slot, fill_slots, is_tick, owners_of, with_specs
 from fencepost.rules.verdicts import rule
 
@@ -117,16 +116,20 @@ class ClaimRules(Part):
         walk = await _open_walk(tx, appetite, limit)
         if walk is None:
             return [], ()
-        namespace = appetite.namespace
-        known = await tx.take(LIMITS.among((namespace, job) for job in sorted(set(appetite.jobs))))
-        before = await tx.now()
-        open_ = await limit_facts(tx, [one for one in known if lets_go(one, before)])
-        now = await tx.now()
-        books = {job: facts for (_, job), facts in open_.items()}
-        lines = ((namespace, job, queue) for job in books for queue in sorted({one.queue for one in walk}))
+        namespace, queues = appetite.namespace, sorted({one.queue for one in walk})
+        limits = await _open_lines(tx, appetite, queues)
+        terms = {row["job"]: limit_if_readable(row["terms"]) for row in limits.values()}
+        lines = ((namespace, job, queue) for job in terms if terms[job] is not None for queue in queues)
         taken = await tx.take(RUNS_LINED.each(lines), limit=candidates_max(limit))
         rows = {run["run_key"]: run for run in await with_specs(tx, taken)}
-        standing = [_standing(run, slot_of(books[run["job"]].limit, run)) for run in rows.values()]
+        slots = {
+            key: known.slot_of(to_payload(run))
+            for key, run in rows.items()
+            if (known := terms[run["job"]]) is not None
+        }
+        facts = await limit_facts(tx, limits, [(namespace, rows[key]["job"], slots[key]) for key in slots])
+        books, now = {job: one for (_, job), one in facts.items()}, await tx.now()
+        standing = [_standing(run, slots[key]) for key, run in rows.items()]
         passage = go_through(books, standing, walk, limit, now, limiter)
         await tx.change(RUNS, [(rows[key], {"held": 0}) for key in passage.due])
         await tx.change(RUNS, [(rows[one.run_key], held_by(rows[one.run_key], one)) for one in passage.waits])
@@ -270,16 +273,25 @@ async def _gather(
     return found
 
 
+async def _open_lines(
+    tx: Transaction, appetite: Appetite, queues: Sequence[Queue]
+) -> dict[tuple[Namespace, JobName], Row]:
+    """The limits of jobs with a line whose rate lets one go, those that no other claimer has."""
+    named = [(appetite.namespace, job) for job in sorted(set(appetite.jobs))]
+    known = [row for row in await tx.find(LIMITS.among(named)) if lets_go(row, await tx.now())]
+    lines = ((row["namespace"], row["job"], queue) for row in known for queue in queues)
+    lined = {(run["namespace"], run["job"]) for run in await tx.find(RUNS_LINED.each(lines), limit=1)}
+    taken = await tx.take(LIMITS.among(sorted(lined)))
+    return {(row["namespace"], row["job"]): row for row in taken if lets_go(row, await tx.now())}
+
+
 async def _lined_heads(
     tx: Transaction, appetite: Appetite, queues: Iterable[Queue], now: StoreTime
 ) -> tuple[tuple[Head, ...], list[datetime]]:
     """The heads of the lines whose rate lets one go, and when the others will."""
     heads, next_ones = list[Head](), list[datetime]()
     known = await tx.find(LIMITS.among((appetite.namespace, job) for job in sorted(set(appetite.jobs))))
-    readable = {LIMITS.key_of(row) for row in known} & (await limit_facts(tx, known)).keys()
-    for row in known:
-        if LIMITS.key_of(row) not in readable:
-            continue
+    for row in (one for one in known if limit_if_readable(one["terms"]) is not None):
         firsts = [
             run
             for queue in queues

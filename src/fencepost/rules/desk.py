@@ -55,6 +55,9 @@ Order: TypeAlias = Callable[[Transaction, Bells, Row], Coroutine[Any, Any, Row |
 class DeskRules(Part):
     """The operators' part of `ports.ledger`."""
 
+    tries = TRIES
+    """In somebody else's transaction nothing is waited for, so there it is one."""
+
     @writes
     async def enqueue(
         self,
@@ -75,7 +78,7 @@ class DeskRules(Part):
             await log_runs(tx, author, namespace, Action.RUN_ENQUEUE, {}, in_order)
         if new:
             tx.hint(Topic.RUNS)
-        return _marks([run.run_key for run in runs], new)
+        return marks([run.run_key for run in runs], new)
 
     @writes
     async def trigger(
@@ -130,7 +133,7 @@ class DeskRules(Part):
         """Do one thing to runs; those that are there, as they are then. A run that is in a transaction of its
         own cannot be had: it is tried again for a while, and no lock is kept meanwhile."""
         found = dict(await self._order_once(namespace, run_keys, action, author, order))
-        for _ in range(TRIES - 1):
+        for _ in range(self.tries - 1):
             left = [key for key, one in found.items() if one.refused is not None]
             if not left:
                 break
@@ -230,7 +233,7 @@ class DeskRules(Part):
         return [run.run_key for run in in_order]
 
 
-def _marks(keys: Sequence[RunKey], new: set[RunKey]) -> list[bool]:
+def marks(keys: Sequence[RunKey], new: set[RunKey]) -> list[bool]:
     """True at the first mention of each new key."""
     marks, unseen = [], set(new)
     for key in keys:

@@ -27,13 +27,16 @@ from fencepost.ports.rows import Rows, Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.fleet_rows import to_leader_record, to_refusal, to_term
-from fencepost.rules.part import Part, reads, search, writes
+from fencepost.rules.part import Part, pages, reads, search, writes
 
 SHARDS_TURN = "shards"
 """Those who create a schedule have it together, and keep a new cut of the shards waiting."""
 _ALL = EPOCHS.all
 _TERMS = TERMS.all
 _REFUSALS = REFUSALS.all
+_CURSORS = CURSORS.indexes["cursors_key"]
+MOVED_MAX = 1_000
+"""How many schedules get another shard at a time."""
 
 
 class EpochRules(Part):
@@ -47,7 +50,21 @@ class EpochRules(Part):
     async def register(
         self, tx: Transaction, grants: Mapping[Shard, Granted], holder: NodeId
     ) -> Mapping[Shard, Registration]:
-        return {shard: await _register(tx, shard, grants[shard], holder) for shard in sorted(grants)}
+        offered = {shard: offer(shard, grants[shard], holder, await tx.now()) for shard in sorted(grants)}
+        written = await tx.put_if_absent(EPOCHS, [asdict(one) for one in offered.values()])
+        begun = [offered[row["shard"]] for row in written]
+        answers: dict[Shard, Registration] = {one.shard: registration(None, one) for one in begun}
+        rows = await tx.lock(EPOCHS.among((shard,) for shard in offered if shard not in answers))
+        now = await tx.now()
+        for row in rows:
+            known = to_leader_record(row)
+            after = succeed(known, replace(offered[known.shard], since=now))
+            if after is not None and after != known:
+                await tx.change(EPOCHS, [(row, asdict(after))])
+                begun.append(after)
+            answers[known.shard] = registration(known, after)
+        await _begin_terms(tx, begun)
+        return answers
 
     @reads
     async def all(self, tx: Transaction) -> Sequence[LeaderRecord]:
@@ -69,7 +86,7 @@ class EpochRules(Part):
             leader = replace(to_leader_record(row), epoch=Epoch(row["epoch"] + 1))
             await tx.change(EPOCHS, [(row, {"epoch": leader.epoch})])
             if leader.shard < min(before, shards):
-                await _begin_term(tx, leader)
+                await _begin_terms(tx, [leader])
             else:
                 await _cut_away(tx, leader.shard)
         moved = await _move(tx, shards)
@@ -130,26 +147,21 @@ class EpochRules(Part):
         return len(ended) + len(gone)
 
 
-async def _register(tx: Transaction, shard: Shard, grant: Granted, holder: NodeId) -> Registration:
-    offered = offer(shard, grant, holder, await tx.now())
-    if await tx.put_if_absent(EPOCHS, [asdict(offered)]):
-        await _begin_term(tx, offered)
-        return registration(None, offered)
-    (row,) = await tx.lock(EPOCHS.at(shard))
-    known = to_leader_record(row)
-    after = succeed(known, replace(offered, since=await tx.now()))
-    if after is not None and after != known:
-        await tx.change(EPOCHS, [(row, asdict(after))])
-        await _begin_term(tx, after)
-    return registration(known, after)
-
-
-async def _begin_term(tx: Transaction, leader: LeaderRecord) -> None:
+async def _begin_terms(tx: Transaction, leaders: Sequence[LeaderRecord]) -> None:
     """The term before ends with this one's beginning."""
-    if leader.holder is not None:
-        same = ("shard", "epoch", "holder", "lineage")
-        term = {column: getattr(leader, column) for column in same}
-        await tx.put_if_absent(TERMS, [{**term, "since": await tx.now()}])
+    now = await tx.now()
+    terms = [
+        {
+            "shard": one.shard,
+            "epoch": one.epoch,
+            "holder": one.holder,
+            "lineage": one.lineage,
+            "since": now,
+        }
+        for one in leaders
+        if one.holder is not None
+    ]
+    await tx.put_if_absent(TERMS, terms)
 
 
 async def _cut_away(tx: Transaction, shard: Shard) -> None:
@@ -169,18 +181,20 @@ async def _end_of(tx: Transaction, term: Row) -> StoreTime | None:
 
 
 async def _move(tx: Transaction, shards: int) -> int:
-    """Put every schedule and its cursors into the shard that it has in the new cut; the schedules last,
-    because until then their ticks are claimed and started."""
-    moved = {}
-    for row in await tx.find(SCHEDULES.all()):
-        shard = shard_of(row["namespace"], row["schedule_id"], shards)
-        if shard != row["shard"]:
-            moved[SCHEDULES.key_of(row)] = shard
-    known = await tx.find(CURSORS.all())
-    cursors = await tx.lock(CURSORS.among(CURSORS.key_of(one) for one in known if _owner(one) in moved))
-    await tx.change(CURSORS, [(cursor, {"shard": moved[_owner(cursor)]}) for cursor in cursors])
-    schedules = await tx.lock(SCHEDULES.among(moved))
-    await tx.change(SCHEDULES, [(one, {"shard": moved[SCHEDULES.key_of(one)]}) for one in schedules])
+    """Put every schedule and its cursors into the shard that it has in the new cut, some at a time; the
+    schedules last, because until then their ticks are claimed and started."""
+    moved: dict[tuple[str, str], int] = {}
+    async for page in pages(tx, SCHEDULES.all()):
+        cut = {_owner(row): shard_of(row["namespace"], row["schedule_id"], shards) for row in page}
+        moved |= {_owner(row): cut[_owner(row)] for row in page if cut[_owner(row)] != row["shard"]}
+    parts = [list(moved)[start : start + MOVED_MAX] for start in range(0, len(moved), MOVED_MAX)]
+    for part in parts:
+        found = await tx.find(_CURSORS.each(part))
+        cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, found)))
+        await tx.change(CURSORS, [(one, {"shard": moved[_owner(one)]}) for one in cursors])
+    for part in parts:
+        schedules = await tx.lock(SCHEDULES.among(part))
+        await tx.change(SCHEDULES, [(one, {"shard": moved[_owner(one)]}) for one in schedules])
     return len(moved)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
@@ -23,7 +24,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.desk_rows import to_freeze
-from fencepost.rules.part import Part, reads, writes
+from fencepost.rules.part import Part, reads, search, writes
 
 _CURSORS = CURSORS.indexes["cursors_key"]
 EVERYTHING = (ScopeKind.ALL.value, "")
@@ -129,16 +130,18 @@ async def _mark_covered(tx: Transaction, namespace: Namespace, scope: Scope) -> 
     scopes = await frozen_scopes(tx, namespace)
     only = frozenset({(scope.kind.value, scope.value)})
     if scope.kind is ScopeKind.SCHEDULE:
-        schedules = await tx.lock(SCHEDULES.at(namespace, scope.value))
+        found = await tx.find(SCHEDULES.at(namespace, scope.value))
     else:
-        schedules = await tx.lock(SCHEDULES.all(namespace))
+        found = await search(tx, SCHEDULES.all(namespace), partial(_is_covered, only))
     covered: dict[bool, list[Row]] = {True: [], False: []}
-    for schedule in schedules:
-        name, labels = schedule["schedule_id"], json.loads(schedule["labels"])
-        if is_frozen(only, name, labels):
-            covered[is_frozen(scopes, name, labels)].append(schedule)
+    for schedule in await tx.lock(SCHEDULES.among(map(SCHEDULES.key_of, found))):
+        covered[_is_covered(scopes, schedule)].append(schedule)
     for frozen, some in covered.items():
         await mark_frozen(tx, some, frozen)
+
+
+def _is_covered(scopes: frozenset[tuple[str, str]], schedule: Row) -> bool:
+    return is_frozen(scopes, schedule["schedule_id"], json.loads(schedule["labels"]))
 
 
 def _owner(run: Row) -> tuple[str, str]:

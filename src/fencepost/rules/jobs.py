@@ -9,9 +9,10 @@ from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
 from fencepost.model.tables import JOBS
 from fencepost.ports.rows import Transaction
-from fencepost.rules.limits import put_limits, release, release_held
+from fencepost.rules.limits import put_limits, release, waiting
 from fencepost.rules.part import Part, reads, writes
 
+SAID = ("spec", "queue", "priority")
 RELEASE_MAX = 1_000
 """How many runs that wait for limits are let go at a time, so that nobody waits for a long line."""
 
@@ -21,18 +22,16 @@ class JobRules(Part):
 
     async def register(self, namespace: Namespace, specs: Sequence[JobSpec]) -> None:
         changed = await self._register(namespace, specs)
-        if changed:
-            await self._release_held(namespace, changed)
-        while changed and await self._release(namespace, changed) >= RELEASE_MAX:
-            pass
+        for _ in range(await self._waiting(namespace, changed) // RELEASE_MAX + 1 if changed else 0):
+            await self._release(namespace, changed)
 
     @writes
-    async def _release(self, tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> int:
-        return await release(tx, namespace, jobs, RELEASE_MAX)
+    async def _release(self, tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> None:
+        await release(tx, namespace, jobs, RELEASE_MAX)
 
-    @writes
-    async def _release_held(self, tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> None:
-        await release_held(tx, namespace, jobs)
+    @reads
+    async def _waiting(self, tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> int:
+        return await waiting(tx, namespace, jobs)
 
     @writes
     async def _register(
@@ -54,7 +53,8 @@ class JobRules(Part):
         new = {row["name"] for row in await tx.put_if_absent(JOBS, rows)}
         said = {row["name"]: row for row in rows if row["name"] not in new}
         known = await tx.lock(JOBS.among((namespace, name) for name in said))
-        await tx.change(JOBS, [(job, said[job["name"]]) for job in known])
+        changed = [job for job in known if any(job[one] != said[job["name"]][one] for one in SAID)]
+        await tx.change(JOBS, [(job, said[job["name"]]) for job in changed])
         return await put_limits(tx, namespace, latest.values())
 
     @reads

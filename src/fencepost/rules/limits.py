@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from fencepost.model.table import Row
 from fencepost.model.tables import (
     LIMITS,
     RUNS,
-    RUNS_HELD,
+    RUNS_HELD_BY_SOMEBODY,
     RUNS_IN_SLOTS,
     RUNS_LIMITED,
     RUNS_LIMITED_TICKS,
@@ -28,7 +27,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.rules.allowances import Allowances
 from fencepost.rules.part import groups, search
 from fencepost.rules.rows import limit_if_readable, to_payload
-from fencepost.rules.runs import fill_slots, with_specs
+from fencepost.rules.runs import Slot, fill_slots, with_specs
 
 ON_LIMITS = Hold.LIMITED.value | Hold.PACED.value
 
@@ -60,20 +59,22 @@ async def put_limits(tx: Transaction, namespace: Namespace, specs: Iterable[JobS
     return changed
 
 
-async def release(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName], limit: int) -> int:
-    """What waits for the limits of these jobs, and for nothing else, is due as if there were none: some of it
-    at a time; how many."""
+async def waiting(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> int:
+    """How many runs wait for the limits of these jobs, and for nothing else."""
+    return sum(
+        await tx.count([index(namespace, job) for index in (RUNS_LINED, RUNS_LIMITED) for job in jobs])
+    )
+
+
+async def release(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName], limit: int) -> None:
+    """What waits for the limits of these jobs is due as if there were none: some of it at a time."""
     names = [(namespace, job) for job in jobs]
-    waiting = [
+    found = [
         run for index in (RUNS_LINED, RUNS_LIMITED) for run in await tx.find(index.each(names), limit=limit)
-    ][:limit]
-    await _let_go(tx, waiting)
-    return len(waiting)
-
-
-async def release_held(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]) -> None:
-    """The same for what is held for another reason too."""
-    await _let_go(tx, await search(tx, RUNS_HELD(namespace), lambda run: run["job"] in jobs))
+    ]
+    held = RUNS_HELD_BY_SOMEBODY(namespace)
+    found += await search(tx, held, lambda run: run["job"] in jobs and run["held"] & ON_LIMITS != 0, limit)
+    await _let_go(tx, found[:limit])
 
 
 async def _let_go(tx: Transaction, waiting: Sequence[Row]) -> None:
@@ -87,7 +88,13 @@ async def stamp_running(tx: Transaction) -> None:
     running = await tx.find(RUNS_RUNNING())
     jobs = sorted({(run["namespace"], run["job"]) for run in running})
     terms = {LIMITS.key_of(row): limit_if_readable(row["terms"]) for row in await tx.find(LIMITS.among(jobs))}
-    counted = [run for run in running if run["slot"] is not None or (run["namespace"], run["job"]) in terms]
+    unreadable = {owner for owner, known in terms.items() if known is None}
+    counted = [
+        run
+        for run in running
+        if (owner := (run["namespace"], run["job"])) not in unreadable
+        and (run["slot"] is not None or owner in terms)
+    ]
     if not counted:
         return
     stamps: dict[tuple[str, str], str | None] = {}
@@ -110,13 +117,15 @@ async def release_strays(tx: Transaction, limit: int) -> None:
         await tx.change(RUNS, [(run, {"held": 0}) for run in strays])
 
 
-async def call_waiting(tx: Transaction, limit: int) -> int:
-    """The net under the bells of slots: call those that could have been called and were not; how many."""
+async def call_waiting(tx: Transaction, limit: int, slots: Iterable[Slot] | None = None) -> int:
+    """The net under the bells of slots: call those that could have been called and were not; how many. The
+    slots are those that some wait for, where its caller knows them."""
     await release_strays(tx, limit)
     schedules = await groups(tx, RUNS_LIMITED_TICKS(), 2, limit)
     runs = await tx.take(RUNS_LIMITED_TICKS.each(schedules), limit=1)
     await tx.change(RUNS, [(run, {"held": 0}) for run in runs])
-    return len(runs) + await fill_slots(tx, await groups(tx, RUNS_LIMITED(), 3))
+    waited_for = await groups(tx, RUNS_LIMITED(), 3) if slots is None else slots
+    return len(runs) + await fill_slots(tx, waited_for)
 
 
 async def allowances(tx: Transaction, every: Sequence[ScheduleFacts], limiter: Limiter | None) -> Allowances:
@@ -125,8 +134,15 @@ async def allowances(tx: Transaction, every: Sequence[ScheduleFacts], limiter: L
     known = frozenset(map(LIMITS.key_of, await tx.find(LIMITS.among(owners))))
     if limiter is None:
         return Allowances(await tx.now(), closed=known)
-    mine = await tx.take(LIMITS.among(sorted(known)))
-    facts = await limit_facts(tx, mine)
+    mine = {_owner_of(row): row for row in await tx.take(LIMITS.among(sorted(known)))}
+    terms = {owner: limit_if_readable(row["terms"]) for owner, row in mine.items()}
+    slots = [
+        (facts.namespace, tick.job, limit.slot_of(tick.payload))
+        for facts in every
+        for tick in facts.due
+        if (limit := terms.get((facts.namespace, tick.job))) is not None
+    ]
+    facts = await limit_facts(tx, mine, slots)
     return Allowances(await tx.now(), limiter, dict(facts), known - facts.keys())
 
 
@@ -140,20 +156,19 @@ async def keep_allowances(tx: Transaction, allowed: Allowances) -> None:
 
 
 async def limit_facts(
-    tx: Transaction, limits: Sequence[Row]
+    tx: Transaction, limits: Mapping[tuple[Namespace, JobName], Row], slots: Iterable[Slot]
 ) -> Mapping[tuple[Namespace, JobName], LimitFacts]:
-    """What there is to know of jobs whose limits are locked; those that only a newer release can read are
-    left out."""
-    readable = {LIMITS.key_of(row): limit_if_readable(row["terms"]) for row in limits}
-    owners = [owner for owner, terms in readable.items() if terms is not None]
-    running: dict[Any, Counter[str]] = {owner: Counter() for owner in owners}
-    for run in await tx.find(RUNS_IN_SLOTS.each(owners)):
-        running[run["namespace"], run["job"]][run["slot"]] += 1
-    paid = {LIMITS.key_of(row): row["paid_until"] for row in limits}
+    """What there is to know of jobs whose limits are locked, and of these slots of theirs."""
+    asked = sorted(set(slots))
+    running: dict[tuple[str, str], dict[str, int]] = {}
+    counts = await tx.count([RUNS_IN_SLOTS(*one) for one in asked])
+    for (namespace, job, slot), count in zip(asked, counts, strict=True):
+        running.setdefault((namespace, job), {})[slot] = count
+    terms = {owner: limit_if_readable(row["terms"]) for owner, row in limits.items()}
     return {
-        owner: LimitFacts(Namespace(owner[0]), JobName(owner[1]), terms, (), running[owner], paid[owner])
-        for owner, terms in readable.items()
-        if terms is not None
+        owner: LimitFacts(*owner, known, (), running.get(owner, {}), limits[owner]["paid_until"])
+        for owner, known in terms.items()
+        if known is not None
     }
 
 
@@ -168,6 +183,10 @@ def held_by(run: Row, wait: Waiting) -> dict[str, Any]:
     """What a run that has to wait for its job's limits becomes."""
     held = run["held"] & ~IN_TURN.value | wait.hold.value
     return {"held": held, "slot": wait.slot, "reason": wait.reason}
+
+
+def _owner_of(limit: Row) -> tuple[Namespace, JobName]:
+    return limit["namespace"], limit["job"]
 
 
 def lets_go(limit: Row, now: StoreTime) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -55,12 +55,23 @@ async def search(
     """The first rows of a range that are wanted, looked for page by page, in a small page first where few
     are."""
     found: list[Row] = []
-    size = PAGE if limit is None else min(limit, PAGE)
+    async for page in pages(tx, wanted, PAGE if limit is None else limit, reverse=reverse):
+        found += filter(keep, page)
+        if limit is not None and len(found) >= limit:
+            break
+    return found[:limit]
+
+
+async def pages(
+    tx: Transaction, wanted: Range, first: int = PAGE, *, reverse: bool = False
+) -> AsyncIterator[list[Row]]:
+    """The rows of a range, some at a time."""
+    size = min(first, PAGE)
     while True:
         page = await tx.find(wanted, limit=size, reverse=reverse)
-        found += filter(keep, page)
-        if len(page) < size or (limit is not None and len(found) >= limit):
-            return found[:limit]
+        yield page
+        if len(page) < size:
+            return
         place = _place(wanted, page[-1])
         wanted = wanted.before(*place) if reverse else wanted.after(*place)
         size = min(size * 4, PAGE)

@@ -18,12 +18,13 @@ from fencepost.model.run import (
     Ticket,
 )
 from fencepost.model.schedule import ScheduleState
-from fencepost.model.table import Row
+from fencepost.model.table import Key, Row
 from fencepost.model.tables import (
     ATTEMPTS,
     CURSORS,
     JOBS,
     LIMITS,
+    META,
     RUN_LOGS,
     RUNS,
     RUNS_ENDED,
@@ -41,7 +42,7 @@ from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.meta import forgotten_before, read_meta, write_meta
 from fencepost.rules.part import Part, groups, reads, search, writes
 from fencepost.rules.rows import to_expired
-from fencepost.rules.runs import Bells, change, end, keep_attempt, unpark_first
+from fencepost.rules.runs import Bells, Ended, change, end, keep_attempts, unpark_first
 from fencepost.rules.tickets import is_of, is_owned, keys_of
 
 
@@ -89,6 +90,7 @@ class ReportRules(Part):
     @writes
     async def _note_sweep(self, tx: Transaction, terms: SweepTerms) -> tuple[StoreTime, float | None]:
         """When this sweep is, and after an absence how long ago the last one was."""
+        await tx.lock(META.at("swept_at"))
         now, last = await tx.now(), await _read_time(tx, "swept_at")
         await write_meta(tx, "swept_at", now.isoformat())
         if last is None or not terms.are_broken(last, now):
@@ -116,15 +118,19 @@ class ReportRules(Part):
     async def rescue(self, tx: Transaction, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
         check_outcomes(rescues)
         runs = {RUNS.key_of(run): run for run in await tx.take(keys_of([one.ticket for one in rescues]))}
-        now, bells, receipts = await tx.now(), Bells(), []
+        now, bells = await tx.now(), Bells()
+        silent: dict[Key, Rescue] = {}
+        receipts = []
         for one in rescues:
-            key = one.ticket.namespace, one.ticket.run_key
-            run = runs.get(key)
-            if run is None or not is_owned(run, one.ticket) or run["alive_until"] >= now:
-                receipts.append(Receipt.REFUSED)
-                continue
-            runs[key] = await _rescue(tx, bells, run, one)
-            receipts.append(Receipt.ACCEPTED)
+            run = runs.get((one.ticket.namespace, one.ticket.run_key))
+            is_silent = run is not None and is_owned(run, one.ticket) and run["alive_until"] < now
+            taken = run is not None and is_silent and RUNS.key_of(run) not in silent
+            receipts.append(Receipt.ACCEPTED if taken else Receipt.REFUSED)
+            silent |= {RUNS.key_of(run): one} if run is not None and taken else {}
+        await keep_attempts(tx, [Ended(runs[key], "lost", one.reason) for key, one in silent.items()])
+        fences = await tx.fences(len(silent)) if silent else ()
+        for (key, one), fence in zip(silent.items(), fences, strict=True):
+            await _rescue(tx, bells, await change(tx, bells, runs[key], fence=fence), one)
         await bells.ring(tx)
         tx.hint(Topic.RUNS)
         return receipts
@@ -177,7 +183,8 @@ async def finish(tx: Transaction, bells: Bells, outcomes: Sequence[Outcome]) -> 
 async def _finish(tx: Transaction, bells: Bells, run: Row, outcome: Outcome) -> Row:
     if outcome.error is not None or outcome.output is not None:
         result = "failed" if outcome.retry_in_s is not None else str(outcome.state)
-        await keep_attempt(tx, run, result, outcome.error, outcome.detail, outcome.output)
+        said = outcome.error, outcome.detail, outcome.output
+        await keep_attempts(tx, [Ended(run, result, *said)])
     if outcome.retry_in_s is None:
         return await end(tx, bells, run, outcome.state, outcome.reason, outcome.error)
     if run["cancel_requested"]:
@@ -186,10 +193,7 @@ async def _finish(tx: Transaction, bells: Bells, run: Row, outcome: Outcome) -> 
 
 
 async def _rescue(tx: Transaction, bells: Bells, run: Row, rescue: Rescue) -> Row:
-    """Take a run from an attempt that shows no life, and fence that off."""
-    await keep_attempt(tx, run, "lost", rescue.reason)
-    (fence,) = await tx.fences(1)
-    run = await change(tx, bells, run, fence=fence)
+    """What becomes of a run that was taken from an attempt that showed no life."""
     if rescue.state is not RunState.READY:
         return await end(tx, bells, run, rescue.state, rescue.reason, rescue.reason)
     if run["cancel_requested"]:

@@ -10,7 +10,7 @@ from fencepost.model.clocks import StoreTime, is_from_the_future, later
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.node import GONE_KEPT, Node, NodeRecord, NodeReport
 from fencepost.model.table import Row
-from fencepost.model.tables import NODES
+from fencepost.model.tables import META, NODES
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
@@ -92,6 +92,7 @@ async def _strike_off(tx: Transaction, nodes: Sequence[Row]) -> None:
     if not nodes:
         return
     await tx.delete(NODES, nodes)
+    await tx.lock(META.at("gone_nodes"))
     gone = await _gone(tx) | _owners_of(nodes)
     last_of_each = {namespace: node_id for node_id, namespace in gone.items()}
     kept = {*last_of_each.values(), *list(gone)[-GONE_KEPT:]}

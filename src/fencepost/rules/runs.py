@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from fencepost.core.lifecycle import observed
 from fencepost.model.audit import Action, Author
@@ -125,24 +125,36 @@ async def call_off(tx: Transaction, bells: Bells, run: Row, reason: str) -> Row 
 async def terminate(tx: Transaction, bells: Bells, run: Row, reason: str) -> None:
     """End an unfinished run at once: its worker is fenced off."""
     if run["state"] == RUNNING:
-        await keep_attempt(tx, run, "terminated", reason)
+        await keep_attempts(tx, [Ended(run, "terminated", reason)])
     (fence,) = await tx.fences(1)
     await end(tx, bells, run, RunState.CANCELLED, reason, fence=fence)
 
 
-async def keep_attempt(
-    tx: Transaction,
-    run: Row,
-    outcome: str,
-    error: str | None,
-    detail: str | None = None,
-    output: str | None = None,
-) -> None:
-    """Remember the attempt that the run is in by itself."""
-    same = ("namespace", "run_key", "attempt", "fence", "worker", "started_at")
-    attempt = {column: run[column] for column in same}
-    left = {"outcome": outcome, "error": error, "detail": detail, "output": output}
-    await tx.put_if_absent(ATTEMPTS, [{**attempt, **left, "finished_at": await tx.now()}])
+class Ended(NamedTuple):
+    """How the attempt ended that a run is in."""
+
+    run: Row
+    outcome: str
+    error: str | None
+    detail: str | None = None
+    output: str | None = None
+
+
+async def keep_attempts(tx: Transaction, ended: Sequence[Ended]) -> None:
+    """Remember the attempts that runs are in by themselves."""
+    same, now = ("namespace", "run_key", "attempt", "fence", "worker", "started_at"), await tx.now()
+    attempts = [
+        {
+            **{column: one.run[column] for column in same},
+            "outcome": one.outcome,
+            "error": one.error,
+            "detail": one.detail,
+            "output": one.output,
+            "finished_at": now,
+        }
+        for one in ended
+    ]
+    await tx.put_if_absent(ATTEMPTS, attempts)
 
 
 async def send_again(

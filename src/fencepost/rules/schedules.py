@@ -55,7 +55,7 @@ class ScheduleRules(Part):
         author: Author | None = None,
         admit: Callable[[int], None] | None = None,
     ) -> Schedule | None:
-        await share_turn(tx, namespace)
+        await _share_turns(tx, namespace)
         if admit is not None:
             await _admit_one(tx, namespace, schedule_id, admit)
         fresh = await _create(tx, namespace, schedule_id, spec, tzdata) if not expected_version else None
@@ -104,7 +104,7 @@ class ScheduleRules(Part):
         back_s: float = 0.0,
         author: Author | None = None,
     ) -> bool:
-        await share_turn(tx, namespace)
+        await _share_turns(tx, namespace)
         schedule = await _lock(tx, namespace, schedule_id)
         if schedule is None or schedule["state"] != PAUSED:
             return False
@@ -129,7 +129,7 @@ class ScheduleRules(Part):
         expected_version: int,
         reason: str,
     ) -> Schedule | None:
-        await share_turn(tx, namespace)
+        await _share_turns(tx, namespace)
         schedule = await _lock(tx, namespace, schedule_id)
         if schedule is None or (schedule["state"], schedule["version"]) != (ACTIVE, expected_version):
             return None
@@ -199,6 +199,12 @@ class ScheduleRules(Part):
         return sorted(every)[:limit]
 
 
+async def _share_turns(tx: Transaction, namespace: Namespace) -> None:
+    """Before a version is written: what freezes say of its labels, and its shard, stay until it is."""
+    await share_turn(tx, namespace)
+    await tx.take_turn(SHARDS_TURN, shared=True)
+
+
 async def _admit_one(
     tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, admit: Callable[[int], None]
 ) -> None:
@@ -219,8 +225,8 @@ async def _create(
     tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, spec: ScheduleSpec, tzdata: str
 ) -> Row | None:
     """Write the first version; None where there is the schedule already."""
-    await tx.take_turn(SHARDS_TURN, shared=True)
-    now, shard = await tx.now(), shard_of(namespace, schedule_id, await read_shards(tx))
+    shard = shard_of(namespace, schedule_id, await read_shards(tx))
+    now = await tx.now()
     owner = {"namespace": namespace, "schedule_id": schedule_id}
     new = {**owner, "shard": shard, "version": 1, "state": ACTIVE, "updated_at": now, **_spoken(spec)}
     scopes = await frozen_scopes(tx, namespace)

@@ -88,7 +88,9 @@ class BorrowedPostgres(Borrowed):
         rows = PostgresRows(database)
         super().__init__(rows)
         self.schedules = PostgresSchedules(rows, database)
-        self.ledger = PostgresLedger(rows, database)
+        ledger = PostgresLedger(rows, database)
+        ledger.tries = 1
+        self.ledger = ledger
 
     async def bound(self, idle_max_s: float) -> None:
         await self._database.bound(idle_max_s)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
 from fencepost.model.json import canonical
 from fencepost.model.run import NewRun
+from fencepost.rules.desk import marks
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
-
-if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Row
 
 QUERIES = load_queries(__package__, "entries.sql")
 
@@ -25,16 +23,17 @@ class PostgresEntries(PostgresPart):
         self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
     ) -> Sequence[bool]:
         if author is not None:
-            marks = await super().enqueue(namespace, runs, author=author)
+            fresh = await super().enqueue(namespace, runs, author=author)
         elif len(runs) == 1:
-            marks = [await self._enqueue_one(namespace, runs[0])]
+            fresh = [await self._enqueue_one(namespace, runs[0])]
         else:
             row = await self._database.fetch_one(QUERIES["enqueue"], namespace, *_columns(runs))
             assert row is not None
-            marks = _marks(runs, row)
-        if not all(marks):
+            keys = [run.run_key for run in runs]
+            fresh = [True] * len(runs) if row["count"] == len(runs) else marks(keys, set(row["keys"] or ()))
+        if not all(fresh):
             await self._database.confirm()
-        return marks
+        return fresh
 
     async def _enqueue_one(self, namespace: Namespace, run: NewRun) -> bool:
         """The most common call by far, so its statement is as plain as can be."""
@@ -51,15 +50,3 @@ def _columns(runs: Sequence[NewRun]) -> list[list[Any]]:
         [run.run_at for run in runs],
         [canonical(run.payload) for run in runs],
     ]
-
-
-def _marks(runs: Sequence[NewRun], row: Row) -> list[bool]:
-    """True at the first mention of each new key."""
-    if row["count"] == len(runs):
-        return [True] * len(runs)
-    unseen = set(row["keys"] or ())
-    marks = []
-    for run in runs:
-        marks.append(run.run_key in unseen)
-        unseen.discard(run.run_key)
-    return marks

@@ -93,7 +93,8 @@ async def _call_others(limit: int, found: Row, tx: PostgresRowTransaction) -> in
     if found["unstamped"]:
         await stamp_running(checked)
     if found["limited"]:
-        called = await call_waiting(checked, limit)
+        slots = [tuple(row) for row in await tx.fetch(QUERIES["limited_slots"], limit)]
+        called = await call_waiting(checked, limit, slots)
     if called:
         tx.hint(Topic.RUNS)
     return called

@@ -273,3 +273,43 @@ SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_ru
             )
     ) AS left_by_a_freeze
 FROM (SELECT count(*) AS unparked FROM rung) AS total;
+
+-- The slots that somebody waits for are found by leaping through the index from one to the next; those with no place
+-- for anybody are passed over, so that the first ones do not hide the others.
+-- name: limited_slots
+WITH RECURSIVE waiting AS (
+    (
+        SELECT run.namespace, run.job, run.slot
+        FROM fencepost.runs AS run
+        WHERE run.held = 16
+        ORDER BY run.namespace, run.job, run.slot
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT next.namespace, next.job, next.slot
+    FROM waiting
+    CROSS JOIN LATERAL (
+        SELECT run.namespace, run.job, run.slot
+        FROM fencepost.runs AS run
+        WHERE run.held = 16
+            AND (run.namespace, run.job, run.slot) > (waiting.namespace, waiting.job, waiting.slot)
+        ORDER BY run.namespace, run.job, run.slot
+        LIMIT 1
+    ) AS next
+)
+SELECT waiting.namespace, waiting.job, waiting.slot
+FROM waiting
+WHERE (
+    SELECT known.concurrency
+    FROM fencepost.limits AS known
+    WHERE known.namespace = waiting.namespace AND known.job = waiting.job
+) > (
+    SELECT count(*)
+    FROM fencepost.runs AS run
+    WHERE run.slot IS NOT NULL
+        AND run.state = 'running'
+        AND run.namespace = waiting.namespace
+        AND run.job = waiting.job
+        AND run.slot = waiting.slot
+)
+LIMIT $1;

@@ -171,6 +171,7 @@ class PostgresRowTransaction:
 
     async def fetch(self, query: str, *terms: Any) -> Sequence[Any]:
         """A statement of an accelerator, after all that was kept back."""
+        self._now = None
         for table in tuple(self._unwritten):
             await self._write(table)
         return await self._session.fetch(query, *terms)
