@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from fencepost.model.table import Row
 from fencepost.model.tables import META
 from fencepost.ports.rows import Transaction
 
@@ -14,9 +16,9 @@ async def read_meta(tx: Transaction, name: str) -> str | None:
     return str(known[0]["value"]) if known else None
 
 
-async def write_meta(tx: Transaction, name: str, value: str) -> None:
-    """Write something under a name, in place of what was there."""
-    known = await tx.lock(META.at(name))
+async def write_meta(tx: Transaction, name: str, value: str, known: Sequence[Row] = ()) -> None:
+    """Write something under a name, in place of what was there; its caller may have the row's lock."""
+    known = known or await tx.lock(META.at(name))
     if not known and not await tx.put_if_absent(META, [{"name": name, "value": value}]):
         known = await tx.lock(META.at(name))
     await tx.change(META, [(row, {"value": value}) for row in known])

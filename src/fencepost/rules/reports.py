@@ -90,9 +90,9 @@ class ReportRules(Part):
     @writes
     async def _note_sweep(self, tx: Transaction, terms: SweepTerms) -> tuple[StoreTime, float | None]:
         """When this sweep is, and after an absence how long ago the last one was."""
-        await tx.lock(META.at("swept_at"))
-        now, last = await tx.now(), await _read_time(tx, "swept_at")
-        await write_meta(tx, "swept_at", now.isoformat())
+        known = await tx.lock(META.at("swept_at"))
+        now, last = await tx.now(), _to_time(known[0]["value"]) if known else None
+        await write_meta(tx, "swept_at", now.isoformat(), known)
         if last is None or not terms.are_broken(last, now):
             return now, None
         await _give_grace(tx, terms, last, now)
@@ -212,7 +212,11 @@ async def _requeue(
 
 async def _read_time(tx: Transaction, name: str) -> StoreTime | None:
     text = await read_meta(tx, name)
-    return None if text is None else StoreTime(datetime.fromisoformat(text))
+    return None if text is None else _to_time(text)
+
+
+def _to_time(text: str) -> StoreTime:
+    return StoreTime(datetime.fromisoformat(text))
 
 
 async def _give_grace(tx: Transaction, terms: SweepTerms, last: StoreTime, now: StoreTime) -> None:

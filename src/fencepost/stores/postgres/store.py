@@ -12,6 +12,7 @@ from fencepost.rules.store import RuleStore
 from fencepost.stores.postgres.address import Address, parse_address
 from fencepost.stores.postgres.caveats import read_caveats
 from fencepost.stores.postgres.connection import Database, open_database
+from fencepost.stores.postgres.epochs import PostgresEpochs
 from fencepost.stores.postgres.faults import translated_at_open
 from fencepost.stores.postgres.leases import PostgresLeases
 from fencepost.stores.postgres.ledger import PostgresLedger
@@ -53,6 +54,7 @@ class PostgresStore(RuleStore):
         self._database = database
         self.signals = PostgresSignals(address, clock)
         self.schedules = PostgresSchedules(rows, database)
+        self.epochs = PostgresEpochs(rows, unique_name, database)
         self.planbook = PostgresPlanBook(rows, database)
         self.ledger = PostgresLedger(rows, database)
         self.leases = PostgresLeases(database, self.signals, clock)
