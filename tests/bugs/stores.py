@@ -41,16 +41,6 @@ def fence_row_not_locked() -> Planted:
 
 
 @bug(
-    "a lock on the key of the fence row is not enough",
-    f"{FENCING}::test_no_epoch_is_registered_before_a_plan_in_flight_is_durable",
-)
-def fence_row_locked_by_its_key() -> Planted:
-    """`FOR KEY SHARE` lets everything pass that leaves the key as it is, a new epoch first of all."""
-    words = ("FOR SHARE OF known", "FOR KEY SHARE OF known")
-    return _reworded(postgres_planbook.QUERIES, "write", words)
-
-
-@bug(
     "now() is when the transaction began",
     "tests/leases/test_postgres_clock.py::"
     "test_a_lease_that_ran_out_while_its_row_was_waited_for_is_not_renewed",
