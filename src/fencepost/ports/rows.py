@@ -74,7 +74,7 @@ class Transaction(Protocol):
         ...
 
     async def fences(self, count: int) -> Sequence[int]:
-        """Give out so many numbers of the one sequence that never falls, in order. One that is not used is
+        """Give out `count` numbers of the one sequence that never falls, in order. One that is not used is
         lost. Asked for none, it tells the last that was given out."""
         ...
 

@@ -96,8 +96,10 @@ class CalendarRules(Part):
     async def behind(self, tx: Transaction, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
         found: dict[tuple[str, str], Behind] = {}
         for calendar in await tx.find(CALENDARS.all()):
+            if calendar["definition"] is None:
+                continue
             old = CALENDAR_USES_BY_REVISION(*CALENDARS.key_of(calendar)).before(calendar["revision"])
-            async for uses in pages(tx, old if calendar["definition"] is not None else old.before(0)):
+            async for uses in pages(tx, old):
                 found |= await _behind(tx, uses, shards)
                 if len(found) >= limit:
                     break

@@ -56,7 +56,7 @@ class DeskRules(Part):
     """The operators' part of `ports.ledger`."""
 
     tries = TRIES
-    """In somebody else's transaction nothing is waited for, so there it is one."""
+    """How often a locked run is looked for; once in a transaction of the caller, where nothing may wait."""
 
     @writes
     async def enqueue(

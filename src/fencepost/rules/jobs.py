@@ -14,7 +14,7 @@ from fencepost.rules.part import Part, reads, writes
 
 SAID = ("spec", "queue", "priority")
 RELEASE_MAX = 1_000
-"""How many runs that wait for limits are let go at a time, so that nobody waits for a long line."""
+"""How many runs that wait for limits are let go in one transaction."""
 
 
 class JobRules(Part):

@@ -10,7 +10,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import limit_to_text
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
-from fencepost.model.limits import JobLimit, Limiter, LimitFacts, LimitRuling, Waiting
+from fencepost.model.limits import Limiter, LimitFacts, LimitRuling, Waiting
 from fencepost.model.run import IN_TURN, Hold
 from fencepost.model.table import Row
 from fencepost.model.tables import (
@@ -192,8 +192,3 @@ def _owner_of(limit: Row) -> tuple[Namespace, JobName]:
 def lets_go(limit: Row, now: StoreTime) -> bool:
     """Whether the rate lets one go now."""
     return limit["next_at"] is None or bool(limit["next_at"] <= now)
-
-
-def slot_of(terms: JobLimit, run: Row) -> str:
-    """What a run, with the spec of its version, counts for."""
-    return terms.slot_of(to_payload(run))

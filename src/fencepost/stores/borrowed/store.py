@@ -8,7 +8,6 @@ from typing import Any
 from fencepost.clock import Clock, SystemClock
 from fencepost.errors import RunLost, UnfitConnection
 from fencepost.model.clocks import StoreTime
-from fencepost.model.driving import finish_now
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
 from fencepost.ports.audit_log import AuditLog
 from fencepost.ports.backfills import Backfills
@@ -26,7 +25,7 @@ from fencepost.rules.freezes import FreezeRules
 from fencepost.rules.gates import GateRules
 from fencepost.rules.jobs import JobRules
 from fencepost.stores.borrowed.kinds import Dialect, Kind, Lent
-from fencepost.stores.borrowed.recognition import recognise, recognise_blocking
+from fencepost.stores.borrowed.recognition import recognise
 
 
 class Borrowed:
@@ -128,12 +127,6 @@ async def _now(tx: Transaction) -> StoreTime:
 async def borrow(connection: object, clock: Clock | None = None) -> Borrowed:
     """The store over a connection of any driver."""
     return await _over(await recognise(connection), clock or SystemClock())
-
-
-def borrow_blocking(connection: object, clock: Clock | None = None) -> Borrowed | None:
-    """The store over a connection whose driver blocks; None where it is not one of those."""
-    lent = recognise_blocking(connection)
-    return None if lent is None else finish_now(_over(lent, clock or SystemClock()))
 
 
 async def _over(lent: Lent, clock: Clock) -> Borrowed:

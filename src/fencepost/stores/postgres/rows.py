@@ -39,7 +39,7 @@ TYPES = {
     Kind.JSON: "jsonb",
 }
 ONE_BY_ONE_MAX = 10_000
-"""Fences are given out one by one, unless somebody lifts the sequence past all that were."""
+"""Fences are given out one by one; a restore asks for more, and lifts the sequence past all that were."""
 
 
 PostgresRule: TypeAlias = "Callable[[PostgresRowTransaction], Coroutine[Any, Any, T]]"
