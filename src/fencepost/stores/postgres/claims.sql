@@ -190,7 +190,7 @@ LEFT JOIN fencepost.schedule_versions AS version
     ON version.namespace = claimed.namespace
     AND version.schedule_id = claimed.schedule_id
     AND version.version = claimed.version
-ORDER BY claimed.number, claimed.run_at, claimed.fence;
+ORDER BY claimed.number, claimed.run_at, claimed.run_key;
 
 -- Of the ticks of a lane that are walked ($5) the first schedules are taken, each in the place of the first of its
 -- ticks; one that another claimer has locked is passed over. A schedule with ticks in two lanes comes twice.

@@ -66,7 +66,8 @@ class LaneContract:
         await harness.store.jobs.register(NS, [JobSpec(OTHER_JOB, limit=JobLimit(1))])
         await enqueue(harness, "a", "b", "c", run_at=at(harness, -1))
         await enqueue(harness, "x", "y", job=OTHER_JOB, run_at=at(harness, -2))
-        await enqueue(harness, "d", "e", "f", queue=MAIL)
+        await enqueue(harness, "d", run_at=at(harness, -1), queue=MAIL)
+        await enqueue(harness, "e", "f", queue=MAIL)
         await enqueue(harness, "z", job=OTHER_JOB, run_at=at(harness, -2), queue=MAIL)
         claims = await claim_portions(harness, Portion(DEFAULT_QUEUE, 2, 3), Portion(MAIL, 2, 1))
         assert names(claims) == ["a", "b", "c", "d"]

@@ -146,8 +146,9 @@ class SlotContract:
         assert names(await claim(harness)) == ["b", "c"]
 
     async def test_what_ran_before_the_limit_does_not_count_for_nothing(self, harness: StoreHarness) -> None:
-        await enqueue(harness, "a", "b")
-        (first,) = await claim(harness, limit=1)
+        await enqueue(harness, "a")
+        (first,) = await claim(harness)
+        await enqueue(harness, "b")
         await limit(harness, concurrency=1)
         assert await take(harness) == []
         await finish(harness, success(first.ticket))
