@@ -45,6 +45,12 @@ class PostgresHarness:
     async def set_back(self, seconds: float) -> None:
         await self.advance(-seconds)
 
+    async def empty(self) -> None:
+        """Remove what a test left, and set the clock to where all begin."""
+        await self.connection.execute(CLEAR)
+        self.now = StoreTime(START)
+        await self.advance(0)
+
     async def close(self) -> None:
         await self.store.close()
         await self.connection.close()

@@ -171,7 +171,7 @@ class SlotContract:
         await limit(harness, concurrency=1)
         await enqueue(harness, "a", "b", "c")
         await enqueue(harness, "x", "y", job=OTHER_JOB)
-        assert names(await take(harness, limit=3)) == ["x", "y", "a"]
+        assert sorted(names(await take(harness, limit=3))) == ["a", "x", "y"]
 
     async def test_another_namespace_does_not_share_the_slots(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
