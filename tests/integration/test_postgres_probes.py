@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.model.tables import GATES_CLOSED, RUNS_DEAD, RUNS_HELD_BY_SOMEBODY
+from fencepost.model.tables import GATES_CLOSED, RUNS_BY_SCHEDULE, RUNS_DEAD, RUNS_HELD_BY_SOMEBODY
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
 from fencepost.stores.postgres.connection import connect
@@ -15,7 +15,7 @@ from fencepost.stores.postgres.facts import LIMITS
 from fencepost.stores.postgres.facts import QUERIES as FACTS
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
-from fencepost.stores.postgres.rows import count_each
+from fencepost.stores.postgres.rows import _arrays, count_each, find_each
 from fencepost.stores.postgres.rulings import QUERIES as RULINGS
 from fencepost.stores.postgres.runs import LISTS, READINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
@@ -78,6 +78,7 @@ OPENED_GATES = f"""
     SELECT 'default', 'schedule-' || n, now() FROM generate_series(1, {FUTURE}) AS n;
 """
 PAUSED = "INSERT INTO fencepost.freezes VALUES ('default', 'queue', 'mail', now(), 'anna', 'cli')"
+STRIPS = RUNS_BY_SCHEDULE.each([("default", "schedule-1"), ("default", "schedule-2")]).through(NOW).ranges
 RUNNABLE = {
     "outlook": (CLAIMS["outlook"], (QUEUES, JOBS, "default")),
     "claim_direct": (CLAIMS["claim_direct"], (LANES[0], JOBS, 100, "w", 30.0, "default", *LANES[1:])),
@@ -102,7 +103,7 @@ RUNNABLE = {
     "list_of_origin": (LISTS["of_origin"], ("default", *[None] * 4, "replay", *[None] * 4, 50, *BEHIND)),
     "list_of_error": (LISTS["of_error"], ("default", *[None] * 5, "boom", *[None] * 3, 50, *BEHIND)),
     "tally": (RUNS["tally"], ("default", 60.0)),
-    "strips": (VIEWS["strips"], ("default", ["schedule-1", "schedule-2"], 30)),
+    "strips": (find_each(shape_of(STRIPS[0]), reverse=True), (*_arrays(STRIPS), 30)),
     "traffic": (VIEWS["traffic"], ("default", 60.0, 60)),
     "tally_by_job": (VIEWS["tally_by_job"], ("default", 60.0)),
     "overdue": (VIEWS["overdue"], ("default", 60.0, 60.0)),

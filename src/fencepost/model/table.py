@@ -186,6 +186,9 @@ class Ranges:
     table: Table
     ranges: tuple[Range, ...]
 
+    def through(self, *values: Any) -> Ranges:
+        return Ranges(self.table, tuple(one.through(*values) for one in self.ranges))
+
 
 @dataclass(frozen=True, eq=False)
 class Index:

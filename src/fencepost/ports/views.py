@@ -1,4 +1,4 @@
-"""What boards, lists and live streams read of the ledger, each in one statement.
+"""What boards, lists and live streams read of the ledger, each in one snapshot.
 
 `news` is what keeps many open pages cheap: one reader asks for all of them. It asks "what began, failed or
 ended since then?" by the store's time, and **the order of times is not the order of commits**: a run that

@@ -16,7 +16,7 @@ S = TypeVar("S", bound="Part")
 Rule = Callable[Concatenate[S, Transaction, P], Coroutine[Any, Any, T]]
 Verb = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 
-PAGE = 100
+PAGE, PAGE_MAX = 100, 1_000
 
 
 class Part:
@@ -66,7 +66,7 @@ async def pages(
     tx: Transaction, wanted: Range, first: int = PAGE, *, reverse: bool = False
 ) -> AsyncIterator[list[Row]]:
     """The rows of a range, some at a time."""
-    size = min(first, PAGE)
+    size = max(1, min(first, PAGE))
     while True:
         page = await tx.find(wanted, limit=size, reverse=reverse)
         yield page
@@ -74,7 +74,7 @@ async def pages(
             return
         place = _place(wanted, page[-1])
         wanted = wanted.before(*place) if reverse else wanted.after(*place)
-        size = min(size * 4, PAGE)
+        size = min(size * 4, PAGE_MAX)
 
 
 async def groups(

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fencepost.core.lifecycle import observed
-from fencepost.model.clocks import StoreTime, later, since
-from fencepost.model.identifiers import Namespace, Queue, RunKey, ScheduleId
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
-from fencepost.model.run import Attempt, Hold, RunFilter, RunList, RunRecord, RunState
-from fencepost.model.status import QueueDepth, QueueView
+from fencepost.model.run import Attempt, RunFilter, RunList, RunRecord, RunState
 from fencepost.model.table import Range, Row
 from fencepost.model.tables import (
     ATTEMPTS,
@@ -20,17 +19,17 @@ from fencepost.model.tables import (
     RUNS_BY_JOB,
     RUNS_BY_SCHEDULE,
     RUNS_BY_TIME,
+    RUNS_DEAD,
     RUNS_FINISHED,
+    RUNS_HELD,
     RUNS_RUNNING,
 )
 from fencepost.ports.rows import Transaction
 from fencepost.rules.durations import typical_run_s
 from fencepost.rules.meta import forgotten_before
-from fencepost.rules.part import Part, reads, search
+from fencepost.rules.part import Part, pages, reads
 from fencepost.rules.rows import to_attempt, to_missed_range
-from fencepost.rules.runs import RUNNING, WAITING, as_seen, shown
-
-ON_LIMITS = (Hold.LIMITED.value, Hold.PACED.value)
+from fencepost.rules.runs import as_seen, shown
 
 
 class ReadingRules(Part):
@@ -56,13 +55,16 @@ class ReadingRules(Part):
     @reads
     async def list(self, tx: Transaction, namespace: Namespace, filter: RunFilter) -> RunList:
         now = await tx.now()
-        where = _within(namespace, filter)
-        walked = await tx.find(where, limit=filter.searched_max, reverse=True)
-        found = [run for run in walked if _matches(run, filter, now)]
-        if len(found) < filter.limit and len(walked) == filter.searched_max:
-            last = walked[-1]["fire_time"], walked[-1]["run_key"]
-            return RunList(await shown(tx, found, now), last)
-        return RunList(await shown(tx, found[: filter.limit], now))
+        left, found, place = filter.searched_max, list[Row](), None
+        async for page in pages(tx, _within(namespace, filter), filter.limit, reverse=True):
+            found += [run for run in page[:left] if _matches(run, filter, now)]
+            if len(found) >= filter.limit:
+                break
+            if len(page) >= left:
+                place = page[left - 1]["fire_time"], page[left - 1]["run_key"]
+                break
+            left -= len(page)
+        return RunList(await shown(tx, found[: filter.limit], now), place)
 
     @reads
     async def ticks(
@@ -122,48 +124,20 @@ class ReadingRules(Part):
         return await forgotten_before(tx)
 
     @reads
-    async def depth(self, tx: Transaction, namespace: Namespace) -> QueueDepth:
-        now = await tx.now()
-        runs = await search(tx, RUNS_BY_TIME(namespace), _is_open)
-        due = [run for run in runs if run["state"] in WAITING and run["run_at"] <= now]
-        ready = [run["run_at"] for run in due if not run["held"]]
-        waiting = [run["run_at"] for run in due if run["held"] in ON_LIMITS]
-        running = sum(run["state"] == RUNNING for run in runs)
-        ages = [since(min(some), now).total_seconds() if some else None for some in (ready, waiting)]
-        return QueueDepth(len(ready), running, ages[0], len(waiting), ages[1])
-
-    @reads
-    async def queues(self, tx: Transaction, namespace: Namespace) -> Sequence[QueueView]:
-        now = await tx.now()
-        found: dict[Queue, list[Row]] = {}
-        for run in await search(tx, RUNS_BY_TIME(namespace), _is_open):
-            due = run["state"] in WAITING and run["run_at"] <= now and run["held"] in (0, *ON_LIMITS)
-            if due or run["state"] == RUNNING:
-                found.setdefault(run["queue"], []).append(run)
-        return [_queue_view(queue, found[queue], now) for queue in sorted(found)]
-
-    @reads
     async def tally(self, tx: Transaction, namespace: Namespace, since_s: float) -> dict[RunState, int]:
         now = await tx.now()
         runs = await tx.find(RUNS_BY_TIME(namespace).since(later(now, -since_s)).through(now))
         return dict(Counter(as_seen(run, now)["state"] for run in runs))
 
 
-def _is_open(run: Row) -> bool:
-    return run["finished_at"] is None
-
-
-def _queue_view(queue: Queue, runs: Sequence[Row], now: StoreTime) -> QueueView:
-    due = [run for run in runs if run["state"] != RUNNING]
-    waiting = sum(bool(run["held"]) for run in due)
-    oldest_s = since(min(run["run_at"] for run in due), now).total_seconds() if due else None
-    return QueueView(queue, len(due) - waiting, waiting, len(runs) - len(due), oldest_s)
-
-
 def _within(namespace: Namespace, wanted: RunFilter) -> Range:
     """Where a list looks; `since` is inclusive, `until` is not."""
     if wanted.schedule_id is not None:
         where = RUNS_BY_SCHEDULE(namespace, wanted.schedule_id)
+    elif wanted.state is RunState.DEAD:
+        where = RUNS_DEAD(namespace)
+    elif wanted.held:
+        where = RUNS_HELD(namespace)
     elif wanted.job is not None:
         where = RUNS_BY_JOB(namespace, wanted.job)
     else:

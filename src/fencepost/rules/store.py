@@ -10,6 +10,7 @@ from fencepost.rules.access import AccessRules
 from fencepost.rules.answers import AnswerRules
 from fencepost.rules.audit_log import AuditLogRules
 from fencepost.rules.backfills import BackfillRules
+from fencepost.rules.backlog import BacklogRules
 from fencepost.rules.calendars import CalendarRules
 from fencepost.rules.claims import ClaimRules
 from fencepost.rules.desk import DeskRules
@@ -27,7 +28,7 @@ from fencepost.rules.steps import StepRules
 from fencepost.rules.views import ViewRules
 
 
-class LedgerRules(ClaimRules, ReportRules, DeskRules, ReadingRules, ViewRules):
+class LedgerRules(ClaimRules, ReportRules, DeskRules, ReadingRules, BacklogRules, ViewRules):
     """See `ports.ledger`."""
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import JobName, Namespace, ScheduleId
-from fencepost.model.run import RunRecord, RunState, lateness_s
+from fencepost.model.run import RunState, lateness_s
 from fencepost.model.table import Row
 from fencepost.model.tables import (
     ATTEMPTS,
@@ -40,10 +40,11 @@ from fencepost.model.views import (
     shown_error,
 )
 from fencepost.ports.rows import Transaction
+from fencepost.rules.backlog import due_lanes, first_runs
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.part import Part, reads, search
-from fencepost.rules.runs import WAITING, as_seen, shown
-from fencepost.rules.view_rows import to_run_news
+from fencepost.rules.runs import as_seen
+from fencepost.rules.view_rows import to_run_mark, to_run_news
 
 
 class ViewRules(Part):
@@ -53,12 +54,12 @@ class ViewRules(Part):
     async def strips(
         self, tx: Transaction, namespace: Namespace, schedule_ids: Sequence[ScheduleId], each: int
     ) -> Mapping[ScheduleId, Sequence[RunMark]]:
-        now, found = await tx.now(), {}
-        for schedule_id in schedule_ids:
-            fired = RUNS_BY_SCHEDULE(namespace, schedule_id).through(now)
-            runs = await tx.find(fired, limit=each, reverse=True)
-            if runs:
-                found[schedule_id] = [_mark(run) for run in await shown(tx, runs[::-1], now)]
+        now = await tx.now()
+        wanted = ((namespace, schedule_id) for schedule_id in dict.fromkeys(schedule_ids))
+        fired = RUNS_BY_SCHEDULE.each(wanted).through(now)
+        found: dict[ScheduleId, list[RunMark]] = {}
+        for run in reversed(await tx.find(fired, limit=each, reverse=True)):
+            found.setdefault(run["schedule_id"], []).append(_mark(as_seen(run, now)))
         return found
 
     @reads
@@ -87,10 +88,11 @@ class ViewRules(Part):
         now, scopes = await tx.now(), await frozen_scopes(tx, namespace)
         if EVERYTHING in scopes:
             return 0
-        fired = await _fired(tx, namespace, later(now, -since_s), now)
-        free = [run for run in fired if run["state"] is RunState.READY and not run["held"]]
-        open_ = [run for run in free if (ScopeKind.QUEUE.value, run["queue"]) not in scopes]
-        return sum(run["run_at"] < later(now, -late_s) for run in open_)
+        late, first = later(now, -late_s), later(now, -since_s)
+        lanes = await due_lanes(tx, namespace)
+        open_ = [lane for lane in lanes if (ScopeKind.QUEUE.value, lane.equal[1]) not in scopes]
+        found = [await search(tx, lane.before(late), lambda run: run["fire_time"] >= first) for lane in open_]
+        return sum(map(len, found))
 
     @reads
     async def attention(self, tx: Transaction, namespace: Namespace, most: int) -> Attention:
@@ -102,12 +104,13 @@ class ViewRules(Part):
     async def news(
         self, tx: Transaction, since: StoreTime, limit: int, namespaces: Sequence[Namespace]
     ) -> News:
-        told = [one for one in await _told(tx, since) if one.namespace in namespaces]
+        told = await _told(tx, since, frozenset(namespaces), limit + 1)
         told.sort(key=lambda one: (one.namespace, one.run_key))
         told.sort(key=lambda one: one.at, reverse=True)
         leaders = await tx.find(EPOCHS.all())
         changed = [row["since"] for row in leaders if row["since"] is not None]
-        standings = {one: await _standing(tx, one) for one in namespaces}
+        running = Counter(run["namespace"] for run in await tx.find(RUNS_RUNNING()))
+        standings = {one: await _standing(tx, one, running[one]) for one in namespaces}
         more = len(told) > limit
         return News(await tx.now(), tuple(told[:limit]), more, standings, max(changed, default=None))
 
@@ -118,47 +121,54 @@ async def _fired(tx: Transaction, namespace: Namespace, first: datetime, last: S
     return [as_seen(run, last) for run in runs]
 
 
-async def _told(tx: Transaction, since: StoreTime) -> list[RunNews]:
-    """What began, failed for now or ended since then."""
-    ended = await tx.find(RUNS_ENDED().after(since))
+async def _told(tx: Transaction, since: StoreTime, namespaces: frozenset[str], most: int) -> list[RunNews]:
+    """What began, failed for now or ended since then: of those that ended at least the `most` latest."""
+
+    def is_asked_for(row: Row) -> bool:
+        return row["namespace"] in namespaces
+
+    ended = await search(tx, RUNS_ENDED().after(since), is_asked_for, most, reverse=True)
+    if len(ended) == most:
+        ended = list(filter(is_asked_for, await tx.find(RUNS_ENDED().since(ended[-1]["finished_at"]))))
     begun = [run for run in await tx.find(RUNS_RUNNING()) if run["started_at"] > since]
-    attempts = {
-        (one["namespace"], one["run_key"]): one for one in await tx.find(ATTEMPTS_BY_TIME().after(since))
-    }
-    failed = [run for run in await tx.find(RUNS.among(sorted(attempts))) if run["state"] == RunState.READY]
-    news = [(run, run["finished_at"]) for run in ended] + [(run, run["started_at"]) for run in begun]
-    last = await tx.find(ATTEMPTS.among(map(ATTEMPTS.key_of, failed)))
-    ends = {ATTEMPTS.key_of(one): one["finished_at"] for one in last if one["finished_at"] > since}
-    news += [(run, ends[key]) for run in failed if (key := ATTEMPTS.key_of(run)) in ends]
+    failed = await search(tx, ATTEMPTS_BY_TIME().after(since), is_asked_for)
+    ends = {ATTEMPTS.key_of(one): one["finished_at"] for one in failed}
+    waiting = await tx.find(RUNS.among(sorted({RUNS.key_of(one) for one in failed})))
+    news = [(run, run["finished_at"]) for run in ended]
+    news += [(run, run["started_at"]) for run in begun if is_asked_for(run)]
+    news += [
+        (run, ends[key])
+        for run in waiting
+        if run["state"] == RunState.READY and (key := ATTEMPTS.key_of(run)) in ends
+    ]
     return [to_run_news({**run, "error": shown_error(run["error"]), "at": at}) for run, at in news]
 
 
-async def _standing(tx: Transaction, namespace: Namespace) -> Standing:
+async def _standing(tx: Transaction, namespace: Namespace, running: int) -> Standing:
     now = await tx.now()
-    runs = await search(tx, RUNS_BY_TIME(namespace), lambda run: run["finished_at"] is None)
-    due = [
-        run["run_at"] for run in runs if run["state"] in WAITING and not run["held"] and run["run_at"] <= now
-    ]
-    running = sum(run["state"] == RunState.RUNNING for run in runs)
+    lanes = await due_lanes(tx, namespace)
+    oldest = [run["run_at"] for run in await first_runs(tx, lanes, now)]
+    ready = sum(await tx.count([lane.through(now) for lane in lanes], limit=COUNTED_MAX))
     waiting = RUNS_DEAD(namespace), RUNS_HELD(namespace), GATES_CLOSED(namespace)
     dead, held, gates = await tx.count(waiting, limit=COUNTED_MAX)
     last = await tx.find(SCHEDULES_BY_CHANGE(namespace), limit=1, reverse=True)
     return Standing(
-        ready=min(len(due), COUNTED_MAX),
+        ready=min(ready, COUNTED_MAX),
         running=min(running, COUNTED_MAX),
         dead=dead,
         held=held,
         gates=gates,
-        oldest_ready_s=since(min(due), now).total_seconds() if due else None,
+        oldest_ready_s=since(min(oldest), now).total_seconds() if oldest else None,
         schedules_at=last[0]["updated_at"] if last else None,
     )
 
 
-def _mark(run: RunRecord) -> RunMark:
+def _mark(run: Row) -> RunMark:
     took_s = None
-    if run.started_at is not None and run.finished_at is not None:
-        took_s = (run.finished_at - run.started_at).total_seconds()
-    return RunMark(run.run_key, run.fire_time, run.state, run.origin, run.late_s, took_s, run.attempt)
+    if run["started_at"] is not None and run["finished_at"] is not None:
+        took_s = (run["finished_at"] - run["started_at"]).total_seconds()
+    late_s = lateness_s(run["state"], run["run_at"], run["started_at"])
+    return to_run_mark({**run, "late_s": late_s, "took_s": took_s})
 
 
 def _bucket(at: datetime, runs: Iterable[Row]) -> TrafficBucket:

@@ -10,6 +10,7 @@ from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.rules.store import RuleStore
 from fencepost.stores.postgres.address import Address, parse_address
+from fencepost.stores.postgres.audit_log import PostgresAuditLog
 from fencepost.stores.postgres.caveats import read_caveats
 from fencepost.stores.postgres.connection import Database, open_database
 from fencepost.stores.postgres.epochs import PostgresEpochs
@@ -54,6 +55,7 @@ class PostgresStore(RuleStore):
         self._database = database
         self.signals = PostgresSignals(address, clock)
         self.schedules = PostgresSchedules(rows, database)
+        self.audit_log = PostgresAuditLog(rows, database)
         self.epochs = PostgresEpochs(rows, unique_name, database)
         self.planbook = PostgresPlanBook(rows, database)
         self.ledger = PostgresLedger(rows, database)

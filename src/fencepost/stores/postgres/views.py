@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import JobName, Namespace, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.run import RunState
 from fencepost.model.times import from_epoch_s
 from fencepost.model.views import (
     COUNTED_MAX,
     ERROR_SHOWN_MAX,
     News,
-    RunMark,
     TrafficBucket,
     every_bucket,
 )
-from fencepost.rules.view_rows import to_run_mark, to_run_news, to_standing
+from fencepost.rules.view_rows import to_run_news, to_standing
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
@@ -55,15 +54,6 @@ class PostgresViews(PostgresPart):
     """See `ports.views`."""
 
     _database: Database
-
-    async def strips(
-        self, namespace: Namespace, schedule_ids: Sequence[ScheduleId], each: int
-    ) -> Mapping[ScheduleId, Sequence[RunMark]]:
-        wanted = list(dict.fromkeys(schedule_ids))
-        found: dict[ScheduleId, list[RunMark]] = {}
-        for row in await self._database.fetch(QUERIES["strips"], namespace, wanted, each):
-            found.setdefault(row["schedule_id"], []).append(to_run_mark(row))
-        return found
 
     async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
         row = await self._database.fetch_one(QUERIES["traffic"], namespace, since_s, bucket_s)

@@ -1,28 +1,3 @@
--- What boards, lists and live streams read. None of it may cost more because the ledger is long.
--- name: strips
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-)
-SELECT given.schedule_id, run.run_key, run.fire_time,
-    CASE WHEN run.state = 'planned' AND run.run_at <= moment.now THEN 'ready' ELSE run.state END AS state,
-    run.origin, run.attempt,
-    CASE
-        WHEN run.state <> 'ready' AND run.started_at >= run.run_at
-        THEN extract(epoch FROM run.started_at - run.run_at)::double precision
-    END AS late_s,
-    extract(epoch FROM run.finished_at - run.started_at)::double precision AS took_s
-FROM moment
-CROSS JOIN unnest($2::text[]) AS given (schedule_id)
-CROSS JOIN LATERAL (
-    SELECT *
-    FROM fencepost.runs AS last
-    WHERE last.namespace = $1 AND last.schedule_id = given.schedule_id AND last.epoch >= 0
-        AND last.fire_time <= moment.now
-    ORDER BY last.fire_time DESC, last.run_key DESC
-    LIMIT $3
-) AS run
-ORDER BY given.schedule_id, run.fire_time, run.run_key;
-
 -- name: traffic
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
@@ -70,84 +45,29 @@ SELECT job, state, count(*) AS runs FROM shown GROUP BY job, state;
 
 -- By the indexes of what may be taken: what is held is in neither.
 -- name: overdue
-WITH RECURSIVE moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), direct AS (
-    (
-        SELECT run.queue, run.priority
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
-            AND run.namespace = $1
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    )
+SELECT count(*) AS runs
+FROM (
+    SELECT run.queue, run.fire_time, run.run_at
+    FROM fencepost.runs AS run
+    WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
+        AND run.namespace = $1
+        AND run.run_at < (SELECT fencepost.now()) - make_interval(secs => $3)
     UNION ALL
-    SELECT next.queue, next.priority
-    FROM direct
-    CROSS JOIN LATERAL (
-        SELECT run.queue, run.priority
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
-            AND run.namespace = $1 AND (run.queue, run.priority) > (direct.queue, direct.priority)
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    ) AS next
-), ticks AS (
-    (
-        SELECT run.queue, run.priority
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-            AND run.fence = 0 AND run.held = 0
-            AND run.namespace = $1
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT next.queue, next.priority
-    FROM ticks
-    CROSS JOIN LATERAL (
-        SELECT run.queue, run.priority
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-            AND run.fence = 0 AND run.held = 0
-            AND run.namespace = $1 AND (run.queue, run.priority) > (ticks.queue, ticks.priority)
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    ) AS next
-), counted AS (
-    SELECT direct.queue, many.runs
-    FROM moment
-    CROSS JOIN direct
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS runs
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
-            AND run.namespace = $1 AND run.queue = direct.queue AND run.priority = direct.priority
-            AND run.run_at < moment.now - make_interval(secs => $3)
-            AND run.fire_time >= moment.now - make_interval(secs => $2)
-    ) AS many
-    UNION ALL
-    SELECT ticks.queue, many.runs
-    FROM moment
-    CROSS JOIN ticks
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS runs
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-            AND run.fence = 0 AND run.held = 0
-            AND run.namespace = $1 AND run.queue = ticks.queue AND run.priority = ticks.priority
-            AND run.run_at < moment.now - make_interval(secs => $3)
-            AND run.fire_time >= moment.now - make_interval(secs => $2)
-    ) AS many
-)
-SELECT coalesce(sum(counted.runs), 0)::bigint AS runs
-FROM counted
-WHERE NOT EXISTS (
-    SELECT 1
-    FROM fencepost.freezes
-    WHERE namespace = $1 AND (kind = 'all' OR (kind = 'queue' AND value = counted.queue))
-);
+    SELECT run.queue, run.fire_time, run.run_at
+    FROM fencepost.runs AS run
+    WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
+        AND run.fence = 0 AND run.held = 0
+        AND run.namespace = $1
+        AND run.run_at < (SELECT fencepost.now()) - make_interval(secs => $3)
+) AS free
+WHERE free.fire_time >= (SELECT fencepost.now()) - make_interval(secs => $2)
+    AND NOT EXISTS (
+        SELECT 1
+        FROM fencepost.freezes
+        WHERE namespace = $1 AND (kind = 'all' OR (kind = 'queue' AND value = free.queue))
+    );
 
+-- Through what is due it leaps from one lane (a queue, a priority) to the next, whose first run
 -- is its oldest. No count goes further than $3.
 -- name: news
 WITH RECURSIVE moment AS MATERIALIZED (

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 
 from fencepost.model.audit import Author
-from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.run import (
     NewRun,
     Outcome,
     Receipt,
     RunFilter,
     RunList,
-    RunRecord,
     RunState,
 )
-from fencepost.model.status import QueueDepth, QueueView
-from fencepost.model.views import News, RunMark, TrafficBucket
+from fencepost.model.views import TrafficBucket
 from fencepost.stores.sqlite import entries, reports, runs, views
 from fencepost.stores.sqlite.claims import SqliteClaims
 
@@ -41,40 +37,11 @@ class SqliteLedger(SqliteClaims):
         self._hint_if(rung or any(outcome.retry_in_s is not None for outcome in outcomes))
         return receipts
 
-    async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
-        return await self._database.read(partial(runs.get, namespace, run_key))
-
-    async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:
-        return await self._database.read(partial(runs.get_many, namespace, run_keys))
-
     async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
         return await self._database.read(partial(runs.list_runs, namespace, filter))
 
-    async def ticks(
-        self,
-        namespace: Namespace,
-        schedule_id: ScheduleId,
-        since: datetime,
-        until: datetime,
-        after: tuple[datetime, RunKey] | None,
-        limit: int,
-    ) -> Sequence[RunRecord]:
-        work = partial(runs.ticks, namespace, schedule_id, since, until, after, limit)
-        return await self._database.read(work)
-
-    async def depth(self, namespace: Namespace) -> QueueDepth:
-        return await self._database.read(partial(runs.depth, namespace))
-
-    async def queues(self, namespace: Namespace) -> Sequence[QueueView]:
-        return await self._database.read(partial(runs.queues, namespace))
-
     async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
         return await self._database.read(partial(runs.tally, namespace, since_s))
-
-    async def strips(
-        self, namespace: Namespace, schedule_ids: Sequence[ScheduleId], each: int
-    ) -> Mapping[ScheduleId, Sequence[RunMark]]:
-        return await self._database.read(partial(views.strips, namespace, schedule_ids, each))
 
     async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
         return await self._database.read(partial(views.traffic, namespace, since_s, bucket_s))
@@ -86,6 +53,3 @@ class SqliteLedger(SqliteClaims):
         self, namespace: Namespace, since_s: float
     ) -> Mapping[JobName, Mapping[RunState, int]]:
         return await self._database.read(partial(views.tally_by_job, namespace, since_s))
-
-    async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
-        return await self._database.read(partial(views.news, since, limit, namespaces))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 import apsw
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import RunFilter, RunList, RunRecord, RunState
-from fencepost.model.status import QueueDepth, QueueView
-from fencepost.rules.rows import to_depth, to_queue_view, to_run_record
+from fencepost.rules.rows import to_run_record
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, span_us, to_us
 
@@ -21,24 +18,6 @@ QUERIES = load_queries("fencepost.stores.sqlite", "runs.sql")
 BY_TIME = frozenset({"list", "list_of_schedule", "list_dead"})
 """The lists whose index is in the order of fire times; any other has to be gone through as a whole."""
 NOTHING_ELSE = RunFilter(limit=0, searched_max=0)
-
-
-def get(
-    namespace: Namespace, run_key: RunKey, connection: apsw.Connection, now: StoreTime
-) -> RunRecord | None:
-    """One run as it is to be shown."""
-    terms = {"namespace": namespace, "run_key": run_key}
-    shown = _shown(connection.execute(QUERIES["get"], terms), connection, now)
-    return shown[0] if shown else None
-
-
-def get_many(
-    namespace: Namespace, run_keys: Sequence[RunKey], connection: apsw.Connection, now: StoreTime
-) -> Mapping[RunKey, RunRecord]:
-    """Many runs as they are to be shown, by key."""
-    terms = {"namespace": namespace, "run_keys": json.dumps(list(run_keys))}
-    shown = _shown(connection.execute(QUERIES["get_many"], terms), connection, now)
-    return {one.run_key: one for one in shown}
 
 
 def list_runs(
@@ -106,43 +85,6 @@ def _list_for(wanted: RunFilter) -> str:
     if wanted.held:
         return "list_held"
     return "list_dead" if wanted.state is RunState.DEAD else "list"
-
-
-def ticks(
-    namespace: Namespace,
-    schedule_id: ScheduleId,
-    since: datetime,
-    until: datetime,
-    after: tuple[datetime, RunKey] | None,
-    limit: int,
-    connection: apsw.Connection,
-    now: StoreTime,
-) -> Sequence[RunRecord]:
-    """The runs of a schedule, ascending, from where an earlier page ended."""
-    from_time, from_key = after or (since, RunKey(""))
-    terms = {
-        "namespace": namespace,
-        "schedule_id": schedule_id,
-        "since": to_us(since),
-        "until": to_us(until),
-        "after": to_us(from_time),
-        "after_key": from_key,
-        "limit": limit,
-    }
-    return _shown(connection.execute(QUERIES["ticks"], terms), connection, now)
-
-
-def depth(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> QueueDepth:
-    """How much is due and running."""
-    terms = {"namespace": namespace, "now": to_us(now)}
-    (row,) = fetch(connection.execute(QUERIES["depth"], terms))
-    return to_depth(row)
-
-
-def queues(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> Sequence[QueueView]:
-    """Every queue in which something is due, waits or runs."""
-    terms = {"namespace": namespace, "now": to_us(now)}
-    return [to_queue_view(row) for row in fetch(connection.execute(QUERIES["queues"], terms))]
 
 
 def tally(

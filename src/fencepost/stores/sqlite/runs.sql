@@ -1,5 +1,4 @@
 -- Reading the ledger. A list finds its rows by one index and then shows them.
-
 -- name: shown
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version,
        iif(r.state = 'planned' AND r.run_at <= :now, 'ready', r.state) AS state,
@@ -11,12 +10,6 @@ CROSS JOIN runs r ON r.rowid = found.value
 LEFT JOIN schedule_versions v
     ON v.namespace = r.namespace AND v.schedule_id = r.schedule_id AND v.version = r.version
 ORDER BY found.key
-
--- name: get
-SELECT rowid FROM runs WHERE namespace = :namespace AND run_key = :run_key
-
--- name: get_many
-SELECT rowid FROM runs WHERE namespace = :namespace AND run_key IN (SELECT value FROM json_each(:run_keys))
 
 -- A list goes through one index, in the order of fire times where that has it. Each ends in `wanted`, or in `edge`,
 -- which says how far it goes at most: no further than so many runs, and the others of the last one's fire time.
@@ -57,57 +50,6 @@ AND (:states IS NULL OR iif(state = 'planned' AND run_at <= :now, 'ready', state
      IN (SELECT value FROM json_each(:states)))
 ORDER BY fire_time DESC, run_key DESC
 LIMIT :limit
-
--- The bound by `since` must not be the one that the index is entered by: a later page begins later.
--- name: ticks
-SELECT rowid
-FROM runs INDEXED BY runs_by_schedule
-WHERE namespace = :namespace AND schedule_id = :schedule_id AND +fire_time > :since AND fire_time <= :until
-  AND (fire_time, run_key) > (:after, :after_key)
-ORDER BY fire_time, run_key
-LIMIT :limit
-
--- name: depth
-SELECT count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,
-       count(*) FILTER (WHERE kind = 2) AS running,
-       (:now - min(run_at) FILTER (WHERE kind = 0)) / 1e6 AS oldest_ready_s,
-       (:now - min(run_at) FILTER (WHERE kind = 1)) / 1e6 AS oldest_waiting_s
-FROM (
-    SELECT run_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
-    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
-      AND namespace = :namespace AND run_at <= :now
-    UNION ALL
-    SELECT run_at, 0 FROM runs INDEXED BY runs_due_ticks
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-      AND namespace = :namespace AND run_at <= :now
-    UNION ALL
-    SELECT run_at, 1 FROM runs INDEXED BY runs_limited WHERE held = 16 AND namespace = :namespace
-    UNION ALL
-    SELECT run_at, 1 FROM runs INDEXED BY runs_lined WHERE held = 32 AND namespace = :namespace
-    UNION ALL
-    SELECT run_at, 2 FROM runs INDEXED BY runs_running WHERE state = 'running' AND namespace = :namespace
-)
-
--- name: queues
-SELECT queue, count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,
-       count(*) FILTER (WHERE kind = 2) AS running, (:now - min(due_at)) / 1e6 AS oldest_s
-FROM (
-    SELECT queue, run_at AS due_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
-    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
-      AND namespace = :namespace AND run_at <= :now
-    UNION ALL
-    SELECT queue, run_at, 0 FROM runs INDEXED BY runs_due_ticks
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-      AND namespace = :namespace AND run_at <= :now
-    UNION ALL
-    SELECT queue, run_at, 1 FROM runs INDEXED BY runs_limited WHERE held = 16 AND namespace = :namespace
-    UNION ALL
-    SELECT queue, run_at, 1 FROM runs INDEXED BY runs_lined WHERE held = 32 AND namespace = :namespace
-    UNION ALL
-    SELECT queue, NULL, 2 FROM runs INDEXED BY runs_running WHERE state = 'running' AND namespace = :namespace
-)
-GROUP BY queue
-ORDER BY queue
 
 -- name: tally
 SELECT iif(state = 'planned' AND run_at <= :now, 'ready', state) AS state, count(*) AS runs
