@@ -27,6 +27,7 @@ from fencepost.errors import InvalidSettings
 from fencepost.model.clocks import Monotonic
 from fencepost.model.identifiers import Epoch
 from fencepost.model.lease import LeaseTerms
+from tests.properties import examples
 
 TERMS = LeaseTerms(ttl_s=10, renew_deadline_s=6, retry_period_s=3, margin_s=1)
 T0, T5, T9 = Monotonic(0.0), Monotonic(5.0), Monotonic(9.0)
@@ -167,7 +168,7 @@ class NeverTooLong(RuleBasedStateMachine):
 
 
 TestNeverTooLong = NeverTooLong.TestCase
-TestNeverTooLong.settings = settings(max_examples=40, stateful_step_count=40)
+TestNeverTooLong.settings = settings(examples(40), stateful_step_count=40)
 
 
 @pytest.mark.parametrize(

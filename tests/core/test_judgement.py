@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fencepost.core.judgement import judge
@@ -159,11 +159,18 @@ def test_nothing_is_started_and_stopped_in_one_judgement(ledger: tuple[ScheduleF
     assert not started & {one.run_key for one in verdicts if isinstance(one, Stop)}
 
 
+STARTED_BEFORE_IT = [
+    tick(0, LATEST, Overlap.CANCEL_OTHER, origin=Origin.REPLAY),
+    tick(1, LATEST, Overlap.CANCEL_OTHER, origin=Origin.CATCH_UP),
+]
+
+
 @given(ledgers())
+@example((facts(STARTED_BEFORE_IT), moment(80)))
 def test_with_room_no_tick_is_left_without_an_answer(ledger: tuple[ScheduleFacts, StoreTime]) -> None:
     """But for one that would stop what has only just been started."""
     seen, now = ledger
-    if seen.due[0].overlap.kind is OverlapKind.TERMINATE_OTHER:
+    if seen.due[0].overlap.kind in (OverlapKind.CANCEL_OTHER, OverlapKind.TERMINATE_OTHER):
         return
     keys = {one.run_key for one in judge(seen, now, 1_000) if not isinstance(one, CloseGate | Stop)}
     assert keys == {one.run_key for one in seen.due}

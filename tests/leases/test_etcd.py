@@ -30,6 +30,7 @@ class TestOneNode(LeaseConformance, HintContract):
         await opened.close()
 
 
+@pytest.mark.proof
 class TestThreeNodesWithoutTheirLeader(LeaseConformance, HintContract):
     """See `LeaseConformance`. Clients are told of all three, the dead one first."""
 

@@ -19,6 +19,7 @@ class TestOneMember(LeaseConformance, HintContract):
             yield harness
 
 
+@pytest.mark.proof
 class TestThreeMembers(LeaseConformance, HintContract):
     @pytest.fixture
     async def harness(self, mongo_replica_set: MongoReplicaSet) -> AsyncIterator[MongoHarness]:

@@ -17,6 +17,7 @@ class TestOneServer(LeaseConformance, HintContract):
             yield harness
 
 
+@pytest.mark.proof
 class TestSentinel(LeaseConformance, HintContract):
     @pytest.fixture
     async def harness(self, redis_sentinel: RedisSentinel) -> AsyncIterator[RedisHarness]:

@@ -4,7 +4,7 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.model.identifiers import Epoch, NodeId
@@ -14,6 +14,7 @@ from fencepost.testing.linearizability import Explained, GaveUp, Operation, chec
 from tests.linearizability.model import MUTANTS, TTL_S, Model
 from tests.linearizability.oracle import is_explained
 from tests.linearizability.scripts import play, random_acts
+from tests.properties import examples
 
 GRID_TTL_S = 3
 
@@ -38,7 +39,7 @@ def operations(draw: st.DrawFn) -> LeaseOperation:
     return Operation(what, sent_at, answered_at)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(operations(), max_size=5), st.sampled_from([0.0, 1.0, math.inf]))
 def test_no_shortcut_changes_a_verdict(history: list[LeaseOperation], slack_s: float) -> None:
     agree(history, GRID_TTL_S, slack_s)

@@ -57,6 +57,12 @@ PARTS = (
         ),
     ),
     Part(
+        "properties",
+        "no property fails, on four times the examples of make test",
+        (*PYTEST, *AT_ONCE, "--ignore", "tests/web/test_schema.py", "-m", "hypothesis and not proof"),
+        {"FENCEPOST_EXAMPLES": "1"},
+    ),
+    Part(
         "floods",
         "no flood of requests makes a tick late or costs a lease, on SQLite and PostgreSQL",
         (*PYTEST, "-s", "-m", "proof", "tests/floods"),

@@ -51,6 +51,7 @@ async def test_etcd_grants_no_longer_lease_than_the_second_that_was_asked_for(et
 
 
 @pytest.mark.etcd
+@pytest.mark.proof
 async def test_no_value_is_lost_when_the_leader_of_etcd_is_killed(etcd_cluster: EtcdCluster) -> None:
     await put(etcd_cluster.leader(), "before")
     killed = etcd_cluster.kill_leader()
@@ -94,6 +95,7 @@ async def test_redis_lets_nobody_in_without_its_password() -> None:
 
 
 @pytest.mark.redis
+@pytest.mark.proof
 async def test_the_sentinels_do_not_leave_redis_without_a_master(redis_sentinel: RedisSentinel) -> None:
     watch = Sentinel(redis_sentinel.addresses)  # type: ignore[no-untyped-call]
     async with AsyncExitStack() as stack:
@@ -118,6 +120,7 @@ async def test_mongodb_has_transactions(mongo_server: Address) -> None:
 
 
 @pytest.mark.mongodb
+@pytest.mark.proof
 async def test_no_document_is_lost_when_the_primary_is_killed(mongo_replica_set: MongoReplicaSet) -> None:
     async with pymongo.AsyncMongoClient[dict[str, Any]](mongo_replica_set.url) as client:
         await client.fencepost.smoke.insert_one({"_id": "before"})
@@ -129,6 +132,7 @@ async def test_no_document_is_lost_when_the_primary_is_killed(mongo_replica_set:
 
 
 @pytest.mark.mongodb
+@pytest.mark.proof
 async def test_a_set_that_lost_two_of_three_has_no_primary(mongo_replica_set: MongoReplicaSet) -> None:
     mongo_replica_set.kill_primary()
     survivor = mongo_replica_set.primary()

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers.business.calendar import Calendar
 from fencepost.triggers.business.days import WEEK
 from fencepost.triggers.business.trigger import BusinessDay
+from tests.properties import examples
 
 DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)
@@ -60,7 +61,7 @@ def _chosen(worked: list[date], nth: int | None) -> list[date]:
     return ranked[abs(nth) - 1 : abs(nth)]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(case=made())
 def test_each_month_has_the_days_that_a_reader_of_the_calendar_would_find(
     case: tuple[BusinessDay | None, list[datetime]],
@@ -70,7 +71,7 @@ def test_each_month_has_the_days_that_a_reader_of_the_calendar_would_find(
     assert found == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(case=made(), ahead=st.integers(0, int((END - BEGIN).total_seconds()) - 1))
 def test_a_search_may_begin_anywhere_and_go_either_way(
     case: tuple[BusinessDay | None, list[datetime]], ahead: int

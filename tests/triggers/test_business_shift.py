@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
@@ -21,6 +21,7 @@ from fencepost.triggers.business.days import WEEK
 from fencepost.triggers.business.trigger import Otherwise, Shifted
 from fencepost.triggers.business.walls import KeptTimes, MovedTimes
 from fencepost.triggers.localtime.dst import FOLDS, GAPS, Fold, Gap, Walls
+from tests.properties import examples
 
 DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
@@ -148,7 +149,7 @@ FIRST_S = to_epoch_s(datetime.combine(FIRST, time(), UTC))
 seconds_given = st.integers(FIRST_S, FIRST_S + COMPARED_DAYS * 86_400 - 1)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(rule=rules(), given_s=st.sets(seconds_given, max_size=40), otherwise=shifts, begin_s=seconds_given)
 def test_days_with_times_of_their_own_meet_in_order(
     rule: Rules, given_s: set[int], otherwise: Otherwise, begin_s: int
@@ -172,7 +173,7 @@ END = BEGIN + COMPARED_DAYS * DAY
 TICK = timedelta(microseconds=1)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(rule=rules(), pattern=patterns, otherwise=shifts)
 def test_no_time_is_lost_or_made_up_or_doubled(rule: Rules, pattern: Pattern, otherwise: Otherwise) -> None:
     trigger = shifted(rule, pattern, otherwise)
@@ -181,7 +182,7 @@ def test_no_time_is_lost_or_made_up_or_doubled(rule: Rules, pattern: Pattern, ot
     assert all(earlier < later for earlier, later in pairwise(found))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(rule=rules(), pattern=patterns, otherwise=shifts, seconds=st.integers(0, COMPARED_DAYS * 86_400 - 1))
 def test_a_search_may_begin_anywhere_and_go_either_way(
     rule: Rules, pattern: Pattern, otherwise: Otherwise, seconds: int
@@ -196,7 +197,7 @@ def test_a_search_may_begin_anywhere_and_go_either_way(
     assert [one for one in expected if one < moment][-1:] == [one for one in (gone,) if one and one >= BEGIN]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(rule=rules(), pattern=patterns, otherwise=shifts)
 def test_backwards_is_the_same_series_as_forwards(
     rule: Rules, pattern: Pattern, otherwise: Otherwise
@@ -218,7 +219,7 @@ def test_backwards_is_the_same_series_as_forwards(
 MIDDLE = date(2026, 2, 5)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(rule=rules(), hour=st.integers(0, 23), weekdays=some(0, 1, 5, 6) | any_day)
 def test_previous_is_next_seen_in_a_mirror(rule: Rules, hour: int, weekdays: frozenset[int]) -> None:
     """In the mirror time runs backwards from a Thursday, which stays one, while Monday becomes Sunday."""
@@ -260,7 +261,7 @@ Leap: TypeAlias = tuple[datetime, datetime, datetime]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data(), pattern=patterns, otherwise=shifts, gap=gaps, fold=folds)
 def test_times_are_moved_before_the_clocks_are_asked(
     change: str, data: st.DataObject, pattern: Pattern, otherwise: Otherwise, gap: Gap, fold: Fold

@@ -7,12 +7,13 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import count, islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers.business.calendar import Calendar
 from fencepost.triggers.business.days import WEEK
+from tests.properties import examples
 
 DAY = timedelta(days=1)
 NEW_YEAR = date(2026, 1, 1)
@@ -35,7 +36,7 @@ def calendars(draw: st.DrawFn) -> tuple[Calendar, Callable[[date], bool]]:
     return Calendar("made", [WEEK[number] for number in weekend], closed, opened), is_worked
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(made=calendars(), day=near, steps=st.integers(1, 40))
 def test_business_days_are_counted_a_day_at_a_time(
     made: tuple[Calendar, Callable[[date], bool]], day: date, steps: int
@@ -48,7 +49,7 @@ def test_business_days_are_counted_a_day_at_a_time(
     assert calendar.previous_business_day(day, steps) == list(islice(behind, steps))[-1]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(made=calendars(), day=near)
 def test_the_days_of_a_month_are_all_of_its_business_days(
     made: tuple[Calendar, Callable[[date], bool]], day: date

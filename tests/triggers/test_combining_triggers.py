@@ -10,12 +10,13 @@ from itertools import pairwise
 from operator import or_, sub
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger, SearchExhausted
 from fencepost.triggers import At, Combinable, Cron, Every, decode, zone
 from fencepost.triggers.combine import Union
+from tests.properties import examples
 
 NOW = datetime(2026, 3, 28, tzinfo=UTC)
 END = NOW + timedelta(days=3)
@@ -81,13 +82,13 @@ def all_of(trigger: Combinable) -> set[datetime]:
     return set(trigger.fire_times(NOW - TICK, END))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(trigger=combinations)
 def test_fires_exactly_where_the_sets_say(trigger: Combinable) -> None:
     assert list(trigger.fire_times(NOW - TICK, END)) == sorted(all_of(trigger))
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(trigger=combinations, moment=minutes, ahead=st.integers(-1, 1))
 def test_searches_from_anywhere_agree_with_the_list(
     trigger: Combinable, moment: datetime, ahead: int
@@ -103,7 +104,7 @@ def test_searches_from_anywhere_agree_with_the_list(
         assert (moment in trigger) == (moment in times)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trigger=combinations)
 def test_the_stable_form_and_pickling_give_the_same_trigger_back(trigger: Combinable) -> None:
     assert decode(trigger.to_json()) == trigger

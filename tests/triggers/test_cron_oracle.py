@@ -11,18 +11,19 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers import Cron, Fold, Gap
+from tests.properties import examples
 from tests.triggers import oracle_cases as cases
 from tests.triggers import oracle_checks as checks
 from tests.triggers.oracle import read
 from tests.triggers.oracle_walk import DAY_S, EPOCH, Policy, fires_on, walk
 
 SEED = os.environ.get("FENCEPOST_ORACLE_SEED", "1")
-CASES = int(os.environ.get("FENCEPOST_ORACLE_CASES", "26000"))
+CASES = int(os.environ.get("FENCEPOST_ORACLE_CASES", "8000"))
 SHARDS = 16
 # A round of either kind checks some hundred triples. One that found nothing to check may be followed by a few
 # hundred like it before the shard gives up.
@@ -81,7 +82,7 @@ def check_round(name: str, *, around_a_change: bool) -> int:
         raise
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(
     change=st.sampled_from(CHANGES),
     expression=st.one_of(any_random.map(cases.busy_expression), any_random.map(cases.expression)),
@@ -102,7 +103,7 @@ def test_no_change_of_the_clocks_confuses_an_expression(
     checks.check_window(one, middle, lambda *_: asked)
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(
     expression=st.tuples(*(st.sampled_from(field.split()) for field in (DAYS, MONTHS, WEEKDAYS))).map(
         lambda fields: f"0 0 {' '.join(fields)}"

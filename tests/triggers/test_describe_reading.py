@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers import Cron
 from fencepost.triggers.cron.expression import Expression, parse_expression
+from tests.properties import examples
 from tests.triggers.test_describe_reader import FIRST, LAST, dates_read, read_times
 
 # What stands in the place of a list that was too long.
@@ -100,7 +101,7 @@ def values(low: int, high: int) -> st.SearchStrategy[str]:
     return st.lists(number.map(str) | span | stepped, min_size=1, max_size=2).map(",".join) | st.just("*")
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(minute=values(0, 59), hour=values(0, 23))
 def test_any_times_read_are_those_of_the_trigger(minute: str, hour: str) -> None:
     expression = f"{minute} {hour} * * *"
@@ -109,7 +110,7 @@ def test_any_times_read_are_those_of_the_trigger(minute: str, hour: str) -> None
         assert read_times(words) == times_of(expression), words
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(day=values(1, 31), month=values(1, 12), sign=st.sampled_from(["", "+"]), weekday=values(0, 7))
 def test_any_dates_read_are_those_of_the_trigger(day: str, month: str, sign: str, weekday: str) -> None:
     check_dates(f"0 12 {day} {month} {sign}{weekday}")

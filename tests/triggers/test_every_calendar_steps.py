@@ -6,11 +6,12 @@ import pickle
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import FencepostError, InvalidTrigger
 from fencepost.triggers import Every, decode, zone
+from tests.properties import examples
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 3, 27, 12, tzinfo=UTC)
@@ -70,7 +71,7 @@ def test_a_change_of_the_clocks_is_met_by_policy(
     assert texts([*march, *october]) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     count=st.integers(1, 30),
     unit=st.sampled_from(["day", "week", "month", "year"]),

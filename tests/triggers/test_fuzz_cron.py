@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
 from fencepost.triggers import Cron
+from tests.properties import examples
 from tests.triggers import oracle_cases as cases
 from tests.triggers.oracle import Unreadable, read
 
@@ -75,7 +76,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=1_000, deadline=None)
+@examples(1_000)
 @given(text=texts)
 @example("")
 @example("\ud800 * * * *")
@@ -100,7 +101,7 @@ def test_any_text_is_understood_as_the_oracle_does_or_refused(text: str) -> None
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_a_refusal_names_the_field(field: str, data: st.DataObject) -> None:
     junk = data.draw(st.text("xyzXYZ_!~", min_size=1, max_size=5))

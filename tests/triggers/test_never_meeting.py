@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger, SearchExhausted, SearchTooLong
@@ -15,6 +15,7 @@ from fencepost.model.json import JsonObject
 from fencepost.triggers import At, Combinable, Cron, Every, RRule, Solar, combine, patience
 from fencepost.triggers.patience import LIST_PATIENCE, PATIENCE
 from fencepost.triggers.preview import preview
+from tests.properties import examples
 
 NOW = datetime(2026, 3, 28, tzinfo=UTC)
 YEARS = 5
@@ -108,7 +109,7 @@ def apart(draw: st.DrawFn) -> tuple[Counted, Counted]:
     return Counted(made[0]), Counted(made[1])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(pair=apart(), excepting=st.booleans())
 def test_whatever_never_meets_is_given_up_in_so_many_looks(
     pair: tuple[Counted, Counted], excepting: bool

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.model.times import parse_time
@@ -16,6 +16,7 @@ from fencepost.triggers.combine import Combinable
 from fencepost.triggers.localtime.dst import FOLDS, GAPS, Fold, Gap
 from fencepost.triggers.localtime.zones import zone, zone_names
 from fencepost.triggers.preview import COUNT_MAX, FIRE_TIMES_MAX, ChangePreview, preview
+from tests.properties import examples
 
 SECOND, TICK = timedelta(seconds=1), timedelta.resolution
 START = datetime(2005, 1, 1, tzinfo=UTC)
@@ -56,7 +57,7 @@ triggers: st.SearchStrategy[Combinable] = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(trigger=triggers, after=moments)
 def test_the_fire_times_are_those_of_the_trigger(trigger: Combinable, after: datetime) -> None:
     for found in preview(trigger, after):
@@ -66,7 +67,7 @@ def test_the_fire_times_are_those_of_the_trigger(trigger: Combinable, after: dat
         assert found.at > after
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cron=crons(), after=moments)
 def test_the_sentence_names_only_instants_at_which_it_fires(cron: Cron, after: datetime) -> None:
     for found in preview(cron, after):
@@ -76,7 +77,7 @@ def test_the_sentence_names_only_instants_at_which_it_fires(cron: Cron, after: d
             assert (found.kind, named) == ("gap", [])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cron=crons(), after=moments)
 def test_every_wall_time_in_the_change_is_told_and_no_other(cron: Cron, after: datetime) -> None:
     """What is expected is asked of the same expression in UTC, whose wall knows no changes."""
@@ -90,7 +91,7 @@ def test_every_wall_time_in_the_change_is_told_and_no_other(cron: Cron, after: d
         assert all(f"{one:%H:%M}" in told for one in expected[:3] if len(expected) <= 3)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cron=crons(), after=moments)
 def test_a_beat_that_is_called_kept_has_even_distances(cron: Cron, after: datetime) -> None:
     for found in preview(cron, after):

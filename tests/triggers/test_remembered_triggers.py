@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.core.planning import _walk
 from fencepost.errors import SearchExhausted
 from fencepost.triggers import At, Combinable, Cron, Every, Remembered, combine
 from fencepost.triggers.remembered import TIMES_KEPT_MAX
+from tests.properties import examples
 
 NOW = datetime(2026, 3, 28, tzinfo=UTC)
 TRIGGERS: list[Combinable] = [
@@ -39,7 +40,7 @@ class Counted(At):
         return super().previous(before)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     trigger=st.sampled_from(TRIGGERS),
     jumps=st.lists(st.integers(-(10**9), 10**10), min_size=1, max_size=40),

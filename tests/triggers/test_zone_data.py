@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.errors import InvalidTrigger
@@ -16,6 +16,7 @@ from fencepost.model.times import offset_s, to_epoch_s
 from fencepost.triggers import tzdata_version, zone, zone_names
 from fencepost.triggers.localtime import offsets
 from fencepost.triggers.localtime.offsets import CHUNK_S, DAY_S, Segment, segment_at
+from tests.properties import examples
 
 START = to_epoch_s(datetime(2015, 1, 1, tzinfo=UTC))
 STOP = to_epoch_s(datetime(2030, 1, 1, tzinfo=UTC))
@@ -89,7 +90,7 @@ def test_every_zone_keeps_each_offset_longer_than_the_changes_around_it() -> Non
             assert end - start > began + ended, name
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(name=st.sampled_from(sorted(zone_names())), day=st.integers(-30_000, 40_000))
 def test_no_change_of_the_clocks_escapes_the_probes(name: str, day: int) -> None:
     start = day * DAY_S

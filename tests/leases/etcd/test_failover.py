@@ -16,6 +16,8 @@ from tests.leases.etcd.harness import fresh_name
 from tests.servers.etcd import EtcdCluster, EtcdServer
 from tests.servers.fixtures import started
 
+pytestmark = pytest.mark.proof
+
 SHORT_S = 2.0
 
 

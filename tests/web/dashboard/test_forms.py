@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from fencepost.errors import UsageError
 from fencepost.operations.schedules import EditSchedule
 from fencepost.web.dashboard.actions.forms import to_asked
 from fencepost.web.dashboard.actions.operations import changes
+from tests.properties import examples
 from tests.web.dashboard.house import Dashboard, words_of
 
 ASKED = sorted({one.asked for one in changes().values()}, key=lambda one: one.__name__)
@@ -70,7 +71,7 @@ def forms(draw: some.DrawFn) -> tuple[type[Struct], dict[str, list[str]], list[s
     return kind, fields, draw(some.lists(head, max_size=1))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(forms())
 def test_a_form_is_read_or_refused(form: tuple[type[Struct], dict[str, list[str]], list[str]]) -> None:
     kind, fields, cleared = form
