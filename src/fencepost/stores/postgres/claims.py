@@ -80,9 +80,11 @@ class PostgresClaims(PostgresPart):
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
         most = min(limit, LOCKED_MAX)
+        late = older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
+        if not await self._database.fetch(QUERIES["lock_late"], *late):
+            return 0
 
         async def sweep(tx: PostgresRowTransaction) -> tuple[int, Judged]:
-            late = older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
             locked = await tx.fetch(QUERIES["lock_late"], *late)
             judged = await judge_locked(tx, locked, (None, None), 0, judge)
             return await carry_out(tx, judged), judged

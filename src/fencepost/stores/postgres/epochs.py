@@ -1,4 +1,4 @@
-"""How far the ledger has come, in PostgreSQL: every node asks for it every few seconds, by one statement."""
+"""What every node asks for every few seconds, by one statement in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ class PostgresEpochs(EpochRules):
     def __init__(self, rows: PostgresRows, unique: Callable[[], str], database: Database) -> None:
         super().__init__(rows, unique)
         self._database = database
+
+    async def shards(self) -> int:
+        return int(await self._database.fetch_value(QUERIES["shards"]))
 
     async def high_water(self) -> HighWater:
         row = await self._database.fetch_one(QUERIES["high_water"])

@@ -1,3 +1,6 @@
+-- name: shards
+SELECT value FROM fencepost.meta WHERE name = 'shards';
+
 -- name: high_water
 SELECT
     (SELECT value FROM fencepost.meta WHERE name = 'incarnation') AS incarnation,

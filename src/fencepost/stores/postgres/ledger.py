@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.rescue import Expired
+from fencepost.model.rescue import Expired, SweepTerms
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, Ticket
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked, check_outcomes
@@ -58,6 +58,10 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         assert row is not None
         await self._call({tuple(slot) for slot in row["freed"]})
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
+
+    async def _note_sweep(self, terms: SweepTerms) -> tuple[StoreTime, float | None]:
+        row = await self._database.fetch_one(QUERIES["note_sweep"], terms.gap_max_s)
+        return await super()._note_sweep(terms) if row is None else (row["now"], None)
 
     async def _silent(self, limit: int, now: StoreTime) -> Sequence[Expired]:
         return to_expired(await self._database.fetch(QUERIES["expired"], limit, now))

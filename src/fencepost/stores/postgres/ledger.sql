@@ -133,6 +133,18 @@ JOIN fencepost.runs AS run
     AND run.attempt = given.attempt
     AND run.fence = given.fence;
 
+-- Where the sweep before this one was a moment ago, as nearly always, this is all. Else the rule has to look.
+-- name: note_sweep
+WITH moment AS MATERIALIZED (
+    SELECT fencepost.now() AS now
+)
+UPDATE fencepost.meta AS known
+SET value = moment.now::text
+FROM moment
+WHERE known.name = 'swept_at'
+    AND known.value::timestamptz BETWEEN moment.now - make_interval(secs => $1) AND moment.now
+RETURNING moment.now;
+
 -- name: expired
 SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,
     extract(epoch FROM $2 - run.alive_until)::double precision AS silent_for_s,
