@@ -133,7 +133,7 @@ class ClaimRules(Part):
         passage = go_through(books, standing, walk, limit, now, limiter)
         await tx.change(RUNS, [(rows[key], {"held": 0}) for key in passage.due])
         await tx.change(RUNS, [(rows[one.run_key], held_by(rows[one.run_key], one)) for one in passage.waits])
-        await pay(tx, {(namespace, job): ruling for job, ruling in passage.paid.items()})
+        await pay(tx, limits.values(), {(namespace, job): one for job, one in passage.paid.items()})
         begun = {(namespace, one.run_key): one.slot for one in passage.begun}
         claims = await _start(tx, [rows[key] for _, key in begun], appetite, now, begun)
         return claims, {(namespace, *one) for one in passage.full}
@@ -278,11 +278,11 @@ async def _open_lines(
 ) -> dict[tuple[Namespace, JobName], Row]:
     """The limits of jobs with a line whose rate lets one go, those that no other claimer has."""
     named = [(appetite.namespace, job) for job in sorted(set(appetite.jobs))]
-    known = [row for row in await tx.find(LIMITS.among(named)) if lets_go(row, await tx.now())]
+    known = [row for row in await tx.find(LIMITS.among(named)) if await lets_go(tx, row)]
     lines = ((row["namespace"], row["job"], queue) for row in known for queue in queues)
     lined = {(run["namespace"], run["job"]) for run in await tx.find(RUNS_LINED.each(lines), limit=1)}
     taken = await tx.take(LIMITS.among(sorted(lined)))
-    return {(row["namespace"], row["job"]): row for row in taken if lets_go(row, await tx.now())}
+    return {(row["namespace"], row["job"]): row for row in taken if await lets_go(tx, row)}
 
 
 async def _lined_heads(
@@ -297,7 +297,7 @@ async def _lined_heads(
             for queue in queues
             for run in await tx.find(RUNS_LINED(row["namespace"], row["job"], queue), limit=1)
         ]
-        if lets_go(row, now):
+        if await lets_go(tx, row):
             heads += [Head(run["priority"], run["run_at"], run["queue"]) for run in firsts]
         elif firsts:
             next_ones.append(row["next_at"])

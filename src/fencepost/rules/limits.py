@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.claiming import ScheduleFacts
-from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import limit_to_text
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
@@ -152,7 +151,7 @@ async def keep_allowances(tx: Transaction, allowed: Allowances) -> None:
     for run in await tx.lock(RUNS.among(sorted([*waits, *allowed.frees]))):
         wait = waits.get((run["namespace"], run["run_key"]))
         await tx.change(RUNS, [(run, {"held": 0} if wait is None else held_by(run, wait))])
-    await pay(tx, allowed.rulings)
+    await pay(tx, await tx.lock(LIMITS.among(sorted(allowed.rulings))), allowed.rulings)
 
 
 async def limit_facts(
@@ -172,11 +171,13 @@ async def limit_facts(
     }
 
 
-async def pay(tx: Transaction, rulings: Mapping[tuple[Namespace, JobName], LimitRuling]) -> None:
-    """Keep how far the starts have used up the rates."""
-    for row in await tx.lock(LIMITS.among(sorted(rulings))):
-        ruling = rulings[row["namespace"], row["job"]]
-        await tx.change(LIMITS, [(row, {"paid_until": ruling.paid_until, "next_at": ruling.next_at})])
+async def pay(
+    tx: Transaction, limits: Iterable[Row], rulings: Mapping[tuple[Namespace, JobName], LimitRuling]
+) -> None:
+    """Keep how far the starts have used up the rates of these limits, which are locked."""
+    for row in limits:
+        if (ruling := rulings.get(_owner_of(row))) is not None:
+            await tx.change(LIMITS, [(row, {"paid_until": ruling.paid_until, "next_at": ruling.next_at})])
 
 
 def held_by(run: Row, wait: Waiting) -> dict[str, Any]:
@@ -189,6 +190,6 @@ def _owner_of(limit: Row) -> tuple[Namespace, JobName]:
     return limit["namespace"], limit["job"]
 
 
-def lets_go(limit: Row, now: StoreTime) -> bool:
+async def lets_go(tx: Transaction, limit: Row) -> bool:
     """Whether the rate lets one go now."""
-    return limit["next_at"] is None or bool(limit["next_at"] <= now)
+    return limit["next_at"] is None or bool(limit["next_at"] <= await tx.now())

@@ -9,13 +9,14 @@ the same lock, so the facts are complete; whoever comes later waits or passes on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.identifiers import Fence, NodeId
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
 from fencepost.rules.rows import to_claim, to_outlook
+from fencepost.rules.runs import Slot
 from fencepost.stores.postgres.facts import Judged, judge_locked
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.postgres.rows import PostgresRowTransaction
@@ -92,6 +93,10 @@ class PostgresClaims(PostgresPart):
         ended, judged = await self._rows.write(sweep)
         await self._call(judged.slots)
         return ended
+
+    async def _fill(self, slots: Collection[Slot]) -> None:
+        columns = [[slot[place] for slot in slots] for place in range(3)]
+        await self._database.fetch(QUERIES["fill_slots"], *columns)
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
         rows = await self._database.fetch(QUERIES["adopt"], worker, list(known))

@@ -312,3 +312,38 @@ LEFT JOIN fencepost.schedule_versions AS version
     AND version.version = run.version
 WHERE run.state = 'running' AND run.worker = $1 AND run.fence <> ALL ($2::bigint[])
 ORDER BY run.fence;
+
+-- As many of those that wait for a slot as it has places for get into line again; a tick is due, to be judged.
+-- name: fill_slots
+WITH slot AS MATERIALIZED (
+    SELECT given.namespace, given.job, given.slot, known.concurrency - (
+        SELECT count(*)
+        FROM fencepost.runs AS run
+        WHERE run.slot IS NOT NULL
+            AND run.state = 'running'
+            AND run.namespace = given.namespace
+            AND run.job = given.job
+            AND run.slot = given.slot
+    ) AS free
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS given (namespace, job, slot)
+    JOIN fencepost.limits AS known ON known.namespace = given.namespace AND known.job = given.job
+    WHERE known.concurrency IS NOT NULL
+), first AS MATERIALIZED (
+    SELECT waiting.namespace, waiting.run_key
+    FROM slot
+    CROSS JOIN LATERAL (
+        SELECT run.namespace, run.run_key
+        FROM fencepost.runs AS run
+        WHERE run.held = 16 AND run.namespace = slot.namespace AND run.job = slot.job AND run.slot = slot.slot
+        ORDER BY run.priority, run.run_at, run.run_key
+        LIMIT greatest(slot.free, 0)
+        FOR UPDATE SKIP LOCKED
+    ) AS waiting
+), called AS (
+    UPDATE fencepost.runs AS run
+    SET held = CASE WHEN run.schedule_id IS NOT NULL AND run.fence = 0 THEN 0 ELSE 32 END
+    FROM first
+    WHERE run.namespace = first.namespace AND run.run_key = first.run_key
+    RETURNING 1
+)
+SELECT CASE WHEN EXISTS (SELECT 1 FROM called) THEN pg_notify('fencepost_runs', '') END AS told;
