@@ -12,7 +12,7 @@ from fencepost.model.backfill import FillTick, NewBackfill
 from fencepost.model.claiming import ScheduleFacts
 from fencepost.model.policies import Overlap
 from fencepost.model.run import Claim, Hold, Origin, RunFilter
-from fencepost.stores.sqlite.facts import DUE_MAX
+from fencepost.rules.facts import DUE_MAX
 from fencepost.testing.conformance.builders import (
     MANY,
     NS,

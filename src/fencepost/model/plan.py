@@ -91,6 +91,11 @@ class Plan:
     missed: tuple[MissedTicks, ...] = ()
     """Ticks before all of `ticks` that are too late already and are counted as ranges."""
 
+    def counted_through(self, missed: MissedTicks) -> datetime:
+        """How far the range of these missed ticks reaches: to the cursor's new place, if none follow."""
+        last = missed is self.missed[-1] and not self.ticks
+        return self.planned_through if last else missed.fire_times[-1]
+
     @property
     def job(self) -> JobName:
         """What its runs will run; a cursor without a spec is never planned."""

@@ -134,10 +134,8 @@ def _fits(known: Row, cursor: Cursor) -> bool:
 async def _write(tx: Transaction, plan: Plan, cursor: Row) -> int:
     """Write one plan; how many of its ticks are new."""
     assert plan.planned_through >= cursor["planned_through"]
-    for number, missed in enumerate(plan.missed, start=1):
-        last = number == len(plan.missed) and not plan.ticks
-        through = plan.planned_through if last else missed.fire_times[-1]
-        await _count_missed(tx, plan.cursor, missed, through)
+    for missed in plan.missed:
+        await _count_missed(tx, plan.cursor, missed, plan.counted_through(missed))
     planned = {"planned_through": plan.planned_through, "next_fire_at": plan.next_fire_at}
     await tx.change(CURSORS, [(cursor, {**planned, "tzdata": plan.tzdata})])
     owner = plan.cursor.namespace, plan.cursor.schedule_id

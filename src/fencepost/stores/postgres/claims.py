@@ -15,6 +15,7 @@ from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.identifiers import Fence, NodeId
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
+from fencepost.rules.facts import SCHEDULES_MAX
 from fencepost.rules.rows import to_claim, to_outlook
 from fencepost.rules.runs import Slot
 from fencepost.stores.postgres.facts import Judged, judge_locked
@@ -24,7 +25,6 @@ from fencepost.stores.postgres.rulings import carry_out, start
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "claims.sql")
-LOCKED_MAX = 200
 WALK_PER_SCHEDULE, WALK_MIN = 4, 200
 SWEEPS_MAX = 20
 """How often a claim walks on where it met runs of limited jobs."""
@@ -64,7 +64,7 @@ class PostgresClaims(PostgresPart):
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        most, tastes = min(limit, LOCKED_MAX), _tastes(appetite)
+        most, tastes = min(limit, SCHEDULES_MAX), _tastes(appetite)
         queues, priorities, mosts = _portions(appetite, most)
         walk = WALK_PER_SCHEDULE * most + WALK_MIN
         due = queues, _jobs(appetite), most, appetite.namespace, walk, priorities, mosts
@@ -80,7 +80,7 @@ class PostgresClaims(PostgresPart):
         return claims
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
-        most = min(limit, LOCKED_MAX)
+        most = min(limit, SCHEDULES_MAX)
         late = older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
         if not await self._database.fetch(QUERIES["lock_late"], *late):
             return 0

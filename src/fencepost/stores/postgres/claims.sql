@@ -3,6 +3,20 @@
 -- The fifth priority is that of what comes behind live work. Where everything is frozen, or a queue, there is nothing
 -- to see.
 
+-- part: first(runs, sign)
+(
+    SELECT run.run_at
+    FROM fencepost.runs AS run
+    WHERE {{runs}}
+        AND run.namespace = $3
+        AND run.queue = slot.queue
+        AND run.priority = slot.priority
+        AND run.job = ANY ($2::text[])
+        AND run.run_at {sign} (SELECT now FROM moment)
+    ORDER BY run.run_at
+    LIMIT 1
+)
+
 -- name: outlook
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
@@ -10,47 +24,15 @@ WITH moment AS MATERIALIZED (
     SELECT given.queue, each.priority::smallint AS priority
     FROM unnest($1::text[]) AS given (queue)
     CROSS JOIN generate_series(1, 5) AS each (priority)
-    WHERE NOT EXISTS (
-        SELECT 1
-        FROM fencepost.freezes
-        WHERE namespace = $3 AND (kind = 'all' OR (kind = 'queue' AND value = given.queue))
-    )
+    WHERE {is_open($3; given.queue)}
 ), direct AS (
     SELECT slot.priority, first.run_at, slot.queue
     FROM slot
-    CROSS JOIN LATERAL (
-        SELECT run_at
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready')
-            AND (run.schedule_id IS NULL OR run.fence > 0)
-            AND run.held = 0
-            AND run.namespace = $3
-            AND run.queue = slot.queue
-            AND run.priority = slot.priority
-            AND run.job = ANY ($2::text[])
-            AND run.run_at <= (SELECT now FROM moment)
-        ORDER BY run.run_at
-        LIMIT 1
-    ) AS first
+    CROSS JOIN LATERAL {first(due_direct; <=)} AS first
 ), tick AS (
     SELECT slot.priority, first.run_at, slot.queue
     FROM slot
-    CROSS JOIN LATERAL (
-        SELECT run_at
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready')
-            AND run.schedule_id IS NOT NULL
-            AND run.attempt >= 0
-            AND run.fence = 0
-            AND run.held = 0
-            AND run.namespace = $3
-            AND run.queue = slot.queue
-            AND run.priority = slot.priority
-            AND run.job = ANY ($2::text[])
-            AND run.run_at <= (SELECT now FROM moment)
-        ORDER BY run.run_at
-        LIMIT 1
-    ) AS first
+    CROSS JOIN LATERAL {first(due_ticks; <=)} AS first
 ), line AS MATERIALIZED (
     SELECT known.next_at, known.terms, first.priority, first.run_at, open.queue
     FROM fencepost.limits AS known
@@ -70,37 +52,7 @@ WITH moment AS MATERIALIZED (
     SELECT next.run_at
     FROM slot
     CROSS JOIN LATERAL (
-        (
-            SELECT run_at
-            FROM fencepost.runs AS run
-            WHERE run.state IN ('planned', 'ready')
-                AND (run.schedule_id IS NULL OR run.fence > 0)
-                AND run.held = 0
-                AND run.namespace = $3
-                AND run.queue = slot.queue
-                AND run.priority = slot.priority
-                AND run.job = ANY ($2::text[])
-                AND run.run_at > (SELECT now FROM moment)
-            ORDER BY run.run_at
-            LIMIT 1
-        )
-        UNION ALL
-        (
-            SELECT run_at
-            FROM fencepost.runs AS run
-            WHERE run.state IN ('planned', 'ready')
-                AND run.schedule_id IS NOT NULL
-                AND run.attempt >= 0
-                AND run.fence = 0
-                AND run.held = 0
-                AND run.namespace = $3
-                AND run.queue = slot.queue
-                AND run.priority = slot.priority
-                AND run.job = ANY ($2::text[])
-                AND run.run_at > (SELECT now FROM moment)
-            ORDER BY run.run_at
-            LIMIT 1
-        )
+        {first(due_direct; >)} UNION ALL {first(due_ticks; >)}
     ) AS next
 )
 SELECT moment.now,
@@ -127,9 +79,7 @@ WITH due AS MATERIALIZED (
         FROM (
             SELECT run.namespace, run.run_key, run.job
             FROM fencepost.runs AS run
-            WHERE run.state IN ('planned', 'ready')
-                AND (run.schedule_id IS NULL OR run.fence > 0)
-                AND run.held = 0
+            WHERE {due_direct}
                 AND run.namespace = $6
                 AND run.queue = portion.queue
                 AND run.priority = portion.priority
@@ -141,11 +91,7 @@ WITH due AS MATERIALIZED (
         ) AS first
         LIMIT portion.most
     ) AS ripe
-    WHERE NOT EXISTS (
-        SELECT 1
-        FROM fencepost.freezes
-        WHERE namespace = $6 AND (kind = 'all' OR (kind = 'queue' AND value = portion.queue))
-    )
+    WHERE {is_open($6; portion.queue)}
     LIMIT $3
 ), limited AS MATERIALIZED (
     SELECT job FROM fencepost.limits WHERE namespace = $6
@@ -153,8 +99,7 @@ WITH due AS MATERIALIZED (
     UPDATE fencepost.runs AS run
     SET held = 32, reason = NULL
     FROM due
-    WHERE run.namespace = due.namespace
-        AND run.run_key = due.run_key
+    WHERE run.namespace = due.namespace AND run.run_key = due.run_key
         AND due.job IN (SELECT limited.job FROM limited)
     RETURNING 1
 ), claimed AS (
@@ -169,8 +114,7 @@ WITH due AS MATERIALIZED (
         alive_until = fencepost.now() + make_interval(secs => $5),
         slot = NULL
     FROM due
-    WHERE run.namespace = due.namespace
-        AND run.run_key = due.run_key
+    WHERE run.namespace = due.namespace AND run.run_key = due.run_key
         AND due.job NOT IN (SELECT limited.job FROM limited)
     RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
         run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,
@@ -204,11 +148,7 @@ CROSS JOIN LATERAL (
         FROM (
             SELECT run.namespace, run.schedule_id, run.run_at
             FROM fencepost.runs AS run
-            WHERE run.state IN ('planned', 'ready')
-                AND run.schedule_id IS NOT NULL
-                AND run.attempt >= 0
-                AND run.fence = 0
-                AND run.held = 0
+            WHERE {due_ticks}
                 AND run.namespace = $4
                 AND run.queue = portion.queue
                 AND run.priority = portion.priority
@@ -228,11 +168,7 @@ CROSS JOIN LATERAL (
     ) AS locked
     LIMIT portion.most
 ) AS ripe
-WHERE NOT EXISTS (
-    SELECT 1
-    FROM fencepost.freezes
-    WHERE namespace = $4 AND (kind = 'all' OR (kind = 'queue' AND value = portion.queue))
-)
+WHERE {is_open($4; portion.queue)}
 LIMIT $3;
 
 -- The lanes (pairs of namespace and queue) are found by leaping through the index from one to the next.
@@ -241,8 +177,7 @@ WITH RECURSIVE lane AS (
     (
         SELECT run.namespace, run.queue
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-            AND run.fence = 0 AND run.held = 0
+        WHERE {due_ticks}
         ORDER BY run.namespace, run.queue
         LIMIT 1
     )
@@ -252,11 +187,7 @@ WITH RECURSIVE lane AS (
     CROSS JOIN LATERAL (
         SELECT run.namespace, run.queue
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready')
-            AND run.schedule_id IS NOT NULL
-            AND run.attempt >= 0
-            AND run.fence = 0
-            AND run.held = 0
+        WHERE {due_ticks}
             AND (run.namespace, run.queue) > (lane.namespace, lane.queue)
         ORDER BY run.namespace, run.queue
         LIMIT 1
@@ -270,11 +201,7 @@ FROM (
     CROSS JOIN LATERAL (
         SELECT run.namespace, run.schedule_id, run.run_at
         FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready')
-            AND run.schedule_id IS NOT NULL
-            AND run.attempt >= 0
-            AND run.fence = 0
-            AND run.held = 0
+        WHERE {due_ticks}
             AND run.namespace = lane.namespace
             AND run.queue = lane.queue
             AND run.priority = slot.priority::smallint

@@ -16,6 +16,7 @@ from fencepost.model.claiming import (
 )
 from fencepost.model.limits import Limiter
 from fencepost.rules.allowances import Allowances
+from fencepost.rules.facts import DUE_MAX
 from fencepost.rules.limits import allowances
 from fencepost.rules.rows import to_facts
 from fencepost.rules.runs import Slot
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from fencepost.stores.postgres.connection import Row
 
 QUERIES = load_queries(__package__, "facts.sql")
-DUE_PER_SCHEDULE_MAX = 100
-LIMITS = DUE_PER_SCHEDULE_MAX, FINISHED_KEPT
+LIMITS = DUE_MAX, FINISHED_KEPT
 
 # The facts come as arrays of rows without names; these are the names, in the query's order.
 DUE_COLUMNS = ("run_key", "fire_time", "run_at", "origin", "held", "at_once_max", "version", "is_new")

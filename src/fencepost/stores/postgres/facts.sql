@@ -1,3 +1,35 @@
+-- part: newest(origins)
+(
+    SELECT run.fire_time
+    FROM fencepost.runs AS run
+    WHERE run.namespace = given.namespace AND run.schedule_id = given.schedule_id
+        AND run.state IN ('planned', 'ready') AND run.fence = 0 AND run.origin {origins}
+        AND run.run_at <= moment.now AND run.held & 1 = 0
+    ORDER BY run.fire_time DESC
+    LIMIT 1
+)
+
+-- part: due(origins, held, most)
+(
+    SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
+        run.backfill_id, run.job, run.reason
+    FROM fencepost.runs AS run
+    WHERE run.namespace = given.namespace AND run.schedule_id = given.schedule_id
+        AND run.state IN ('planned', 'ready') AND run.fence = 0 AND run.origin {origins}
+        AND run.held {held}
+        AND run.run_at <= moment.now
+        AND (
+            $3::text[] IS NULL
+            OR (
+                run.queue = ANY ($3::text[])
+                AND run.queue <> ALL (paused.queues)
+                AND run.job = ANY ($4::text[])
+            )
+        )
+    ORDER BY run.fire_time
+    LIMIT {most}
+)
+
 -- Asked in a statement of its own, whose snapshot is younger than the locks. Without queues ($3 is
 -- null) every due tick counts, else those of the queues that are not paused. The schedules are judged in the order
 -- in which they were taken.
@@ -26,33 +58,9 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
     (
         SELECT max(newest.fire_time)
         FROM (
-            (
-                SELECT run.fire_time
-                FROM fencepost.runs AS run
-                WHERE run.namespace = given.namespace
-                    AND run.schedule_id = given.schedule_id
-                    AND run.state IN ('planned', 'ready')
-                    AND run.fence = 0
-                    AND run.origin IN ('live', 'manual')
-                    AND run.run_at <= moment.now
-                    AND run.held & 1 = 0
-                ORDER BY run.fire_time DESC
-                LIMIT 1
-            )
+            {newest(IN ('live', 'manual'))}
             UNION ALL
-            (
-                SELECT run.fire_time
-                FROM fencepost.runs AS run
-                WHERE run.namespace = given.namespace
-                    AND run.schedule_id = given.schedule_id
-                    AND run.state IN ('planned', 'ready')
-                    AND run.fence = 0
-                    AND run.origin IN ('catch_up', 'backfill', 'replay')
-                    AND run.run_at <= moment.now
-                    AND run.held & 1 = 0
-                ORDER BY run.fire_time DESC
-                LIMIT 1
-            )
+            {newest(IN ('catch_up', 'backfill', 'replay'))}
         ) AS newest
     ) AS newest_due,
     (
@@ -144,97 +152,13 @@ CROSS JOIN LATERAL (
         bool_or(tick.job IN (SELECT job FROM fencepost.limits WHERE namespace = given.namespace)) AS limited,
         min(tick.run_at) FILTER (WHERE tick.origin IN ('live', 'manual')) AS run_at
     FROM (
-        (
-            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id, run.job, run.reason
-            FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
-                AND run.state IN ('planned', 'ready')
-                AND run.fence = 0
-                AND run.origin IN ('live', 'manual')
-                AND run.held IN (0, 8, 16, 32)
-                AND run.run_at <= moment.now
-                AND (
-                    $3::text[] IS NULL
-                    OR (
-                        run.queue = ANY ($3::text[])
-                        AND run.queue <> ALL (paused.queues)
-                        AND run.job = ANY ($4::text[])
-                    )
-                )
-            ORDER BY run.fire_time
-            LIMIT $5
-        )
+        {due(IN ('live', 'manual'); IN (0, 8, 16, 32); $5)}
         UNION ALL
-        (
-            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id, run.job, run.reason
-            FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
-                AND run.state IN ('planned', 'ready')
-                AND run.fence = 0
-                AND run.origin IN ('catch_up', 'backfill', 'replay')
-                AND run.held = 0
-                AND run.run_at <= moment.now
-                AND (
-                    $3::text[] IS NULL
-                    OR (
-                        run.queue = ANY ($3::text[])
-                        AND run.queue <> ALL (paused.queues)
-                        AND run.job = ANY ($4::text[])
-                    )
-                )
-            ORDER BY run.fire_time
-            LIMIT $5
-        )
+        {due(IN ('catch_up', 'backfill', 'replay'); = 0; $5)}
         UNION ALL
-        (
-            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id, run.job, run.reason
-            FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
-                AND run.state IN ('planned', 'ready')
-                AND run.fence = 0
-                AND run.origin IN ('catch_up', 'backfill', 'replay')
-                AND run.held = 8
-                AND run.run_at <= moment.now
-                AND (
-                    $3::text[] IS NULL
-                    OR (
-                        run.queue = ANY ($3::text[])
-                        AND run.queue <> ALL (paused.queues)
-                        AND run.job = ANY ($4::text[])
-                    )
-                )
-            ORDER BY run.fire_time
-            LIMIT $7
-        )
+        {due(IN ('catch_up', 'backfill', 'replay'); = 8; $7)}
         UNION ALL
-        (
-            SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
-                run.backfill_id, run.job, run.reason
-            FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
-                AND run.state IN ('planned', 'ready')
-                AND run.fence = 0
-                AND run.origin NOT IN ('live', 'manual')
-                AND run.held IN (16, 32)
-                AND run.run_at <= moment.now
-                AND (
-                    $3::text[] IS NULL
-                    OR (
-                        run.queue = ANY ($3::text[])
-                        AND run.queue <> ALL (paused.queues)
-                        AND run.job = ANY ($4::text[])
-                    )
-                )
-            ORDER BY run.fire_time
-            LIMIT $5
-        )
+        {due(NOT IN ('live', 'manual'); IN (16, 32); $5)}
     ) AS tick
     LEFT JOIN fencepost.backfills AS backfill ON backfill.backfill_id = tick.backfill_id
 ) AS due

@@ -9,10 +9,7 @@ WITH given AS MATERIALIZED (
     SELECT run.namespace, run.run_key, given.number, run.cancel_requested
     FROM given
     JOIN fencepost.runs AS run
-        ON run.namespace = given.namespace
-        AND run.run_key = given.run_key
-        AND run.attempt = given.attempt
-        AND run.fence = given.fence
+        ON {is_attempt_of(given)}
         AND run.alive_until IS NOT NULL
     FOR UPDATE OF run SKIP LOCKED
 ), beaten AS (
@@ -27,10 +24,7 @@ UNION ALL
 SELECT given.number - 1 AS number, run.cancel_requested
 FROM given
 JOIN fencepost.runs AS run
-    ON run.namespace = given.namespace
-    AND run.run_key = given.run_key
-    AND run.attempt = given.attempt
-    AND run.fence = given.fence
+    ON {is_attempt_of(given)}
     AND run.alive_until IS NOT NULL
 WHERE NOT EXISTS (SELECT 1 FROM held WHERE held.number = given.number);
 
@@ -76,10 +70,7 @@ WITH given AS MATERIALIZED (
             ELSE run.held
         END
     FROM given
-    WHERE run.namespace = given.namespace
-        AND run.run_key = given.run_key
-        AND run.attempt = given.attempt
-        AND run.fence = given.fence
+    WHERE {is_attempt_of(given)}
         AND run.alive_until IS NOT NULL
     RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
 ), next AS MATERIALIZED (
@@ -128,10 +119,7 @@ SELECT given.number - 1 AS number
 FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) WITH ORDINALITY
     AS given (namespace, run_key, attempt, fence, number)
 JOIN fencepost.runs AS run
-    ON run.namespace = given.namespace
-    AND run.run_key = given.run_key
-    AND run.attempt = given.attempt
-    AND run.fence = given.fence;
+    ON {is_attempt_of(given)};
 
 -- Where the sweep before this one was a moment ago, as nearly always, this is all. Else the rule has to look.
 -- name: note_sweep
@@ -200,15 +188,13 @@ WITH cutoff AS MATERIALIZED (
 ), removed AS (
     DELETE FROM fencepost.runs AS run
     USING old
-    WHERE run.namespace = old.namespace
-        AND run.run_key = old.run_key
+    WHERE run.namespace = old.namespace AND run.run_key = old.run_key
         AND old.schedule_id IS NOT NULL
 ), stripped AS (
     UPDATE fencepost.runs AS run
     SET payload = NULL, error = NULL, progress = NULL, note = NULL, progress_at = NULL, stripped = true
     FROM old
-    WHERE run.namespace = old.namespace
-        AND run.run_key = old.run_key
+    WHERE run.namespace = old.namespace AND run.run_key = old.run_key
         AND old.schedule_id IS NULL
 ), noted AS (
     INSERT INTO fencepost.meta AS known (name, value)

@@ -9,10 +9,7 @@ WITH given AS MATERIALIZED (
     SELECT given.*
     FROM given
     JOIN fencepost.runs AS run
-        ON run.namespace = given.namespace
-        AND run.run_key = given.run_key
-        AND run.attempt = given.attempt
-        AND run.fence = given.fence
+        ON {is_attempt_of(given)}
     FOR SHARE OF run SKIP LOCKED
 ), gave_way AS (
     DELETE FROM fencepost.run_logs AS log

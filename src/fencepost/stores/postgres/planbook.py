@@ -11,11 +11,9 @@ blocks its successor until the server notices; the session's timeouts bound that
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import Any
 
 from fencepost.model.identifiers import Namespace, Shard, tick_key
-from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
 from fencepost.rules.planbook import PlanRules
 from fencepost.rules.rows import to_cursor
@@ -95,15 +93,9 @@ def _tick_columns(plans: Sequence[Plan]) -> list[list[Any]]:
 
 def _missed_columns(plans: Sequence[Plan]) -> list[list[Any]]:
     missed = [
-        (number, clean(each.reason), moment, _through(plan, each))
+        (number, clean(each.reason), moment, plan.counted_through(each))
         for number, plan in enumerate(plans)
         for each in plan.missed
         for moment in each.fire_times
     ]
     return [list(column) for column in zip(*missed, strict=True)] or [[], [], [], []]
-
-
-def _through(plan: Plan, missed: MissedTicks) -> datetime:
-    """How far its range reaches: to the cursor's new place, unless other ticks come in between."""
-    last = missed is plan.missed[-1] and not plan.ticks
-    return plan.planned_through if last else missed.fire_times[-1]

@@ -9,8 +9,7 @@ WITH given AS MATERIALIZED (
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
         AS each (namespace, run_key, state, reason, met)
     JOIN fencepost.runs AS run
-        ON run.namespace = each.namespace
-        AND run.run_key = each.run_key
+        ON run.namespace = each.namespace AND run.run_key = each.run_key
         AND run.fence = 0
         AND run.finished_at IS NULL
         AND run.held IN (0, 8, 16, 32)
@@ -26,8 +25,7 @@ RETURNING run.run_key;
 UPDATE fencepost.runs AS run
 SET origin = 'catch_up', priority = 5, reason = given.reason, held = given.held
 FROM unnest($1::text[], $2::text[], $3::smallint[], $4::text[]) AS given (namespace, run_key, held, reason)
-WHERE run.namespace = given.namespace
-    AND run.run_key = given.run_key
+WHERE run.namespace = given.namespace AND run.run_key = given.run_key
     AND run.fence = 0
     AND run.finished_at IS NULL
     AND run.held IN (0, 8, 16, 32)
@@ -37,8 +35,7 @@ RETURNING run.run_key;
 UPDATE fencepost.runs AS run
 SET held = 8, reason = given.reason
 FROM unnest($1::text[], $2::text[], $3::text[]) AS given (namespace, run_key, reason)
-WHERE run.namespace = given.namespace
-    AND run.run_key = given.run_key
+WHERE run.namespace = given.namespace AND run.run_key = given.run_key
     AND run.fence = 0
     AND run.finished_at IS NULL
     AND run.held IN (0, 8, 16, 32);
@@ -66,8 +63,7 @@ WITH given AS MATERIALIZED (
         held = 0,
         slot = given.slot
     FROM given
-    WHERE run.namespace = given.namespace
-        AND run.run_key = given.run_key
+    WHERE run.namespace = given.namespace AND run.run_key = given.run_key
         AND run.fence = 0
         AND run.finished_at IS NULL
         AND run.held IN (0, 8, 16, 32)

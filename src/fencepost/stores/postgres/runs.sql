@@ -3,10 +3,7 @@
 -- Every reading of runs begins with this; what follows says which, and in what order.
 -- name: shown
 SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
-    CASE
-        WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
-        ELSE run.state
-    END AS state,
+    {shown_state((SELECT fencepost.now()))} AS state,
     run.reason, run.attempt, run.fence, run.epoch, run.run_at, run.started_at, run.finished_at,
     run.worker, run.error, run.queue, run.priority, run.payload, run.progress, run.cancel_requested,
     run.origin, run.held, run.met, run.begun_at, run.spent, run.backfill_id, run.alive_until,
@@ -110,13 +107,9 @@ WITH unended AS (
     UNION ALL
     SELECT * FROM fencepost.runs WHERE attempt >= 0 AND held <> 0 AND namespace = $1
     UNION ALL
-    SELECT *
-    FROM fencepost.runs
-    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0 AND namespace = $1
+    SELECT * FROM fencepost.runs AS run WHERE {due_direct} AND namespace = $1
     UNION ALL
-    SELECT *
-    FROM fencepost.runs
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND attempt >= 0 AND fence = 0 AND held = 0 AND namespace = $1
+    SELECT * FROM fencepost.runs AS run WHERE {due_ticks} AND namespace = $1
 ), walked AS NOT MATERIALIZED (
     SELECT run.*
     FROM unended AS run
@@ -133,10 +126,7 @@ WITH unended AS (
     SELECT run.namespace, run.run_key, run.fire_time
     FROM walked AS run
     WHERE ($2::text IS NULL OR run.job = $2)
-        AND ($5::text IS NULL OR $5 = CASE
-            WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
-            ELSE run.state
-        END)
+        AND ($5::text IS NULL OR $5 = {shown_state((SELECT fencepost.now()))})
         AND ($6::text IS NULL OR run.origin = $6)
         AND ($7::text IS NULL OR strpos(run.error, $7) > 0)
         AND ($8::bigint IS NULL OR run.backfill_id = $8)
@@ -146,10 +136,7 @@ WITH unended AS (
         AND ($15::text IS NULL OR strpos(run.run_key, $15) > 0)
         AND ($16::text IS NULL OR run.worker = $16)
         AND ($17::text IS NULL OR run.queue = $17)
-        AND ($18::text[] IS NULL OR CASE
-            WHEN run.state = 'planned' AND run.run_at <= (SELECT fencepost.now()) THEN 'ready'
-            ELSE run.state
-        END = ANY ($18))
+        AND ($18::text[] IS NULL OR {shown_state((SELECT fencepost.now()))} = ANY ($18))
     ORDER BY run.fire_time DESC
     FETCH FIRST ($11::bigint) ROWS WITH TIES
 ), found AS MATERIALIZED (
@@ -174,23 +161,11 @@ ORDER BY listed.fire_time DESC, listed.run_key DESC;
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), due AS (
-    SELECT run_at
-    FROM fencepost.runs
-    WHERE namespace = $1
-        AND state IN ('planned', 'ready')
-        AND (schedule_id IS NULL OR fence > 0)
-        AND held = 0
-        AND run_at <= (SELECT now FROM moment)
+    SELECT run_at FROM fencepost.runs AS run
+    WHERE {due_direct} AND namespace = $1 AND run_at <= (SELECT now FROM moment)
     UNION ALL
-    SELECT run_at
-    FROM fencepost.runs
-    WHERE namespace = $1
-        AND state IN ('planned', 'ready')
-        AND schedule_id IS NOT NULL
-        AND attempt >= 0
-        AND fence = 0
-        AND held = 0
-        AND run_at <= (SELECT now FROM moment)
+    SELECT run_at FROM fencepost.runs AS run
+    WHERE {due_ticks} AND namespace = $1 AND run_at <= (SELECT now FROM moment)
 ), waiting AS (
     SELECT run_at FROM fencepost.runs WHERE namespace = $1 AND held = 16
     UNION ALL
@@ -212,23 +187,11 @@ FROM moment;
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), each AS (
-    SELECT queue, run_at, 'ready' AS kind
-    FROM fencepost.runs
-    WHERE namespace = $1
-        AND state IN ('planned', 'ready')
-        AND (schedule_id IS NULL OR fence > 0)
-        AND held = 0
-        AND run_at <= (SELECT now FROM moment)
+    SELECT queue, run_at, 'ready' AS kind FROM fencepost.runs AS run
+    WHERE {due_direct} AND namespace = $1 AND run_at <= (SELECT now FROM moment)
     UNION ALL
-    SELECT queue, run_at, 'ready' AS kind
-    FROM fencepost.runs
-    WHERE namespace = $1
-        AND state IN ('planned', 'ready')
-        AND schedule_id IS NOT NULL
-        AND attempt >= 0
-        AND fence = 0
-        AND held = 0
-        AND run_at <= (SELECT now FROM moment)
+    SELECT queue, run_at, 'ready' AS kind FROM fencepost.runs AS run
+    WHERE {due_ticks} AND namespace = $1 AND run_at <= (SELECT now FROM moment)
     UNION ALL
     SELECT queue, run_at, 'waiting' AS kind FROM fencepost.runs WHERE namespace = $1 AND held = 16
     UNION ALL
@@ -249,8 +212,7 @@ ORDER BY each.queue;
 WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), shown AS (
-    SELECT CASE WHEN run.state = 'planned' AND run.run_at <= moment.now THEN 'ready' ELSE run.state
-        END AS state
+    SELECT {shown_state(moment.now)} AS state
     FROM moment
     JOIN fencepost.runs AS run
         ON run.namespace = $1

@@ -3,7 +3,7 @@ WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), fired AS (
     SELECT floor(extract(epoch FROM run.fire_time) / $3::integer)::bigint * $3::integer AS at_s,
-        CASE WHEN run.state = 'planned' AND run.run_at <= moment.now THEN 'ready' ELSE run.state END AS state,
+        {shown_state(moment.now)} AS state,
         CASE
             WHEN run.state <> 'ready' AND run.started_at >= run.run_at
             THEN extract(epoch FROM run.started_at - run.run_at)::double precision
@@ -34,7 +34,7 @@ WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), shown AS (
     SELECT run.job,
-        CASE WHEN run.state = 'planned' AND run.run_at <= moment.now THEN 'ready' ELSE run.state END AS state
+        {shown_state(moment.now)} AS state
     FROM moment
     JOIN fencepost.runs AS run
         ON run.namespace = $1
@@ -49,23 +49,63 @@ SELECT count(*) AS runs
 FROM (
     SELECT run.queue, run.fire_time, run.run_at
     FROM fencepost.runs AS run
-    WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
+    WHERE {due_direct}
         AND run.namespace = $1
         AND run.run_at < (SELECT fencepost.now()) - make_interval(secs => $3)
     UNION ALL
     SELECT run.queue, run.fire_time, run.run_at
     FROM fencepost.runs AS run
-    WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-        AND run.fence = 0 AND run.held = 0
+    WHERE {due_ticks}
         AND run.namespace = $1
         AND run.run_at < (SELECT fencepost.now()) - make_interval(secs => $3)
 ) AS free
 WHERE free.fire_time >= (SELECT fencepost.now()) - make_interval(secs => $2)
-    AND NOT EXISTS (
+    AND {is_open($1; free.queue)};
+
+-- part: lanes(known, runs)
+SELECT names.namespace, first.queue, first.priority, first.run_at
+FROM names
+CROSS JOIN LATERAL (
+    SELECT run.queue, run.priority, run.run_at
+    FROM fencepost.runs AS run
+    WHERE {{runs}} AND run.namespace = names.namespace
+    ORDER BY run.queue, run.priority, run.run_at
+    LIMIT 1
+) AS first
+UNION ALL
+SELECT {known}.namespace, next.queue, next.priority, next.run_at
+FROM {known}
+CROSS JOIN LATERAL (
+    SELECT run.queue, run.priority, run.run_at
+    FROM fencepost.runs AS run
+    WHERE {{runs}}
+        AND run.namespace = {known}.namespace AND (run.queue, run.priority) > ({known}.queue, {known}.priority)
+    ORDER BY run.queue, run.priority, run.run_at
+    LIMIT 1
+) AS next
+
+-- part: counts(known, runs)
+SELECT {known}.namespace, {known}.run_at AS oldest, (
+    SELECT count(*)
+    FROM (
         SELECT 1
-        FROM fencepost.freezes
-        WHERE namespace = $1 AND (kind = 'all' OR (kind = 'queue' AND value = free.queue))
-    );
+        FROM fencepost.runs AS run
+        WHERE {{runs}}
+            AND run.namespace = {known}.namespace AND run.queue = {known}.queue
+            AND run.priority = {known}.priority AND run.run_at <= moment.now
+        LIMIT $3
+    ) AS bounded
+) AS runs
+FROM moment
+JOIN {known} ON {known}.run_at <= moment.now
+
+-- part: bounded(table, condition)
+(
+    SELECT count(*)
+    FROM (
+        SELECT 1 FROM fencepost.{table} AS one WHERE one.{condition} AND one.namespace = names.namespace LIMIT $3
+    ) AS bounded
+)
 
 -- Through what is due it leaps from one lane (a queue, a priority) to the next, whose first run
 -- is its oldest. No count goes further than $3.
@@ -103,82 +143,13 @@ WITH RECURSIVE moment AS MATERIALIZED (
 ), names AS (
     SELECT DISTINCT given.namespace FROM unnest($5::text[]) AS given (namespace)
 ), direct AS (
-    SELECT names.namespace, first.queue, first.priority, first.run_at
-    FROM names
-    CROSS JOIN LATERAL (
-        SELECT run.queue, run.priority, run.run_at
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
-            AND run.namespace = names.namespace
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    ) AS first
-    UNION ALL
-    SELECT direct.namespace, next.queue, next.priority, next.run_at
-    FROM direct
-    CROSS JOIN LATERAL (
-        SELECT run.queue, run.priority, run.run_at
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
-            AND run.namespace = direct.namespace AND (run.queue, run.priority) > (direct.queue, direct.priority)
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    ) AS next
+    {lanes(direct; due_direct)}
 ), ticks AS (
-    SELECT names.namespace, first.queue, first.priority, first.run_at
-    FROM names
-    CROSS JOIN LATERAL (
-        SELECT run.queue, run.priority, run.run_at
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-            AND run.fence = 0 AND run.held = 0
-            AND run.namespace = names.namespace
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    ) AS first
-    UNION ALL
-    SELECT ticks.namespace, next.queue, next.priority, next.run_at
-    FROM ticks
-    CROSS JOIN LATERAL (
-        SELECT run.queue, run.priority, run.run_at
-        FROM fencepost.runs AS run
-        WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-            AND run.fence = 0 AND run.held = 0
-            AND run.namespace = ticks.namespace AND (run.queue, run.priority) > (ticks.queue, ticks.priority)
-        ORDER BY run.queue, run.priority, run.run_at
-        LIMIT 1
-    ) AS next
+    {lanes(ticks; due_ticks)}
 ), due AS (
-    SELECT direct.namespace, direct.run_at AS oldest, many.runs
-    FROM moment
-    JOIN direct ON direct.run_at <= moment.now
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS runs
-        FROM (
-            SELECT 1
-            FROM fencepost.runs AS run
-            WHERE run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
-                AND run.namespace = direct.namespace AND run.queue = direct.queue
-                AND run.priority = direct.priority AND run.run_at <= moment.now
-            LIMIT $3
-        ) AS bounded
-    ) AS many
+    {counts(direct; due_direct)}
     UNION ALL
-    SELECT ticks.namespace, ticks.run_at AS oldest, many.runs
-    FROM moment
-    JOIN ticks ON ticks.run_at <= moment.now
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS runs
-        FROM (
-            SELECT 1
-            FROM fencepost.runs AS run
-            WHERE run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0
-                AND run.fence = 0 AND run.held = 0
-                AND run.namespace = ticks.namespace AND run.queue = ticks.queue
-                AND run.priority = ticks.priority AND run.run_at <= moment.now
-            LIMIT $3
-        ) AS bounded
-    ) AS many
+    {counts(ticks; due_ticks)}
 ), ready AS (
     SELECT namespace, sum(runs) AS runs, min(oldest) AS oldest FROM due GROUP BY namespace
 ), running AS (
@@ -204,30 +175,9 @@ SELECT moment.now,
             names.namespace,
             least(coalesce(ready.runs, 0), $3)::integer,
             least(coalesce(running.runs, 0), $3)::integer,
-            (
-                SELECT count(*)
-                FROM (
-                    SELECT 1 FROM fencepost.runs AS run
-                    WHERE run.state = 'dead' AND run.namespace = names.namespace
-                    LIMIT $3
-                ) AS bounded
-            )::integer,
-            (
-                SELECT count(*)
-                FROM (
-                    SELECT 1 FROM fencepost.runs AS run
-                    WHERE run.attempt >= 0 AND run.held <> 0 AND run.namespace = names.namespace
-                    LIMIT $3
-                ) AS bounded
-            )::integer,
-            (
-                SELECT count(*)
-                FROM (
-                    SELECT 1 FROM fencepost.gates AS gate
-                    WHERE gate.closed_at IS NOT NULL AND gate.namespace = names.namespace
-                    LIMIT $3
-                ) AS bounded
-            )::integer,
+            {bounded(runs; state = 'dead')}::integer,
+            {bounded(runs; attempt >= 0 AND one.held <> 0)}::integer,
+            {bounded(gates; closed_at IS NOT NULL)}::integer,
             extract(epoch FROM moment.now - ready.oldest)::double precision,
             (
                 SELECT max(schedule.updated_at)

@@ -1,5 +1,21 @@
 -- What a judge is told, for many schedules at a time: each list is a short range of one index.
 
+-- part: newest(index, origins)
+(SELECT fire_time FROM runs INDEXED BY {index}
+ WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+   AND state IN ('planned', 'ready') AND fence = 0 AND origin {origins} AND held & 1 = 0 AND run_at <= :now
+ ORDER BY fire_time DESC LIMIT 1)
+
+-- part: due(index, origins, held, most)
+SELECT row_id FROM (
+    SELECT rowid AS row_id FROM runs INDEXED BY {index}
+    WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+      AND state IN ('planned', 'ready') AND fence = 0 AND origin {origins} AND held {held} AND run_at <= :now
+      AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
+      AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
+    ORDER BY fire_time, run_key LIMIT {most}
+)
+
 -- Each schedule comes with when the first of its due live ticks became due: what ended before that is in nobody's way.
 -- A tick that an operator holds (1) makes none of the others old. A cursor that was never planned does not know when its
 -- version fires (`next_fire_at` is where it begins), and what was called off or is held by name is not unplanned.
@@ -8,16 +24,8 @@ SELECT namespace, schedule_id, coalesce(max(live, behind), live, behind) AS newe
        finished, closed, opened_at, let_through
 FROM (
     SELECT s.key AS place, s.value ->> 0 AS namespace, s.value ->> 1 AS schedule_id,
-           (SELECT fire_time FROM runs INDEXED BY runs_open
-            WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-              AND state IN ('planned', 'ready') AND fence = 0 AND origin IN ('live', 'manual')
-              AND held & 1 = 0 AND run_at <= :now
-            ORDER BY fire_time DESC LIMIT 1) AS live,
-           (SELECT fire_time FROM runs INDEXED BY runs_behind
-            WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-              AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
-              AND held & 1 = 0 AND run_at <= :now
-            ORDER BY fire_time DESC LIMIT 1) AS behind,
+           {newest(runs_open; IN ('live', 'manual'))} AS live,
+           {newest(runs_behind; NOT IN ('live', 'manual'))} AS behind,
            (SELECT next_fire_at
             FROM (SELECT version, planned_through, next_fire_at, until FROM cursors
                   WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
@@ -63,45 +71,13 @@ SELECT s.key AS place, r.rowid AS row_id, r.run_key, r.fire_time, r.run_at, r.or
        v.spec, r.reason IS NULL AS is_new
 FROM json_each(:schedules) s
 CROSS JOIN runs r ON r.rowid IN (
-    SELECT row_id FROM (
-        SELECT rowid AS row_id FROM runs INDEXED BY runs_open
-        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-          AND state IN ('planned', 'ready') AND fence = 0 AND origin IN ('live', 'manual')
-          AND held IN (0, 8, 16, 32) AND run_at <= :now
-          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
-          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
-        ORDER BY fire_time, run_key LIMIT :due_max
-    )
+    {due(runs_open; IN ('live', 'manual'); IN (0, 8, 16, 32); :due_max)}
     UNION ALL
-    SELECT row_id FROM (
-        SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
-        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-          AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
-          AND held = 0 AND run_at <= :now
-          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
-          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
-        ORDER BY fire_time, run_key LIMIT :due_max
-    )
+    {due(runs_behind; NOT IN ('live', 'manual'); = 0; :due_max)}
     UNION ALL
-    SELECT row_id FROM (
-        SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
-        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-          AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
-          AND held = 8 AND run_at <= :now
-          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
-          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
-        ORDER BY fire_time, run_key LIMIT :parked_max
-    )
+    {due(runs_behind; NOT IN ('live', 'manual'); = 8; :parked_max)}
     UNION ALL
-    SELECT row_id FROM (
-        SELECT rowid AS row_id FROM runs INDEXED BY runs_behind
-        WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-          AND state IN ('planned', 'ready') AND fence = 0 AND origin NOT IN ('live', 'manual')
-          AND held IN (16, 32) AND run_at <= :now
-          AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
-          AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
-        ORDER BY fire_time, run_key LIMIT :due_max
-    )
+    {due(runs_behind; NOT IN ('live', 'manual'); IN (16, 32); :due_max)}
 )
 CROSS JOIN schedule_versions v
     ON v.namespace = r.namespace AND v.schedule_id = r.schedule_id AND v.version = r.version

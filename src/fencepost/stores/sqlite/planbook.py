@@ -12,7 +12,6 @@ import apsw
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, Shard, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
-from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
 from fencepost.model.run import Hold, Origin
 from fencepost.ports.signals import Topic
@@ -121,7 +120,8 @@ def _to_us_if_any(moment: datetime | None) -> int | None:
 def _count_missed(plan: Plan, connection: apsw.Connection) -> None:
     """Ranges instead of rows; one that ends where the cursor stood goes on."""
     for missed in plan.missed:
-        terms = {**_mark(plan.cursor), "reason": missed.reason, "through": to_us(_through(plan, missed))}
+        through = to_us(plan.counted_through(missed))
+        terms = {**_mark(plan.cursor), "reason": missed.reason, "through": through}
         given = {**terms, "fire_times": json.dumps([to_us(moment) for moment in missed.fire_times])}
         ((ticks, first_at, last_at),) = connection.execute(QUERIES["unaccounted"], given)
         if not ticks:
@@ -129,12 +129,6 @@ def _count_missed(plan: Plan, connection: apsw.Connection) -> None:
         terms |= {"ticks": ticks, "first_at": first_at, "last_at": last_at}
         if connection.execute(QUERIES["extend_range"], terms).get is None:
             connection.execute(QUERIES["open_range"], terms)
-
-
-def _through(plan: Plan, missed: MissedTicks) -> datetime:
-    """How far the range says all that there is to say: where ticks follow it, to its own end."""
-    last = missed is plan.missed[-1] and not plan.ticks
-    return plan.planned_through if last else missed.fire_times[-1]
 
 
 def _runs(plan: Plan, held: Hold) -> Iterator[list[str | int]]:

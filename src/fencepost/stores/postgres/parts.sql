@@ -1,0 +1,21 @@
+-- What the indexes on what is due say of their rows.
+-- part: due_direct
+run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
+
+-- part: due_ticks
+run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0 AND run.fence = 0 AND run.held = 0
+
+-- part: is_open(namespace, queue)
+NOT EXISTS (
+    SELECT 1
+    FROM fencepost.freezes
+    WHERE namespace = {namespace} AND (kind = 'all' OR (kind = 'queue' AND value = {queue}))
+)
+
+-- A planned run whose time has come is shown as ready.
+-- part: shown_state(now)
+CASE WHEN run.state = 'planned' AND run.run_at <= {now} THEN 'ready' ELSE run.state END
+
+-- part: is_attempt_of(given)
+run.namespace = {given}.namespace AND run.run_key = {given}.run_key
+    AND run.attempt = {given}.attempt AND run.fence = {given}.fence
