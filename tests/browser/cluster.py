@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.cli.calls import called, called_json
-from tests.cli.processes import Process
+from tests.cli.processes import ForkedProcess
 from tests.servers.guard import guard
 from tests.servers.ports import free_port, wait_until_heard
 from tests.servers.process import wait_until
@@ -22,7 +22,7 @@ LINES_SHOWN = 40
 T = TypeVar("T")
 
 
-class Member(Process):
+class Member(ForkedProcess):
     """One process of it, which the guard of the servers ends where these tests cannot."""
 
     apart = True

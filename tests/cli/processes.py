@@ -11,6 +11,8 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
 
+from tests.cli.forks import ROOT, Fork
+
 PATIENCE_S = 60.0
 SIGINT, SIGKILL, SIGTERM = signal.SIGINT, signal.SIGKILL, signal.SIGTERM
 
@@ -24,15 +26,7 @@ class Process:
     def __init__(self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> None:
         self.lines: list[str] = []
         self._arrived: Queue[str] = Queue()
-        self._popen = subprocess.Popen(
-            [sys.executable, *self.head, *arguments],
-            cwd=folder,
-            env={**clean_environment(), **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=self.apart,
-        )
+        self._popen = self._started(arguments, folder, {**clean_environment(), **environment})
         assert self._popen.stdout is not None
         self._reader = threading.Thread(target=self._read, args=(self._popen.stdout,))
         self._reader.start()
@@ -80,20 +74,48 @@ class Process:
         assert self._popen.stdout is not None
         self._popen.stdout.close()
 
+    def _started(
+        self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]
+    ) -> subprocess.Popen[str] | Fork:
+        return subprocess.Popen(
+            [sys.executable, *self.head, *arguments],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=self.apart,
+        )
+
     def _read(self, stream: IO[str]) -> None:
         for line in stream:
             self.lines.append(line.rstrip("\n"))
             self._arrived.put(line)
 
 
+class ForkedProcess(Process):
+    """One that needs not import anything any more; see `Fork`."""
+
+    def _started(self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> Fork:
+        return Fork(list(arguments), folder, environment, apart=self.apart)
+
+
 @contextmanager
 def started(*arguments: str, folder: Path, **environment: str) -> Iterator[Process]:
     """A process that is killed at the end if it still runs."""
-    process = Process(arguments, folder, environment)
+    process = ForkedProcess(arguments, folder, environment)
     try:
         yield process
     finally:
         process.close()
+
+
+def said(*arguments: str, **environment: str) -> tuple[int, str]:
+    """The end of a command, and what it says on both streams: never a traceback of its own."""
+    with started(*arguments, folder=ROOT, **environment) as process:
+        code = process.ended()
+    assert not any(line.startswith("Traceback") for line in process.lines), process.said
+    return code, process.said
 
 
 def clean_environment() -> dict[str, str]:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli.processes import said
+
 ROOT = Path(__file__).parents[2]
 CANARY = 'CaNaRy-7f3a9c it\'s #not; "to-sing"'
 PIECES = ("CaNaRy-7f3a9c", "#not;", "to-sing")
@@ -15,12 +17,9 @@ PATIENCE_S = 90
 
 def fencepost(environment: dict[str, str], *arguments: str) -> str:
     """What a command says, on both streams."""
-    command = [sys.executable, "-m", "fencepost", *arguments]
-    said = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S
-    )
-    assert said.returncode == 0, said.stderr
-    return said.stdout + said.stderr
+    code, text = said(*arguments, **environment)
+    assert code == 0, text
+    return text
 
 
 def worked(environment: dict[str, str], ends: int) -> str:
@@ -54,12 +53,12 @@ def test_the_canary_is_found_nowhere(tmp_path: Path) -> None:
     fencepost(environment, "migrate")
     enqueue = [sys.executable, "-c", ENQUEUE]
     subprocess.run(enqueue, cwd=ROOT, env=environment, check=True, timeout=PATIENCE_S)
-    said = [worked(environment, len(JOBS)), fencepost(environment, "runs", "list")]
+    heard = [worked(environment, len(JOBS)), fencepost(environment, "runs", "list")]
     for job in JOBS:
-        said.append(fencepost(environment, "runs", "show", f"{job}#1"))
-        said.append(fencepost(environment, "runs", "show", f"{job}#1", "--json"))
-        said.append(fencepost(environment, "runs", "logs", f"{job}#1"))
-    told = "\n".join(said)
+        heard.append(fencepost(environment, "runs", "show", f"{job}#1"))
+        heard.append(fencepost(environment, "runs", "show", f"{job}#1", "--json"))
+        heard.append(fencepost(environment, "runs", "logs", f"{job}#1"))
+    told = "\n".join(heard)
     assert "***" in told
     assert not [piece for piece in PIECES if piece in told]
     for file in tmp_path.iterdir():

@@ -7,8 +7,6 @@ A real server that asks for a password, real processes, and everything that they
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -17,7 +15,7 @@ import pytest
 
 from fencepost.config import settings_from
 from fencepost.web.application import operations
-from tests.cli.processes import SIGTERM, Process, clean_environment, started
+from tests.cli.processes import SIGTERM, Process, said, started
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import wait_until
@@ -67,19 +65,6 @@ def guarded() -> Iterator[PostgresServer]:
 
 def store_of(server: PostgresServer, password: str = PASSWORD, database: str = "shop") -> str:
     return f"postgresql://shop:{quote(password, safe='')}@127.0.0.1:{server.port}/{database}"
-
-
-def said(*command: str, **environment: str) -> tuple[int, str]:
-    """The end of a command, and what it says on both streams."""
-    found = subprocess.run(
-        [sys.executable, "-m", "fencepost", *command],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        env={**clean_environment(), **environment},
-    )
-    assert "Traceback" not in found.stderr, found.stderr
-    return found.returncode, found.stdout + found.stderr
 
 
 def walked(web: Server) -> list[tuple[str, str]]:

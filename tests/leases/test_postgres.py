@@ -21,6 +21,7 @@ class TestPostgresLeases(LeaseConformance, HintContract):
             yield opened
 
 
+@pytest.mark.proof
 class TestPooledPostgresLeases(LeaseConformance):
     """See `LeaseConformance`. A pooler passes no notifications on."""
 

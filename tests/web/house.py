@@ -6,7 +6,9 @@ import asyncio
 import json
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
+from unittest.mock import patch
 from urllib.parse import quote, unquote
 
 from litestar.types import ASGIApp, HTTPScope, Message
@@ -17,10 +19,13 @@ from fencepost.model.job import JobSpec, Retry
 from fencepost.model.run import Claim, NewRun
 from fencepost.services.aside import Thinkers
 from fencepost.services.waiting_room import WaitingRoom
-from fencepost.web.application import build_application
+from fencepost.web import application
+from fencepost.web.application import closed_hub
 from fencepost.web.auth import Doorkeeper
+from fencepost.web.live.hub import Hub
 from fencepost.web.serving import Serving
 from tests.services.house import NS, House
+from tests.web.lent_routes import lend
 
 TOKEN = "a-token-of-the-tests-with-32-characters"
 CLAIMS = "/api/v1/claims"
@@ -68,7 +73,7 @@ class Web:
             self.serving = replace(self.serving, glances=aside)
         self.desk = self.serving.desk(NS)
         self.doorkeeper = Doorkeeper(store, chosen, self.house.clock)
-        self.app = build_application(self.serving, self.doorkeeper)
+        self.app = application_of(self.serving, self.doorkeeper)
 
     async def open(self) -> None:
         await self.house.memory.jobs.register(NS, JOBS)
@@ -102,6 +107,13 @@ class Web:
     async def report(self, run: dict[str, Any], verb: str, **more: Any) -> Answer:
         ticket = {"attempt": run["attempt"], "fence": run["fence"]}
         return await self.post(run_path(run["run_key"], verb), {**ticket, **more})
+
+
+def application_of(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None = None) -> ASGIApp:
+    """As `build_application`, on routes that are built once."""
+    hub = hub or closed_hub(serving)
+    with patch.object(application, "build_routes", partial(lend, application.build_routes)):
+        return application.build_application(serving, doorkeeper, hub)
 
 
 def run_path(run_key: str, verb: str) -> str:

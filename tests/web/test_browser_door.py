@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from tests.cli.calls import called
 from tests.web.serving import Server, require
 
+pytestmark = [pytest.mark.proof, pytest.mark.browser, pytest.mark.timeout(300)]
+
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 OPTIONS += ["--disable-component-update", "--disable-sync", "--disable-quic"]
 PATIENCE_MS = 60_000

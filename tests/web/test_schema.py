@@ -24,7 +24,7 @@ from tests.servers.postgres import PostgresDatabases
 from tests.web.house import TOKEN
 from tests.web.serving import Server
 
-EXAMPLES_MAX = int(os.environ.get("FENCEPOST_SCHEMA_EXAMPLES", "6"))
+EXAMPLES_MAX = int(os.environ.get("FENCEPOST_SCHEMA_EXAMPLES", "3"))
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -47,7 +47,7 @@ def build_application(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None 
 def build_routes(serving: Serving, hub: Hub | None = None) -> Litestar:
     """The routes alone, without anything before them."""
     return Litestar(
-        routes(serving, hub or _closed_hub(serving)),
+        routes(serving, hub or closed_hub(serving)),
         dependencies={
             "readiness": provided(Readiness(serving.store, serving.room)),
             "document": provided(describe()),
@@ -76,7 +76,7 @@ def routes(serving: Serving, hub: Hub) -> list[ControllerRouterHandler]:
     ]
 
 
-def _closed_hub(serving: Serving) -> Hub:
+def closed_hub(serving: Serving) -> Hub:
     """For routes beside which nothing runs: a stream ends as it begins."""
 
     async def nobody(principals: Sequence[Principal]) -> Collection[str]:

@@ -18,7 +18,7 @@ from fencepost.model.identifiers import Namespace
 from fencepost.services.control import Control
 from fencepost.services.desks.access import MintedToken
 from fencepost.services.waiting_room import WaitingRoom
-from fencepost.web.application import build_application, build_routes
+from fencepost.web.application import build_routes
 from fencepost.web.auth import Doorkeeper
 from fencepost.web.auth.reading import COOKIE, FORM, SAFE
 from fencepost.web.dashboard.actions.operations import changes
@@ -28,7 +28,7 @@ from fencepost.web.live.hub import Hub
 from fencepost.web.serving import Serving
 from tests.services.house import NS, House
 from tests.web.door import HERE
-from tests.web.house import JOBS, TOKEN, Answer, ask
+from tests.web.house import JOBS, TOKEN, Answer, application_of, ask
 
 ELSEWHERE = Namespace("elsewhere")
 BOSS = Author("boss", "tests")
@@ -47,7 +47,7 @@ class Stage:
         self.serving = Serving(store, chosen, WaitingRoom(10), dice=lambda: 0.5)
         self.doorkeeper = Doorkeeper(store, chosen, clock)
         self.hub = Hub(store, self.doorkeeper.still_good_of, clock)
-        self.app = build_application(self.serving, self.doorkeeper, self.hub)
+        self.app = application_of(self.serving, self.doorkeeper, self.hub)
 
     async def open(self) -> Stage:
         for namespace in (NS, ELSEWHERE):

@@ -16,10 +16,12 @@ from fencepost.services.aside import Thinkers
 from fencepost.services.waiting_room import WaitingRoom
 from fencepost.web.dashboard.routes import dashboard
 from fencepost.web.doorway import Doorway, as_sent
+from fencepost.web.live.hub import Hub
 from fencepost.web.problems import handle
 from fencepost.web.serving import Serving
 from tests.services.house import House
 from tests.web.house import Answer, ask
+from tests.web.lent_routes import lend
 
 CSRF = "a-token-against-forgery"
 
@@ -27,6 +29,13 @@ CSRF = "a-token-against-forgery"
 def somebody(role: Role = Role.ADMIN, namespace: str = DEFAULT_NAMESPACE, name: str = "anna") -> Principal:
     """Who looks."""
     return Principal(name, role, Namespace(namespace), Came.SESSION, "s0123456789abcdef")
+
+
+def build_dashboard(serving: Serving, _: Hub | None = None) -> Litestar:
+    """The pages alone."""
+    return Litestar(
+        dashboard(serving), exception_handlers={Exception: handle}, openapi_config=None, logging_config=None
+    )
 
 
 @dataclass
@@ -43,13 +52,7 @@ class Dashboard:
         serving = Serving(store, settings, WaitingRoom(), aside=self.aside)
         if self.glances is not None:
             serving = replace(serving, glances=self.glances)
-        routes = Litestar(
-            dashboard(serving),
-            exception_handlers={Exception: handle},
-            openapi_config=None,
-            logging_config=None,
-        )
-        self.app = as_sent(_known(Doorway(routes), self))
+        self.app = as_sent(_known(Doorway(lend(build_dashboard, serving)), self))
 
     async def get(self, path: str, cookies: dict[str, str] | None = None) -> Answer:
         return await ask(self.app, "GET", path, headers=_cookies(cookies), token=None)
