@@ -31,8 +31,8 @@ LOCK = "SELECT 1 FROM fencepost.limits WHERE namespace = $1 AND job = $2 FOR UPD
 
 
 @pytest.fixture
-async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = await open_store(postgres_url, clock=SystemClock(), pool_max=WORKERS + 2)
+async def store(emptied_postgres_url: str) -> AsyncIterator[PostgresStore]:
+    opened = await open_store(emptied_postgres_url, clock=SystemClock(), pool_max=WORKERS + 2)
     yield opened
     await opened.close()
 
@@ -55,9 +55,11 @@ async def take(store: PostgresStore, number: int, most: int = 5) -> list[Claim]:
     return [*found, *await ledger.claim_ticks(wanted, most, judge, decide)]
 
 
-async def test_a_job_whose_limits_another_has_is_passed_over(store: PostgresStore, postgres_url: str) -> None:
+async def test_a_job_whose_limits_another_has_is_passed_over(
+    store: PostgresStore, emptied_postgres_url: str
+) -> None:
     await prepare(store, JobLimit(1))
-    rival = await connect(parse_address(postgres_url))
+    rival = await connect(parse_address(emptied_postgres_url))
     async with rival.transaction():
         await rival.fetch(LOCK, NS, JOB)
         assert await take(store, 0) == []
@@ -76,7 +78,7 @@ async def test_two_at_the_last_slot_do_not_both_get_it(store: PostgresStore) -> 
 
 
 async def test_a_slot_that_becomes_free_while_a_claim_finds_it_taken_does_not_stay_empty(
-    store: PostgresStore, postgres_url: str
+    store: PostgresStore, emptied_postgres_url: str
 ) -> None:
     """The end is committed after the claim has counted, and before it has held its run: neither sees the
     other."""
@@ -84,7 +86,7 @@ async def test_a_slot_that_becomes_free_while_a_claim_finds_it_taken_does_not_st
     (first,) = await take(store, 0)
 
     async def end() -> None:
-        other = await open_store(postgres_url, clock=SystemClock(), pool_max=2)
+        other = await open_store(emptied_postgres_url, clock=SystemClock(), pool_max=2)
         await other.ledger.finish([Outcome(first.ticket, RunState.SUCCEEDED)])
         await other.close()
 
@@ -105,7 +107,7 @@ async def test_a_slot_that_becomes_free_while_a_claim_finds_it_taken_does_not_st
 
 
 async def test_a_change_of_limits_does_not_lock_runs_in_another_order_than_that_of_their_keys(
-    store: PostgresStore, postgres_url: str
+    store: PostgresStore, emptied_postgres_url: str
 ) -> None:
     """What waits is released. A freeze locks by key as well."""
     await prepare(store, JobLimit(rate="1/d"), runs=0)
@@ -113,7 +115,7 @@ async def test_a_change_of_limits_does_not_lock_runs_in_another_order_than_that_
         key = RunKey(f"j#{number}")
         await store.ledger.enqueue(NS, [NewRun(key, JOB, {}, DEFAULT_QUEUE, 2)])
         await store.ledger.claim_direct(appetite(0), 5)
-    rival = await connect(parse_address(postgres_url))
+    rival = await connect(parse_address(emptied_postgres_url))
     async with rival.transaction():
         await rival.fetch(LOCK_RUN, NS, "j#1")
         change = store.jobs.register(NS, [JobSpec(JOB, open_payload=True, limit=JobLimit(3, "customer"))])
@@ -125,12 +127,12 @@ async def test_a_change_of_limits_does_not_lock_runs_in_another_order_than_that_
 
 
 async def test_a_change_of_limits_does_not_wait_for_a_run_in_a_transaction_of_its_own(
-    store: PostgresStore, postgres_url: str
+    store: PostgresStore, emptied_postgres_url: str
 ) -> None:
     """It goes on counting for what it did."""
     await prepare(store, JobLimit(5), runs=1)
     await take(store, 0)
-    rival = await connect(parse_address(postgres_url))
+    rival = await connect(parse_address(emptied_postgres_url))
     async with rival.transaction():
         await rival.fetch(LOCK_RUN, NS, "j#0")
         limit = JobLimit(3, "customer")
@@ -150,11 +152,11 @@ async def test_a_long_line_is_not_released_in_one_go_and_nobody_is_left(
 
 
 async def test_what_was_not_released_by_a_process_that_died_is_not_forgotten(
-    store: PostgresStore, postgres_url: str
+    store: PostgresStore, emptied_postgres_url: str
 ) -> None:
     await prepare(store, JobLimit(1), runs=3)
     await take(store, 0)
-    rival = await connect(parse_address(postgres_url))
+    rival = await connect(parse_address(emptied_postgres_url))
     await rival.execute("DELETE FROM fencepost.limits")
     await rival.close()
     await store.ledger.unpark(100)
@@ -162,12 +164,12 @@ async def test_what_was_not_released_by_a_process_that_died_is_not_forgotten(
 
 
 async def test_limits_of_a_newer_release_do_not_keep_a_worker_awake(
-    store: PostgresStore, postgres_url: str
+    store: PostgresStore, emptied_postgres_url: str
 ) -> None:
     await prepare(store, JobLimit(1), runs=3)
     await store.ledger.claim_direct(appetite(0), 20)
     assert (await store.ledger.outlook(appetite(0))).lined
-    rival = await connect(parse_address(postgres_url))
+    rival = await connect(parse_address(emptied_postgres_url))
     await rival.execute("UPDATE fencepost.limits SET terms = '{\"v\": 99}'")
     await rival.close()
     assert not (await store.ledger.outlook(appetite(0))).is_anything_due

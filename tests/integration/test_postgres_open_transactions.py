@@ -62,16 +62,16 @@ TRIES_ENOUGH = 5_000
 
 
 @pytest.fixture
-async def harness(postgres_url: str) -> AsyncIterator[PostgresHarness]:
-    opened = await open_postgres(postgres_url)
+async def harness(shared_postgres_url: str) -> AsyncIterator[PostgresHarness]:
+    opened = await open_postgres(shared_postgres_url)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-async def rival(postgres_url: str) -> AsyncIterator[Any]:
+async def rival(shared_postgres_url: str) -> AsyncIterator[Any]:
     """Somebody with a transaction of their own on the ledger's database."""
-    connection = await asyncpg.connect(postgres_url)
+    connection = await asyncpg.connect(shared_postgres_url)
     yield connection
     await connection.close()
 
@@ -136,10 +136,10 @@ async def test_a_parked_tick_that_the_run_before_it_unparks_holds_up_no_judgemen
 
 
 async def test_who_asks_a_run_to_stop_is_told_in_one_line_that_it_cannot_hear(
-    harness: PostgresHarness, postgres_url: str
+    harness: PostgresHarness, shared_postgres_url: str
 ) -> None:
     first = await started(harness)
-    asked_for = "runs", "cancel", first.run_key, "--reason", "no more", "--store", postgres_url
+    asked_for = "runs", "cancel", first.run_key, "--reason", "no more", "--store", shared_postgres_url
     async with own_transaction(harness, first):
         line = await asyncio.to_thread(refused, *asked_for)
     assert line.startswith(f"run {first.run_key}: it is in a transaction of its own")

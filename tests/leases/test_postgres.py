@@ -16,8 +16,8 @@ class TestPostgresLeases(LeaseConformance, HintContract):
     """See `LeaseConformance`."""
 
     @pytest.fixture
-    async def harness(self, postgres_url: str) -> AsyncIterator[PostgresLeaseHarness]:
-        async with postgres_harness(postgres_url) as opened:
+    async def harness(self, emptied_postgres_url: str) -> AsyncIterator[PostgresLeaseHarness]:
+        async with postgres_harness(emptied_postgres_url) as opened:
             yield opened
 
 

@@ -33,6 +33,12 @@ class Closeable(Protocol):
 
 C = TypeVar("C", bound=Closeable)
 
+HANG_UP = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid();
+"""
+NO_OTHER_TABLES = "DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
+
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresDatabases]:
@@ -62,6 +68,24 @@ def shared_postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
     url = postgres_server.create_database()
     yield url
     postgres_server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def reused_postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
+    """What `emptied_postgres_url` gives."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def emptied_postgres_url(postgres_server: PostgresDatabases, reused_postgres_url: str) -> str:
+    """A store that tests before have used, without their rows and tables: a tenth of the price of a new one.
+    For a test that leaves our schema, roles and the clock as they are."""
+    from tests.conformance.on_postgres import CLEAR
+
+    postgres_server.execute(HANG_UP + CLEAR + NO_OTHER_TABLES, reused_postgres_url)
+    return reused_postgres_url
 
 
 @pytest.fixture

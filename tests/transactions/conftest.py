@@ -17,9 +17,9 @@ async def on_sqlite(tmp_path: Path) -> AsyncIterator[Ground]:
 
 
 @pytest.fixture
-async def on_postgres(postgres_url: str) -> AsyncIterator[Ground]:
+async def on_postgres(emptied_postgres_url: str) -> AsyncIterator[Ground]:
     """A ledger on a server."""
-    ground = await open_ground(postgres_url)
+    ground = await open_ground(emptied_postgres_url)
     yield ground
     await ground.store.close()
 
