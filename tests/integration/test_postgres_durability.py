@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TypeAlias
 
 import pytest
 
 from fencepost.clock import SystemClock
+from fencepost.model.rescue import SweepTerms
 from fencepost.stores.postgres import PostgresStore, open_store
 from tests.servers.postgres import ask, execute
 from tests.transactions.ground import Ground
@@ -81,3 +83,10 @@ async def test_what_cannot_be_set_is_not_kept_to_itself(opened: Opened, postgres
     told = [one.what for one in pooled.caveats]
     assert any("synchronous_commit=off" in one for one in told)
     assert any("repeatable read" in one for one in told)
+
+
+async def test_no_style_of_dates_keeps_the_reaper_from_its_work(opened: Opened) -> None:
+    store, terms = await opened(datestyle="SQL, DMY"), SweepTerms(gap_max_s=60.0, grace_s=30.0)
+    for _ in range(2):
+        assert (await store.ledger.expired(10, terms)).last_s is None
+    assert (await store.ledger.expired(10, replace(terms, gap_max_s=0.0))).last_s is not None

@@ -92,7 +92,7 @@ class Plan:
     """Ticks before all of `ticks` that are too late already and are counted as ranges."""
 
     def counted_through(self, missed: MissedTicks) -> datetime:
-        """How far the range of these missed ticks reaches: to the cursor's new place, if none follow."""
+        """How far the range of these missed ticks reaches: to the cursor's new place, unless ticks follow."""
         last = missed is self.missed[-1] and not self.ticks
         return self.planned_through if last else missed.fire_times[-1]
 

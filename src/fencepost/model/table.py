@@ -181,7 +181,7 @@ Selection: TypeAlias = Range | Keys
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Several ranges of one index, one after the other."""
+    """Several ranges of one table; those of one index come one after the other."""
 
     table: Table
     ranges: tuple[Range, ...]

@@ -119,8 +119,10 @@ class ClaimRules(Part):
         namespace, queues = appetite.namespace, sorted({one.queue for one in walk})
         limits = await _open_lines(tx, appetite, queues)
         terms = {row["job"]: limit_if_readable(row["terms"]) for row in limits.values()}
-        lines = ((namespace, job, queue) for job in terms if terms[job] is not None for queue in queues)
-        taken = await tx.take(RUNS_LINED.each(lines), limit=candidates_max(limit))
+        lines = [(namespace, job, queue) for job in terms if terms[job] is not None for queue in queues]
+        # One line is one look; several are found first, and taken then.
+        wanted = RUNS_LINED(*lines[0]) if len(lines) == 1 else RUNS_LINED.each(lines)
+        taken = await tx.take(wanted, limit=candidates_max(limit))
         rows = {run["run_key"]: run for run in await with_specs(tx, taken)}
         slots = {
             key: known.slot_of(to_payload(run))
@@ -278,11 +280,19 @@ async def _open_lines(
 ) -> dict[tuple[Namespace, JobName], Row]:
     """The limits of jobs with a line whose rate lets one go, those that no other claimer has."""
     named = [(appetite.namespace, job) for job in sorted(set(appetite.jobs))]
-    known = [row for row in await tx.find(LIMITS.among(named)) if await lets_go(tx, row)]
+    known = await _letting_go(tx, await tx.find(LIMITS.among(named)))
     lines = ((row["namespace"], row["job"], queue) for row in known for queue in queues)
     lined = {(run["namespace"], run["job"]) for run in await tx.find(RUNS_LINED.each(lines), limit=1)}
-    taken = await tx.take(LIMITS.among(sorted(lined)))
-    return {(row["namespace"], row["job"]): row for row in taken if await lets_go(tx, row)}
+    taken = await _letting_go(tx, await tx.take(LIMITS.among(sorted(lined))))
+    return {(row["namespace"], row["job"]): row for row in taken}
+
+
+async def _letting_go(tx: Transaction, limits: Sequence[Row]) -> Sequence[Row]:
+    """Those whose rate lets one go; without a rate there is nothing to ask the clock."""
+    if all(row["next_at"] is None for row in limits):
+        return limits
+    now = await tx.now()
+    return [row for row in limits if lets_go(row, now)]
 
 
 async def _lined_heads(
@@ -297,7 +307,7 @@ async def _lined_heads(
             for queue in queues
             for run in await tx.find(RUNS_LINED(row["namespace"], row["job"], queue), limit=1)
         ]
-        if await lets_go(tx, row):
+        if lets_go(row, now):
             heads += [Head(run["priority"], run["run_at"], run["queue"]) for run in firsts]
         elif firsts:
             next_ones.append(row["next_at"])

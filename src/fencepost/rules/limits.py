@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.claiming import ScheduleFacts
+from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import limit_to_text
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
@@ -190,6 +191,6 @@ def _owner_of(limit: Row) -> tuple[Namespace, JobName]:
     return limit["namespace"], limit["job"]
 
 
-async def lets_go(tx: Transaction, limit: Row) -> bool:
+def lets_go(limit: Row, now: StoreTime) -> bool:
     """Whether the rate lets one go now."""
-    return limit["next_at"] is None or bool(limit["next_at"] <= await tx.now())
+    return limit["next_at"] is None or bool(limit["next_at"] <= now)

@@ -65,7 +65,7 @@ async def search(
 async def pages(
     tx: Transaction, wanted: Range, first: int = PAGE, *, reverse: bool = False
 ) -> AsyncIterator[list[Row]]:
-    """The rows of a range, some at a time."""
+    """The rows of a range, a page at a time: a small one first, then larger ones."""
     size = max(1, min(first, PAGE))
     while True:
         page = await tx.find(wanted, limit=size, reverse=reverse)

@@ -104,13 +104,14 @@ class ViewRules(Part):
     async def news(
         self, tx: Transaction, since: StoreTime, limit: int, namespaces: Sequence[Namespace]
     ) -> News:
-        told = await _told(tx, since, frozenset(namespaces), limit + 1)
+        running = await tx.find(RUNS_RUNNING())
+        told = await _told(tx, since, frozenset(namespaces), limit + 1, running)
         told.sort(key=lambda one: (one.namespace, one.run_key))
         told.sort(key=lambda one: one.at, reverse=True)
         leaders = await tx.find(EPOCHS.all())
         changed = [row["since"] for row in leaders if row["since"] is not None]
-        running = Counter(run["namespace"] for run in await tx.find(RUNS_RUNNING()))
-        standings = {one: await _standing(tx, one, running[one]) for one in namespaces}
+        begun = Counter(run["namespace"] for run in running)
+        standings = {one: await _standing(tx, one, begun[one]) for one in namespaces}
         more = len(told) > limit
         return News(await tx.now(), tuple(told[:limit]), more, standings, max(changed, default=None))
 
@@ -121,7 +122,9 @@ async def _fired(tx: Transaction, namespace: Namespace, first: datetime, last: S
     return [as_seen(run, last) for run in runs]
 
 
-async def _told(tx: Transaction, since: StoreTime, namespaces: frozenset[str], most: int) -> list[RunNews]:
+async def _told(
+    tx: Transaction, since: StoreTime, namespaces: frozenset[str], most: int, running: Sequence[Row]
+) -> list[RunNews]:
     """What began, failed for now or ended since then: of those that ended at least the `most` latest."""
 
     def is_asked_for(row: Row) -> bool:
@@ -129,8 +132,10 @@ async def _told(tx: Transaction, since: StoreTime, namespaces: frozenset[str], m
 
     ended = await search(tx, RUNS_ENDED().after(since), is_asked_for, most, reverse=True)
     if len(ended) == most:
-        ended = list(filter(is_asked_for, await tx.find(RUNS_ENDED().since(ended[-1]["finished_at"]))))
-    begun = [run for run in await tx.find(RUNS_RUNNING()) if run["started_at"] > since]
+        last = ended[-1]["finished_at"]
+        ended = [run for run in ended if run["finished_at"] > last]
+        ended += await search(tx, RUNS_ENDED(last), is_asked_for, most)
+    begun = [run for run in running if run["started_at"] > since]
     failed = await search(tx, ATTEMPTS_BY_TIME().after(since), is_asked_for)
     ends = {ATTEMPTS.key_of(one): one["finished_at"] for one in failed}
     waiting = await tx.find(RUNS.among(sorted({RUNS.key_of(one) for one in failed})))

@@ -9,21 +9,34 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from typing import NamedTuple
 
 _NAME, _PART = "-- name:", "-- part:"
 _USE = re.compile(r"\{(\w+)(?:\(([^{}]*)\))?\}")
 
 
+class _Part(NamedTuple):
+    """What blocks have in common: the names of what it is given, and its text."""
+
+    names: str
+    text: str
+
+
 def load_queries(package: str, file: str = "queries.sql") -> dict[str, str]:
     """The blocks of a package's file by name."""
-    folder, parts = resources.files(package), dict[str, str]()
-    blocks: dict[str, str] = {}
+    folder, parts, blocks = resources.files(package), dict[str, _Part](), dict[str, str]()
     for one in ("parts.sql", file):
         if (found := folder.joinpath(one)).is_file():
             for mark, head, text in _read(found.read_text("utf-8")):
-                known = blocks if mark == _NAME else parts
-                assert head not in known, f"{package}/{one}: {head} stands twice"
-                known[head] = _filled(text, parts)
+                name, _, names = head.rstrip(")").partition("(")
+                known = parts if mark == _PART else blocks
+                assert name not in known, f"{package}/{one}: {name} stands twice"
+                if mark == _PART:
+                    parts[name] = _Part(names, _filled(text, parts))
+                else:
+                    blocks[name] = _filled(text, parts)
+                    unknown = _USE.search(blocks[name])
+                    assert unknown is None, f"{package}/{one}: {name} names no part: {unknown}"
     return blocks
 
 
@@ -38,16 +51,14 @@ def _read(text: str) -> list[tuple[str, str, str]]:
     return [(mark, head, "\n".join(lines).strip()) for mark, head, lines in found]
 
 
-def _filled(text: str, parts: dict[str, str]) -> str:
+def _filled(text: str, parts: dict[str, _Part]) -> str:
     """The text with every part that is known in the place of its name."""
-    heads = {head.partition("(")[0]: head for head in parts}
 
     def use(match: re.Match[str]) -> str:
-        if match[1] not in heads:
+        if match[1] not in parts:
             return match[0]
-        head, given = heads[match[1]], match[2] or ""
-        names = head.partition("(")[2].rstrip(")")
-        values = dict(zip(names.split(", "), given.split("; "), strict=True))
-        return _filled(_USE.sub(lambda inner: values.get(inner[1], inner[0]), parts[head]), parts)
+        part, given = parts[match[1]], match[2] or ""
+        values = dict(zip(part.names.split(", "), given.split("; "), strict=True))
+        return _filled(_USE.sub(lambda inner: values.get(inner[1], inner[0]), part.text), parts)
 
     return _USE.sub(use, text)

@@ -8,7 +8,7 @@ from fencepost.model.audit import Entry, LogFilter
 from fencepost.model.identifiers import Namespace
 from fencepost.rules.audit_log import AuditLogRules
 from fencepost.rules.desk_rows import to_entry
-from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.connection import Database, clean
 from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.queries import load_queries
 
@@ -25,5 +25,6 @@ class PostgresAuditLog(AuditLogRules):
     async def list(self, namespace: Namespace, wanted: LogFilter) -> Sequence[Entry]:
         if wanted.subject is not None:
             return await super().list(namespace, wanted)
-        terms = wanted.action, wanted.author, wanted.since, wanted.until, wanted.before_number, wanted.limit
+        author = clean(wanted.author)
+        terms = wanted.action, author, wanted.since, wanted.until, wanted.before_number, wanted.limit
         return [to_entry(row) for row in await self._database.fetch(QUERIES["list"], namespace, *terms)]

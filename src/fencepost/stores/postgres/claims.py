@@ -82,6 +82,7 @@ class PostgresClaims(PostgresPart):
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
         most = min(limit, SCHEDULES_MAX)
         late = older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
+        # Nearly always there is none: one statement, whose locks are gone when it has answered.
         if not await self._database.fetch(QUERIES["lock_late"], *late):
             return 0
 

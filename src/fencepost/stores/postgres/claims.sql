@@ -240,7 +240,8 @@ LEFT JOIN fencepost.schedule_versions AS version
 WHERE run.state = 'running' AND run.worker = $1 AND run.fence <> ALL ($2::bigint[])
 ORDER BY run.fence;
 
--- As many of those that wait for a slot as it has places for get into line again; a tick is due, to be judged.
+-- Runs that wait for a slot get into line again, one for each place that is free; a tick becomes due, to be judged. The
+-- outer limit is for the server's planner, which knows nothing of the inner one.
 -- name: fill_slots
 WITH slot AS MATERIALIZED (
     SELECT given.namespace, given.job, given.slot, known.concurrency - (
@@ -266,6 +267,7 @@ WITH slot AS MATERIALIZED (
         LIMIT greatest(slot.free, 0)
         FOR UPDATE SKIP LOCKED
     ) AS waiting
+    LIMIT 1000
 ), called AS (
     UPDATE fencepost.runs AS run
     SET held = CASE WHEN run.schedule_id IS NOT NULL AND run.fence = 0 THEN 0 ELSE 32 END

@@ -127,7 +127,7 @@ WITH moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 )
 UPDATE fencepost.meta AS known
-SET value = moment.now::text
+SET value = {as_text(moment.now)}
 FROM moment
 WHERE known.name = 'swept_at'
     AND known.value::timestamptz BETWEEN moment.now - make_interval(secs => $1) AND moment.now
@@ -198,7 +198,7 @@ WITH cutoff AS MATERIALIZED (
         AND old.schedule_id IS NULL
 ), noted AS (
     INSERT INTO fencepost.meta AS known (name, value)
-    SELECT 'forgotten_before', cutoff.at::text
+    SELECT 'forgotten_before', {as_text(cutoff.at)}
     FROM cutoff
     WHERE EXISTS (SELECT 1 FROM old WHERE schedule_id IS NOT NULL)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value

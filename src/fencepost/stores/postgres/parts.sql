@@ -19,3 +19,7 @@ CASE WHEN run.state = 'planned' AND run.run_at <= {now} THEN 'ready' ELSE run.st
 -- part: is_attempt_of(given)
 run.namespace = {given}.namespace AND run.run_key = {given}.run_key
     AND run.attempt = {given}.attempt AND run.fence = {given}.fence
+
+-- As rules write it, whatever the style of dates that a server or a database has.
+-- part: as_text(moment)
+to_char({moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00')

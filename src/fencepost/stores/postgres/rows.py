@@ -116,8 +116,6 @@ class PostgresRowTransaction:
     ) -> list[Row]:
         """Of several ranges, those that are found first: a row must not be looked for again once some are
         locked."""
-        if isinstance(selection, Ranges) and len(selection.ranges) == 1:
-            selection = selection.ranges[0]
         if not isinstance(selection, Ranges):
             return await self._select(selection, limit, reverse, "FOR UPDATE SKIP LOCKED")
         table = selection.table

@@ -43,25 +43,6 @@ WITH moment AS MATERIALIZED (
 )
 SELECT job, state, count(*) AS runs FROM shown GROUP BY job, state;
 
--- By the indexes of what may be taken: what is held is in neither.
--- name: overdue
-SELECT count(*) AS runs
-FROM (
-    SELECT run.queue, run.fire_time, run.run_at
-    FROM fencepost.runs AS run
-    WHERE {due_direct}
-        AND run.namespace = $1
-        AND run.run_at < (SELECT fencepost.now()) - make_interval(secs => $3)
-    UNION ALL
-    SELECT run.queue, run.fire_time, run.run_at
-    FROM fencepost.runs AS run
-    WHERE {due_ticks}
-        AND run.namespace = $1
-        AND run.run_at < (SELECT fencepost.now()) - make_interval(secs => $3)
-) AS free
-WHERE free.fire_time >= (SELECT fencepost.now()) - make_interval(secs => $2)
-    AND {is_open($1; free.queue)};
-
 -- part: lanes(known, runs)
 SELECT names.namespace, first.queue, first.priority, first.run_at
 FROM names
@@ -99,13 +80,37 @@ SELECT {known}.namespace, {known}.run_at AS oldest, (
 FROM moment
 JOIN {known} ON {known}.run_at <= moment.now
 
--- part: bounded(table, condition)
-(
+-- part: late(known, runs)
+SELECT {known}.queue, (
     SELECT count(*)
-    FROM (
-        SELECT 1 FROM fencepost.{table} AS one WHERE one.{condition} AND one.namespace = names.namespace LIMIT $3
-    ) AS bounded
+    FROM fencepost.runs AS run
+    WHERE {{runs}}
+        AND run.namespace = {known}.namespace AND run.queue = {known}.queue AND run.priority = {known}.priority
+        AND run.run_at < moment.now - make_interval(secs => $3)
+        AND run.fire_time >= moment.now - make_interval(secs => $2)
+) AS runs
+FROM moment
+CROSS JOIN {known}
+
+-- By the indexes of what may be taken: what is held is in neither.
+-- name: overdue
+WITH RECURSIVE moment AS MATERIALIZED (
+    SELECT fencepost.now() AS now
+), names AS (
+    SELECT $1::text AS namespace
+), direct AS (
+    {lanes(direct; due_direct)}
+), ticks AS (
+    {lanes(ticks; due_ticks)}
+), late AS (
+    {late(direct; due_direct)}
+    UNION ALL
+    {late(ticks; due_ticks)}
 )
+SELECT coalesce(sum(late.runs), 0)::bigint AS runs FROM late WHERE {is_open($1; late.queue)};
+
+-- part: bounded(rows, condition)
+(SELECT count(*) FROM (SELECT 1 FROM fencepost.{rows} WHERE {condition} LIMIT $3) AS bounded)::integer
 
 -- Through what is due it leaps from one lane (a queue, a priority) to the next, whose first run
 -- is its oldest. No count goes further than $3.
@@ -175,9 +180,9 @@ SELECT moment.now,
             names.namespace,
             least(coalesce(ready.runs, 0), $3)::integer,
             least(coalesce(running.runs, 0), $3)::integer,
-            {bounded(runs; state = 'dead')}::integer,
-            {bounded(runs; attempt >= 0 AND one.held <> 0)}::integer,
-            {bounded(gates; closed_at IS NOT NULL)}::integer,
+            {bounded(runs AS run; run.state = 'dead' AND run.namespace = names.namespace)},
+            {bounded(runs AS run; run.attempt >= 0 AND run.held <> 0 AND run.namespace = names.namespace)},
+            {bounded(gates AS gate; gate.closed_at IS NOT NULL AND gate.namespace = names.namespace)},
             extract(epoch FROM moment.now - ready.oldest)::double precision,
             (
                 SELECT max(schedule.updated_at)

@@ -15,6 +15,7 @@ from fencepost.model.run import (
     RunList,
     RunState,
 )
+from fencepost.model.status import QueueDepth, QueueView
 from fencepost.model.views import TrafficBucket
 from fencepost.stores.sqlite import entries, reports, runs, views
 from fencepost.stores.sqlite.claims import SqliteClaims
@@ -39,6 +40,12 @@ class SqliteLedger(SqliteClaims):
 
     async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
         return await self._database.read(partial(runs.list_runs, namespace, filter))
+
+    async def depth(self, namespace: Namespace) -> QueueDepth:
+        return await self._database.read(partial(runs.depth, namespace))
+
+    async def queues(self, namespace: Namespace) -> Sequence[QueueView]:
+        return await self._database.read(partial(runs.queues, namespace))
 
     async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
         return await self._database.read(partial(runs.tally, namespace, since_s))

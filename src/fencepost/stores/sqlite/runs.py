@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import apsw
@@ -10,7 +11,8 @@ import apsw
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import RunFilter, RunList, RunRecord, RunState
-from fencepost.rules.rows import to_run_record
+from fencepost.model.status import QueueDepth, QueueView
+from fencepost.rules.rows import to_depth, to_queue_view, to_run_record
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, span_us, to_us
 
@@ -85,6 +87,19 @@ def _list_for(wanted: RunFilter) -> str:
     if wanted.held:
         return "list_held"
     return "list_dead" if wanted.state is RunState.DEAD else "list"
+
+
+def depth(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> QueueDepth:
+    """How much is due and running."""
+    terms = {"namespace": namespace, "now": to_us(now)}
+    (row,) = fetch(connection.execute(QUERIES["depth"], terms))
+    return to_depth(row)
+
+
+def queues(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> Sequence[QueueView]:
+    """Every queue in which something is due, waits or runs."""
+    terms = {"namespace": namespace, "now": to_us(now)}
+    return [to_queue_view(row) for row in fetch(connection.execute(QUERIES["queues"], terms))]
 
 
 def tally(
