@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -49,7 +50,8 @@ class Fork:
     def send_signal(self, number: signal.Signals) -> None:
         """Nothing happens where it has ended."""
         if not self._has_ended(0):
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
