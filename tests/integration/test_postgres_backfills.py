@@ -35,16 +35,16 @@ COUNT_RUNS = "SELECT count(*) FROM fencepost.runs"
 
 
 @pytest.fixture
-async def harness(postgres_url: str) -> AsyncIterator[PostgresHarness]:
-    opened = await open_postgres(postgres_url)
+async def harness(shared_postgres_url: str) -> AsyncIterator[PostgresHarness]:
+    opened = await open_postgres(shared_postgres_url)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-async def rival(postgres_url: str) -> AsyncIterator[Any]:
+async def rival(shared_postgres_url: str) -> AsyncIterator[Any]:
     """A second client, whose transactions the test holds open as long as it likes."""
-    connection = await asyncpg.connect(postgres_url)
+    connection = await asyncpg.connect(shared_postgres_url)
     yield connection
     await connection.close()
 

@@ -26,16 +26,16 @@ RUNS = "SELECT count(*) FROM fencepost.runs"
 
 
 @pytest.fixture
-async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = await open_store(postgres_url, clock=SystemClock())
+async def store(emptied_postgres_url: str) -> AsyncIterator[PostgresStore]:
+    opened = await open_store(emptied_postgres_url, clock=SystemClock())
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-async def rival(postgres_url: str) -> AsyncIterator[Any]:
+async def rival(emptied_postgres_url: str) -> AsyncIterator[Any]:
     """A second client, whose transactions the test holds open as long as it likes."""
-    connection = await asyncpg.connect(postgres_url)
+    connection = await asyncpg.connect(emptied_postgres_url)
     yield connection
     await connection.close()
 

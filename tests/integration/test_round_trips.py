@@ -70,7 +70,7 @@ async def sqlite_ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asyn
 
 
 @pytest.fixture
-async def postgres_ground(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ground]:
+async def postgres_ground(shared_postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ground]:
     sent: list[str] = []
     init = on_postgres._init
 
@@ -79,7 +79,7 @@ async def postgres_ground(postgres_url: str, monkeypatch: pytest.MonkeyPatch) ->
         connection.add_query_logger(lambda record: sent.append(record.query))
 
     monkeypatch.setattr(on_postgres, "_init", listened)
-    opened = await open_postgres(postgres_url)
+    opened = await open_postgres(shared_postgres_url)
     yield Ground(opened, sent)
     await opened.close()
 
