@@ -1,6 +1,8 @@
 """A private PgBouncer for the tests, in transaction mode: every transaction may meet another session."""
 
+import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -25,6 +27,13 @@ default_pool_size = {pool_size}
 log_connections = 0
 log_disconnections = 0
 """
+
+
+@cache
+def pooler_version() -> tuple[int, ...]:
+    """The release of the PgBouncer that is installed."""
+    said = subprocess.run([PGBOUNCER.path(), "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, said.split()[1].split(".")))
 
 
 class Detour(Address):

@@ -1,4 +1,5 @@
-"""Nothing real inside a world: no clock, no dice, no threads but its own.
+"""Nothing real inside a world: no clock, no dice, no threads but its own. Threads that were there before, as
+of the client of a server of another test, are not in the world.
 
 `datetime.now` cannot be taken away; that nobody calls it is the lint's to see."""
 
@@ -12,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NoReturn
+from typing import Any
 from unittest.mock import patch
 
 BANNED: list[tuple[Any, str]] = [
@@ -40,12 +41,16 @@ def nothing_real() -> Iterator[None]:
     """Whoever reaches for something real meanwhile is told at once."""
     with ExitStack() as stack:
         for owner, name in BANNED:
-            stack.enter_context(patch.object(owner, name, _refuse(f"{owner.__name__}.{name}")))
+            stack.enter_context(patch.object(owner, name, _refuse(owner, name)))
         yield
 
 
-def _refuse(name: str) -> Callable[..., NoReturn]:
-    def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise NotInThisWorld(f"{name} was called inside a simulated world")
+def _refuse(owner: Any, name: str) -> Callable[..., Any]:
+    world, real = threading.get_ident(), getattr(owner, name)
+
+    def refuse(*given: Any, **options: Any) -> Any:
+        if threading.get_ident() != world:
+            return real(*given, **options)
+        raise NotInThisWorld(f"{owner.__name__}.{name} was called inside a simulated world")
 
     return refuse
