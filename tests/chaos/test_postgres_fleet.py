@@ -159,14 +159,20 @@ async def _kill_a_worker(fleet: Fleet, workers: list[Member]) -> None:
         rows = await fleet.query(running, f"%-{worker.pid}-%")
         return {row["run_key"]: row["fence"] for row in rows}
 
-    async def busy() -> bool:
-        return any([await held_by(one) for one in workers])
+    orphans: dict[str, int] = {}
 
-    await eventually(busy, "a worker has slow work", 30, fleet.logs)
-    (victim, *_) = [one for one in workers if await held_by(one)]
-    victim.kill()
-    orphans = await held_by(victim)
-    assert orphans
+    async def caught_at_work() -> bool:
+        """One that is frozen ends nothing while it is asked what it holds."""
+        for one in workers:
+            one.freeze()
+            orphans.update(await held_by(one))
+            if orphans:
+                one.kill()
+                return True
+            one.thaw()
+        return False
+
+    await eventually(caught_at_work, "a worker has slow work", 60, fleet.logs)
     fleet.start("worker")
     again = (
         "SELECT run_key, attempt, fence FROM fencepost.runs WHERE run_key = ANY($1) AND state = 'succeeded'"
