@@ -57,7 +57,8 @@ class Transaction(Protocol):
     async def take(
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        """The same, but for those that another transaction has locked."""
+        """The same, but for those that another transaction has locked: of one range the first `limit` that
+        are free, of several those that are free among the first `limit` of each."""
         ...
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:

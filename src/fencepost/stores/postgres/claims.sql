@@ -244,15 +244,7 @@ ORDER BY run.fence;
 -- outer limit is for the server's planner, which knows nothing of the inner one.
 -- name: fill_slots
 WITH slot AS MATERIALIZED (
-    SELECT given.namespace, given.job, given.slot, known.concurrency - (
-        SELECT count(*)
-        FROM fencepost.runs AS run
-        WHERE run.slot IS NOT NULL
-            AND run.state = 'running'
-            AND run.namespace = given.namespace
-            AND run.job = given.job
-            AND run.slot = given.slot
-    ) AS free
+    SELECT given.namespace, given.job, given.slot, known.concurrency - {running_in(given)} AS free
     FROM unnest($1::text[], $2::text[], $3::text[]) AS given (namespace, job, slot)
     JOIN fencepost.limits AS known ON known.namespace = given.namespace AND known.job = given.job
     WHERE known.concurrency IS NOT NULL

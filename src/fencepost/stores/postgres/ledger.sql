@@ -301,13 +301,5 @@ WHERE (
     SELECT known.concurrency
     FROM fencepost.limits AS known
     WHERE known.namespace = waiting.namespace AND known.job = waiting.job
-) > (
-    SELECT count(*)
-    FROM fencepost.runs AS run
-    WHERE run.slot IS NOT NULL
-        AND run.state = 'running'
-        AND run.namespace = waiting.namespace
-        AND run.job = waiting.job
-        AND run.slot = waiting.slot
-)
+) > {running_in(waiting)}
 LIMIT $1;

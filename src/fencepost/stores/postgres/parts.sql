@@ -23,3 +23,12 @@ run.namespace = {given}.namespace AND run.run_key = {given}.run_key
 -- As rules write it, whatever the style of dates that a server or a database has.
 -- part: as_text(moment)
 to_char({moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00')
+
+-- How many runs a slot of a job has.
+-- part: running_in(slot)
+(
+    SELECT count(*)
+    FROM fencepost.runs AS run
+    WHERE run.slot IS NOT NULL AND run.state = 'running'
+        AND run.namespace = {slot}.namespace AND run.job = {slot}.job AND run.slot = {slot}.slot
+)
