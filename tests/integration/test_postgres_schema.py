@@ -9,25 +9,13 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import SchemaMismatch
 from fencepost.model import tables as declared
-from fencepost.model.codec import schedule_to_text
-from fencepost.model.identifiers import DEFAULT_NAMESPACE, Shard
 from fencepost.model.table import Kind, Table
 from fencepost.stores.postgres import migrate, open_store
 from fencepost.stores.postgres.migrations import migrations
-from fencepost.testing.conformance.builders import make_spec
 from tests.servers.postgres import PostgresDatabases, execute
 
 pytestmark = pytest.mark.postgres
 
-FIRST_RELEASE = """
-    INSERT INTO fencepost.schedule_versions
-    VALUES ('default', 'hourly', 1, '{spec}', 'j', now(), NULL, '');
-    INSERT INTO fencepost.cursors VALUES ('default', 'hourly', 0, 1, now(), NULL, now());
-"""
-LEADERS = """
-    INSERT INTO fencepost.epochs (shard, epoch, holder, since)
-    VALUES (2, 7, 'alice-1', now()), (3, 1, NULL, NULL)
-"""
 COLUMNS = """
     SELECT table_name, column_name, data_type
     FROM information_schema.columns
@@ -77,47 +65,30 @@ async def test_migrating_does_not_change_the_number_of_shards(empty_postgres_url
     await store.close()
 
 
-async def test_what_was_planned_before_zone_rules_were_kept_does_not_pass_for_planned_by_any(
-    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps = migrations()
-    monkeypatch.setattr("fencepost.stores.postgres.migrations.migrations", lambda: steps[:1])
-    await migrate(empty_postgres_url, shards=4)
-    await execute(empty_postgres_url, FIRST_RELEASE.format(spec=schedule_to_text(make_spec())))
-    monkeypatch.undo()
-    assert await migrate(empty_postgres_url, shards=4) == [one.name for one in steps[1:]]
-    store = await open_store(empty_postgres_url, clock=SystemClock())
-    (found,) = await store.planbook.outlived([Shard(0)], "1970a", 10)
-    assert (found.cursor.schedule_id, found.cursor.spec) == ("hourly", make_spec())
-    assert list(await store.calendars.all(DEFAULT_NAMESPACE)) == []
-    await store.close()
-
-
-async def test_terms_do_not_begin_without_the_leaders_of_before(
-    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps = migrations()
-    before = [one for one in steps if one.name < "0008"]
-    monkeypatch.setattr("fencepost.stores.postgres.migrations.migrations", lambda: before)
-    await migrate(empty_postgres_url, shards=4)
-    await execute(empty_postgres_url, LEADERS)
-    monkeypatch.undo()
-    await migrate(empty_postgres_url, shards=4)
-    store = await open_store(empty_postgres_url, clock=SystemClock())
-    terms = await store.epochs.terms(None, None, 10)
-    assert [(one.shard, one.epoch, one.holder, one.until) for one in terms] == [(2, 7, "alice-1", None)]
-    await store.close()
-
-
 async def test_a_store_without_a_schema_is_not_opened(empty_postgres_url: str) -> None:
     line = await refusal(empty_postgres_url)
-    assert line == (f"the store has no schema yet; run: fencepost migrate --store {empty_postgres_url}")
+    mend = f"run: fencepost migrate --store {empty_postgres_url}"
+    assert line == f"store {empty_postgres_url}: it has no schema yet; {mend}"
 
 
 async def test_an_older_schema_is_not_opened(postgres_url: str) -> None:
-    await set_schema(postgres_url, 0)
+    await set_schema(postgres_url, 9)
     line = await refusal(postgres_url)
     assert f"run: fencepost migrate --store {postgres_url}" in line
+
+
+@pytest.mark.parametrize("schema", [1, 8])
+async def test_a_schema_from_before_the_first_migration_is_neither_opened_nor_migrated(
+    postgres_url: str, schema: int
+) -> None:
+    await set_schema(postgres_url, schema)
+    line = await refusal(postgres_url)
+    assert line.startswith(
+        f"store {postgres_url}: its schema is {schema} and this program migrates from 9 on;"
+    )
+    assert "\n" not in line
+    with pytest.raises(SchemaMismatch, match="migrate of an earlier Fencepost"):
+        await migrate(postgres_url, shards=4)
 
 
 async def test_a_newer_schema_is_neither_opened_nor_migrated(postgres_url: str) -> None:

@@ -10,12 +10,9 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import FencepostError, SchemaMismatch, UsageError
 from fencepost.model import tables as declared
-from fencepost.model.codec import schedule_to_text
-from fencepost.model.identifiers import DEFAULT_NAMESPACE, Shard
 from fencepost.model.table import Kind, Table
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import SqliteStore, migrate, migrations, open_store, opening
-from fencepost.testing.conformance.builders import make_spec
 
 SHARDS = 3
 OF_THE_FILE = {("sequences", "name"), ("sequences", "value")}
@@ -72,58 +69,38 @@ async def test_shards_do_not_change_with_the_next_opening(path: Path) -> None:
 
 async def test_a_migration_is_not_applied_twice(path: Path) -> None:
     url = f"sqlite:///{path}"
-    assert await migrate(url, shards=SHARDS) == migrations.migration_names()
+    assert await migrate(url, shards=SHARDS) == [one.name for one in migrations.migrations()]
     assert await migrate(url, shards=SHARDS) == []
-
-
-async def test_what_was_planned_before_zone_rules_were_kept_does_not_pass_for_planned_by_any(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, names = f"sqlite:///{path}", migrations.migration_names()
-    monkeypatch.setattr(migrations, "migration_names", lambda: names[:1])
-    await migrate(url, shards=SHARDS)
-    fill(path)
-    monkeypatch.undo()
-    assert await migrate(url, shards=SHARDS) == names[1:]
-    store = await open_at(path)
-    (found,) = await store.planbook.outlived([Shard(0)], "1970a", 10)
-    assert (found.cursor.schedule_id, found.cursor.spec) == ("hourly", make_spec())
-    assert list(await store.calendars.all(DEFAULT_NAMESPACE)) == []
-    await store.close()
-
-
-async def test_terms_do_not_begin_without_the_leaders_of_before(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, names = f"sqlite:///{path}", migrations.migration_names()
-    before = [one for one in names if one < "0008"]
-    monkeypatch.setattr(migrations, "migration_names", lambda: before)
-    await migrate(url, shards=SHARDS)
-    connection = apsw.Connection(str(path))
-    connection.execute("INSERT INTO epochs (shard, epoch, holder, since) VALUES (2, 7, 'alice-1', 1)")
-    connection.execute("INSERT INTO epochs (shard, epoch) VALUES (1, 1)")
-    connection.close()
-    monkeypatch.undo()
-    await migrate(url, shards=SHARDS)
-    store = await open_at(path)
-    terms = await store.epochs.terms(None, None, 10)
-    assert [(one.shard, one.epoch, one.holder, one.until) for one in terms] == [(2, 7, "alice-1", None)]
-    await store.close()
 
 
 async def test_an_older_schema_is_not_used(path: Path) -> None:
     await (await open_at(path)).close()
-    set_schema(path, 0)
+    set_schema(path, 9)
     with pytest.raises(SchemaMismatch, match=r"run: fencepost migrate --store sqlite:///"):
         await open_at(path)
 
 
+@pytest.mark.parametrize("schema", [1, 8])
+async def test_a_schema_from_before_the_first_migration_is_neither_used_nor_migrated(
+    path: Path, schema: int
+) -> None:
+    await (await open_at(path)).close()
+    set_schema(path, schema)
+    url = f"sqlite:///{path}"
+    for attempt in (open_at(path), migrate(url, shards=SHARDS)):
+        with pytest.raises(SchemaMismatch, match="migrate of an earlier Fencepost") as refused:
+            await attempt
+        line = str(refused.value)
+        assert line.startswith(f"store {url}: its schema is {schema} and this program migrates from 9 on;")
+        assert "\n" not in line
+
+
 async def test_a_newer_schema_is_neither_used_nor_migrated(path: Path) -> None:
     await (await open_at(path)).close()
-    set_schema(path, len(migrations.migration_names()) + 1)
-    with pytest.raises(SchemaMismatch, match="upgrade fencepost"):
+    set_schema(path, migrations.migrations()[-1].number + 1)
+    with pytest.raises(SchemaMismatch, match="pip install --upgrade fencepost"):
         await open_at(path)
-    with pytest.raises(SchemaMismatch, match="upgrade fencepost"):
+    with pytest.raises(SchemaMismatch, match="pip install --upgrade fencepost"):
         await migrate(f"sqlite:///{path}", shards=SHARDS)
 
 
@@ -203,16 +180,6 @@ async def test_an_acknowledged_commit_is_not_left_to_the_page_cache(path: Path) 
     )
     assert settings == ("wal", 2)
     await store.close()
-
-
-def fill(path: Path) -> None:
-    """A schedule as the first release wrote it."""
-    connection, spec = apsw.Connection(str(path)), schedule_to_text(make_spec())
-    connection.execute(
-        "INSERT INTO schedule_versions VALUES ('default', 'hourly', 1, ?, 'j', 0, NULL, '')", (spec,)
-    )
-    connection.execute("INSERT INTO cursors VALUES ('default', 'hourly', 0, 1, 0, 0, NULL)")
-    connection.close()
 
 
 def set_schema(path: Path, version: int) -> None:

@@ -68,22 +68,24 @@ def upgraded(
 
 
 async def _sqlite(path: Path, monkeypatch: pytest.MonkeyPatch) -> ClockHarness:
-    url, names = f"sqlite:///{path}", sqlite_migrations.migration_names()
-    monkeypatch.setattr(sqlite_migrations, "migration_names", lambda: names[:SCHEMA])
+    url, steps = f"sqlite:///{path}", sqlite_migrations.migrations()
+    old = [one for one in steps if one.number <= SCHEMA]
+    monkeypatch.setattr(sqlite_migrations, "migrations", lambda: old)
     await sqlite.migrate(url)
     old_stores.fill_sqlite(path)
     monkeypatch.undo()
-    assert await sqlite.migrate(url) == names[SCHEMA:]
+    assert await sqlite.migrate(url) == [one.name for one in steps[len(old) :]]
     return await open_sqlite(path)
 
 
 async def _postgres(url: str, monkeypatch: pytest.MonkeyPatch) -> PostgresHarness:
     steps = postgres_migrations.migrations()
-    monkeypatch.setattr(postgres_migrations, "migrations", lambda: steps[:SCHEMA])
+    old = [one for one in steps if one.number <= SCHEMA]
+    monkeypatch.setattr(postgres_migrations, "migrations", lambda: old)
     await postgres.migrate(url, shards=SHARDS)
     await old_stores.fill_postgres(url)
     monkeypatch.undo()
-    assert await postgres.migrate(url, shards=SHARDS) == [one.name for one in steps[SCHEMA:]]
+    assert await postgres.migrate(url, shards=SHARDS) == [one.name for one in steps[len(old) :]]
     await freeze_time(url, START)
     store = await postgres.open_store(url, clock=VirtualClock(START))
     return PostgresHarness(store, await asyncpg.connect(url), StoreTime(START), SHARDS)

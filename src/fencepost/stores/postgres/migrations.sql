@@ -8,8 +8,8 @@ SELECT pg_advisory_xact_lock(7234586108221406817);
 -- name: is_set_up
 SELECT to_regclass('fencepost.meta') IS NOT NULL;
 
--- name: read
-SELECT name, value FROM fencepost.meta WHERE name IN ('schema', 'shards');
+-- name: schema
+SELECT value FROM fencepost.meta WHERE name = 'schema';
 
 -- name: record
 INSERT INTO fencepost.meta (name, value)

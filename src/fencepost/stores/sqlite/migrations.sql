@@ -7,8 +7,8 @@ SELECT count(*) FROM sqlite_schema
 -- name: has_meta
 SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'meta'
 
--- name: meta
-SELECT value FROM meta WHERE name = :name
+-- name: schema
+SELECT value FROM meta WHERE name = 'schema'
 
 -- name: set_meta
 INSERT INTO meta (name, value) VALUES (:name, :value)

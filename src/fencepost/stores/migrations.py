@@ -1,0 +1,57 @@
+"""The numbered files of a store's schema: the first makes the schema of its number, each other the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+
+from fencepost.errors import SchemaMismatch
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered step."""
+
+    number: int
+    name: str
+    script: str
+
+
+def read_migrations(package: str) -> list[Migration]:
+    """All steps of a store, in order."""
+    folder = resources.files(package).joinpath("migrations")
+    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    steps = [
+        Migration(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text("utf-8"))
+        for file in sorted(files, key=lambda file: file.name)
+    ]
+    first = steps[0].number
+    assert [one.number for one in steps] == list(range(first, first + len(steps)))
+    return steps
+
+
+def missing(steps: list[Migration], schema: int, store: str) -> list[Migration]:
+    """What a store of this schema still needs; 0 is a store without one."""
+    first, last = steps[0].number, steps[-1].number
+    if schema > last:
+        raise SchemaMismatch(
+            f"store {store}: its schema is {schema} and this program knows only {last}; "
+            "upgrade it: pip install --upgrade fencepost"
+        )
+    if 0 < schema < first:
+        raise SchemaMismatch(
+            f"store {store}: its schema is {schema} and this program migrates from {first} on; "
+            "first run the fencepost migrate of an earlier Fencepost 0.1.0, whose migrations begin at 1"
+        )
+    return [one for one in steps if one.number > schema]
+
+
+def check_newest(steps: list[Migration], schema: int, store: str) -> None:
+    """Refuse a store whose schema is not this program's."""
+    if missing(steps, schema, store):
+        has = (
+            f"its schema is {schema} and this program needs {steps[-1].number}"
+            if schema
+            else "it has no schema yet"
+        )
+        raise SchemaMismatch(f"store {store}: {has}; run: fencepost migrate --store {store}")
