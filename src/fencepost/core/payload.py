@@ -75,13 +75,14 @@ def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    inner: list[Any] = [value]
+    """Level by level, as far as there is one: the usual payload ends at its first."""
+    holders = [value]
     for _ in range(levels):
-        held = [
-            one.values() if isinstance(one, dict) else one for one in inner if isinstance(one, dict | list)
-        ]
-        inner = [one for each in held for one in each]
-    return any(isinstance(one, dict | list) for one in inner)
+        inner = [one for each in holders for one in (each.values() if isinstance(each, dict) else each)]
+        holders = [one for one in inner if isinstance(one, dict | list)]
+        if not holders:
+            return False
+    return True
 
 
 def _fits(value: Any, kind: str) -> bool:

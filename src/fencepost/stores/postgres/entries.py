@@ -10,6 +10,7 @@ from fencepost.model.identifiers import Namespace
 from fencepost.model.json import canonical
 from fencepost.model.run import NewRun
 from fencepost.rules.desk import marks
+from fencepost.stores.postgres.columns import alike, sparse
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
 
@@ -42,11 +43,12 @@ class PostgresEntries(PostgresPart):
 
 
 def _columns(runs: Sequence[NewRun]) -> list[list[Any]]:
+    """What is alike in all of them, as nearly always in one call, is sent once."""
     return [
         [run.run_key for run in runs],
-        [run.job for run in runs],
-        [run.queue for run in runs],
-        [run.priority for run in runs],
-        [run.run_at for run in runs],
+        alike([run.job for run in runs]),
+        alike([run.queue for run in runs]),
+        alike([run.priority for run in runs]),
+        sparse([run.run_at for run in runs]),
         [canonical(run.payload) for run in runs],
     ]

@@ -5,9 +5,10 @@ WITH moment AS MATERIALIZED (
     INSERT INTO fencepost.runs (
         namespace, run_key, job, fire_time, state, queue, priority, run_at, payload
     )
-    SELECT $1, given.run_key, given.job, coalesce(given.run_at, moment.now),
+    SELECT $1, given.run_key, coalesce(given.job, ($3::text[])[1]), coalesce(given.run_at, moment.now),
         CASE WHEN given.run_at > moment.now THEN 'planned' ELSE 'ready' END,
-        given.queue, given.priority, coalesce(given.run_at, moment.now), given.payload
+        coalesce(given.queue, ($4::text[])[1]), coalesce(given.priority, ($5::smallint[])[1]),
+        coalesce(given.run_at, moment.now), given.payload
     FROM unnest($2::text[], $3::text[], $4::text[], $5::smallint[], $6::timestamptz[], $7::text[])
         AS given (run_key, job, queue, priority, run_at, payload)
     CROSS JOIN moment

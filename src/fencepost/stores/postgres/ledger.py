@@ -19,6 +19,7 @@ from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.rows import to_expired
 from fencepost.stores.postgres.claims import PostgresClaims
+from fencepost.stores.postgres.columns import alike, sparse
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.entries import PostgresEntries
 from fencepost.stores.postgres.rows import PostgresRowTransaction
@@ -47,12 +48,12 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         row = await self._database.fetch_one(
             QUERIES["finish"],
             *_ticket_columns(tickets),
-            [outcome.state for outcome in outcomes],
-            [clean(outcome.reason) for outcome in outcomes],
-            [clean(outcome.error) for outcome in outcomes],
-            [clean(outcome.detail) for outcome in outcomes],
-            [clean(outcome.output) for outcome in outcomes],
-            [outcome.retry_in_s for outcome in outcomes],
+            alike([outcome.state for outcome in outcomes]),
+            sparse([clean(outcome.reason) for outcome in outcomes]),
+            sparse([clean(outcome.error) for outcome in outcomes]),
+            sparse([clean(outcome.detail) for outcome in outcomes]),
+            sparse([clean(outcome.output) for outcome in outcomes]),
+            sparse([outcome.retry_in_s for outcome in outcomes]),
             STOPPED_ON_REQUEST,
         )
         assert row is not None
@@ -112,7 +113,7 @@ def _receipt(number: int, accepted: frozenset[int], reported: set[int]) -> Recei
 
 def _ticket_columns(tickets: Sequence[Ticket]) -> list[list[Any]]:
     return [
-        [ticket.namespace for ticket in tickets],
+        alike([ticket.namespace for ticket in tickets]),
         [ticket.run_key for ticket in tickets],
         [ticket.attempt for ticket in tickets],
         [ticket.fence for ticket in tickets],

@@ -2,9 +2,7 @@
 -- the first cannot be taken away while the lock is held, and the second hears of it with the next heartbeat.
 -- name: pulse
 WITH given AS MATERIALIZED (
-    SELECT *
-    FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) WITH ORDINALITY
-        AS each (namespace, run_key, attempt, fence, number)
+    SELECT * FROM {tickets} AS each
 ), held AS MATERIALIZED (
     SELECT run.namespace, run.run_key, given.number, run.cancel_requested
     FROM given
@@ -37,7 +35,9 @@ WHERE NOT EXISTS (SELECT 1 FROM held WHERE held.number = given.number);
 -- an index that is empty most of the time.
 -- name: finish
 WITH given AS MATERIALIZED (
-    SELECT *
+    SELECT coalesce(each.namespace, ($1::text[])[1]) AS namespace, each.run_key, each.attempt, each.fence,
+        coalesce(each.state, ($5::text[])[1]) AS state, each.reason, each.error, each.detail, each.output,
+        each.retry_in_s, each.number
     FROM unnest(
         $1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[], $7::text[],
         $8::text[], $9::text[], $10::double precision[]
@@ -116,8 +116,7 @@ FROM (
 
 -- name: reported
 SELECT given.number - 1 AS number
-FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) WITH ORDINALITY
-    AS given (namespace, run_key, attempt, fence, number)
+FROM {tickets} AS given
 JOIN fencepost.runs AS run
     ON {is_attempt_of(given)};
 

@@ -16,6 +16,14 @@ NOT EXISTS (
 -- part: shown_state(now)
 CASE WHEN run.state = 'planned' AND run.run_at <= {now} THEN 'ready' ELSE run.state END
 
+-- Tickets as `columns.py` sends them.
+-- part: tickets
+(
+    SELECT coalesce(sent.namespace, ($1::text[])[1]) AS namespace, sent.run_key, sent.attempt, sent.fence, sent.number
+    FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) WITH ORDINALITY
+        AS sent (namespace, run_key, attempt, fence, number)
+)
+
 -- part: is_attempt_of(given)
 run.namespace = {given}.namespace AND run.run_key = {given}.run_key
     AND run.attempt = {given}.attempt AND run.fence = {given}.fence

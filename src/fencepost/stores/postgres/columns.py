@@ -1,0 +1,23 @@
+"""Columns of a batch as parameters: what says nothing is not sent.
+
+The driver looks at every element of an array, which costs more than the server's work on it. A short array is
+padded with NULL by `unnest`, so a column of nulls is sent as an empty array, and one whose values are all
+alike as an array of one, which the statement reads by `coalesce(given.column, $n[1])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def sparse(values: list[T | None]) -> list[T | None]:
+    """The values; nothing where all of them are None."""
+    return values if any(one is not None for one in values) else []
+
+
+def alike(values: Sequence[T]) -> Sequence[T]:
+    """The values, none of which is None; only the first where all of them are equal to it."""
+    return values if len(set(values)) > 1 else values[:1]
