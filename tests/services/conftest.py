@@ -16,13 +16,19 @@ class Lines(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.kept: list[tuple[str, dict[str, object]]] = []
+        self.told: list[tuple[str, int]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         self.kept.append((record.getMessage(), getattr(record, FIELDS, {})))
+        self.told.append((record.getMessage(), record.levelno))
 
     def about(self, event: str) -> list[dict[str, object]]:
         """The fields of every line of that event."""
         return [fields for found, fields in self.kept if found == event]
+
+    def levels(self, event: str) -> list[int]:
+        """The level of every line of that event."""
+        return [level for found, level in self.told if found == event]
 
 
 @pytest.fixture

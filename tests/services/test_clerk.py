@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -12,7 +13,7 @@ from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Claim, Outcome, RunState
 from fencepost.services.active import ActiveRun, ActiveRuns
-from fencepost.services.clerk import IDLE_S, Clerk
+from fencepost.services.clerk import IDLE_S, SUCCEEDED_LINES_MAX, Clerk
 from tests.services.conftest import Lines
 from tests.services.house import House, until
 
@@ -77,6 +78,22 @@ async def test_a_failure_whose_report_was_not_answered_is_not_counted_twice() ->
     run = await house.run(claim.run_key)
     assert (run.attempt, run.run_at) == (1, due)
     assert len(await house.memory.ledger.attempts(claim.namespace, claim.run_key)) == 1
+
+
+async def test_many_successes_of_one_report_are_one_line_and_a_line_each_only_at_debug(lines: Lines) -> None:
+    house = House()
+    claims = await claimed(house, SUCCEEDED_LINES_MAX + 2)
+    clerk, _ = open_clerk(house, claims)
+    for claim in claims[:-1]:
+        clerk.file(success(claim))
+    clerk.file(Outcome(claims[-1].ticket, RunState.DEAD, "gave up", "boom"))
+    await clerk.run_once()
+
+    told, *each = lines.about("succeeded")
+    assert told["runs"] == SUCCEEDED_LINES_MAX + 1
+    assert [line["run_key"] for line in each] == [claim.run_key for claim in claims[:-1]]
+    assert lines.levels("succeeded") == [logging.INFO] + [logging.DEBUG] * len(each)
+    assert [line["run_key"] for line in lines.about("dead")] == [claims[-1].run_key]
 
 
 async def test_a_repeated_report_is_not_logged_as_refused_and_a_refused_one_is(lines: Lines) -> None:

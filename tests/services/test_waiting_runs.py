@@ -108,7 +108,7 @@ async def test_a_run_that_waits_uses_up_none_of_its_heartbeats() -> None:
     appetite = Appetite(NodeId("worker-1"), house.settings.queues, (REPORT,), 30)
     (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
     for one in (ActiveRun(claim, beats_max=2), ActiveRun(claim, quiet_beats_max=2)):
-        one.run.begun.clear()
+        one.run.queue()
         assert all(one.use_beat() for _ in range(9))
         one.run.begun.set()
         assert [one.use_beat() for _ in range(3)] == [True, True, False]
@@ -120,7 +120,7 @@ async def test_a_run_that_ended_before_it_began_does_not_look_alive_for_ever() -
     appetite = Appetite(NodeId("worker-1"), house.settings.queues, (REPORT,), 30)
     (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
     one = ActiveRun(claim, beats_max=2)
-    one.run.begun.clear()
+    one.run.queue()
     one.attach(asyncio.create_task(asyncio.sleep(0)))
     await asyncio.wait({one.task})
     assert [one.use_beat() for _ in range(3)] == [True, True, False]

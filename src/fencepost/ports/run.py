@@ -18,6 +18,8 @@ from fencepost.ports.transactions import RunTransaction
 PROGRESS_LENGTH_MAX = 1_000
 NOTE_LENGTH_MAX = 1_000
 SHARE_DIGITS = 4
+_BEGUN = asyncio.Event()
+_BEGUN.set()
 
 
 class Said(NamedTuple):
@@ -44,10 +46,9 @@ class Run:
         self._said: Said | None = None
         self._heard: Said | None = None
         self._cancelled = False
-        self.begun = asyncio.Event()
-        """Whether the work has begun: its bounds count from then. Clear only while an executor that `queues`
-        has not come to it; set by that executor, on the worker's loop."""
-        self.begun.set()
+        self.begun = _BEGUN
+        """Whether the work has begun: its bounds count from then. Not set only while an executor that
+        `queues` has not come to it; set by that executor, on the worker's loop."""
         self.marks = 0
         """How often the job has said that it gets on; whoever watches it looks whether this rises."""
         self.left_output: str | None = None
@@ -162,6 +163,10 @@ class Run:
         was done and could not be recorded is done again: pass on `run.key` where that would hurt.
         """
         return self._reached("once()").once(name, step)
+
+    def queue(self) -> None:
+        """Called by the worker before an executor that `queues`: the work has not begun yet."""
+        self.begun = asyncio.Event()
 
     def ask_to_stop(self) -> None:
         """Called by the worker; a job only reads `cancelled`."""

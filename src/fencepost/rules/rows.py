@@ -14,6 +14,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Protocol
 
+import msgspec
+
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
@@ -32,6 +34,8 @@ from fencepost.model.status import QueueDepth, QueueView
 from fencepost.triggers import stored_trigger
 
 SPECS_MAX = 1_024
+_payload = msgspec.json.Decoder(dict[str, Any]).decode
+_origin = {one.value: one for one in Origin}
 
 
 class Row(Protocol):
@@ -95,7 +99,7 @@ def to_claim(row: Row, previous: Any = None) -> Claim:
         begun_at=row["begun_at"],
         spent=row["spent"],
         queue=row["queue"],
-        origin=Origin(row["origin"]),
+        origin=_origin[row["origin"]],
     )
 
 
@@ -105,8 +109,7 @@ def to_payload(row: Row) -> JsonObject:
     Of the spec nothing else is read: a retry does not depend on what newer code wrote beside it.
     """
     if row["payload"] is not None:
-        own: JsonObject = json.loads(row["payload"])
-        return own
+        return _payload(row["payload"])
     return {} if row["spec"] is None else _inherited(row["spec"])
 
 

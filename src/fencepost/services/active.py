@@ -42,7 +42,7 @@ class ActiveRun:
         self._beats_left = beats_max
         self._quiet_beats_left = self._quiet_beats_max = quiet_beats_max
         self._marks_seen = 0
-        self.ticket: Ticket = claim.ticket
+        self.ticket: Ticket = claim.ticket if reach is None else reach.ticket
         """What every report of this attempt must show."""
         self.log = RunLog(self.ticket, log_max)
         """What it leaves to be read."""
@@ -120,8 +120,9 @@ class ActiveRuns:
     def add(self, active: ActiveRun) -> None:
         self._by_fence[active.claim.fence] = active
 
-    def remove(self, ticket: Ticket) -> None:
-        self._by_fence.pop(ticket.fence, None)
+    def remove(self, ticket: Ticket) -> ActiveRun | None:
+        """Take the attempt out; None where it is not here."""
+        return self._by_fence.pop(ticket.fence, None)
 
     def of(self, tickets: Iterable[Ticket]) -> list[ActiveRun]:
         """Those of these tickets that are here."""

@@ -95,7 +95,7 @@ class Attempts:
         active.trace = traces.begin(active.claim, self._worker)
         active.run.trace_context = active.trace.carried
         if job.queues:
-            active.run.begun.clear()
+            active.run.queue()
         ending = await self._ending_of(active, job)
         keep_stderr()
         active.took_s = elapsed_s(begun, _now())
@@ -126,7 +126,8 @@ class Attempts:
 
     async def _ending_of(self, active: ActiveRun, job: Job) -> Ending:
         """Whatever user code does ends up here, as a value."""
-        if misses_deadline(job.spec.retry, _waited_s(active.claim)):
+        retry = job.spec.retry
+        if retry.deadline is not None and misses_deadline(retry, _waited_s(active.claim)):
             return Overdue()
         try:
             if job.spec.timeout is None and job.spec.progress_deadline is None:

@@ -25,6 +25,9 @@ from fencepost.services.service import Service
 from fencepost.services.telling import tell_finished, tell_refused
 
 IDLE_S = 60.0
+SUCCEEDED_LINES_MAX = 20
+"""Of so many successes in one report each has a line of its own; of more there is one line, and one each at
+`debug`: a line costs as much as a short run."""
 
 
 class Clerk(Service):
@@ -122,6 +125,8 @@ class Clerk(Service):
             self._in_doubt.append(outcome)
             raise
         self._confirmed(outcome, receipt)
+        self._log([outcome], [receipt])
+        self._tell_if_empty()
 
     async def _write_last_lines(self) -> None:
         runs = list(self._last_lines)
@@ -134,30 +139,45 @@ class Clerk(Service):
         del self._waiting[: len(batch)]
         for outcome, receipt in zip(batch, receipts, strict=True):
             self._confirmed(outcome, receipt)
+        self._log(batch, receipts)
+        self._tell_if_empty()
 
     async def _written(self, batch: list[Outcome]) -> Sequence[Receipt]:
         await self._logs.flush(self._active.of(outcome.ticket for outcome in batch))
         return await self._store.ledger.finish(batch)
 
     def _confirmed(self, outcome: Outcome, receipt: Receipt) -> None:
-        for active in self._active.of([outcome.ticket]):
+        active = self._active.remove(outcome.ticket)
+        if active is not None:
             self.keep_log(active)
             _tell(active, outcome, receipt)
-        self._active.remove(outcome.ticket)
         self.settled += 1
-        self._log(outcome, receipt)
-        self._tell_if_empty()
 
     def _tell_if_empty(self) -> None:
         if not self.backlog and not self._last_lines:
             self._empty.set()
 
-    def _log(self, outcome: Outcome, receipt: Receipt) -> None:
+    def _log(self, batch: Sequence[Outcome], receipts: Sequence[Receipt]) -> None:
+        """A line for each run, or where many have succeeded at once one line for those."""
+        good = [
+            one.ticket
+            for one, receipt in zip(batch, receipts, strict=True)
+            if one.state is RunState.SUCCEEDED and receipt is not Receipt.REFUSED
+        ]
+        if len(good) > SUCCEEDED_LINES_MAX:
+            self.log.info("succeeded", runs=len(good), first=good[0].run_key, last=good[-1].run_key)
+        for ticket in good:
+            say = self.log.run if len(good) <= SUCCEEDED_LINES_MAX else self.log.run_debug
+            say(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
+        if len(good) < len(batch):
+            for outcome, receipt in zip(batch, receipts, strict=True):
+                if outcome.state is not RunState.SUCCEEDED or receipt is Receipt.REFUSED:
+                    self._log_other(outcome, receipt)
+
+    def _log_other(self, outcome: Outcome, receipt: Receipt) -> None:
         ticket = outcome.ticket
         if receipt is Receipt.REFUSED:
             self.log.run_warning(ticket, "late report refused", attempt=ticket.attempt, fence=ticket.fence)
-        elif outcome.state is RunState.SUCCEEDED:
-            self.log.run(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
         elif receipt is Receipt.REPEATED:
             self.log.run(ticket, "had reported before", attempt=ticket.attempt, fence=ticket.fence)
         else:

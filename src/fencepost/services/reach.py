@@ -43,15 +43,24 @@ class Settlement(Enum):
 class LedgerReach:
     """See `ports.reach`. Belongs to the event loop in which it was made."""
 
+    __slots__ = (
+        *("_idle_max_s", "_loop", "_on_commit", "_recorded", "_store", "_thread", "_ticket"),
+        *("open", "settlement"),
+    )
+
     def __init__(
-        self, store: Store, ticket: Ticket, idle_max_s: float, on_commit: Callable[[], None] | None = None
+        self,
+        store: Store,
+        ticket: Ticket,
+        idle_max_s: float,
+        on_commit: Callable[[Ticket], object] | None = None,
     ) -> None:
         self.settlement = Settlement.OPEN
         self._store = store
         self._ticket = ticket
         self._idle_max_s = idle_max_s
         self._on_commit = on_commit
-        self._steps = Steps(store, ticket)
+        self._recorded: Steps | None = None
         self.open: list[LedgerTransaction] = []
         """The transactions of this run that have not ended."""
         self._loop = asyncio.get_running_loop()
@@ -65,6 +74,11 @@ class LedgerReach:
             )
         opened = self._store.transactions.begin(self._ticket, complete=complete, idle_max_s=self._idle_max_s)
         return LedgerTransaction(self, opened, complete)
+
+    @property
+    def ticket(self) -> Ticket:
+        """What every report of the attempt must show."""
+        return self._ticket
 
     @property
     def is_in_doubt(self) -> bool:
@@ -98,6 +112,13 @@ class LedgerReach:
         return self._steps.once_from_thread(name, step, self._loop)
 
     @property
+    def _steps(self) -> Steps:
+        """Made at the first step: most attempts have none."""
+        if self._recorded is None:
+            self._recorded = Steps(self._store, self._ticket)
+        return self._recorded
+
+    @property
     def is_here(self) -> bool:
         """Whether the caller is in the worker's own thread."""
         return threading.get_ident() == self._thread
@@ -112,7 +133,7 @@ class LedgerReach:
         """The marker is durable."""
         self.settlement = Settlement.COMMITTED
         if self._on_commit is not None:
-            self._on_commit()
+            self._on_commit(self._ticket)
 
     async def _complete(self, connection: object, output: str | None) -> None:
         borrowed = await self._store.transactions.borrow(connection)

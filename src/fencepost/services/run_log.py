@@ -31,6 +31,8 @@ CHUNK_COST = 64
 class RunLog:
     """Lines of one attempt. Every call may be made from any thread."""
 
+    _open_size = _lines = _number = _head_last = _tail_size = 0
+
     def __init__(self, ticket: Ticket, bytes_max: int = RUN_LOG_MAX) -> None:
         self._ticket = ticket
         self._chunk_max = max(bytes_max // CHUNKS_PER_LOG, 1)
@@ -38,12 +40,7 @@ class RunLog:
         self._tail_max = bytes_max - self._head_left
         self._lock = Lock()
         self._open: list[str] = []
-        self._open_size = 0
-        self._lines = 0
-        self._number = 0
-        self._head_last = 0
         self._tail: deque[tuple[int, int]] = deque()
-        self._tail_size = 0
         self._unwritten: dict[int, LogChunk] = {}
 
     @property
@@ -63,6 +60,8 @@ class RunLog:
 
     def page(self) -> LogPage | None:
         """What is still to be written; None where there is nothing."""
+        if self.is_written:
+            return None
         with self._lock:
             self._seal()
             chunks = tuple(self._unwritten.values())

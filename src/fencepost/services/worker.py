@@ -209,8 +209,8 @@ class Worker(Service):
 
     def _reach(self, claim: Claim) -> LedgerReach:
         """Its way to the ledger. A run that its own transaction completed needs no heartbeat any more."""
-        idle_max_s, ticket = self._settings.heartbeat_timeout_s, claim.ticket
-        return LedgerReach(self._store, ticket, idle_max_s, lambda: self._active.remove(ticket))
+        idle_max_s = self._settings.heartbeat_timeout_s
+        return LedgerReach(self._store, claim.ticket, idle_max_s, self._active.remove)
 
     def _beats_for(self, limit: timedelta | None) -> int | None:
         """Heartbeats for as long as the limit, and for the time in which a stop should have worked."""

@@ -56,14 +56,19 @@ class Log:
         """A line about a run."""
         self._write_of(run, logging.INFO, event, fields)
 
+    def run_debug(self, run: Keyed, event: str, **fields: Any) -> None:
+        """A line about a run for who looks closely."""
+        self._write_of(run, logging.DEBUG, event, fields)
+
     def run_warning(self, run: Keyed, event: str, **fields: Any) -> None:
         """A line about a run that an operator may want to see."""
         self._write_of(run, logging.WARNING, event, fields)
 
     def _write_of(self, run: Keyed, level: int, event: str, fields: dict[str, Any]) -> None:
         """With the run's key, and with its trace where there are traces."""
-        trace = {"trace_id": trace_text(run)} if is_on() else {}
-        self._write(level, event, {"run_key": run.run_key, **fields, **trace})
+        if self._logger.isEnabledFor(level):
+            trace = {"trace_id": trace_text(run)} if is_on() else {}
+            self._write(level, event, {"run_key": run.run_key, **fields, **trace})
 
     def _write(self, level: int, event: str, fields: dict[str, Any]) -> None:
         if self._logger.isEnabledFor(level):

@@ -7,7 +7,6 @@ alike as an array of one, which the statement reads by `coalesce(given.column, $
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,6 +17,6 @@ def sparse(values: list[T | None]) -> list[T | None]:
     return values if any(one is not None for one in values) else []
 
 
-def alike(values: Sequence[T]) -> Sequence[T]:
+def alike(values: list[T]) -> list[T]:
     """The values, none of which is None; only the first where all of them are equal to it."""
     return values if len(set(values)) > 1 else values[:1]
