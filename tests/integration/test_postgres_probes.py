@@ -111,8 +111,7 @@ RUNNABLE = {
     "news": (VIEWS["news"], (NOW, 100, 10_000, 300, ["default"])),
 }
 PAGES = {
-    "of_job": (LISTS["of_job"], ("default", "j", *[None] * 8, 50, *BEHIND)),
-    "of_nobody": (LISTS["of_job"], ("default", "nobody", *[None] * 8, 50, *BEHIND)),
+    "of_job": (LISTS["all"], ("default", "j", *[None] * 8, 50, *BEHIND)),
     "later_page": (LISTS["all"], ("default", *[None] * 9, 50, 50_000, LATER, "tick5000", *[None] * 4)),
     "until": (LISTS["all"], ("default", None, None, LATER, *[None] * 6, 50, *BEHIND)),
     "find": (FIND, ("default", "schedule-5", *[None] * 6, 50)),

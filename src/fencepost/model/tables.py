@@ -154,7 +154,6 @@ RUNS_CAUGHT_UP = RUNS.index(
 )
 RUNS_RUNNING = RUNS.index("runs_running", "worker", OneOf("state", (RunState.RUNNING.value,)))
 RUNS_BY_TIME = RUNS.index("runs_by_time", "namespace fire_time", AtLeast("version", 0))
-RUNS_BY_JOB = RUNS.index("runs_by_job", "namespace job fire_time", AtLeast("version", 0))
 RUNS_HELD = RUNS.index("runs_held", "namespace fire_time", Unlike("held", 0), AtLeast("attempt", 0))
 RUNS_HELD_BY_SOMEBODY = RUNS.index("runs_held_by_somebody", "namespace", AnyBit("held", 7))
 RUNS_DEAD = RUNS.index("runs_dead", "namespace fire_time", OneOf("state", (RunState.DEAD.value,)))

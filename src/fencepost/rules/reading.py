@@ -16,7 +16,6 @@ from fencepost.model.tables import (
     ATTEMPTS,
     MISSED_RANGES,
     RUNS,
-    RUNS_BY_JOB,
     RUNS_BY_SCHEDULE,
     RUNS_BY_TIME,
     RUNS_DEAD,
@@ -138,8 +137,6 @@ def _within(namespace: Namespace, wanted: RunFilter) -> Range:
         where = RUNS_DEAD(namespace)
     elif wanted.held:
         where = RUNS_HELD(namespace)
-    elif wanted.job is not None:
-        where = RUNS_BY_JOB(namespace, wanted.job)
     else:
         where = RUNS_BY_TIME(namespace)
     if wanted.since is not None:

@@ -68,16 +68,18 @@ FROM moment;
 
 -- Rows are locked as they are walked, one lane after the other, each as far as its portion says; the walk ends at the
 -- limit. The inner limit is for the server's planner, which knows nothing of a lane's. What is of a limited job
--- gets into the line of its job and takes up a place of the walk, so whoever asks looks again.
+-- gets into the line of its job and takes up a place of the walk, so whoever asks looks again. A row that is locked
+-- stays where it is, so it is found again by its place. One that was written since this statement began is
+-- not seen there, and left for the next claim.
 -- name: claim_direct
 WITH due AS MATERIALIZED (
-    SELECT ripe.namespace, ripe.run_key, ripe.job, portion.number
+    SELECT ripe.place, ripe.job, portion.number
     FROM unnest($1::text[], $7::smallint[], $8::integer[]) WITH ORDINALITY
         AS portion (queue, priority, most, number)
     CROSS JOIN LATERAL (
-        SELECT first.namespace, first.run_key, first.job
+        SELECT first.place, first.job
         FROM (
-            SELECT run.namespace, run.run_key, run.job
+            SELECT run.ctid AS place, run.job
             FROM fencepost.runs AS run
             WHERE {due_direct}
                 AND run.namespace = $6
@@ -99,7 +101,7 @@ WITH due AS MATERIALIZED (
     UPDATE fencepost.runs AS run
     SET held = 32, reason = NULL
     FROM due
-    WHERE run.namespace = due.namespace AND run.run_key = due.run_key
+    WHERE run.ctid = due.place
         AND due.job IN (SELECT limited.job FROM limited)
     RETURNING 1
 ), claimed AS (
@@ -114,7 +116,7 @@ WITH due AS MATERIALIZED (
         alive_until = fencepost.now() + make_interval(secs => $5),
         slot = NULL
     FROM due
-    WHERE run.namespace = due.namespace AND run.run_key = due.run_key
+    WHERE run.ctid = due.place
         AND due.job NOT IN (SELECT limited.job FROM limited)
     RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
         run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,

@@ -26,7 +26,6 @@ NARROW = (
     "not_run",
     "of_error",
     "of_origin",
-    "of_job",
 )
 LISTS = {
     name: "\n".join((QUERIES[name], QUERIES["wanted"], QUERIES["shown"], QUERIES["of_found"]))
@@ -117,6 +116,5 @@ def _narrowest(filter: RunFilter) -> str:
         filter.state in NOT_RUN,
         filter.error is not None,
         filter.origin not in (None, Origin.LIVE),
-        filter.job is not None,
     )
     return next((name for name, fit in zip(NARROW, fits, strict=True) if fit), "all")

@@ -58,12 +58,6 @@ WITH walked AS NOT MATERIALIZED (
     FROM fencepost.runs AS run
     WHERE run.epoch >= 0 AND run.schedule_id = $10
 
--- name: of_job
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.version >= 0 AND run.job = $2
-
 -- name: of_backfill
 WITH walked AS NOT MATERIALIZED (
     SELECT run.*
