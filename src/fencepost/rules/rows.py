@@ -35,7 +35,7 @@ from fencepost.triggers import stored_trigger
 
 SPECS_MAX = 1_024
 _payload = msgspec.json.Decoder(dict[str, Any]).decode
-_origin = {one.value: one for one in Origin}
+ORIGINS = {one.value: one for one in Origin}
 
 
 class Row(Protocol):
@@ -99,7 +99,7 @@ def to_claim(row: Row, previous: Any = None) -> Claim:
         begun_at=row["begun_at"],
         spent=row["spent"],
         queue=row["queue"],
-        origin=_origin[row["origin"]],
+        origin=ORIGINS[row["origin"]],
     )
 
 

@@ -24,11 +24,11 @@ from fencepost.model.driving import finish_now
 from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
 from fencepost.model.job import LANES
 from fencepost.model.limits import Limiter
-from fencepost.model.run import Claim, Origin
+from fencepost.model.run import Claim
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
 from fencepost.rules.limits import allowances, keep_allowances
-from fencepost.rules.rows import to_claim, to_payload
+from fencepost.rules.rows import ORIGINS, to_claim, to_payload
 from fencepost.rules.runs import Slot
 from fencepost.rules.store import LedgerRules
 from fencepost.rules.verdicts import rule
@@ -267,7 +267,7 @@ def _to_claim(
         None if begun_at is None else StoreTime(from_us(begun_at)),
         spent,
         queue,
-        Origin(origin),
+        ORIGINS[origin],
     )
 
 

@@ -10,6 +10,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace
 from fencepost.model.json import canonical
 from fencepost.model.run import NewRun
+from fencepost.rules.desk import marks
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import to_us
 
@@ -20,22 +21,16 @@ def enqueue(
     namespace: Namespace, runs: Sequence[NewRun], connection: apsw.Connection, now: StoreTime
 ) -> Sequence[bool]:
     """Write runs by hand; which of them are new."""
-    cursor = connection.executemany(
-        QUERIES["enqueue"],
-        (
-            {
-                "place": place,
-                "namespace": namespace,
-                "run_key": run.run_key,
-                "job": run.job,
-                "queue": run.queue,
-                "priority": run.priority,
-                "run_at": to_us(run.run_at or now),
-                "payload": canonical(run.payload),
-                "now": to_us(now),
-            }
-            for place, run in enumerate(runs)
-        ),
-    )
-    fresh = {place for (place,) in cursor}
-    return [place in fresh for place in range(len(runs))]
+    before, changes, now_us = connection.execute(QUERIES["last"]).get, connection.total_changes(), to_us(now)
+    connection.executemany(QUERIES["enqueue"], (_values(namespace, run, now_us) for run in runs))
+    if connection.total_changes() - changes == len(runs):
+        return [True] * len(runs)
+    new = {run_key for (run_key,) in connection.execute(QUERIES["behind"], (before,))}
+    return marks([run.run_key for run in runs], new)
+
+
+def _values(namespace: Namespace, run: NewRun, now_us: int) -> tuple[str | int, ...]:
+    run_at = now_us if run.run_at is None else to_us(run.run_at)
+    state = "planned" if run_at > now_us else "ready"
+    name = (namespace, run.run_key, run.job)
+    return *name, run_at, state, run.queue, run.priority, canonical(run.payload)

@@ -1,11 +1,16 @@
 -- Writing the ledger, and what workers ask of it.
 
+-- New rows have numbers behind the last one.
+-- name: last
+SELECT coalesce(max(rowid), 0) FROM runs
+
 -- name: enqueue
 INSERT INTO runs (namespace, run_key, job, fire_time, state, queue, priority, run_at, payload)
-VALUES (:namespace, :run_key, :job, :run_at, iif(:run_at > :now, 'planned', 'ready'), :queue, :priority, :run_at,
-        :payload)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?4, ?8)
 ON CONFLICT (namespace, run_key) DO NOTHING
-RETURNING :place
+
+-- name: behind
+SELECT run_key FROM runs WHERE rowid > ?
 
 -- name: owned
 SELECT 1 FROM runs WHERE namespace = ? AND run_key = ? AND attempt = ? AND fence = ? AND state = 'running'
