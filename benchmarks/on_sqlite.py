@@ -1,87 +1,48 @@
-"""SQLite: the drain, beside a bare loop on the same table."""
+"""SQLite: what a user gets, beside bare loops on a lean table and on ours."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-import apsw
-
-from benchmarks import noop
+from benchmarks.contest import OURS, Contender, middle, module
+from benchmarks.peers.measuring import Answer, Options
 from benchmarks.report import Figure, heading
-from benchmarks.timing import Stopwatch, side_by_side, until
-from fencepost.stores.queries import load_queries
 
-SQL = load_queries("benchmarks", "bare_sqlite.sql")
-RUNS = 20_000
-ENQUEUE_BATCH = 1_000
-BATCH = noop.CONCURRENCY
-TRIES = 3
+RUNS, SINGLES = 20_000, 500
+TRIES = 5
+SHARE = 0.25
+LOOPS = [Contender(f"{table} table", module("raw_sqlite"), table) for table in ("lean", "runs")]
 
 
-async def measure(folder: Path) -> AsyncIterator[Figure]:
-    """The drain of fresh databases."""
-    heading(f"SQLite: drain of {RUNS:,} no-op runs, {BATCH} at a time")
-    numbers = count()
-
-    async def ours() -> float:
-        return await _ours(folder / f"{next(numbers)}.db")
-
-    async def raw() -> float:
-        return await _raw(folder / f"{next(numbers)}.db")
-
-    value, limit = await side_by_side(TRIES, ours, raw)
-    good = value >= 0.3 * limit
-    yield Figure("SQLite drain, one worker process", value, "runs/s", limit, "≥ 30% of raw loop", good)
-
-
-async def _ours(path: Path) -> float:
-    async with noop.make(f"sqlite:///{path}") as app:
-        for _ in range(0, RUNS, ENQUEUE_BATCH):
-            await app.enqueue_many("noop", [{}] * ENQUEUE_BATCH)
-        node = await app.node(plans=False)
-        assert node.working is not None
-        clerk, stop = node.working.clerk, asyncio.Event()
-        watch = Stopwatch()
-        task = asyncio.create_task(node.run(stop))
-        await until(lambda: clerk.settled >= RUNS, 300)
-        seconds = watch.seconds
-        stop.set()
-        await task
-    return RUNS / seconds
+def measure() -> Iterator[Figure]:
+    """Enqueue and drain of fresh files, in turns."""
+    heading(f"SQLite: {RUNS:,} runs, {TRIES} times in turns")
+    taken: dict[tuple[str, str], list[Answer]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = (Path(folder) / f"{number}.db" for number in count())
+        for _ in range(TRIES):
+            for contender in (OURS, *LOOPS):
+                for step, answer in _round(contender, f"sqlite:///{next(paths)}"):
+                    taken.setdefault((contender.name, step), []).append(answer)
+    best = {key: middle(answers) for key, answers in taken.items()}
+    yield _figure("SQLite bulk enqueue", best, "bulk", 40_000)
+    yield _figure("SQLite enqueue one by one", best, "single", None)
+    yield _figure("SQLite drain, 200 at once, log level warning", best, "drain", 15_000)
 
 
-async def _raw(path: Path) -> float:
-    async with noop.make(f"sqlite:///{path}") as app:
-        for _ in range(0, RUNS, ENQUEUE_BATCH):
-            await app.enqueue_many("noop", [{}] * ENQUEUE_BATCH)
-    return await asyncio.to_thread(_drain, path)
+def _round(contender: Contender, url: str) -> Iterator[tuple[str, Answer]]:
+    contender.take("install", Options(url))
+    yield "bulk", contender.take("bulk", Options(url, count=RUNS, tuned=True))
+    yield "drain", contender.take("drain", Options(url, count=RUNS, tuned=True))
+    yield "single", contender.take("single", Options(url, count=SINGLES, tuned=True))
 
 
-def _drain(path: Path) -> float:
-    connection = apsw.Connection(str(path))
-    for pragma in ("journal_mode = WAL", "synchronous = FULL"):
-        connection.execute(f"PRAGMA {pragma}")
-    watch = Stopwatch()
-    while rows := _batch(connection, SQL["claim"], (_now_us(), BATCH)):
-        with connection:
-            connection.executemany(SQL["complete"], [(_now_us(), row[0], row[2]) for row in rows])
-    seconds = watch.seconds
-    connection.close()
-    return RUNS / seconds
-
-
-def _batch(
-    connection: apsw.Connection, sql: str, bindings: tuple[int, int]
-) -> list[tuple[str, int, int, str]]:
-    connection.execute("BEGIN IMMEDIATE")
-    rows = list(connection.execute(sql, bindings))
-    connection.execute("COMMIT")
-    return rows
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1_000
+def _figure(name: str, best: dict[tuple[str, str], Answer], step: str, least: int | None) -> Figure:
+    ours, beside = best[OURS.name, step], {one.name: best[one.name, step]["per_s"] for one in LOOPS}
+    value = ours["per_s"]
+    goal = "" if least is None else f"≥ {least:,}/s or ≥ {SHARE:.0%} of the loop on the lean table"
+    good = None if least is None else value >= least or value >= SHARE * beside["lean table"]
+    return Figure(name, value, "runs/s", beside, goal, good, client_us=ours["client_us"])

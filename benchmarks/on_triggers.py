@@ -76,7 +76,9 @@ def _beside_peers(name: str, engines: dict[str, Engine], moments: Sequence[datet
         if peer != "fencepost":
             yield Figure(f"{name}, {peer}", rate, "/s")
     ours = best["fencepost"]
-    yield Figure(f"{name}, fencepost", ours, "/s", fastest, "≥ the fastest peer", ours >= fastest)
+    yield Figure(
+        f"{name}, fencepost", ours, "/s", {"the fastest": fastest}, "≥ the fastest peer", ours >= fastest
+    )
 
 
 def _rate(engine: Engine, moments: Sequence[datetime]) -> float:

@@ -1,0 +1,123 @@
+"""PostgreSQL: schedules that are due at one instant, what a tick costs, how fast schedules are created."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from benchmarks import noop
+from benchmarks.contest import OURS, Ground, middle
+from benchmarks.peers.measuring import PAYLOAD
+from benchmarks.report import Figure, costs, heading
+from fencepost import Every
+from fencepost.app import schedule_spec
+from fencepost.model.codec import schedule_to_text
+from fencepost.stores.queries import load_queries
+
+SQL = load_queries("benchmarks", "bare.sql")
+AT_ONCE = {1_000: 250.0, 10_000: 2_000.0, 100_000: 15_000.0}
+"""How many schedules are due at one instant, and how late in milliseconds the 99th of a hundred may start."""
+LARGE = 100_000
+TRIES = 3
+CREATED = 1_000
+MEMORY_MIB = 10.0
+
+
+def measure(ground: Ground, large: bool) -> Iterator[Figure]:
+    """All figures of schedules, one part after the other."""
+    for count, limit_ms in AT_ONCE.items():
+        if count < LARGE or large:
+            yield from at_one_instant(ground, count, limit_ms)
+    yield from creation(ground)
+    yield from planner_memory(ground)
+
+
+def at_one_instant(ground: Ground, count: int, limit_ms: float) -> Iterator[Figure]:
+    """One process that plans, then one that plans and works, at the default log level and concurrency."""
+    tries = 1 if count >= LARGE else TRIES
+    heading(f"{count:,} schedules due at one instant, {tries} times")
+    plans, ticks = [], []
+    for _ in range(tries):
+        with ground.database() as url:
+            OURS.take("install", ground.options(url))
+            due_at = int(time.time()) + 20 + count // 2_000
+            asyncio.run(_clone(url, count, datetime.fromtimestamp(due_at, UTC)))
+            plans.append(ground.take(OURS, "plan", url, count=count))
+            ticks.append(ground.take(OURS, "schedules", url, count=count, due_at=float(due_at)))
+    plan, late, all_ran = middle(plans), middle(ticks), all(one["ran"] == count for one in ticks)
+    name, goal = f"{count:,} schedules at one instant", f"< {limit_ms / 1000:g} s and all run"
+    good = late["p99_ms"] < limit_ms and all_ran
+    ran = f"{min(one['ran'] for one in ticks):,.0f} of {count:,} ran"
+    yield Figure(f"{name}, lateness p50", late["p50_ms"], "ms")
+    yield Figure(f"{name}, lateness p99", late["p99_ms"], "ms", goal=goal, good=good, note=ran)
+    yield Figure(f"{name}, judged ticks", late["per_s"], "ticks/s", **costs(late))
+    yield Figure(f"{name}, planned", plan["per_s"], "ticks/s", **costs(plan))
+
+
+def creation(ground: Ground) -> Iterator[Figure]:
+    """One line for each public way to create schedules."""
+    heading(f"{CREATED:,} schedules created")
+    for step, name in (("create", "schedules created, one by one"),):
+        with ground.database() as url:
+            OURS.take("install", ground.options(url))
+            due_at = time.time() + 86_400
+            answer = ground.take(OURS, step, url, count=CREATED, due_at=due_at)
+        yield Figure(name, answer["per_s"], "/s", **costs(answer))
+
+
+def planner_memory(ground: Ground) -> Iterator[Figure]:
+    """The peak of a planner process with a thousand schedules that are due, alone and among many."""
+    heading("memory of a planner with 1,000 and with 100,000 schedules, of which 1,000 are due")
+    grown: dict[int, float] = {}
+    for schedules in (1_000, 100_000):
+        with ground.database() as url:
+            OURS.take("install", ground.options(url))
+            asyncio.run(_clone(url, 1_000, datetime.now(UTC) + timedelta(seconds=20), schedules - 1_000))
+            grown[schedules] = _planner_mib(url)
+    good = grown[100_000] - grown[1_000] < MEMORY_MIB
+    yield Figure("planner's memory, 1,000 schedules", grown[1_000], "MiB")
+    yield Figure(
+        "planner's memory, 100,000 schedules", grown[100_000], "MiB", goal=f"+ < {MEMORY_MIB:g}", good=good
+    )
+
+
+async def _clone(url: str, count: int, due_at: datetime, idle: int = 0) -> None:
+    """Schedules by SQL, with the default policies: some that fire at this instant, and some that do not."""
+    connection = await asyncpg.connect(url)
+    try:
+        async with noop.make(url) as app:
+            store = await app.open()
+            await store.jobs.register(app.settings.namespace, [app.jobs[name].spec for name in app.jobs])
+        await _insert(connection, "clone-", count, Every("1d", anchor=due_at), due_at - timedelta(minutes=5))
+        if idle:
+            await _insert(connection, "idle-clone-", idle, Every("1d"), due_at + timedelta(hours=6))
+    finally:
+        await connection.close()
+
+
+async def _insert(
+    connection: asyncpg.Connection, name: str, count: int, trigger: Every, through: datetime
+) -> None:
+    spec = schedule_to_text(schedule_spec(job="noop", trigger=trigger, payload=PAYLOAD))
+    for query, values in (("schedules", [spec, count]), ("versions", []), ("cursors", [through])):
+        await connection.execute(SQL[f"clone_{query}"].replace("'clone-", f"'{name}"), *values)
+
+
+def _planner_mib(url: str) -> float:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.planner_process", url],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+        env=dict(os.environ),
+    )
+    return float(json.loads(done.stdout)["peak_mib"])
