@@ -108,7 +108,7 @@ class Attempts:
             self._active.remove(active.ticket)
             active.trace.lost(active.took_s)
             return
-        so_far = Round(active.claim.spent, _waited_s(active.claim) + elapsed_s(begun, _now()))
+        so_far = Round(active.claim.spent, _waited_s(active.claim) + active.took_s)
         budget = self._budgets.get(active.claim.job)
         in_doubt = active.reach is not None and active.reach.is_in_doubt
         if active.settlement is Settlement.HANDED_OVER and isinstance(ending, Succeeded):

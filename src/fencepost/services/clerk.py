@@ -12,11 +12,11 @@ report is written by itself, after the others: they must not wait for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fencepost.config import Settings
 from fencepost.errors import StoreUnavailable
-from fencepost.model.run import Outcome, Receipt, RunState
+from fencepost.model.run import Outcome, Receipt, RunState, Ticket
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns
 from fencepost.services.reach import Settlement
@@ -164,15 +164,20 @@ class Clerk(Service):
             for one, receipt in zip(batch, receipts, strict=True)
             if one.state is RunState.SUCCEEDED and receipt is not Receipt.REFUSED
         ]
-        if len(good) > SUCCEEDED_LINES_MAX:
+        if len(good) <= SUCCEEDED_LINES_MAX:
+            self._log_each(good, self.log.run)
+        else:
             self.log.info("succeeded", runs=len(good), first=good[0].run_key, last=good[-1].run_key)
-        for ticket in good:
-            say = self.log.run if len(good) <= SUCCEEDED_LINES_MAX else self.log.run_debug
-            say(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
+            if self.log.is_debug:
+                self._log_each(good, self.log.run_debug)
         if len(good) < len(batch):
             for outcome, receipt in zip(batch, receipts, strict=True):
                 if outcome.state is not RunState.SUCCEEDED or receipt is Receipt.REFUSED:
                     self._log_other(outcome, receipt)
+
+    def _log_each(self, tickets: Sequence[Ticket], say: Callable[..., None]) -> None:
+        for ticket in tickets:
+            say(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
 
     def _log_other(self, outcome: Outcome, receipt: Receipt) -> None:
         ticket = outcome.ticket

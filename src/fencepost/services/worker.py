@@ -70,6 +70,10 @@ class Worker(Service):
         )
         self._attempts = Attempts(jobs, active, clerk, dice, node_id)
         self._queueing = frozenset(name for name, job in jobs.items() if job.queues)
+        self._beats = {
+            name: (self._beats_for(job.spec.timeout), self._beats_for(job.spec.progress_deadline))
+            for name, job in jobs.items()
+        }
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns: Counter[Queue] = Counter()
         self._claiming = asyncio.Lock()
@@ -198,8 +202,7 @@ class Worker(Service):
     def _begin(self, claims: list[Claim]) -> None:
         for claim in claims:
             self._attempts.count(claim)
-            spec = self._jobs[claim.job].spec
-            beats, quiet_beats = self._beats_for(spec.timeout), self._beats_for(spec.progress_deadline)
+            beats, quiet_beats = self._beats[claim.job]
             active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
             task = asyncio.create_task(self._attempts.do(active))
             active.attach(task)

@@ -52,6 +52,11 @@ class Log:
     def error(self, event: str, **fields: Any) -> None:
         self._write(logging.ERROR, event, fields)
 
+    @property
+    def is_debug(self) -> bool:
+        """Whether lines for who looks closely are heard at all."""
+        return self._logger.isEnabledFor(logging.DEBUG)
+
     def run(self, run: Keyed, event: str, **fields: Any) -> None:
         """A line about a run."""
         self._write_of(run, logging.INFO, event, fields)
