@@ -114,6 +114,9 @@ class AnySqlite:
     def in_transaction(self) -> bool:
         return bool(self.driver.in_transaction)
 
+    def total_changes(self) -> int:
+        return int(self.driver.total_changes)
+
     def execute(self, statement: str, terms: Mapping[str, Any] | Sequence[Any] | None = None) -> Answer:
         if terms is None:
             return Answer(self._run(statement))
