@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-kubernetes check sim model bugs bench failover chaos effects oracle docs screenshots lock clean
+.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs screenshots lock clean
 
 BIN := .venv/bin
 # The tests start hundreds of Python processes: without compiled modules each start takes seconds.
@@ -13,6 +13,7 @@ CHAOS_ARGS ?=
 PROOF_ARGS ?=
 EFFECTS_ARGS ?=
 LOCK_ARGS ?=
+PEERS_ARGS ?=
 COMPILE := $(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url --quiet $(LOCK_ARGS)
 
 help: ## list the targets
@@ -49,6 +50,9 @@ bugs: $(READY) ## plant every bug of the bank, and print who noticed it
 
 bench: $(READY) ## the benchmarks, peers and limits in one run
 	$(BIN)/python -m benchmarks
+
+bench-peers: $(READY) ## ours beside its peers in one run, each in an environment of its own (PEERS_ARGS="--only pgqueuer")
+	$(BIN)/python -m benchmarks.peers $(PEERS_ARGS)
 
 failover: $(READY) ## how long a hand-over takes on each lease store, by clean stop, kill, stall and partition
 	$(BIN)/python -m benchmarks.failover

@@ -49,7 +49,7 @@ def at_one_instant(ground: Ground, count: int, limit_ms: float) -> Iterator[Figu
         with ground.database() as url:
             OURS.take("install", ground.options(url))
             due_at = int(time.time()) + 20 + count // 2_000
-            asyncio.run(_clone(url, count, datetime.fromtimestamp(due_at, UTC)))
+            asyncio.run(clone_schedules(url, count, datetime.fromtimestamp(due_at, UTC)))
             plans.append(ground.take(OURS, "plan", url, count=count))
             ticks.append(ground.take(OURS, "schedules", url, count=count, due_at=float(due_at)))
     plan, late, all_ran = middle(plans), middle(ticks), all(one["ran"] == count for one in ticks)
@@ -80,7 +80,9 @@ def planner_memory(ground: Ground) -> Iterator[Figure]:
     for schedules in (1_000, 100_000):
         with ground.database() as url:
             OURS.take("install", ground.options(url))
-            asyncio.run(_clone(url, 1_000, datetime.now(UTC) + timedelta(seconds=20), schedules - 1_000))
+            asyncio.run(
+                clone_schedules(url, 1_000, datetime.now(UTC) + timedelta(seconds=20), schedules - 1_000)
+            )
             grown[schedules] = _planner_mib(url)
     good = grown[100_000] - grown[1_000] < MEMORY_MIB
     yield Figure("planner's memory, 1,000 schedules", grown[1_000], "MiB")
@@ -89,7 +91,7 @@ def planner_memory(ground: Ground) -> Iterator[Figure]:
     )
 
 
-async def _clone(url: str, count: int, due_at: datetime, idle: int = 0) -> None:
+async def clone_schedules(url: str, count: int, due_at: datetime, idle: int = 0) -> None:
     """Schedules by SQL, with the default policies: some that fire at this instant, and some that do not."""
     connection = await asyncpg.connect(url)
     try:
