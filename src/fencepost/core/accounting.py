@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -43,6 +43,7 @@ from fencepost.core.suspicion import (
     why_uncertain,
 )
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, NodeId, RunKey, ScheduleId, tick_key
 from fencepost.model.missed import MissedRange
 from fencepost.model.run import Attempt, Hold, Origin, RunRecord, RunState

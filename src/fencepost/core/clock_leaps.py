@@ -8,9 +8,8 @@ meanwhile has cost nothing more than those. One that stays ahead is followed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fencepost.model.clocks import Monotonic, StoreTime, elapsed_s, since
+from fencepost.model.dataclasses import dataclass
 
 LEAP_MIN_S = 30.0
 """Less makes no tick late."""

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from fencepost.core.lifecycle import ENDED
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.run import RunState
 
 BURN_WINDOWS_S: Mapping[str, float] = {"1h": 3600.0, "6h": 6 * 3600.0}

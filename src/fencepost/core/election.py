@@ -16,10 +16,10 @@ the reason, whether the store refused a renewal, the ledger refused an epoch, or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from fencepost.model.clocks import Monotonic
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch
 from fencepost.model.lease import LeaseTerms
 

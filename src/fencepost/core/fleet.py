@@ -11,11 +11,12 @@ ledger's record stands in for it, and when the lease runs out is unknown: the le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from fencepost.core.rivalry import Pretender, pretenders
 from fencepost.model.clocks import StoreTime, since
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Lineage, Namespace, NodeId, Shard
 from fencepost.model.leader import LeaderRecord
 from fencepost.model.lease import LeaseRecord

@@ -8,11 +8,12 @@ is refused: from then on the run may be rescued, and what the worker still does 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fencepost.core.retry_budget import RetryBudget
 from fencepost.core.settling import Failed, Round, Stopped, Succeeded, settle
 from fencepost.model.clocks import StoreTime, since
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import format_duration
 from fencepost.model.job import JobSpec
 from fencepost.model.run import Outcome, RunRecord, RunState, Ticket

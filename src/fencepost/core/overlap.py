@@ -14,11 +14,11 @@ goes on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias, assert_never
 
 from fencepost.model.claiming import DueTick, StartedRun
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey
 from fencepost.model.policies import OverlapKind
 from fencepost.model.run import LIVE_ORIGINS

@@ -19,7 +19,6 @@ next pass goes on from there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice, pairwise, takewhile
@@ -29,6 +28,7 @@ from fencepost.core.overlap import WAITING_KINDS
 from fencepost.core.spreading import due_at
 from fencepost.errors import SearchExhausted
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch
 from fencepost.model.missed import MissedTicks
 from fencepost.model.plan import Cursor, Plan, Tick

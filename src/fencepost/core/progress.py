@@ -11,9 +11,8 @@ has kept this one from saying anything too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fencepost.model.clocks import Monotonic, elapsed_s
+from fencepost.model.dataclasses import dataclass
 
 LOOKS_PER_DEADLINE = 8
 

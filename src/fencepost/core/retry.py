@@ -8,10 +8,10 @@ than it was asked to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from fencepost.core.retry_budget import RetryBudget
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import format_duration
 from fencepost.model.job import Retry
 

@@ -9,8 +9,8 @@ places, or at a clock that runs wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.leader import LeaderRecord
 from fencepost.model.node import NodeRecord

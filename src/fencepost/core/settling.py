@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from fencepost.core.retry import Failure, GiveUp, TryAgain, after_failure, misses_deadline
 from fencepost.core.retry_budget import RetryBudget
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import format_duration
 from fencepost.model.job import JobSpec
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, RunState, Ticket

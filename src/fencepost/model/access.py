@@ -12,11 +12,12 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Generic, NoReturn, TypeGuard, TypeVar
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace
 from fencepost.model.secret import MASK
 

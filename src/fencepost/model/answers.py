@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 
 KEPT_S = 24 * 3600.0
 """How long a key is remembered, counted from the first time it was used."""

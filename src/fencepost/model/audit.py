@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace
 from fencepost.model.json import JsonObject
 

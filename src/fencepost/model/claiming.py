@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TypeAlias
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,
     DEFAULT_QUEUE,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_from_text
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.schedule import ScheduleSpec
 

@@ -11,9 +11,9 @@ clock is wrong the lift is 2**32 at least, which is 49 days at a thousand fences
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence
 from fencepost.model.json import JsonObject
 

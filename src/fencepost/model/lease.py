@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from fencepost.errors import InvalidSettings
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 
 OWN_LINEAGE = Lineage("store")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import TypeAlias
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Namespace, RunKey
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted

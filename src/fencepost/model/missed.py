@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, ScheduleId
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, Namespace, NodeId, Queue, Shard
 
 

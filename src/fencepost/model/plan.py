@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, ScheduleId, Shard
 from fencepost.model.missed import MissedTicks
 from fencepost.model.schedule import ScheduleSpec

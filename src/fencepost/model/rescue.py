@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from fencepost.model.clocks import StoreTime, is_from_the_future, later
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import NodeId
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState, Ticket

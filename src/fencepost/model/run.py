@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import IntFlag, StrEnum
 from typing import NamedTuple, TypeAlias
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import (
     DEFAULT_QUEUE,
     Epoch,

@@ -7,9 +7,9 @@ than the one before it ended, the lines between were dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Ticket
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Namespace, Queue, ScheduleId, Shard, checked_name
 from fencepost.model.job import PRIORITIES
 from fencepost.model.json import JsonObject

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Queue
 
 

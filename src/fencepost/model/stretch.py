@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
 from fencepost.errors import InvalidDuration
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import Duration, format_duration, parse_duration
 from fencepost.model.quoting import quoted
 

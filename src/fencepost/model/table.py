@@ -7,9 +7,11 @@ columns, between two bounds on the columns after them."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from fencepost.model.dataclasses import dataclass
 
 Row: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[Any, ...]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, RunKey, ScheduleId
 from fencepost.model.run import Origin, RunState, lateness_s
 from fencepost.model.times import EPOCH

@@ -11,12 +11,12 @@ logged and goes no further: telemetry never changes what the house does. Without
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fencepost.model.clocks import since
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, RunKey, ScheduleId, Shard
 from fencepost.model.quotas import Quota
 from fencepost.model.run import LIVE_ORIGINS, Claim, RunState, Ticket

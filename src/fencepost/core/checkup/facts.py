@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from fencepost.core.checkup.findings import Point
 from fencepost.model.caveat import Caveat
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence, JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import ScheduleId
 
 NAMES_TOLD_MAX = 3

@@ -12,13 +12,14 @@ A tick that has fired and is due only later, by its spread, is not counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from fencepost.core.checkup.facts import Facts, Limits, Rhythm, ScheduleSheet
 from fencepost.core.checkup.findings import NAMES_TOLD_MAX, Finding, Point, Severity, some_of
 from fencepost.core.spreading import due_at
 from fencepost.errors import SearchExhausted
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import format_duration
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.stretch import Stretch

@@ -17,9 +17,9 @@ old and new processes write the same trace in a deploy.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Protocol
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, RunKey
 
 TRACE_BYTES = 16

@@ -7,11 +7,12 @@ only this house has is under `fencepost.`. No payload, result or log line is eve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum, auto
 from typing import Protocol, TypeAlias
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, Queue, RunKey, ScheduleId
 from fencepost.model.times import to_utc_text
 from fencepost.telemetry.traces.ids import SpanName

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Namespace, Queue, RunKey, ScheduleId, tick_key
 from fencepost.model.plan import Plan, PlanReceipt, Tick
 from fencepost.model.times import to_utc_text
