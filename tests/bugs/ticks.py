@@ -16,7 +16,7 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.plan import Tick
 from fencepost.model.policies import CatchUpMode
 from fencepost.model.tables import CURSORS, RUNS_BY_SCHEDULE, SCHEDULES, VERSIONS
-from fencepost.rules import planbook, schedules
+from fencepost.rules import planbook, schedules, versions
 from fencepost.rules.part import writes
 from fencepost.rules.reports import ReportRules
 from fencepost.services import planner
@@ -107,38 +107,40 @@ def stale_spec_planned_after_an_edit() -> Planted:
 @bug("a pause takes back what was planned", "I3", seed=2)
 def pause_leaves_planned_ticks() -> Planted:
     """A schedule was paused, edited or removed, and its next minute fires all the same."""
-    return patch.object(schedules, "_is_planned", lambda run: False)
+    return patch.object(versions, "_is_planned", lambda run: False)
 
 
 @bug("a cursor never goes back", "I3", seed=1)
 def cursor_falls_back_at_an_edit() -> Planted:
     """An edit plans the last ten minutes again, by the new spec: ticks fire by surprise."""
-    edit = schedules._edit
+    edit = versions.edit
 
-    async def back(tx: Any, schedule: Any, *arguments: Any, **more: Any) -> Any:
-        edited = await edit(tx, schedule, *arguments, **more)
-        cursor = await _latest_cursor(tx, edited)
-        planned = cursor["planned_through"] - timedelta(minutes=10)
-        await tx.change(CURSORS, [(cursor, {"planned_through": planned})])
+    async def back(tx: Any, edits: Any, *arguments: Any, **more: Any) -> Any:
+        edited = await edit(tx, edits, *arguments, **more)
+        for schedule in edited.values():
+            cursor = await _latest_cursor(tx, schedule)
+            planned = cursor["planned_through"] - timedelta(minutes=10)
+            await tx.change(CURSORS, [(cursor, {"planned_through": planned})])
         return edited
 
-    return patch.object(schedules, "_edit", back)
+    return patch.object(schedules, "edit", back)
 
 
 @bug("an edit loses nothing that was planned by the old spec", "I2", seed=1)
 def edit_begins_where_the_old_plan_ended() -> Planted:
     """The ticks of the old spec were taken back; those of the new one begin a horizon later."""
-    edit = schedules._edit
+    edit = versions.edit
 
-    async def ahead(tx: Any, schedule: Any, *arguments: Any, **more: Any) -> Any:
-        before = await _latest_cursor(tx, schedule)
-        edited = await edit(tx, schedule, *arguments, **more)
-        cursor = await _latest_cursor(tx, edited)
-        planned = max(before["planned_through"], cursor["planned_through"])
-        await tx.change(CURSORS, [(cursor, {"planned_through": planned})])
+    async def ahead(tx: Any, edits: Any, *arguments: Any, **more: Any) -> Any:
+        before = [await _latest_cursor(tx, schedule) for schedule, _ in edits]
+        edited = await edit(tx, edits, *arguments, **more)
+        for old, schedule in zip(before, edited.values(), strict=True):
+            cursor = await _latest_cursor(tx, schedule)
+            planned = max(old["planned_through"], cursor["planned_through"])
+            await tx.change(CURSORS, [(cursor, {"planned_through": planned})])
         return edited
 
-    return patch.object(schedules, "_edit", ahead)
+    return patch.object(schedules, "edit", ahead)
 
 
 @bug("evidence that is pruned is no evidence", "I1")

@@ -16,6 +16,7 @@ from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.plan import Tick
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import RunState
+from fencepost.model.schedule import DesiredSchedule
 from fencepost.operations.calendars import ListCalendars, list_calendars
 from fencepost.operations.cancelling import CancelRuns, cancel_runs
 from fencepost.operations.dead import ReplayDead, replay_dead
@@ -24,7 +25,7 @@ from fencepost.operations.runs import ReplayRuns, replay_runs
 from fencepost.services.control import Control
 from fencepost.stores.postgres import connection as on_postgres
 from fencepost.stores.sqlite.connection import Database
-from fencepost.testing.conformance.builders import MANY, NS, appetite, enqueue, put
+from fencepost.testing.conformance.builders import MANY, NS, TZDATA, appetite, enqueue, make_spec, put
 from fencepost.testing.conformance.calendars import CHRISTMAS, using
 from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import ANNA
@@ -156,3 +157,20 @@ async def test_what_is_asked_about_more_does_not_go_to_the_store_more_often(
     few = await ground.trips(await prepared(ground, FEW))
     more = await ground.trips(await prepared(ground, MORE))
     assert 0 < more <= few <= TRIPS_MAX, ground.sent
+
+
+BATCH = 500
+
+
+@pytest.mark.parametrize("every_s", [(60, 60), (60, 90)], ids=["again", "changed"])
+async def test_a_batch_of_schedules_takes_as_many_statements_as_a_batch_of_two(
+    ground: Ground, every_s: tuple[int, int]
+) -> None:
+    async def write(count: int, every_s: int) -> Any:
+        spec = make_spec(every_s=every_s, labels={"team": "red"})
+        batch = [DesiredSchedule(ScheduleId(f"batch-{count}-{one:03}"), spec) for one in range(count)]
+        shelf = ground.harness.store.schedules
+        return await shelf.put_many(NS, batch, tzdata=TZDATA, author=ANNA, admit=lambda there, more: None)
+
+    trips = {count: [await ground.trips(write(count, one)) for one in every_s] for count in (FEW, BATCH)}
+    assert 0 < sum(trips[BATCH]) <= sum(trips[FEW]) <= 50, ground.sent

@@ -14,12 +14,13 @@ LOOKED_AT = 20
 """Of so many fire times the shortest period is taken, and of two wherever one of its parts may fire often."""
 
 
-def room_for_schedule(namespace: Namespace, quotas: Quotas) -> Callable[[int], None]:
-    """Refuses one more schedule where there are that many already."""
+def room_for_schedules(namespace: Namespace, quotas: Quotas) -> Callable[[int, int], None]:
+    """Refuses more schedules where they would be too many."""
 
-    def check(there: int) -> None:
-        if there >= quotas.schedules:
-            said = f"has {there} schedules, and its quota is {quotas.schedules}; remove some"
+    def check(there: int, more: int) -> None:
+        if there + more > quotas.schedules:
+            gets = f", would get {more} more" if more > 1 else ""
+            said = f"has {there} schedules{gets}, and its quota is {quotas.schedules}; remove some"
             raise _exceeded(namespace, Quota.SCHEDULES, said)
 
     return check

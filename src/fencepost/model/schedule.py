@@ -70,6 +70,39 @@ class Schedule:
     frozen: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DesiredSchedule:
+    """A schedule as it should be. `expected_version` is the version that is there, 0 where none is, None for
+    any; `code_spec` is the spec as an application's code has it."""
+
+    schedule_id: ScheduleId
+    spec: ScheduleSpec
+    expected_version: int | None = None
+    code_spec: ScheduleSpec | None = None
+
+
+class ScheduleChange(StrEnum):
+    """What became of a desired schedule."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedSchedule:
+    """A schedule after it was written, and its version before; 0 where it was not there."""
+
+    schedule: Schedule
+    version_before: int
+
+    @property
+    def change(self) -> ScheduleChange:
+        if self.version_before == self.schedule.version:
+            return ScheduleChange.UNCHANGED
+        return ScheduleChange.CHANGED if self.version_before else ScheduleChange.CREATED
+
+
 @dataclass(frozen=True)
 class ScheduleVersion:
     """One entry of a schedule's history: it governs the fire times in (in_force_from, in_force_until]."""

@@ -31,13 +31,23 @@ before and after.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace, ScheduleId
-from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleVersion
+from fencepost.model.schedule import (
+    AppliedSchedule,
+    DesiredSchedule,
+    Schedule,
+    ScheduleFilter,
+    ScheduleSpec,
+    ScheduleVersion,
+)
+
+Admit: TypeAlias = Callable[[int, int], None]
+"""Told how many schedules there are and how many would be added; raises where those are too many."""
 
 
 class ScheduleShelf(Protocol):
@@ -54,7 +64,7 @@ class ScheduleShelf(Protocol):
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
         author: Author | None = None,
-        admit: Callable[[int], None] | None = None,
+        admit: Admit | None = None,
     ) -> Schedule | None:
         """Create a schedule (`expected_version` 0), or edit it where its version is still the expected one.
 
@@ -66,9 +76,25 @@ class ScheduleShelf(Protocol):
         With `code_digest`, what code applied is recorded too: `code_spec`, or else the spec itself, in either
         case without calendars, whose days are not code's to say.
 
-        Before one more schedule is there, `admit` is told how many of the namespace are not removed, in a
-        transaction in which no other makes one; what it raises leaves everything as it was.
+        Before one more schedule is there, `admit` is told how many of the namespace are not removed and how
+        many would be added, in a transaction in which no other adds one; what it raises leaves everything as
+        it was.
         """
+        ...
+
+    async def put_many(
+        self,
+        namespace: Namespace,
+        batch: Sequence[DesiredSchedule],
+        *,
+        tzdata: str,
+        code_digest: str | None = None,
+        author: Author | None = None,
+        admit: Admit | None = None,
+    ) -> Sequence[AppliedSchedule | None]:
+        """The same for each of several schedules, in one transaction and a fixed number of statements; what
+        became of each, in their order. No schedule may be in a batch twice. One whose version was another is
+        None, and the others are written. A batch in which nothing is to be changed writes nothing."""
         ...
 
     async def pause(
@@ -117,6 +143,12 @@ class ScheduleShelf(Protocol):
 
     async def get(self, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
         """The schedule, also when it has been removed."""
+        ...
+
+    async def get_many(
+        self, namespace: Namespace, schedule_ids: Sequence[ScheduleId]
+    ) -> Mapping[ScheduleId, Schedule]:
+        """Those of these schedules that are there, also when they have been removed."""
         ...
 
     async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:

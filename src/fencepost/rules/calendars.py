@@ -10,7 +10,7 @@ from fencepost.model.calendar import Behind, CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId, Shard
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.schedule import ScheduleState
-from fencepost.model.table import Row
+from fencepost.model.table import Key, Row
 from fencepost.model.tables import CALENDAR_USES, CALENDAR_USES_BY_REVISION, CALENDARS, SCHEDULES
 from fencepost.ports.calendars import USERS_NAMED_MAX
 from fencepost.ports.rows import Transaction
@@ -118,16 +118,18 @@ async def _behind(
     }
 
 
-async def use_calendars(
-    tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, revisions: Mapping[str, int]
-) -> None:
-    """Remember what the latest version of a schedule was written with, in place of the version before. A
+async def use_calendars(tx: Transaction, revisions: Mapping[Key, Mapping[str, int]]) -> None:
+    """Remember what the latest versions of schedules were written with, in place of the versions before. A
     calendar is not removed meanwhile; a new revision does no harm, the version is then seen to be behind."""
-    for name in sorted(revisions):
+    uses = [
+        {"namespace": namespace, "schedule_id": schedule_id, "calendar": name, "revision": number}
+        for (namespace, schedule_id), used in revisions.items()
+        for name, number in used.items()
+    ]
+    for namespace, name in sorted({(one["namespace"], one["calendar"]) for one in uses}):
         await tx.take_turn(_turn(namespace, name), shared=True)
-    await tx.delete(CALENDAR_USES, await tx.lock(CALENDAR_USES.all(namespace, schedule_id)))
-    owner = {"namespace": namespace, "schedule_id": schedule_id}
-    uses = [{**owner, "calendar": name, "revision": number} for name, number in sorted(revisions.items())]
+    old = await tx.find(CALENDAR_USES.indexes["calendar_uses_key"].each(revisions))
+    await tx.delete(CALENDAR_USES, await tx.lock(CALENDAR_USES.among(map(CALENDAR_USES.key_of, old))))
     await tx.put_if_absent(CALENDAR_USES, uses)
 
 

@@ -11,12 +11,10 @@ from dataclasses import replace
 
 from fencepost.model.audit import Action, Author, Entry
 from fencepost.model.backfill import Backfill, BackfillState, FillMode, NewBackfill
-from fencepost.model.codec import schedule_to_json
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
 from fencepost.model.json import JsonObject
 from fencepost.model.plan import Fate
 from fencepost.model.run import RunRecord, RunState
-from fencepost.model.schedule import Schedule
 from fencepost.rules.rows import Row
 
 BY_FATE = {
@@ -72,15 +70,15 @@ def to_entry(row: Row) -> Entry:
     )
 
 
-def logged_schedule(schedule: Schedule | None) -> JsonObject:
+def logged_schedule(row: Row | None) -> JsonObject:
     """What the audit log keeps of a schedule."""
-    if schedule is None:
+    if row is None:
         return {}
     return {
-        "version": schedule.version,
-        "state": str(schedule.state),
-        "frozen": schedule.frozen,
-        "spec": schedule_to_json(schedule.spec),
+        "version": row["version"],
+        "state": row["state"],
+        "frozen": row["frozen"],
+        "spec": json.loads(row["spec"]),
     }
 
 

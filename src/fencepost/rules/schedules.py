@@ -3,47 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from fencepost.model.audit import Action, Author
-from fencepost.model.calendar import calendar_revisions
-from fencepost.model.clocks import StoreTime, later
 from fencepost.model.codec import schedule_from_text, schedule_to_text
-from fencepost.model.identifiers import Namespace, ScheduleId, shard_of
-from fencepost.model.json import canonical
-from fencepost.model.run import Hold, Origin, RunState
-from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
-from fencepost.model.table import Row
-from fencepost.model.tables import CURSORS, RUNS, RUNS_BEHIND, RUNS_OPEN, SCHEDULES, SCHEDULES_THERE, VERSIONS
+from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.schedule import (
+    AppliedSchedule,
+    DesiredSchedule,
+    Schedule,
+    ScheduleFilter,
+    ScheduleSpec,
+    ScheduleVersion,
+)
+from fencepost.model.table import Key, Row
+from fencepost.model.tables import CURSORS, SCHEDULES, SCHEDULES_THERE, VERSIONS
 from fencepost.model.views import COUNTED_MAX
 from fencepost.ports.rows import Transaction
+from fencepost.ports.schedules import Admit
 from fencepost.ports.signals import Topic
-from fencepost.rules.audit_log import log
+from fencepost.rules.audit_log import Change, log_all
 from fencepost.rules.calendars import use_calendars
 from fencepost.rules.desk_rows import logged_schedule
-from fencepost.rules.epochs import SHARDS_TURN, read_shards
-from fencepost.rules.freezes import frozen_scopes, is_frozen, mark_frozen, share_turn
+from fencepost.rules.epochs import SHARDS_TURN
+from fencepost.rules.freezes import share_turn
 from fencepost.rules.part import Part, reads, search, writes
 from fencepost.rules.rows import to_schedule, to_schedule_version
-from fencepost.rules.runs import Bells, end
 from fencepost.rules.specs import applied_by_code
+from fencepost.rules.versions import ACTIVE, PAUSED, REMOVED, close, create, edit, owner_of
 
 _ALL = SCHEDULES.all
 _VERSIONS = VERSIONS.all
-_CURSORS = CURSORS.all
-ACTIVE, PAUSED, REMOVED = (one.value for one in ScheduleState)
 
 
 class ScheduleRules(Part):
     """See `ports.schedules`."""
 
-    @writes
     async def put(
         self,
-        tx: Transaction,
         namespace: Namespace,
         schedule_id: ScheduleId,
         spec: ScheduleSpec,
@@ -53,27 +53,40 @@ class ScheduleRules(Part):
         code_digest: str | None = None,
         code_spec: ScheduleSpec | None = None,
         author: Author | None = None,
-        admit: Callable[[int], None] | None = None,
+        admit: Admit | None = None,
     ) -> Schedule | None:
+        one = DesiredSchedule(schedule_id, spec, expected_version, code_spec)
+        terms: dict[str, Any] = {"tzdata": tzdata, "code_digest": code_digest, "author": author}
+        (applied,) = await self.put_many(namespace, [one], **terms, admit=admit)
+        return None if applied is None else applied.schedule
+
+    @writes
+    async def put_many(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        batch: Sequence[DesiredSchedule],
+        *,
+        tzdata: str,
+        code_digest: str | None = None,
+        author: Author | None = None,
+        admit: Admit | None = None,
+    ) -> Sequence[AppliedSchedule | None]:
+        desired = {(namespace, one.schedule_id): one for one in batch}
+        assert len(desired) == len(batch), "a schedule is in a batch once"
         await _share_turns(tx, namespace)
-        if admit is not None:
-            await _admit_one(tx, namespace, schedule_id, admit)
-        fresh = await _create(tx, namespace, schedule_id, spec, tzdata) if not expected_version else None
-        rows = [fresh] if fresh else await tx.lock(SCHEDULES.at(namespace, schedule_id))
-        seen = 0 if fresh or not rows else _visible_version(rows[0])
-        if not rows or expected_version not in (None, seen):
-            return None
-        (schedule,) = rows
-        before = None if fresh else await _shown(tx, schedule)
-        if not fresh and (schedule["state"] == REMOVED or schedule["spec"] != schedule_to_text(spec)):
-            schedule = await _edit(tx, schedule, spec, tzdata)
-        applied = applied_by_code(spec, code_spec, code_digest)
-        if applied is not None:
-            code = {"code_spec": schedule_to_text(applied), "code_digest": code_digest}
-            (schedule,) = await tx.change(SCHEDULES, [(schedule, code)])
-        after = await _log(tx, author, Action.SCHEDULE_PUT, before, schedule)
-        tx.hint(Topic.SCHEDULES)
-        return after
+        absent = await _absent(tx, namespace, desired, admit)
+        fresh = await create(tx, {key: desired[key].spec for key in absent}, tzdata)
+        locked = await tx.lock(SCHEDULES.among(key for key in desired if key not in fresh))
+        known = {owner_of(row): row for row in locked if _is_expected(desired, row)}
+        specs = [(row, desired[key].spec) for key, row in known.items()]
+        edited = await edit(tx, [one for one in specs if _differs(*one)], tzdata)
+        after = await _put_code(tx, desired, {**known, **edited, **fresh}, code_digest)
+        if edited or fresh:
+            tx.hint(Topic.SCHEDULES)
+        shown = await _log(tx, author, Action.SCHEDULE_PUT, known, after)
+        before = {key: _visible_version(row) for key, row in known.items()}
+        return [AppliedSchedule(shown[key], before.get(key, 0)) if key in shown else None for key in desired]
 
     @writes
     async def pause(
@@ -88,9 +101,7 @@ class ScheduleRules(Part):
         schedule = await _lock(tx, namespace, schedule_id)
         if schedule is None or schedule["state"] != ACTIVE:
             return False
-        before = await _shown(tx, schedule)
-        stopped = await _stop(tx, schedule, PAUSED, reason)
-        await _log(tx, author, Action.SCHEDULE_PAUSE, before, stopped)
+        await _stop(tx, schedule, PAUSED, reason, author, Action.SCHEDULE_PAUSE)
         return True
 
     @writes
@@ -108,12 +119,12 @@ class ScheduleRules(Part):
         schedule = await _lock(tx, namespace, schedule_id)
         if schedule is None or schedule["state"] != PAUSED:
             return False
-        before = await _shown(tx, schedule)
-        (schedule,) = await tx.change(SCHEDULES, [(schedule, {"state": ACTIVE})])
-        rules = (await _last_version(tx, schedule))["tzdata"] if tzdata is None else tzdata
+        (active,) = await tx.change(SCHEDULES, [(schedule, {"state": ACTIVE})])
+        (last,) = await tx.lock(VERSIONS.among([VERSIONS.key_of(schedule)]))
+        rules = last["tzdata"] if tzdata is None else tzdata
         spec = schedule_from_text(schedule["spec"])
-        edited = await _edit(tx, schedule, spec, rules, back_s=back_s)
-        await _log(tx, author, Action.SCHEDULE_RESUME, before, edited)
+        edited = await edit(tx, [(active, spec)], rules, back_s=back_s)
+        await _log(tx, author, Action.SCHEDULE_RESUME, {(namespace, schedule_id): schedule}, edited)
         tx.hint(Topic.SCHEDULES)
         return True
 
@@ -133,7 +144,7 @@ class ScheduleRules(Part):
         schedule = await _lock(tx, namespace, schedule_id)
         if schedule is None or (schedule["state"], schedule["version"]) != (ACTIVE, expected_version):
             return None
-        edited = await _edit(tx, schedule, spec, tzdata, reason)
+        (edited,) = (await edit(tx, [(schedule, spec)], tzdata, reason)).values()
         tx.hint(Topic.SCHEDULES)
         return await _shown(tx, edited)
 
@@ -149,16 +160,21 @@ class ScheduleRules(Part):
         schedule = await _lock(tx, namespace, schedule_id)
         if schedule is None or schedule["state"] == REMOVED:
             return False
-        before = await _shown(tx, schedule)
-        stopped = await _stop(tx, schedule, REMOVED, "the schedule was removed")
-        await use_calendars(tx, namespace, schedule_id, {})
-        await _log(tx, author, Action.SCHEDULE_REMOVE, before, stopped)
+        await _stop(tx, schedule, REMOVED, "the schedule was removed", author, Action.SCHEDULE_REMOVE)
+        await use_calendars(tx, {(namespace, schedule_id): {}})
         return True
 
     @reads
     async def get(self, tx: Transaction, namespace: Namespace, schedule_id: ScheduleId) -> Schedule | None:
         rows = await tx.find(SCHEDULES.at(namespace, schedule_id))
         return await _shown(tx, rows[0]) if rows else None
+
+    @reads
+    async def get_many(
+        self, tx: Transaction, namespace: Namespace, schedule_ids: Sequence[ScheduleId]
+    ) -> Mapping[ScheduleId, Schedule]:
+        rows = await tx.find(SCHEDULES.among((namespace, one) for one in schedule_ids))
+        return {one.schedule_id: one for one in await _all_shown(tx, rows)}
 
     @reads
     async def page(
@@ -205,15 +221,19 @@ async def _share_turns(tx: Transaction, namespace: Namespace) -> None:
     await tx.take_turn(SHARDS_TURN, shared=True)
 
 
-async def _admit_one(
-    tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, admit: Callable[[int], None]
-) -> None:
-    """Where one more schedule would be there, ask whether it may, while no other is made."""
-    await tx.take_turn(f"schedules {namespace}")
-    rows = await tx.find(SCHEDULES.at(namespace, schedule_id))
-    if not rows or not _visible_version(rows[0]):
+async def _absent(
+    tx: Transaction, namespace: Namespace, desired: Mapping[Key, DesiredSchedule], admit: Admit | None
+) -> list[Key]:
+    """Which of these are to be created. Where they would be more than are there, ask whether they may, while
+    no other is made."""
+    if admit is not None:
+        await tx.take_turn(f"schedules {namespace}")
+    known = {owner_of(row): row for row in await tx.find(SCHEDULES.among(desired))}
+    more = sum(key not in known or not _is_there(known[key]) for key in desired)
+    if admit is not None and more:
         (there,) = await tx.count([SCHEDULES_THERE(namespace)])
-        admit(there)
+        admit(there, more)
+    return [key for key, one in desired.items() if key not in known and not one.expected_version]
 
 
 async def _lock(tx: Transaction, namespace: Namespace, schedule_id: ScheduleId) -> Row | None:
@@ -221,106 +241,31 @@ async def _lock(tx: Transaction, namespace: Namespace, schedule_id: ScheduleId) 
     return rows[0] if rows else None
 
 
-async def _create(
-    tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, spec: ScheduleSpec, tzdata: str
-) -> Row | None:
-    """Write the first version; None where there is the schedule already."""
-    shard = shard_of(namespace, schedule_id, await read_shards(tx))
-    now = await tx.now()
-    owner = {"namespace": namespace, "schedule_id": schedule_id}
-    new = {**owner, "shard": shard, "version": 1, "state": ACTIVE, "updated_at": now, **_spoken(spec)}
-    scopes = await frozen_scopes(tx, namespace)
-    new["frozen"] = is_frozen(scopes, schedule_id, spec.labels)
-    written = await tx.put_if_absent(SCHEDULES, [new])
-    if not written:
-        return None
-    await _put_version(tx, written[0], spec, tzdata, now, None)
-    return written[0]
-
-
-async def _edit(
+async def _put_code(
     tx: Transaction,
-    schedule: Row,
-    spec: ScheduleSpec,
-    tzdata: str,
-    reason: str | None = None,
-    back_s: float = 0.0,
-) -> Row:
-    """Write the next version, from the boundary on."""
-    boundary = await _boundary(tx, schedule, back_s)
-    version = schedule["version"] + 1
-    await _close(tx, schedule, boundary, reason or f"replaced by version {version}", spared=Hold.OPERATOR)
-    state = ACTIVE if schedule["state"] == REMOVED else schedule["state"]
-    values = {"version": version, "state": state, "updated_at": await tx.now(), **_spoken(spec)}
-    (edited,) = await tx.change(SCHEDULES, [(schedule, values)])
-    await _put_version(tx, edited, spec, tzdata, boundary, boundary if state == PAUSED else None)
-    scopes = await frozen_scopes(tx, schedule["namespace"])
-    frozen = is_frozen(scopes, schedule["schedule_id"], spec.labels)
-    return (await mark_frozen(tx, [edited], frozen))[0] if frozen != edited["frozen"] else edited
+    desired: Mapping[Key, DesiredSchedule],
+    rows: dict[Key, Row],
+    code_digest: str | None,
+) -> dict[Key, Row]:
+    """Record what code applied, where that is something else than before."""
+    changes = []
+    for key, row in rows.items():
+        applied = applied_by_code(desired[key].spec, desired[key].code_spec, code_digest)
+        if applied is not None:
+            code = {"code_spec": schedule_to_text(applied), "code_digest": code_digest}
+            changes += [(row, code)] if any(row[name] != value for name, value in code.items()) else []
+    return rows | {owner_of(row): row for row in await tx.change(SCHEDULES, changes)}
 
 
-async def _put_version(
-    tx: Transaction,
-    schedule: Row,
-    spec: ScheduleSpec,
-    tzdata: str,
-    since: StoreTime,
-    until: StoreTime | None,
+async def _stop(
+    tx: Transaction, schedule: Row, state: str, reason: str, author: Author | None, action: Action
 ) -> None:
-    """The version that the schedule's row names, its cursor, and what it was written with."""
-    owner = {column: schedule[column] for column in ("namespace", "schedule_id", "version")}
-    version = {**owner, "spec": schedule["spec"], "job": spec.job, "tzdata": tzdata}
-    await tx.put_if_absent(VERSIONS, [{**version, "in_force_from": since, "in_force_until": until}])
-    cursor = {**owner, "shard": schedule["shard"], "tzdata": tzdata, "frozen": schedule["frozen"]}
-    planned = {"planned_through": since, "until": until, "next_fire_at": None if until else since}
-    await tx.put_if_absent(CURSORS, [{**cursor, **planned}])
-    await use_calendars(tx, schedule["namespace"], schedule["schedule_id"], calendar_revisions(spec))
-
-
-async def _stop(tx: Transaction, schedule: Row, state: str, reason: str) -> Row:
-    boundary = await _boundary(tx, schedule)
-    await _close(tx, schedule, boundary, reason)
+    key = owner_of(schedule)
+    await close(tx, [schedule], {key: reason})
     changes = {"state": state, "updated_at": await tx.now()}
     (stopped,) = await tx.change(SCHEDULES, [(schedule, changes)])
+    await _log(tx, author, action, {key: schedule}, {key: stopped})
     tx.hint(Topic.SCHEDULES)
-    return stopped
-
-
-async def _boundary(tx: Transaction, schedule: Row, back_s: float = 0.0) -> StoreTime:
-    """From when the next version is in force: now, or earlier, but not before the last one's end."""
-    last = await _last_version(tx, schedule)
-    wanted = later(await tx.now(), -back_s)
-    return StoreTime(max(wanted, last["in_force_until"] or last["in_force_from"]))
-
-
-async def _last_version(tx: Transaction, schedule: Row) -> Row:
-    key = schedule["namespace"], schedule["schedule_id"], schedule["version"]
-    (last,) = await tx.lock(VERSIONS.at(*key))
-    return last
-
-
-async def _close(
-    tx: Transaction, schedule: Row, boundary: StoreTime, reason: str, spared: Hold = Hold.NONE
-) -> None:
-    """End the last version at the boundary, and withdraw what was planned beyond it."""
-    owner, bells = (schedule["namespace"], schedule["schedule_id"]), Bells()
-    cursors = await tx.lock(_CURSORS(*owner))
-    waiting = [
-        run for kind in (RUNS_OPEN, RUNS_BEHIND) for run in await tx.find(kind(*owner).after(boundary))
-    ]
-    for run in await tx.lock(RUNS.among(map(RUNS.key_of, filter(_is_planned, waiting)))):
-        if not _is_planned(run):
-            continue
-        if run["held"] & spared:
-            await tx.change(RUNS, [(run, {"origin": Origin.MANUAL.value})])
-        else:
-            await end(tx, bells, run, RunState.WITHDRAWN, reason)
-    last = await _last_version(tx, schedule)
-    if last["in_force_until"] is None:
-        await tx.change(VERSIONS, [(last, {"in_force_until": boundary})])
-        cursor = next(one for one in cursors if one["version"] == schedule["version"])
-        done = {"next_fire_at": None} if cursor["planned_through"] >= boundary else {}
-        await tx.change(CURSORS, [(cursor, {"until": boundary, **done})])
 
 
 async def _shown(tx: Transaction, schedule: Row) -> Schedule:
@@ -336,28 +281,31 @@ async def _all_shown(tx: Transaction, schedules: Sequence[Row]) -> list[Schedule
 
 
 async def _log(
-    tx: Transaction, author: Author | None, action: Action, before: Schedule | None, schedule: Row
-) -> Schedule:
-    after = await _shown(tx, schedule)
-    was, now = logged_schedule(before), logged_schedule(after)
-    if was != now:
-        await log(tx, author, after.namespace, action, after.schedule_id, was, now)
-    return after
+    tx: Transaction,
+    author: Author | None,
+    action: Action,
+    before: Mapping[Key, Row],
+    after: Mapping[Key, Row],
+) -> dict[Key, Schedule]:
+    """Leave an entry for each of these schedules that is not as it was; all of them as they are."""
+    shown = dict(zip(after, await _all_shown(tx, list(after.values())), strict=True))
+    changed = [key for key, row in after.items() if key not in before or _changed(before[key], row)]
+    said = [Change(key[1], logged_schedule(before.get(key)), logged_schedule(after[key])) for key in changed]
+    if said:
+        await log_all(tx, author, changed[0][0], action, said)
+    return shown
 
 
-def _spoken(spec: ScheduleSpec) -> dict[str, Any]:
-    """The columns that say what a spec says."""
-    return {
-        "spec": schedule_to_text(spec),
-        "job": spec.job,
-        "queue": spec.queue,
-        "priority": spec.priority,
-        "labels": canonical(dict(spec.labels)),
-    }
+def _is_expected(desired: Mapping[Key, DesiredSchedule], schedule: Row) -> bool:
+    return desired[owner_of(schedule)].expected_version in (None, _visible_version(schedule))
 
 
-def _is_planned(run: Row) -> bool:
-    return bool(run["state"] == RunState.PLANNED)
+def _differs(schedule: Row, spec: ScheduleSpec) -> bool:
+    return schedule["state"] == REMOVED or bool(schedule["spec"] != schedule_to_text(spec))
+
+
+def _changed(before: Row, after: Row) -> bool:
+    return any(before[column] != after[column] for column in ("version", "state", "frozen"))
 
 
 def _is_there(schedule: Row) -> bool:

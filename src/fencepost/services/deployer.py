@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Mapping
 
 from fencepost.core.deployment import same_words, should_apply
-from fencepost.core.quotas import room_for_schedule
+from fencepost.core.quotas import room_for_schedules
 from fencepost.errors import InvalidSpec, InvalidTrigger, QuotaExceeded, StoreUnavailable
 from fencepost.model.audit import Author
 from fencepost.model.codec import schedule_to_text
@@ -127,7 +127,7 @@ class Deployer(Service):
                 code_digest=self._digest,
                 code_spec=spec,
                 author=Author("deploy", f"code {self._digest}"),
-                admit=room_for_schedule(self._namespace, self._quotas),
+                admit=room_for_schedules(self._namespace, self._quotas),
             )
         if put is not None and (current is None or put.version != current.version):
             self.log.info("schedule applied", schedule=schedule_id, version=put.version)

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from fencepost.core.caveats import LOOKED_AT, caveats
 from fencepost.core.payload import check_payload
-from fencepost.core.quotas import room_for_schedule
+from fencepost.core.quotas import room_for_schedules
 from fencepost.errors import (
     ScheduleChanged,
     ScheduleExists,
@@ -197,7 +197,7 @@ class ScheduleDesk(Desk):
                 tzdata=tzdata_version(),
                 expected_version=expected_version,
                 author=self._author,
-                admit=room_for_schedule(self._namespace, self._quotas),
+                admit=room_for_schedules(self._namespace, self._quotas),
             )
 
     async def _unknown(self, schedule_id: str) -> UnknownSchedule:

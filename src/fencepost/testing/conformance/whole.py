@@ -21,6 +21,7 @@ from fencepost.testing.conformance.limited_ticks import LimitedTickContract
 from fencepost.testing.conformance.limits import RateContract, SlotContract
 from fencepost.testing.conformance.logbook import LogbookContract
 from fencepost.testing.conformance.many_runs import ManyRunsContract
+from fencepost.testing.conformance.many_schedules import ManySchedulesContract
 from fencepost.testing.conformance.missed_ranges import MissedRangeContract
 from fencepost.testing.conformance.paging import RunPagingContract, ScheduleFindingContract
 from fencepost.testing.conformance.parking import ParkingContract
@@ -78,6 +79,7 @@ class StoreConformance(
     LimitedTickContract,
     LogbookContract,
     ManyRunsContract,
+    ManySchedulesContract,
     MissedRangeContract,
     NewsContract,
     OutlivedContract,
