@@ -6,9 +6,10 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from benchmarks.contest import OURS, Contender, Ground, middle
 from benchmarks.on_postgres import idle_rates
@@ -16,6 +17,7 @@ from benchmarks.on_schedules import clone_schedules
 from benchmarks.peers.catalogue import Peer
 from benchmarks.peers.measuring import Answer, Options
 from benchmarks.report import heading
+from tests.servers.redis import RedisServer
 
 SINGLES, PICKUPS = 500, 100
 BEFORE_DUE_S = 20
@@ -103,7 +105,11 @@ def _round(ground: Ground, peer: Peer, contender: Contender) -> Iterator[tuple[s
 
 @contextmanager
 def _place(ground: Ground, peer: Peer, contender: Contender) -> Iterator[Take]:
-    """A fresh database or file, and how a step is taken there."""
+    """A fresh database, file or Redis, and how a step is taken there. Ours uses PostgreSQL beside Redis."""
+    if peer.store == "redis" and contender is not OURS:
+        with closing(RedisServer()) as server:
+            yield lambda step, **more: contender.take(step, Options(server.url, server.pid, **more))
+        return
     if peer.store == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             yield lambda step, **more: contender.take(step, Options(f"sqlite:///{folder}/jobs.db", **more))
@@ -113,14 +119,16 @@ def _place(ground: Ground, peer: Peer, contender: Contender) -> Iterator[Take]:
 
 
 def _schedules(ground: Ground, peer: Peer, contender: Contender) -> Answer:
+    due_at = -(-(int(time.time()) + BEFORE_DUE_S) // peer.due_every_s) * peer.due_every_s
+    asked: dict[str, Any] = {"count": peer.schedules, "due_at": float(due_at), "tuned": True}
+    if contender is not OURS:
+        with _place(ground, peer, contender) as take:
+            take("install", tuned=True)
+            return take("schedules", **asked)
     with ground.database() as url:
-        contender.take("install", ground.options(url, tuned=True))
-        due_at = int(time.time()) + BEFORE_DUE_S
-        if contender is OURS:
-            asyncio.run(clone_schedules(url, peer.schedules, datetime.fromtimestamp(due_at, UTC)))
-        return ground.take(
-            contender, "schedules", url, count=peer.schedules, due_at=float(due_at), tuned=True
-        )
+        OURS.take("install", ground.options(url, tuned=True))
+        asyncio.run(clone_schedules(url, peer.schedules, datetime.fromtimestamp(due_at, UTC)))
+        return ground.take(OURS, "schedules", url, **asked)
 
 
 def _idle(ground: Ground, contender: Contender) -> Answer:
