@@ -54,7 +54,9 @@ def helps(command: click.Command, parent: click.Context | None) -> Iterator[tupl
         yield context.command_path, _trimmed(command.get_help(context))
         if isinstance(command, click.Group):
             for below in command.list_commands(context):
-                yield from helps(command.commands[below], context)
+                found = command.get_command(context, below)
+                assert found is not None
+                yield from helps(found, context)
 
 
 def states_page() -> str:

@@ -12,7 +12,7 @@ import asyncio, os, pathlib, sys
 from fencepost import Fencepost, Run
 
 url, till, point = sys.argv[1:]
-app = Fencepost(url, heartbeat_every_s=0.1, heartbeat_timeout_s=0.3, reap_every_s=0.1, poll_s=0.1)
+app = Fencepost(url, heartbeat_every_s=0.5, heartbeat_timeout_s=3, reap_every_s=0.1, poll_s=0.1)
 over = asyncio.Event()
 
 def die_at(here):
@@ -37,7 +37,7 @@ async def main():
     app_loop = asyncio.get_running_loop()
     async with app, app.running():
         await app.enqueue(pay, key="1")
-        await asyncio.wait_for(over.wait(), 30)
+        await asyncio.wait_for(over.wait(), 90)
 
 asyncio.run(main())
 """
@@ -46,7 +46,7 @@ asyncio.run(main())
 def work(url: str, till: Path, point: str) -> int:
     """One process, which dies at that point; how it ended."""
     asked = [sys.executable, "-c", PROGRAM, url, str(till), point]
-    return subprocess.run(asked, timeout=60, check=False, env={**os.environ}).returncode
+    return subprocess.run(asked, timeout=120, check=False, env={**os.environ}).returncode
 
 
 @pytest.mark.parametrize(

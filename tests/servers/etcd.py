@@ -57,6 +57,7 @@ class EtcdServer(Server):
             "election-timeout": ELECTION_MS,
             "log-level": "warn",
             "unsafe-no-fsync": "true",
+            "bcrypt-cost": 4,
         }
         if self.certificates:
             options["cert-file"] = self.certificates.certificate_file

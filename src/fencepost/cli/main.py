@@ -5,48 +5,49 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import click
 
-from fencepost.cli.audit import audit
-from fencepost.cli.backfill import backfill, backfills
-from fencepost.cli.calendars import calendars
-from fencepost.cli.dead import dead
-from fencepost.cli.demo import demo
-from fencepost.cli.doctor import doctor
-from fencepost.cli.drain import drain
-from fencepost.cli.enqueue import enqueue
-from fencepost.cli.explain import explain
 from fencepost.cli.faults import check_words, guarded
-from fencepost.cli.freeze import freeze, thaw
-from fencepost.cli.gate import gate
-from fencepost.cli.import_ import import_group
-from fencepost.cli.jobs import jobs
-from fencepost.cli.lease_history import leases
-from fencepost.cli.log import log
-from fencepost.cli.migrate import migrate
-from fencepost.cli.next import next_times
-from fencepost.cli.queues import queues
-from fencepost.cli.reshard import reshard
-from fencepost.cli.restore_check import restore_check
-from fencepost.cli.run import run, scheduler, worker
-from fencepost.cli.run_logs import logs
-from fencepost.cli.runs import runs
-from fencepost.cli.schedules import schedules
-from fencepost.cli.simulate import simulate
-from fencepost.cli.status import status
-from fencepost.cli.stuck import stuck
-from fencepost.cli.token import token
-from fencepost.cli.web import web
-from fencepost.cli.whoami import whoami
-from fencepost.cli.why import why
 
 NAME = "fencepost"
+COMMANDS = {
+    **{name: f"run:{name}" for name in ("run", "scheduler", "worker")},
+    **{name: f"backfill:{name}" for name in ("backfill", "backfills")},
+    **{name: f"freeze:{name}" for name in ("freeze", "thaw")},
+    **{
+        name: f"{name}:{name}"
+        for name in (
+            *("web", "demo", "explain", "doctor", "dead", "gate", "log", "audit", "why", "simulate", "drain"),
+            *("reshard", "whoami", "schedules", "calendars", "queues", "runs", "jobs", "enqueue", "status"),
+            *("migrate", "token"),
+        )
+    },
+    "next": "next:next_times",
+    "leases": "lease_history:leases",
+    "restore-check": "restore_check:restore_check",
+    "import": "import_:import_group",
+}
+"""In which module a command is, and its name there. A module is loaded when its command is asked for: each
+brings what it works with."""
 
 
 class Commands(click.Group):
     """A group whose faults are one line each."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All there are."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(f"fencepost.cli.{module}"), name)
+        return command
 
     def main(self, *args: Any, **options: Any) -> Any:
         """As click's own, with our exit codes."""
@@ -70,19 +71,6 @@ def cli() -> None:
       fencepost run shop:app
       fencepost runs list --state dead
     """
-
-
-COMMANDS = (
-    *(run, scheduler, worker, web, demo, next_times, explain, doctor),
-    *(backfill, backfills, dead, freeze, thaw, gate, log),
-    *(audit, why, simulate),
-    *(drain, reshard, leases, whoami),
-    *(schedules, calendars, queues, runs, jobs, enqueue, status, migrate, restore_check, import_group, token),
-)
-for command in COMMANDS:
-    cli.add_command(command)
-runs.add_command(stuck)
-runs.add_command(logs)
 
 
 def main() -> None:

@@ -11,6 +11,8 @@ from fencepost.cli.faults import FINE, NO
 from fencepost.cli.filters import COMMON, OF_ANY_STATE, Wanted, filters_runs, limit_option
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
+from fencepost.cli.run_logs import logs
+from fencepost.cli.stuck import stuck
 
 if TYPE_CHECKING:
     from fencepost.operations.operation import Operation
@@ -30,6 +32,10 @@ def runs() -> None:
     Example:
       fencepost runs list --schedule invoices --since 2d
     """
+
+
+runs.add_command(stuck)
+runs.add_command(logs)
 
 
 @runs.command("list")

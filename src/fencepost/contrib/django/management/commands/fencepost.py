@@ -40,18 +40,21 @@ class Command(BaseCommand):
 
 def with_target(arguments: list[str]) -> list[str]:
     """The arguments with TARGET where the command takes one."""
-    command = cli.commands.get(arguments[0]) if arguments else None
+    command = cli.get_command(click.Context(cli), arguments[0]) if arguments else None
     takes_it = command is not None and any(one.name == "target" for one in command.params)
     return [arguments[0], target(), *arguments[1:]] if takes_it else arguments
 
 
 def places(group: click.Group, settings: Settings) -> dict[str, Any]:
     """What each command takes for the store, where nothing else is said: that of the application."""
+    context = click.Context(group)
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
     return {
         name: places(command, settings)
         if isinstance(command, click.Group)
         else {one.name: getattr(settings, one.name) for one in command.params if one.name in ABOUT_PLACE}
-        for name, command in group.commands.items()
+        for name, command in found.items()
+        if command is not None
     }
 
 
