@@ -17,7 +17,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.node import Node
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import Stretch
-from fencepost.rules.fleet_rows import node_to_text
+from fencepost.rules.roster import node_to_text
 from fencepost.stores.queries import load_queries
 from fencepost.triggers import Combinable, Cron, Every
 

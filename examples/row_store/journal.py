@@ -199,20 +199,6 @@ class LocalSignals:
             asyncio.get_running_loop().call_soon(callback)
 
 
-class JournalLeases(LeaseRules):
-    """Leases, with the watch that only the store knows."""
-
-    def __init__(self, rows: JournalRows, signals: LocalSignals) -> None:
-        super().__init__(rows)
-        self._signals = signals
-
-    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
-        return await self._signals.listen(Topic.LEASES, callback)
-
-    async def close(self) -> None:
-        return None
-
-
 class NoTransactions:
     """There are no tables of others in this file."""
 
@@ -236,8 +222,8 @@ class JournalStore(RuleStore):
     def __init__(self, path: Path, clock: Clock, shards: int = SHARDS) -> None:
         self.signals = LocalSignals()
         self.journal = JournalRows(path, clock, self.signals)
-        super().__init__(self.journal, lambda: token_hex(8))
-        self.leases = JournalLeases(self.journal, self.signals)
+        super().__init__(self.journal)
+        self.leases = LeaseRules(self.journal, self.signals)
         self.transactions = NoTransactions()
         self._shards = shards
 

@@ -17,8 +17,7 @@ from fencepost.rules.epochs import EpochRules
 from fencepost.rules.part import writes
 from fencepost.rules.planbook import PlanRules
 from fencepost.rules.reports import ReportRules
-from fencepost.rules.runs import change
-from fencepost.rules.tickets import is_of
+from fencepost.rules.runs import change, is_of
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.planner import Planner
 from fencepost.stores.memory.rows import MemoryTransaction
@@ -187,8 +186,8 @@ def fences_begin_again() -> Planted:
 def rescue_without_a_new_fence() -> Planted:
     """The silent worker wakes before anybody else begins, and its report passes for one that was heard."""
 
-    async def kept(tx: Any, bells: Any, run: Any, **values: Any) -> Any:
+    async def kept(tx: Any, freed: Any, run: Any, **values: Any) -> Any:
         values.pop("fence", None)
-        return await change(tx, bells, run, **values) if values else run
+        return await change(tx, freed, run, **values) if values else run
 
     return patch.object(reports, "change", kept)

@@ -153,11 +153,11 @@ def rescue_takes_the_attempt_back() -> Planted:
     """The lost attempt is struck off, and two attempts have the same number."""
     rescue = reports._rescue
 
-    async def uncounted(tx: Any, bells: Any, run: Any, one: Any) -> Any:
-        after = await rescue(tx, bells, run, one)
+    async def uncounted(tx: Any, freed: Any, run: Any, one: Any) -> Any:
+        after = await rescue(tx, freed, run, one)
         if after["state"] != RunState.READY:
             return after
-        return await change(tx, bells, after, attempt=after["attempt"] - 1)
+        return await change(tx, freed, after, attempt=after["attempt"] - 1)
 
     return patch.object(reports, "_rescue", uncounted)
 

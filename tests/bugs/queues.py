@@ -13,10 +13,10 @@ from fencepost.model.clocks import later
 from fencepost.model.run import Hold, RunState
 from fencepost.model.table import Range, Row
 from fencepost.model.tables import RUNS, RUNS_BY_SCHEDULE, RUNS_HELD, RUNS_UNFINISHED
-from fencepost.rules import claims, desk, reports, runs
+from fencepost.rules import claims, orders, reports, runs
 from fencepost.rules.claims import ClaimRules
-from fencepost.rules.desk import DeskRules
 from fencepost.rules.facts import facts_of
+from fencepost.rules.orders import OrderRules
 from fencepost.rules.part import writes
 from fencepost.rules.reports import ReportRules
 from fencepost.rules.runs import WAITING, end, send_again
@@ -95,11 +95,11 @@ def one_attempt_too_many() -> Planted:
 def retry_mints_a_new_key() -> Planted:
     """Each attempt is a new run: whoever looks for the tick finds a dead one and a stranger."""
 
-    async def requeue(tx: Any, bells: Any, run: Any, reason: Any, error: Any, delay_s: float) -> Any:
+    async def requeue(tx: Any, freed: Any, run: Any, reason: Any, error: Any, delay_s: float) -> Any:
         waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "slot": None}
         again = {**run, **waits, "run_key": f"{run['run_key']}~{run['attempt']}"}
         await tx.put_if_absent(RUNS, [{**again, "run_at": later(await tx.now(), delay_s)}])
-        return await end(tx, bells, run, RunState.DEAD, reason, error)
+        return await end(tx, freed, run, RunState.DEAD, reason, error)
 
     return patch.object(reports, "_requeue", requeue)
 
@@ -129,25 +129,25 @@ def replay_counts_the_old_attempts() -> Planted:
         (tired,) = await tx.change(RUNS, [(sent, {"spent": run["spent"]})])
         return tired
 
-    return patch.object(desk, "send_again", tired)
+    return patch.object(orders, "send_again", tired)
 
 
 @bug("a key is enqueued once", "I12", hours=1.0)
 def enqueued_again_with_every_request() -> Planted:
     """A client that heard no answer asks again, and the order is sent twice."""
-    enqueue = unwrap(DeskRules.enqueue)
+    enqueue = unwrap(OrderRules.enqueue)
 
     async def again(self: Any, tx: Any, namespace: Any, new: Any, *, author: Any = None) -> Any:
         await tx.delete(RUNS, await tx.lock(RUNS.among((namespace, run.run_key) for run in new)))
         return await enqueue(self, tx, namespace, new, author=author)
 
-    return patch.object(DeskRules, "enqueue", writes(again))
+    return patch.object(OrderRules, "enqueue", writes(again))
 
 
 @bug("a write that was acknowledged is there", "I12")
 def enqueued_and_then_forgotten() -> Planted:
     """One order in two is acknowledged before it is written, and the process that had it ends."""
-    enqueue = unwrap(DeskRules.enqueue)
+    enqueue = unwrap(OrderRules.enqueue)
 
     async def lossy(self: Any, tx: Any, namespace: Any, new: Any, *, author: Any = None) -> Any:
         kept = [run for run in new if int(run.run_key.rpartition("-")[2]) % LOST_OF]
@@ -155,7 +155,7 @@ def enqueued_and_then_forgotten() -> Planted:
         fresh = dict(zip((run.run_key for run in kept), answers, strict=True))
         return [fresh.get(run.run_key, True) for run in new]
 
-    return patch.object(DeskRules, "enqueue", writes(lossy))
+    return patch.object(OrderRules, "enqueue", writes(lossy))
 
 
 @bug("retention removes what has ended", "I6")

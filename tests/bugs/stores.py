@@ -13,7 +13,7 @@ from fencepost.stores.postgres import leases as postgres_leases
 from fencepost.stores.postgres import planbook as postgres_planbook
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import connection as sqlite_connection
-from fencepost.stores.sqlite import entries as sqlite_entries
+from fencepost.stores.sqlite import ledger as sqlite_ledger
 from fencepost.stores.sqlite import opening as sqlite_opening
 from fencepost.triggers.cron import expression as cron_expression
 from tests.bugs.bug import Planted, bug
@@ -80,7 +80,7 @@ def sqlite_write_lock_taken_late() -> Planted:
 def conflict_taken_as_written() -> Planted:
     """A key that is there is written over, and whoever wrote it is told that it is new."""
     words = ("DO NOTHING", "DO UPDATE SET payload = excluded.payload")
-    return _reworded(sqlite_entries.QUERIES, "enqueue", words)
+    return _reworded(sqlite_ledger.QUERIES, "enqueue", words)
 
 
 @bug(

@@ -1,6 +1,5 @@
 """PostgreSQL keeps every contract by the rules alone, without an accelerator."""
 
-import secrets
 from collections.abc import AsyncIterator
 
 import pytest
@@ -21,7 +20,7 @@ async def harness(shared_postgres_url: str) -> AsyncIterator[StoreHarness]:
     opened = await open_postgres(shared_postgres_url)
     store = opened.store
     assert isinstance(store, PostgresStore)
-    plain = RuleStore(PostgresRows(store._database), lambda: secrets.token_hex(8))
+    plain = RuleStore(PostgresRows(store._database))
     for name in PARTS:
         setattr(store, name, getattr(plain, name))
     yield opened

@@ -1,6 +1,5 @@
 """SQLite keeps every contract by the rules alone, without an accelerator."""
 
-import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -25,7 +24,7 @@ async def harness(tmp_path: Path) -> AsyncIterator[StoreHarness]:
     opened = await open_sqlite(tmp_path / "fencepost.db")
     store = opened.store
     assert isinstance(store, SqliteStore)
-    plain = RuleStore(SqliteRows(store._database, store.signals), lambda: secrets.token_hex(8))
+    plain = RuleStore(SqliteRows(store._database, store.signals))
     for name in PARTS:
         setattr(store, name, getattr(plain, name))
     yield opened

@@ -19,7 +19,7 @@ from fencepost.model.policies import CatchUp
 from fencepost.model.run import Hold
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.table import Table
-from fencepost.rules.fleet_rows import node_to_text, report_to_text
+from fencepost.rules.roster import node_to_text, report_to_text
 from fencepost.testing.conformance.builders import JOB, NS, OTHER_JOB, OTHER_NS, make_spec
 from fencepost.triggers import Every
 from tests.conformance.clocked import START

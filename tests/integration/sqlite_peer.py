@@ -12,7 +12,7 @@ from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobNam
 from fencepost.model.run import NewRun, Outcome, RunState
 from fencepost.ports.signals import Topic
 from fencepost.stores.sqlite import SqliteStore, open_store
-from fencepost.stores.sqlite.entries import enqueue as write_runs
+from fencepost.stores.sqlite.ledger import write_runs
 
 JOB = JobName("report")
 BATCH = 7

@@ -18,7 +18,7 @@ from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.plan import Cursor, PlanReceipt
 from fencepost.model.policies import Overlap
 from fencepost.model.run import Claim, Hold, RunState
-from fencepost.rules.desk import DeskRules
+from fencepost.rules.orders import OrderRules
 from fencepost.testing.conformance.builders import (
     MANY,
     NEWER_TZDATA,
@@ -168,7 +168,7 @@ async def test_who_cancels_several_keeps_none_locked_while_it_waits_for_another(
     harness: PostgresHarness, rival: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody has one of them, and needs the other before it lets go; so does who finishes several."""
-    monkeypatch.setattr(DeskRules, "tries", TRIES_ENOUGH)
+    monkeypatch.setattr(OrderRules, "tries", TRIES_ENOUGH)
     await put(harness)
     kept, free = await due_ticks(harness, 30, 60)
 
@@ -189,7 +189,7 @@ async def test_who_cancels_several_keeps_none_locked_while_it_waits_for_another(
 async def test_an_edit_that_stays_open_is_waited_for_a_moment_and_others_are_cancelled(
     harness: PostgresHarness, rival: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(DeskRules, "tries", 2)
+    monkeypatch.setattr(OrderRules, "tries", 2)
     await put(harness)
     key, other = await both_due(harness)
     async with rival.transaction():

@@ -11,8 +11,6 @@ from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.rows import SCHEMA, _numbered
 from fencepost.stores.postgres.runs import QUERIES as RUNS
-from fencepost.stores.postgres.runs import READINGS
-from fencepost.stores.postgres.schedules import PAGE as SCHEDULE_PAGE
 from fencepost.stores.statements import find_text, shape_of, values_of
 from tests.integration.test_postgres_probes import BESIDE, DUE, FILL, FUTURE, NOW, SMALL, rows_walked
 
@@ -44,10 +42,8 @@ LONG_PAST = f"""
     FROM generate_series(1, {FUTURE}) AS n;
 """
 READ = {
-    "run": (READINGS["get"], ("default", "tick1")),
-    "depth": (RUNS["depth"], ("default",)),
+    "run": (RUNS["get"], ("default", "tick1")),
     "queues": (RUNS["queues"], ("default",)),
-    "schedule_page": (SCHEDULE_PAGE, ("default", "schedule-5", PAGE)),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fencepost.model.tables import GATES_CLOSED, RUNS_BY_SCHEDULE, RUNS_DEAD, RUNS_HELD_BY_SOMEBODY
+from fencepost.stores.postgres import schedules
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
 from fencepost.stores.postgres.connection import connect
@@ -17,9 +18,7 @@ from fencepost.stores.postgres.ledger import QUERIES as LEDGER
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
 from fencepost.stores.postgres.rows import _arrays, count_each, find_each
 from fencepost.stores.postgres.rulings import QUERIES as RULINGS
-from fencepost.stores.postgres.runs import LISTS, READINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
-from fencepost.stores.postgres.schedules import FIND
 from fencepost.stores.postgres.views import QUERIES as VIEWS
 from fencepost.stores.statements import shape_of
 
@@ -96,14 +95,12 @@ RUNNABLE = {
     "unpark": (LEDGER["unpark"], (100,)),
     "forget": (LEDGER["forget"], (60.0, 100)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100, [])),
-    "ticks": (READINGS["ticks"], ("default", "schedule-1", NOW, NOW + HOUR, None, None, 50)),
-    "list_of_schedule": (LISTS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50, *BEHIND)),
-    "list_of_backfill": (LISTS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),
-    "list_dead": (LISTS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
-    "list_not_run": (LISTS["not_run"], ("default", *[None] * 3, "missed", *[None] * 5, 50, *BEHIND)),
-    "list_of_origin": (LISTS["of_origin"], ("default", *[None] * 4, "replay", *[None] * 4, 50, *BEHIND)),
-    "list_of_error": (LISTS["of_error"], ("default", *[None] * 5, "boom", *[None] * 3, 50, *BEHIND)),
-    "tally": (RUNS["tally"], ("default", 60.0)),
+    "list_of_schedule": (RUNS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50, *BEHIND)),
+    "list_of_backfill": (RUNS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),
+    "list_dead": (RUNS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
+    "list_not_run": (RUNS["not_run"], ("default", *[None] * 3, "missed", *[None] * 5, 50, *BEHIND)),
+    "list_of_origin": (RUNS["of_origin"], ("default", *[None] * 4, "replay", *[None] * 4, 50, *BEHIND)),
+    "list_of_error": (RUNS["of_error"], ("default", *[None] * 5, "boom", *[None] * 3, 50, *BEHIND)),
     "strips": (find_each(shape_of(STRIPS[0]), reverse=True), (*_arrays(STRIPS), 30)),
     "traffic": (VIEWS["traffic"], ("default", 60.0, 60)),
     "tally_by_job": (VIEWS["tally_by_job"], ("default", 60.0)),
@@ -111,10 +108,10 @@ RUNNABLE = {
     "news": (VIEWS["news"], (NOW, 100, 10_000, 300, ["default"])),
 }
 PAGES = {
-    "of_job": (LISTS["all"], ("default", "j", *[None] * 8, 50, *BEHIND)),
-    "later_page": (LISTS["all"], ("default", *[None] * 9, 50, 50_000, LATER, "tick5000", *[None] * 4)),
-    "until": (LISTS["all"], ("default", None, None, LATER, *[None] * 6, 50, *BEHIND)),
-    "find": (FIND, ("default", "schedule-5", *[None] * 6, 50)),
+    "of_job": (RUNS["all"], ("default", "j", *[None] * 8, 50, *BEHIND)),
+    "later_page": (RUNS["all"], ("default", *[None] * 9, 50, 50_000, LATER, "tick5000", *[None] * 4)),
+    "until": (RUNS["all"], ("default", None, None, LATER, *[None] * 6, 50, *BEHIND)),
+    "find": (schedules.QUERIES["find"], ("default", "schedule-5", *[None] * 6, 50)),
 }
 """Lists without a narrow index, which a server that knows nothing of the table yet sorts as a whole."""
 

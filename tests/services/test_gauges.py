@@ -124,13 +124,13 @@ async def test_shards_that_are_no_more_are_not_counted_as_led(heard: list[Ledger
 
 async def test_a_reading_that_takes_long_is_made_less_often(heard: list[LedgerMeasured]) -> None:
     house = House()
-    slow = house.memory.ledger.tally_by_job
+    slow = house.memory.ledger.attention
 
-    async def tally_by_job(*arguments: object) -> object:
+    async def attention(*arguments: object) -> object:
         house.clock.advance(6)
         return await slow(*arguments)  # type: ignore[arg-type]
 
-    house.memory.ledger.tally_by_job = tally_by_job  # type: ignore[method-assign, assignment]
+    house.memory.ledger.attention = attention  # type: ignore[method-assign, assignment]
     assert await gauges(house).run_once() == pytest.approx(6 * REST_PER_READING)
     assert heard[0].took_s == pytest.approx(6)
 

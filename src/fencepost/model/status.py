@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Queue
 
@@ -21,10 +23,32 @@ class QueueDepth:
 @dataclass(frozen=True, slots=True)
 class QueueView:
     """One queue: what is due, what waits for the limits of its job, what runs, and how old the oldest is that
-    is due or waits."""
+    is due, and that waits."""
 
     queue: Queue
-    ready: int
-    waiting: int
-    running: int
-    oldest_s: float | None
+    ready: int = 0
+    waiting: int = 0
+    running: int = 0
+    oldest_ready_s: float | None = None
+    oldest_waiting_s: float | None = None
+
+    @property
+    def oldest_s(self) -> float | None:
+        """The age of the oldest that is due or waits."""
+        return oldest((self.oldest_ready_s, self.oldest_waiting_s))
+
+
+def depth_of(queues: Sequence[QueueView]) -> QueueDepth:
+    """All queues together."""
+    return QueueDepth(
+        ready=sum(one.ready for one in queues),
+        running=sum(one.running for one in queues),
+        oldest_ready_s=oldest(one.oldest_ready_s for one in queues),
+        waiting=sum(one.waiting for one in queues),
+        oldest_waiting_s=oldest(one.oldest_waiting_s for one in queues),
+    )
+
+
+def oldest(ages_s: Iterable[float | None]) -> float | None:
+    """The largest of some ages, those that are known."""
+    return max((one for one in ages_s if one is not None), default=None)

@@ -36,31 +36,25 @@ from fencepost.model.tables import (
     TOKENS_REVOKED,
 )
 from fencepost.ports.rows import Transaction
-from fencepost.rules.access_rows import (
-    logged_link,
-    logged_token,
-    to_found_link,
-    to_found_session,
-    to_found_token,
-    to_link,
-    to_session,
-    to_token,
-)
 from fencepost.rules.credentials import (
     end_sessions,
     first,
+    found,
     is_good,
     lives,
     log_credential,
     log_ends,
-    number_of,
-    older,
+    logged,
     put_token,
     session_until,
     shorten_sessions,
+    to_link,
+    to_session,
+    to_token,
     write_session,
 )
-from fencepost.rules.part import Part, reads, search, writes
+from fencepost.rules.part import Part, older, reads, search, writes
+from fencepost.rules.rows import columns_of
 
 
 class AccessRules(Part):
@@ -75,9 +69,7 @@ class AccessRules(Part):
             (known,) = await tx.find(TOKENS.at(new.token_id))
             return to_token(known)
         record = to_token(written)
-        await log_credential(
-            tx, author, asked_in, Action.TOKEN_CREATE, new.token_id, record, {}, logged_token(record)
-        )
+        await log_credential(tx, author, asked_in, Action.TOKEN_CREATE, record, {}, logged(record))
         return record
 
     @reads
@@ -96,7 +88,7 @@ class AccessRules(Part):
     @reads
     async def find_token(self, tx: Transaction, token_id: str) -> Found[TokenRecord] | None:
         row = await first(tx, TOKENS, token_id)
-        return None if row is None else to_found_token(row, await tx.now())
+        return None if row is None else found(to_token, row, await tx.now())
 
     @writes
     async def rotate_token(
@@ -124,10 +116,9 @@ class AccessRules(Part):
         written = await put_token(tx, new, author, token_id)
         assert written is not None
         record = to_token(written)
-        said = logged_token(before), logged_token(to_token(after), successor=new.token_id)
-        await log_credential(tx, author, asked_in, Action.TOKEN_ROTATE, token_id, before, *said)
-        made_of = author, asked_in, Action.TOKEN_ROTATE, new.token_id, record
-        await log_credential(tx, *made_of, {}, logged_token(record))
+        said = logged(before), logged(to_token(after), successor=new.token_id)
+        await log_credential(tx, author, asked_in, Action.TOKEN_ROTATE, before, *said)
+        await log_credential(tx, author, asked_in, Action.TOKEN_ROTATE, record, {}, logged(record))
         return record
 
     @writes
@@ -144,8 +135,8 @@ class AccessRules(Part):
         ended = await end_sessions(
             tx, [row for row in await tx.lock(SESSIONS_BY_BASIS(token_id)) if lives(row, now)]
         )
-        said = logged_token(before), logged_token(before, sessions_ended=len(ended))
-        await log_credential(tx, author, asked_in, Action.TOKEN_REVOKE, token_id, before, *said)
+        said = logged(before), logged(before, sessions_ended=len(ended))
+        await log_credential(tx, author, asked_in, Action.TOKEN_REVOKE, before, *said)
         return to_token(after)
 
     @writes
@@ -153,31 +144,20 @@ class AccessRules(Part):
         self, tx: Transaction, new: NewLink, *, author: Author, asked_in: Namespace
     ) -> SignInLink:
         now = await tx.now()
-        link = {
-            "link_id": new.link_id,
-            "digest": new.digest,
-            "name": new.name,
-            "role": str(new.role),
-            "namespace": new.namespace,
-            "created_at": now,
-            "created_by": author.name,
-            "expires_at": later(now, new.lasts_s),
-            "rests_on": new.rests_on,
-        }
+        made = {"created_at": now, "created_by": author.name, "expires_at": later(now, new.lasts_s)}
+        link = {**columns_of(LINKS, new), **made}
         written = await tx.put_if_absent(LINKS, [link])
         row = written[0] if written else await first(tx, LINKS, new.link_id)
         assert row is not None
         record = to_link(row)
         if written:
-            await log_credential(
-                tx, author, asked_in, Action.LINK_OPEN, new.link_id, record, {}, logged_link(record)
-            )
+            await log_credential(tx, author, asked_in, Action.LINK_OPEN, record, {}, logged(record))
         return record
 
     @reads
     async def find_link(self, tx: Transaction, link_id: str) -> Found[SignInLink] | None:
         row = await first(tx, LINKS, link_id)
-        return None if row is None else to_found_link(row, await tx.now())
+        return None if row is None else found(to_link, row, await tx.now())
 
     @writes
     async def redeem_link(
@@ -234,7 +214,7 @@ class AccessRules(Part):
     @reads
     async def find_session(self, tx: Transaction, session_id: str) -> Found[SessionRecord] | None:
         row = await first(tx, SESSIONS, session_id)
-        return None if row is None else to_found_session(row, await tx.now())
+        return None if row is None else found(to_session, row, await tx.now())
 
     @reads
     async def find(
@@ -243,8 +223,10 @@ class AccessRules(Part):
         keys, now = [(one,) for one in credential_ids], await tx.now()
         tokens = await tx.find(TOKENS.among(keys))
         sessions = await tx.find(SESSIONS.among(keys))
-        found: list[Found[TokenRecord] | Found[SessionRecord]] = [to_found_token(one, now) for one in tokens]
-        return [*found, *(to_found_session(one, now) for one in sessions)]
+        return [
+            *(found(to_token, one, now) for one in tokens),
+            *(found(to_session, one, now) for one in sessions),
+        ]
 
     @writes
     async def end_session(
@@ -274,8 +256,8 @@ class AccessRules(Part):
             of = SESSIONS_BY_BASIS(rests_on)
         else:
             of = SESSIONS_BY_NUMBER() if namespace is None else SESSIONS_BY_NAMESPACE(namespace)
-        rows = [row for row in await tx.lock(of) if namespace in (None, row["namespace"])]
-        ended = await end_sessions(tx, sorted((row for row in rows if lives(row, now)), key=number_of))
+        rows = [row for row in await tx.lock(of) if namespace in (None, row["namespace"]) and lives(row, now)]
+        ended = await end_sessions(tx, sorted(rows, key=lambda row: row["number"]))
         await log_ends(tx, author, asked_in, ended)
         return len(ended)
 

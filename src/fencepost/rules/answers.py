@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from fencepost.model.answers import Beginning, Begun, InFlight, Mismatch
+from fencepost.model.answers import Answered, Beginning, Begun, InFlight, Mismatch
 from fencepost.model.clocks import later
 from fencepost.model.identifiers import Namespace
 from fencepost.model.table import Row
 from fencepost.model.tables import ANSWERS, ANSWERS_BY_AGE
 from fencepost.ports.rows import Transaction
-from fencepost.rules.access_rows import to_answered
 from fencepost.rules.part import Part, writes
 
 
@@ -37,7 +36,7 @@ class AnswerRules(Part):
         if row["fingerprint"] != fingerprint:
             return Mismatch()
         if row["status"] is not None:
-            return to_answered(row)
+            return Answered(row["status"], bytes(row["body"]), json.loads(row["headers"]))
         now = await tx.now()
         if now < row["held_until"]:
             return InFlight()

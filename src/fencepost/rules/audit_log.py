@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -13,8 +14,27 @@ from fencepost.model.json import JsonObject, JsonValue
 from fencepost.model.table import Range, Row
 from fencepost.model.tables import AUDIT_LOG, AUDIT_LOG_BY_NUMBER, AUDIT_LOG_BY_SUBJECT
 from fencepost.ports.rows import Transaction
-from fencepost.rules.desk_rows import to_entry
-from fencepost.rules.part import Part, reads, search, writes
+from fencepost.rules.part import Part, older, reads, search, writes
+from fencepost.rules.rows import Row as AnyRow
+from fencepost.rules.rows import reader
+
+
+def to_author(row: AnyRow) -> Author:
+    """The columns `author`, `source` and `reason`."""
+    return Author(row["author"], row["source"], row["reason"])
+
+
+def written_by(author: Author) -> dict[str, str | None]:
+    """The same columns of a row that is written."""
+    return {"author": author.name, "source": author.source, "reason": author.reason}
+
+
+to_entry = reader(
+    Entry,
+    author=lambda row: replace(to_author(row), credential=row["credential"]),
+    before=lambda row: json.loads(row["before"]),
+    after=lambda row: json.loads(row["after"]),
+)
 
 
 class Change(NamedTuple):
@@ -47,9 +67,7 @@ async def log_all(
     same = {
         "namespace": namespace,
         "at": await tx.now(),
-        "author": author.name,
-        "source": author.source,
-        "reason": author.reason,
+        **written_by(author),
         "action": str(action),
         "credential": author.credential,
     }
@@ -87,7 +105,7 @@ def _where(namespace: Namespace, wanted: LogFilter) -> Range:
         found = AUDIT_LOG_BY_NUMBER(namespace)
     else:
         found = AUDIT_LOG_BY_SUBJECT(namespace, wanted.subject)
-    return found if wanted.before_number is None else found.before(wanted.before_number)
+    return older(found, wanted.before_number)
 
 
 def _matches(wanted: LogFilter, row: Row) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from fencepost.model.audit import Action, Author
@@ -29,15 +30,13 @@ from fencepost.model.times import to_utc_text
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
-from fencepost.rules.cursors import lock_cursors, touch
-from fencepost.rules.desk_rows import to_backfill
 from fencepost.rules.meta import forgotten_before
-from fencepost.rules.part import Part, reads, writes
-from fencepost.rules.planbook import WITHDRAWN
-from fencepost.rules.ranges import range_at
+from fencepost.rules.part import Part, older, reads, writes
+from fencepost.rules.planbook import WITHDRAWN, lock_cursors, range_at, touch
+from fencepost.rules.rows import columns_of, reader
 from fencepost.rules.runs import (
     WAITING,
-    Bells,
+    Freed,
     call_off,
     end,
     log_runs,
@@ -59,19 +58,9 @@ class BackfillRules(Part):
         if not await tx.find(SCHEDULES.at(namespace, asked.schedule_id)):
             return None
         now = await tx.now()
-        new = {
-            "namespace": namespace,
-            "schedule_id": asked.schedule_id,
-            "since": asked.since,
-            "until": asked.until,
-            "mode": asked.mode.value,
-            "at_once_max": asked.at_once_max,
-            "every_s": asked.every_s,
-            "state": BackfillState.ACTIVE.value,
-            "filled_through": asked.since,
-            "next_run_at": now,
-            "created_at": now,
-        }
+        asks = {"namespace": namespace, **columns_of(BACKFILLS, asked)}
+        stands = {"state": BackfillState.ACTIVE.value, "filled_through": asked.since}
+        new = {**asks, **stands, "next_run_at": now, "created_at": now}
         (row,) = await tx.put_if_absent(BACKFILLS, [new])
         await log(tx, author, namespace, Action.BACKFILL_START, str(row["backfill_id"]), {}, _logged(asked))
         tx.hint(Topic.SCHEDULES)
@@ -129,9 +118,8 @@ class BackfillRules(Part):
     async def list(
         self, tx: Transaction, namespace: Namespace, limit: int, before_id: int | None = None
     ) -> Sequence[Backfill]:
-        mine = BACKFILLS_BY_NAMESPACE(namespace)
-        rows = await tx.find(mine if before_id is None else mine.before(before_id), limit=limit, reverse=True)
-        return await _shown(tx, rows)
+        mine = older(BACKFILLS_BY_NAMESPACE(namespace), before_id)
+        return await _shown(tx, await tx.find(mine, limit=limit, reverse=True))
 
     @reads
     async def active(self, tx: Transaction, limit: int) -> Sequence[Backfill]:
@@ -234,16 +222,16 @@ async def _give_up(tx: Transaction, backfill_id: int) -> int:
     waiting = [
         run for state in sorted(WAITING) for run in await tx.find(RUNS_OF_BACKFILL(backfill_id, state))
     ]
-    bells, reason, ended = Bells(), f"backfill {backfill_id} was cancelled", 0
+    freed, reason, ended = Freed(), f"backfill {backfill_id} was cancelled", 0
     for run in await tx.lock(RUNS.among(map(RUNS.key_of, waiting))):
         if run["state"] not in WAITING or run["backfill_id"] != backfill_id:
             continue
         if run["fence"]:
-            await call_off(tx, bells, run, reason)
+            await call_off(tx, freed, run, reason)
         else:
-            await end(tx, bells, run, RunState.MISSED, reason)
+            await end(tx, freed, run, RunState.MISSED, reason)
         ended += 1
-    await bells.ring(tx)
+    await freed.wake_next(tx)
     return ended
 
 
@@ -257,17 +245,25 @@ async def _shown(tx: Transaction, backfills: Sequence[Row]) -> list[Backfill]:
         counts[row["backfill_id"], RunState.PLANNED] -= count
         counts[row["backfill_id"], RunState.READY] += count
     return [
-        to_backfill(row, {state: n for state in RunState if (n := counts[row["backfill_id"], state])})
+        _backfill(row, {state: n for state in RunState if (n := counts[row["backfill_id"], state])})
         for row in backfills
     ]
 
 
+_to_asked = reader(NewBackfill)
+
+
+def _backfill(row: Row, runs: Mapping[RunState, int]) -> Backfill:
+    return Backfill(
+        backfill_id=row["backfill_id"],
+        namespace=row["namespace"],
+        asked=_to_asked(row),
+        state=BackfillState(row["state"]),
+        filled_through=row["filled_through"],
+        created_at=row["created_at"],
+        runs=runs,
+    )
+
+
 def _logged(asked: NewBackfill) -> JsonObject:
-    return {
-        "schedule_id": asked.schedule_id,
-        "since": to_utc_text(asked.since),
-        "until": to_utc_text(asked.until),
-        "mode": asked.mode,
-        "at_once_max": asked.at_once_max,
-        "every_s": asked.every_s,
-    }
+    return {**asdict(asked), "since": to_utc_text(asked.since), "until": to_utc_text(asked.until)}

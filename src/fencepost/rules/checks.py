@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fencepost.core.lifecycle import ENDED, REPLAYS, may_move
-from fencepost.model.clocks import StoreTime
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Outcome, RunState
-from fencepost.model.table import Key, Range, Ranges, Row, Selection, Table
+from fencepost.model.table import Key, Ranges, Row, Selection, Table
 from fencepost.model.tables import RUNS
 from fencepost.ports.rows import Transaction
-from fencepost.ports.signals import Topic
 
 
 class RuleBroken(AssertionError):
@@ -26,17 +24,9 @@ class Checked:
     def __init__(self, inner: Transaction) -> None:
         self._inner = inner
         self._mine: set[tuple[str, Key]] = set()
-
-    async def now(self) -> StoreTime:
-        return await self._inner.now()
-
-    async def find(
-        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
-    ) -> list[Row]:
-        return await self._inner.find(selection, limit=limit, reverse=reverse)
-
-    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
-        return await self._inner.count(ranges, limit=limit)
+        # What writes no row is the transaction's own.
+        self.now, self.find, self.count = inner.now, inner.find, inner.count
+        self.fences, self.take_turn, self.hint = inner.fences, inner.take_turn, inner.hint
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
         return self._own(selection.table, await self._inner.lock(selection, limit=limit))
@@ -62,15 +52,6 @@ class Checked:
         for row in gone:
             self._check_owned(table, row)
         await self._inner.delete(table, gone)
-
-    async def fences(self, count: int) -> Sequence[int]:
-        return await self._inner.fences(count)
-
-    async def take_turn(self, name: str, *, shared: bool = False) -> None:
-        await self._inner.take_turn(name, shared=shared)
-
-    def hint(self, topic: Topic) -> None:
-        self._inner.hint(topic)
 
     def _own(self, table: Table, rows: list[Row]) -> list[Row]:
         self._mine |= {(table.name, table.key_of(row)) for row in rows}

@@ -34,22 +34,14 @@ from fencepost.model.tables import (
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.allowances import candidates_max
-from fencepost.rules.carrying import carry_out
 from fencepost.rules.facts import SCHEDULES_MAX, facts_of, last_successes
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
-from fencepost.rules.limits import (
-    allowances,
-    held_by,
-    keep_allowances,
-    lets_go,
-    limit_facts,
-    pay,
-)
+from fencepost.rules.limits import allowances, held_by, keep_allowances, lets_go, limit_facts, pay
 from fencepost.rules.lining import Standing, go_through
 from fencepost.rules.part import Part, groups, reads, search, writes
 from fencepost.rules.rows import limit_if_readable, to_claim, to_payload
 from fencepost.rules.runs import Slot, fill_slots, is_tick, owners_of, with_specs
-from fencepost.rules.verdicts import rule
+from fencepost.rules.verdicts import carry_out, rule
 
 
 class ClaimRules(Part):

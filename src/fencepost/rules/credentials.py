@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias, TypeVar
 
 from fencepost.model.access import (
+    EVERYWHERE,
+    Found,
     NewSession,
     NewToken,
     SessionRecord,
@@ -15,19 +18,25 @@ from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Namespace
 from fencepost.model.json import JsonObject
-from fencepost.model.table import Range, Row, Table
-from fencepost.model.tables import (
-    SESSIONS,
-    SESSIONS_BY_BASIS,
-    TOKENS,
-)
+from fencepost.model.table import Row, Table
+from fencepost.model.tables import SESSIONS, SESSIONS_BY_BASIS, TOKENS
+from fencepost.model.times import to_utc_text
 from fencepost.ports.rows import Transaction
-from fencepost.rules.access_rows import (
-    logged_in,
-    logged_session,
-    to_session,
-)
 from fencepost.rules.audit_log import log
+from fencepost.rules.rows import Row as AnyRow
+from fencepost.rules.rows import columns_of, reader
+
+R = TypeVar("R", TokenRecord, SessionRecord, SignInLink)
+Credential: TypeAlias = TokenRecord | SessionRecord | SignInLink
+
+to_token = reader(TokenRecord)
+to_session = reader(SessionRecord)
+to_link = reader(SignInLink)
+
+
+def found(to_record: Callable[[AnyRow], R], row: Row, now: StoreTime) -> Found[R]:
+    """A credential with its digest."""
+    return Found(to_record(row), row["digest"], now)
 
 
 async def first(tx: Transaction, table: Table, key: str) -> Row | None:
@@ -38,11 +47,7 @@ async def first(tx: Transaction, table: Table, key: str) -> Row | None:
 async def put_token(tx: Transaction, new: NewToken, author: Author, rotated_from: str | None) -> Row | None:
     now = await tx.now()
     token = {
-        "token_id": new.token_id,
-        "digest": new.digest,
-        "name": new.name,
-        "role": str(new.role),
-        "namespace": new.namespace,
+        **columns_of(TOKENS, new),
         "created_at": now,
         "created_by": author.name,
         "expires_at": None if new.lasts_s is None else later(now, new.lasts_s),
@@ -61,25 +66,14 @@ async def write_session(
     asked_in: Namespace,
 ) -> SessionRecord:
     now = await tx.now()
-    session = {
-        "session_id": new.session_id,
-        "digest": new.digest,
-        "name": new.name,
-        "role": str(new.role),
-        "namespace": new.namespace,
-        "opened_with": new.opened_with,
-        "rests_on": rests_on,
-        "created_at": now,
-        "expires_at": until,
-        "last_used_at": now,
-    }
+    times = {"created_at": now, "expires_at": until, "last_used_at": now}
+    session = {**columns_of(SESSIONS, new), "rests_on": rests_on, **times}
     written = await tx.put_if_absent(SESSIONS, [session])
     row = written[0] if written else await first(tx, SESSIONS, new.session_id)
     assert row is not None
     record = to_session(row)
     if written:
-        after = logged_session(record)
-        await log_credential(tx, author, asked_in, Action.SESSION_OPEN, record.session_id, record, {}, after)
+        await log_credential(tx, author, asked_in, Action.SESSION_OPEN, record, {}, logged(record))
     return record
 
 
@@ -111,9 +105,7 @@ async def log_ends(
     tx: Transaction, author: Author, asked_in: Namespace, ended: Iterable[SessionRecord]
 ) -> None:
     for one in ended:
-        await log_credential(
-            tx, author, asked_in, Action.SESSION_END, one.session_id, one, logged_session(one), {}
-        )
+        await log_credential(tx, author, asked_in, Action.SESSION_END, one, logged(one), {})
 
 
 async def log_credential(
@@ -121,17 +113,23 @@ async def log_credential(
     author: Author,
     asked_in: Namespace,
     action: Action,
-    subject: str,
-    about: TokenRecord | SessionRecord | SignInLink,
+    about: Credential,
     before: JsonObject,
     after: JsonObject,
 ) -> None:
-    where = logged_in(about.namespace, asked_in)
-    await log(tx, author, where, action, subject, before, after)
+    """What is good everywhere is written down where it was asked for."""
+    where = asked_in if about.namespace == EVERYWHERE else about.namespace
+    await log(tx, author, where, action, _id_of(about), before, after)
 
 
-def older(numbered: Range, before_number: int | None) -> Range:
-    return numbered if before_number is None else numbered.before(before_number)
+def _id_of(record: Credential) -> str:
+    match record:
+        case TokenRecord():
+            return record.token_id
+        case SessionRecord():
+            return record.session_id
+        case SignInLink():
+            return record.link_id
 
 
 def is_good(token: Row, now: StoreTime) -> bool:
@@ -142,5 +140,11 @@ def lives(session: Row, now: StoreTime) -> bool:
     return session["ended_at"] is None and bool(now < session["expires_at"])
 
 
-def number_of(session: Row) -> int:
-    return int(session["number"])
+def logged(record: Credential, **more: str | int | None) -> JsonObject:
+    """What the audit log keeps of a credential, which is never a digest."""
+    expires_at = None if record.expires_at is None else to_utc_text(record.expires_at)
+    about: JsonObject = {"name": record.name, "role": str(record.role), "namespace": record.namespace}
+    if isinstance(record, SessionRecord):
+        # The mark of a setting is made of its secret.
+        about["opened_with"] = record.opened_with.partition("-")[0]
+    return {**about, "expires_at": expires_at, **more}

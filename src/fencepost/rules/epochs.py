@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from secrets import token_hex
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime
@@ -26,8 +27,12 @@ from fencepost.model.tables import CURSORS, EPOCHS, META, REFUSALS, SCHEDULES, T
 from fencepost.ports.rows import Rows, Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
-from fencepost.rules.fleet_rows import to_leader_record, to_refusal, to_term
-from fencepost.rules.part import Part, pages, reads, search, writes
+from fencepost.rules.part import Part, older, pages, reads, search, writes
+from fencepost.rules.rows import columns_of, reader
+
+_to_leader = reader(LeaderRecord)
+_to_term = reader(Term)
+_to_refusal = reader(Refusal)
 
 SHARDS_TURN = "shards"
 """Those who create a schedule have it together, and keep a new cut of the shards waiting."""
@@ -39,10 +44,15 @@ MOVED_MAX = 1_000
 """How many schedules get another shard at a time."""
 
 
+def unique_name() -> str:
+    """A name that no other ledger has."""
+    return token_hex(8)
+
+
 class EpochRules(Part):
     """See `ports.epochs`. `unique` makes a name that no other ledger has."""
 
-    def __init__(self, rows: Rows, unique: Callable[[], str]) -> None:
+    def __init__(self, rows: Rows, unique: Callable[[], str] = unique_name) -> None:
         super().__init__(rows)
         self._unique = unique
 
@@ -57,7 +67,7 @@ class EpochRules(Part):
         rows = await tx.lock(EPOCHS.among((shard,) for shard in offered if shard not in answers))
         now = await tx.now()
         for row in rows:
-            known = to_leader_record(row)
+            known = _to_leader(row)
             after = succeed(known, replace(offered[known.shard], since=now))
             if after is not None and after != known:
                 await tx.change(EPOCHS, [(row, asdict(after))])
@@ -68,7 +78,7 @@ class EpochRules(Part):
 
     @reads
     async def all(self, tx: Transaction) -> Sequence[LeaderRecord]:
-        return [to_leader_record(row) for row in await tx.find(_ALL())]
+        return [_to_leader(row) for row in await tx.find(_ALL())]
 
     @reads
     async def shards(self, tx: Transaction) -> int:
@@ -83,7 +93,7 @@ class EpochRules(Part):
             return Resharding(before, before, 0)
         await tx.change(META, [(known, {"value": str(shards)})])
         for row in await tx.lock(_ALL()):
-            leader = replace(to_leader_record(row), epoch=Epoch(row["epoch"] + 1))
+            leader = replace(_to_leader(row), epoch=Epoch(row["epoch"] + 1))
             await tx.change(EPOCHS, [(row, {"epoch": leader.epoch})])
             if leader.shard < min(before, shards):
                 await _begin_terms(tx, [leader])
@@ -100,8 +110,8 @@ class EpochRules(Part):
         self, tx: Transaction, shard: Shard | None, before: int | None, limit: int
     ) -> Sequence[Term]:
         of_shard = partial(_is_of, shard)
-        rows = await search(tx, _until(_TERMS(), before), of_shard, limit, reverse=True)
-        return [to_term({**row, "until": await _end_of(tx, row)}) for row in rows]
+        rows = await search(tx, older(_TERMS(), before), of_shard, limit, reverse=True)
+        return [_to_term({**row, "until": await _end_of(tx, row)}) for row in rows]
 
     @writes
     async def note_refusal(self, tx: Transaction, shard: Shard, epoch: Epoch, holder: NodeId) -> None:
@@ -112,8 +122,8 @@ class EpochRules(Part):
 
     @reads
     async def refusals(self, tx: Transaction, before: int | None, limit: int) -> Sequence[Refusal]:
-        rows = await tx.find(_until(_REFUSALS(), before), limit=limit, reverse=True)
-        return [to_refusal(row) for row in rows]
+        rows = await tx.find(older(_REFUSALS(), before), limit=limit, reverse=True)
+        return [_to_refusal(row) for row in rows]
 
     @reads
     async def high_water(self, tx: Transaction) -> HighWater:
@@ -150,17 +160,7 @@ class EpochRules(Part):
 async def _begin_terms(tx: Transaction, leaders: Sequence[LeaderRecord]) -> None:
     """The term before ends with this one's beginning."""
     now = await tx.now()
-    terms = [
-        {
-            "shard": one.shard,
-            "epoch": one.epoch,
-            "holder": one.holder,
-            "lineage": one.lineage,
-            "since": now,
-        }
-        for one in leaders
-        if one.holder is not None
-    ]
+    terms = [{**columns_of(TERMS, one), "since": now} for one in leaders if one.holder is not None]
     await tx.put_if_absent(TERMS, terms)
 
 
@@ -185,21 +185,19 @@ async def _move(tx: Transaction, shards: int) -> int:
     schedules last, because until then their ticks are claimed and started."""
     moved: dict[tuple[str, str], int] = {}
     async for page in pages(tx, SCHEDULES.all()):
-        cut = {_owner(row): shard_of(row["namespace"], row["schedule_id"], shards) for row in page}
-        moved |= {_owner(row): cut[_owner(row)] for row in page if cut[_owner(row)] != row["shard"]}
+        for row in page:
+            owner = row["namespace"], row["schedule_id"]
+            if (shard := shard_of(*owner, shards)) != row["shard"]:
+                moved[owner] = shard
     parts = [list(moved)[start : start + MOVED_MAX] for start in range(0, len(moved), MOVED_MAX)]
     for part in parts:
         found = await tx.find(_CURSORS.each(part))
         cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, found)))
-        await tx.change(CURSORS, [(one, {"shard": moved[_owner(one)]}) for one in cursors])
+        await tx.change(CURSORS, [(one, {"shard": moved[SCHEDULES.key_of(one)]}) for one in cursors])
     for part in parts:
         schedules = await tx.lock(SCHEDULES.among(part))
-        await tx.change(SCHEDULES, [(one, {"shard": moved[_owner(one)]}) for one in schedules])
+        await tx.change(SCHEDULES, [(one, {"shard": moved[SCHEDULES.key_of(one)]}) for one in schedules])
     return len(moved)
-
-
-def _owner(cursor: Row) -> tuple[str, str]:
-    return cursor["namespace"], cursor["schedule_id"]
 
 
 async def _high_water(tx: Transaction) -> HighWater:
@@ -213,10 +211,6 @@ async def _lock_beyond(tx: Transaction, everything: Range, most: int) -> list[Ro
     """All but the latest."""
     kept = await tx.find(everything, limit=most, reverse=True)
     return await tx.lock(everything.before(kept[-1]["number"]) if kept else everything)
-
-
-def _until(everything: Range, before: int | None) -> Range:
-    return everything if before is None else everything.before(before)
 
 
 def _is_of(shard: Shard | None, term: Row) -> bool:

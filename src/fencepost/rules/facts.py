@@ -33,6 +33,7 @@ from fencepost.rules.runs import with_specs
 
 DUE_MAX = 100
 SCHEDULES_MAX = 200
+TYPICAL_OF = 20
 
 Wanted: TypeAlias = Callable[[Row], bool]
 
@@ -68,6 +69,17 @@ async def last_successes(
     """The fire time of each schedule's last successful run, where there is one."""
     runs = await tx.find(RUNS_SUCCEEDED.each(schedules), limit=1, reverse=True)
     return {(run["namespace"], run["schedule_id"]): run["fire_time"] for run in runs}
+
+
+async def typical_run_s(
+    tx: Transaction, schedules: Sequence[tuple[str, str]]
+) -> Mapping[tuple[str, str], float]:
+    """How long the last successes of each schedule took on average, where there are any."""
+    lengths_s: dict[tuple[str, str], list[float]] = {}
+    for run in await tx.find(RUNS_SUCCEEDED.each(schedules), limit=TYPICAL_OF, reverse=True):
+        took_s = (run["finished_at"] - run["started_at"]).total_seconds()
+        lengths_s.setdefault((run["namespace"], run["schedule_id"]), []).append(took_s)
+    return {owner: sum(found) / len(found) for owner, found in lengths_s.items()}
 
 
 async def _with_terms(tx: Transaction, tick: Row) -> Row:

@@ -11,22 +11,14 @@ from fencepost.model.freeze import Freeze, Scope, ScopeKind
 from fencepost.model.identifiers import Namespace
 from fencepost.model.run import Hold, RunState
 from fencepost.model.table import Row
-from fencepost.model.tables import (
-    CURSORS,
-    FREEZES,
-    RUNS,
-    RUNS_BEHIND,
-    RUNS_OPEN,
-    RUNS_UNFINISHED,
-    SCHEDULES,
-)
+from fencepost.model.tables import CURSORS, FREEZES, RUNS, RUNS_BEHIND, RUNS_OPEN, RUNS_UNFINISHED, SCHEDULES
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
-from fencepost.rules.audit_log import log
-from fencepost.rules.desk_rows import to_freeze
+from fencepost.rules.audit_log import log, to_author, written_by
 from fencepost.rules.part import Part, reads, search, writes
 
 _CURSORS = CURSORS.indexes["cursors_key"]
+_owner = SCHEDULES.key_of
 EVERYTHING = (ScopeKind.ALL.value, "")
 
 
@@ -36,15 +28,8 @@ class FreezeRules(Part):
     @writes
     async def freeze(self, tx: Transaction, namespace: Namespace, scope: Scope, author: Author) -> bool:
         await tx.take_turn(_turn(namespace))
-        new = {
-            "namespace": namespace,
-            "kind": scope.kind.value,
-            "value": scope.value,
-            "since": await tx.now(),
-            "author": author.name,
-            "source": author.source,
-            "reason": author.reason,
-        }
+        name = {"namespace": namespace, "kind": scope.kind.value, "value": scope.value}
+        new = {**name, "since": await tx.now(), **written_by(author)}
         if not await tx.put_if_absent(FREEZES, [new]):
             return False
         await _mark_covered(tx, namespace, scope)
@@ -67,7 +52,7 @@ class FreezeRules(Part):
 
     @reads
     async def all(self, tx: Transaction, namespace: Namespace) -> Sequence[Freeze]:
-        return [to_freeze(row) for row in await tx.find(FREEZES.all(namespace))]
+        return [_freeze(row) for row in await tx.find(FREEZES.all(namespace))]
 
 
 async def share_turn(tx: Transaction, namespace: Namespace) -> None:
@@ -114,10 +99,10 @@ async def mark_left(tx: Transaction, limit: int) -> None:
     if not begun:
         return
     owners = sorted(set(map(_owner, begun)))
-    frozen = {SCHEDULES.key_of(one): one["frozen"] for one in await tx.find(SCHEDULES.among(owners))}
+    frozen = {_owner(one): one["frozen"] for one in await tx.find(SCHEDULES.among(owners))}
     left = [run for run in begun if frozen.get(_owner(run), False) != bool(run["held"] & Hold.FROZEN)][:limit]
     locked = await tx.take(SCHEDULES.among(sorted(set(map(_owner, left)))))
-    frozen = {SCHEDULES.key_of(one): one["frozen"] for one in locked}
+    frozen = {_owner(one): one["frozen"] for one in locked}
     runs = await tx.take(RUNS.among(RUNS.key_of(run) for run in left if _owner(run) in frozen))
     open_ = [run for run in runs if run["finished_at"] is None]
     await tx.change(RUNS, [(run, {"held": _held(run["held"], frozen[_owner(run)])}) for run in open_])
@@ -144,9 +129,10 @@ def _is_covered(scopes: frozenset[tuple[str, str]], schedule: Row) -> bool:
     return is_frozen(scopes, schedule["schedule_id"], json.loads(schedule["labels"]))
 
 
-def _owner(run: Row) -> tuple[str, str]:
-    return run["namespace"], run["schedule_id"]
-
-
 def _held(held: int, frozen: bool) -> int:
     return held | Hold.FROZEN.value if frozen else held & ~Hold.FROZEN.value
+
+
+def _freeze(row: Row) -> Freeze:
+    scope = Scope(ScopeKind(row["kind"]), row["value"])
+    return Freeze(row["namespace"], scope, row["since"], to_author(row))

@@ -15,9 +15,9 @@ from fencepost.model.tables import GATES, GATES_CLOSED, RUNS, RUNS_BEHIND, RUNS_
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
-from fencepost.rules.durations import typical_run_s
+from fencepost.rules.facts import typical_run_s
 from fencepost.rules.part import Part, reads, writes
-from fencepost.rules.runs import Bells, end
+from fencepost.rules.runs import Freed, end
 
 _ACTIONS = {
     GateDecision.OPEN: Action.GATE_OPEN,
@@ -63,10 +63,10 @@ class GateRules(Part):
             return None
         held = await tx.lock(RUNS_GATED(namespace, schedule_id))
         released, dropped = _split(sorted(held, key=_fire_time), decision)
-        bells = Bells()
+        freed = Freed()
         await tx.change(RUNS, [(run, {"held": run["held"] & ~Hold.GATE.value}) for run in released])
         for run in dropped:
-            await end(tx, bells, run, RunState.MISSED, _why_dropped(decision, author))
+            await end(tx, freed, run, RunState.MISSED, _why_dropped(decision, author))
         let_through = [gates[0]["let_through"], *(run["fire_time"] for run in released)]
         opened = {"closed_at": None, "reason": None, "opened_at": await tx.now()}
         newest = max((one for one in let_through if one is not None), default=None)
@@ -74,7 +74,7 @@ class GateRules(Part):
         before = {"closed": True, "held": len(held)}
         after = {"closed": False, "released": len(released), "missed": len(dropped)}
         await log(tx, author, namespace, _ACTIONS[decision], schedule_id, before, after)
-        await bells.ring(tx)
+        await freed.wake_next(tx)
         tx.hint(Topic.RUNS)
         return len(released)
 
@@ -83,9 +83,9 @@ async def _shown(tx: Transaction, gates: Sequence[Row]) -> list[ClosedGate]:
     owners = [GATES.key_of(gate) for gate in gates]
     held = await tx.count([RUNS_GATED(*owner) for owner in owners])
     gated = RUNS_GATED.each(owners)
-    oldest = {_owner(run): run["fire_time"] for run in await tx.find(gated, limit=1)}
-    newest = {_owner(run): run["fire_time"] for run in await tx.find(gated, limit=1, reverse=True)}
-    specs = {_owner(row): row["spec"] for row in await tx.find(SCHEDULES.among(owners))}
+    oldest = {GATES.key_of(run): run["fire_time"] for run in await tx.find(gated, limit=1)}
+    newest = {GATES.key_of(run): run["fire_time"] for run in await tx.find(gated, limit=1, reverse=True)}
+    specs = {GATES.key_of(row): row["spec"] for row in await tx.find(SCHEDULES.among(owners))}
     run_s = await typical_run_s(tx, owners)
     return [
         ClosedGate(
@@ -101,10 +101,6 @@ async def _shown(tx: Transaction, gates: Sequence[Row]) -> list[ClosedGate]:
         )
         for gate, owner, count in zip(gates, owners, held, strict=True)
     ]
-
-
-def _owner(row: Row) -> tuple[str, str]:
-    return row["namespace"], row["schedule_id"]
 
 
 def _fire_time(run: Row) -> tuple[datetime, str]:

@@ -11,6 +11,7 @@ from fencepost.model.tables import JOBS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.limits import put_limits, release, waiting
 from fencepost.rules.part import Part, reads, writes
+from fencepost.rules.rows import columns_of
 
 SAID = ("spec", "queue", "priority")
 RELEASE_MAX = 1_000
@@ -40,15 +41,8 @@ class JobRules(Part):
         latest = {spec.name: spec for spec in specs}
         now = await tx.now()
         rows = [
-            {
-                "namespace": namespace,
-                "name": name,
-                "spec": job_to_text(spec),
-                "queue": spec.queue,
-                "priority": spec.priority,
-                "updated_at": now,
-            }
-            for name, spec in sorted(latest.items())
+            {**columns_of(JOBS, spec), "namespace": namespace, "spec": job_to_text(spec), "updated_at": now}
+            for _, spec in sorted(latest.items())
         ]
         new = {row["name"] for row in await tx.put_if_absent(JOBS, rows)}
         said = {row["name"]: row for row in rows if row["name"] not in new}

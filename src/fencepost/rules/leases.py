@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from fencepost.model.clocks import STEP_MIN_S, StoreTime, later
@@ -10,17 +10,27 @@ from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.model.table import Row
 from fencepost.model.tables import LEASES
-from fencepost.ports.rows import Transaction
-from fencepost.ports.signals import Topic
+from fencepost.ports.rows import Rows, Transaction
+from fencepost.ports.signals import Signals, Topic
 from fencepost.rules.part import Part, reads, writes
 
 START_OF_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LeaseRules(Part):
-    """See `ports.leases`; how changes are watched is the store's own."""
+    """See `ports.leases`."""
 
     caveats: Sequence[str] = ()
+
+    def __init__(self, rows: Rows, signals: Signals) -> None:
+        super().__init__(rows)
+        self._signals = signals
+
+    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        return await self._signals.listen(Topic.LEASES, callback)
+
+    async def close(self) -> None:
+        """The store gives back what there is."""
 
     @writes
     async def acquire(

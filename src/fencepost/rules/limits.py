@@ -118,7 +118,7 @@ async def release_strays(tx: Transaction, limit: int) -> None:
 
 
 async def call_waiting(tx: Transaction, limit: int, slots: Iterable[Slot] | None = None) -> int:
-    """The net under the bells of slots: call those that could have been called and were not; how many. The
+    """The net under the calls of slots: call those that could have been called and were not; how many. The
     slots are those that some wait for, where its caller knows them."""
     await release_strays(tx, limit)
     schedules = await groups(tx, RUNS_LIMITED_TICKS(), 2, limit)
@@ -134,7 +134,7 @@ async def allowances(tx: Transaction, every: Sequence[ScheduleFacts], limiter: L
     known = frozenset(map(LIMITS.key_of, await tx.find(LIMITS.among(owners))))
     if limiter is None:
         return Allowances(await tx.now(), closed=known)
-    mine = {_owner_of(row): row for row in await tx.take(LIMITS.among(sorted(known)))}
+    mine = {LIMITS.key_of(row): row for row in await tx.take(LIMITS.among(sorted(known)))}
     terms = {owner: limit_if_readable(row["terms"]) for owner, row in mine.items()}
     slots = [
         (facts.namespace, tick.job, limit.slot_of(tick.payload))
@@ -177,7 +177,7 @@ async def pay(
 ) -> None:
     """Keep how far the starts have used up the rates of these limits, which are locked."""
     for row in limits:
-        if (ruling := rulings.get(_owner_of(row))) is not None:
+        if (ruling := rulings.get(LIMITS.key_of(row))) is not None:
             await tx.change(LIMITS, [(row, {"paid_until": ruling.paid_until, "next_at": ruling.next_at})])
 
 
@@ -185,10 +185,6 @@ def held_by(run: Row, wait: Waiting) -> dict[str, Any]:
     """What a run that has to wait for its job's limits becomes."""
     held = run["held"] & ~IN_TURN.value | wait.hold.value
     return {"held": held, "slot": wait.slot, "reason": wait.reason}
-
-
-def _owner_of(limit: Row) -> tuple[Namespace, JobName]:
-    return limit["namespace"], limit["job"]
 
 
 def lets_go(limit: Row, now: StoreTime) -> bool:

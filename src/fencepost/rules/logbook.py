@@ -11,8 +11,8 @@ from fencepost.model.table import Range, Ranges
 from fencepost.model.tables import RUN_LOGS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.part import Part, reads, writes
-from fencepost.rules.rows import to_logged_chunk
-from fencepost.rules.tickets import is_of, keys_of
+from fencepost.rules.rows import columns_of, to_logged_chunk
+from fencepost.rules.runs import is_of, keys_of
 
 _IN_ORDER = RUN_LOGS.all
 
@@ -43,7 +43,14 @@ class LogbookRules(Part):
         after: LogPlace = LOG_BEGIN,
         limit: int,
     ) -> Sequence[LoggedChunk]:
-        return await _read_on(tx, namespace, run_key, attempt, after, limit)
+        if attempt is not None and attempt < after.attempt:
+            return []
+        found = _of(namespace, run_key, attempt)
+        if attempt is None:
+            found = found.after(after.attempt, after.number)
+        elif attempt == after.attempt:
+            found = found.after(after.number)
+        return [to_logged_chunk(row) for row in await tx.find(found, limit=limit)]
 
     @reads
     async def tail(
@@ -83,36 +90,8 @@ async def _append(tx: Transaction, page: LogPage) -> None:
     owner = {"namespace": ticket.namespace, "run_key": ticket.run_key, "attempt": ticket.attempt}
     outdated = _IN_ORDER(*owner.values()).after(page.kept_through).before(page.kept_from)
     await tx.delete(RUN_LOGS, await tx.lock(outdated))
-    chunks = [
-        {
-            **owner,
-            "number": one.number,
-            "first_line": one.first_line,
-            "lines": one.lines,
-            "text": one.text,
-            "at": now,
-        }
-        for one in page.chunks
-    ]
+    chunks = [{**owner, **columns_of(RUN_LOGS, one), "at": now} for one in page.chunks]
     await tx.put_if_absent(RUN_LOGS, chunks)
-
-
-async def _read_on(
-    tx: Transaction,
-    namespace: Namespace,
-    run_key: RunKey,
-    attempt: int | None,
-    after: LogPlace,
-    limit: int,
-) -> list[LoggedChunk]:
-    if attempt is None:
-        found = _of(namespace, run_key, None).after(after.attempt, after.number)
-    elif attempt < after.attempt:
-        return []
-    else:
-        found = _of(namespace, run_key, attempt)
-        found = found.after(after.number) if attempt == after.attempt else found
-    return [to_logged_chunk(row) for row in await tx.find(found, limit=limit)]
 
 
 def _of(namespace: Namespace, run_key: RunKey, attempt: int | None) -> Range:

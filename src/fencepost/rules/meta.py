@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Row
 from fencepost.model.tables import META
 from fencepost.ports.rows import Transaction
@@ -26,5 +27,10 @@ async def write_meta(tx: Transaction, name: str, value: str, known: Sequence[Row
 
 async def forgotten_before(tx: Transaction) -> datetime | None:
     """Before when retention may have removed ticks."""
-    text = await read_meta(tx, "forgotten_before")
-    return None if text is None else datetime.fromisoformat(text)
+    return await read_time(tx, "forgotten_before")
+
+
+async def read_time(tx: Transaction, name: str) -> StoreTime | None:
+    """The moment that is written under a name."""
+    text = await read_meta(tx, name)
+    return None if text is None else StoreTime(datetime.fromisoformat(text))

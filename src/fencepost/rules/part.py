@@ -96,6 +96,11 @@ async def groups(
     return list(found)[:limit]
 
 
+def older(numbered: Range, before: int | None) -> Range:
+    """The rows with a smaller number, if one is given."""
+    return numbered if before is None else numbered.before(before)
+
+
 def _place(wanted: Range, row: Row) -> list[Any]:
     """Where a row stands among those of the range."""
     return [row[column] for column in wanted.index.columns[len(wanted.equal) :]]

@@ -204,3 +204,19 @@ async def _with_specs(tx: Transaction, cursors: Sequence[Row]) -> list[Row]:
         job = jobs.get((version["namespace"], version["job"]), default)
         found.append({**cursor, "spec": version["spec"], "queue": job["queue"], "priority": job["priority"]})
     return found
+
+
+async def lock_cursors(tx: Transaction, namespace: str, schedule_id: str) -> list[Row]:
+    """Before ticks are written beside the planner: what it has in flight is then written, or comes later."""
+    return await tx.lock(CURSORS.all(namespace, schedule_id))
+
+
+async def touch(tx: Transaction, cursors: Sequence[Row]) -> None:
+    """Ticks were written beside the planner: plans of its that were made before are to be dropped."""
+    open_ = [cursor for cursor in cursors if cursor["next_fire_at"] is not None]
+    await tx.change(CURSORS, [(cursor, {"touched": cursor["touched"] + 1}) for cursor in open_])
+
+
+def range_at(ranges: Iterable[Row], fire_time: datetime) -> Row | None:
+    """The missed range in which a fire time lies."""
+    return next((one for one in ranges if one["first_at"] <= fire_time <= one["last_at"]), None)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fencepost.core.lifecycle import observed
-from fencepost.model.clocks import StoreTime, later
+from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
 from fencepost.model.run import Attempt, RunFilter, RunList, RunRecord, RunState
@@ -24,11 +23,11 @@ from fencepost.model.tables import (
     RUNS_RUNNING,
 )
 from fencepost.ports.rows import Transaction
-from fencepost.rules.durations import typical_run_s
+from fencepost.rules.facts import typical_run_s
 from fencepost.rules.meta import forgotten_before
 from fencepost.rules.part import Part, pages, reads
 from fencepost.rules.rows import to_attempt, to_missed_range
-from fencepost.rules.runs import as_seen, shown
+from fencepost.rules.runs import shown
 
 
 class ReadingRules(Part):
@@ -121,12 +120,6 @@ class ReadingRules(Part):
     @reads
     async def forgotten_before(self, tx: Transaction) -> datetime | None:
         return await forgotten_before(tx)
-
-    @reads
-    async def tally(self, tx: Transaction, namespace: Namespace, since_s: float) -> dict[RunState, int]:
-        now = await tx.now()
-        runs = await tx.find(RUNS_BY_TIME(namespace).since(later(now, -since_s)).through(now))
-        return dict(Counter(as_seen(run, now)["state"] for run in runs))
 
 
 def _within(namespace: Namespace, wanted: RunFilter) -> Range:

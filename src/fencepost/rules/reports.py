@@ -39,11 +39,20 @@ from fencepost.rules.checks import check_outcomes
 from fencepost.rules.facts import may_plan
 from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
-from fencepost.rules.meta import forgotten_before, read_meta, write_meta
+from fencepost.rules.meta import forgotten_before, read_time, write_meta
 from fencepost.rules.part import Part, groups, reads, search, writes
 from fencepost.rules.rows import to_expired
-from fencepost.rules.runs import Bells, Ended, change, end, keep_attempts, unpark_first
-from fencepost.rules.tickets import is_of, is_owned, keys_of
+from fencepost.rules.runs import (
+    Ended,
+    Freed,
+    change,
+    end,
+    is_of,
+    is_owned,
+    keep_attempts,
+    keys_of,
+    unpark_first,
+)
 
 
 class ReportRules(Part):
@@ -76,9 +85,9 @@ class ReportRules(Part):
 
     @writes
     async def finish(self, tx: Transaction, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-        bells = Bells()
-        receipts = await finish(tx, bells, outcomes)
-        await bells.ring(tx)
+        freed = Freed()
+        receipts = await finish(tx, freed, outcomes)
+        await freed.wake_next(tx)
         return receipts
 
     async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
@@ -91,7 +100,7 @@ class ReportRules(Part):
     async def _note_sweep(self, tx: Transaction, terms: SweepTerms) -> tuple[StoreTime, float | None]:
         """When this sweep is, and after an absence how long ago the last one was."""
         known = await tx.lock(META.at("swept_at"))
-        now, last = await tx.now(), _to_time(known[0]["value"]) if known else None
+        now, last = await tx.now(), StoreTime(datetime.fromisoformat(known[0]["value"])) if known else None
         await write_meta(tx, "swept_at", now.isoformat(), known)
         if last is None or not terms.are_broken(last, now):
             return now, None
@@ -118,7 +127,7 @@ class ReportRules(Part):
     async def rescue(self, tx: Transaction, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
         check_outcomes(rescues)
         runs = {RUNS.key_of(run): run for run in await tx.take(keys_of([one.ticket for one in rescues]))}
-        now, bells = await tx.now(), Bells()
+        now, freed = await tx.now(), Freed()
         silent: dict[Key, Rescue] = {}
         receipts = []
         for one in rescues:
@@ -130,20 +139,20 @@ class ReportRules(Part):
         await keep_attempts(tx, [Ended(runs[key], "lost", one.reason) for key, one in silent.items()])
         fences = await tx.fences(len(silent)) if silent else ()
         for (key, one), fence in zip(silent.items(), fences, strict=True):
-            await _rescue(tx, bells, await change(tx, bells, runs[key], fence=fence), one)
-        await bells.ring(tx)
+            await _rescue(tx, freed, await change(tx, freed, runs[key], fence=fence), one)
+        await freed.wake_next(tx)
         tx.hint(Topic.RUNS)
         return receipts
 
     @writes
     async def unpark(self, tx: Transaction, limit: int) -> int:
-        rung = await unpark_first(tx, await groups(tx, RUNS_PARKED(), 2, limit))
+        woken = await unpark_first(tx, await groups(tx, RUNS_PARKED(), 2, limit))
         await mark_left(tx, limit)
         await stamp_running(tx)
-        rung += await call_waiting(tx, limit)
-        if rung:
+        woken += await call_waiting(tx, limit)
+        if woken:
             tx.hint(Topic.RUNS)
-        return rung
+        return woken
 
     @writes
     async def forget(self, tx: Transaction, older_than_s: float, limit: int) -> int:
@@ -161,8 +170,8 @@ class ReportRules(Part):
         return len(gone)
 
 
-async def finish(tx: Transaction, bells: Bells, outcomes: Sequence[Outcome]) -> list[Receipt]:
-    """End attempts; the bells are not rung yet."""
+async def finish(tx: Transaction, freed: Freed, outcomes: Sequence[Outcome]) -> list[Receipt]:
+    """End attempts; nothing is woken yet."""
     check_outcomes(outcomes)
     runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of([one.ticket for one in outcomes]))}
     receipts = []
@@ -173,55 +182,46 @@ async def finish(tx: Transaction, bells: Bells, outcomes: Sequence[Outcome]) -> 
             repeated = run is not None and is_of(run, outcome.ticket)
             receipts.append(Receipt.REPEATED if repeated else Receipt.REFUSED)
             continue
-        runs[key] = await _finish(tx, bells, run, outcome)
+        runs[key] = await _finish(tx, freed, run, outcome)
         receipts.append(Receipt.ACCEPTED)
     if any(outcome.retry_in_s is not None for outcome in outcomes):
         tx.hint(Topic.RUNS)
     return receipts
 
 
-async def _finish(tx: Transaction, bells: Bells, run: Row, outcome: Outcome) -> Row:
+async def _finish(tx: Transaction, freed: Freed, run: Row, outcome: Outcome) -> Row:
     if outcome.error is not None or outcome.output is not None:
         result = "failed" if outcome.retry_in_s is not None else str(outcome.state)
         said = outcome.error, outcome.detail, outcome.output
         await keep_attempts(tx, [Ended(run, result, *said)])
     if outcome.retry_in_s is None:
-        return await end(tx, bells, run, outcome.state, outcome.reason, outcome.error)
+        return await end(tx, freed, run, outcome.state, outcome.reason, outcome.error)
     if run["cancel_requested"]:
-        return await end(tx, bells, run, RunState.CANCELLED, STOPPED_ON_REQUEST, outcome.error)
-    return await _requeue(tx, bells, run, outcome.reason, outcome.error, outcome.retry_in_s)
+        return await end(tx, freed, run, RunState.CANCELLED, STOPPED_ON_REQUEST, outcome.error)
+    return await _requeue(tx, freed, run, outcome.reason, outcome.error, outcome.retry_in_s)
 
 
-async def _rescue(tx: Transaction, bells: Bells, run: Row, rescue: Rescue) -> Row:
+async def _rescue(tx: Transaction, freed: Freed, run: Row, rescue: Rescue) -> Row:
     """What becomes of a run that was taken from an attempt that showed no life."""
     if rescue.state is not RunState.READY:
-        return await end(tx, bells, run, rescue.state, rescue.reason, rescue.reason)
+        return await end(tx, freed, run, rescue.state, rescue.reason, rescue.reason)
     if run["cancel_requested"]:
-        return await end(tx, bells, run, RunState.CANCELLED, STOPPED_ON_REQUEST, rescue.reason)
-    return await _requeue(tx, bells, run, rescue.reason, None, rescue.retry_in_s)
+        return await end(tx, freed, run, RunState.CANCELLED, STOPPED_ON_REQUEST, rescue.reason)
+    return await _requeue(tx, freed, run, rescue.reason, None, rescue.retry_in_s)
 
 
 async def _requeue(
-    tx: Transaction, bells: Bells, run: Row, reason: str | None, error: str | None, delay_s: float
+    tx: Transaction, freed: Freed, run: Row, reason: str | None, error: str | None, delay_s: float
 ) -> Row:
     """Let a run wait for its next attempt."""
     run_at = later(await tx.now(), delay_s)
     waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "run_at": run_at}
-    return await change(tx, bells, run, **waits, reason=reason, error=error)
-
-
-async def _read_time(tx: Transaction, name: str) -> StoreTime | None:
-    text = await read_meta(tx, name)
-    return None if text is None else _to_time(text)
-
-
-def _to_time(text: str) -> StoreTime:
-    return StoreTime(datetime.fromisoformat(text))
+    return await change(tx, freed, run, **waits, reason=reason, error=error)
 
 
 async def _give_grace(tx: Transaction, terms: SweepTerms, last: StoreTime, now: StoreTime) -> None:
     """Owners may have been unable to show life. Where the clock was set back, rates are asked anew too."""
-    granted = await _read_time(tx, "grace_until")
+    granted = await read_time(tx, "grace_until")
     await write_meta(tx, "grace_until", later(now, terms.grace_s).isoformat())
     running = await tx.take(RUNS_RUNNING())
     until = [(run, terms.grant(run["alive_until"], granted, last, now)) for run in running]

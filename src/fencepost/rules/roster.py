@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import lru_cache
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, is_from_the_future, later
-from fencepost.model.identifiers import Namespace, NodeId
-from fencepost.model.node import GONE_KEPT, Node, NodeRecord, NodeReport
+from fencepost.model.identifiers import Namespace, NodeId, Queue
+from fencepost.model.json import canonical
+from fencepost.model.node import GONE_KEPT, Led, Node, NodeRecord, NodeReport
 from fencepost.model.table import Row
 from fencepost.model.tables import META, NODES
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
-from fencepost.rules.fleet_rows import node_to_text, report_to_text, to_node_record
 from fencepost.rules.meta import read_meta, write_meta
 from fencepost.rules.part import Part, reads, writes
+from fencepost.rules.rows import reader
 
 _ALL = NODES.all
+NODES_MAX = 1_024
+REPORTED = tuple(one.name for one in fields(NodeReport))
+LED = tuple(one.name for one in fields(Led))
 
 
 class RosterRules(Part):
@@ -123,3 +129,39 @@ def _is_alive(node: Row, now: StoreTime) -> bool:
 
 def _is_from_the_future(node: Row, now: StoreTime) -> bool:
     return node["reported_at"] is not None and is_from_the_future(node["reported_at"], now)
+
+
+@lru_cache(NODES_MAX)
+def node_to_text(node: Node) -> str:
+    """What a node says of itself, as JSON for the column `about`."""
+    return canonical({**asdict(node), "queues": list(node.queues)})
+
+
+def report_to_text(report: NodeReport) -> str:
+    """How a node says it is, as JSON for the column `report`."""
+    said = {name: getattr(report, name) for name in REPORTED}
+    return canonical({**said, "leads": [[getattr(one, name) for name in LED] for one in report.leads]})
+
+
+@lru_cache(NODES_MAX)
+def _node_from_text(about: str) -> Node:
+    said = json.loads(about)
+    queues = tuple(Queue(queue) for queue in said.pop("queues"))
+    return Node(**said, queues=queues)
+
+
+@lru_cache(NODES_MAX)
+def _report_from_text(text: str) -> NodeReport:
+    """What a newer release says besides is left alone."""
+    said = json.loads(text)
+    leads = tuple(Led(*one[: len(LED)]) for one in said.pop("leads", ()))
+    return NodeReport(leads=leads, **{name: value for name, value in said.items() if name in REPORTED})
+
+
+to_node_record = reader(
+    NodeRecord,
+    node=lambda row: _node_from_text(row["about"]),
+    alive_for_s=lambda row: float(row["alive_for_s"]),
+    report=lambda row: _report_from_text(row["report"]),
+)
+"""A node, with `alive_for_s` by the store's clock and itself in `about`."""

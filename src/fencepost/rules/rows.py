@@ -8,11 +8,15 @@ those of the tables; what a query computes is named in the docstring of the func
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from enum import Enum
 from functools import lru_cache
-from typing import Any, Protocol
+from inspect import get_annotations
+from operator import itemgetter
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -20,19 +24,20 @@ from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, limit_from_text, schedule_from_text
-from fencepost.model.identifiers import Fence
 from fencepost.model.json import JsonObject
 from fencepost.model.limits import JobLimit
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Cursor, Outlived
 from fencepost.model.policies import AT_ONCE_MAX, CatchUp
 from fencepost.model.rescue import Expired
-from fencepost.model.run import Attempt, Claim, Hold, Origin, RunRecord, RunState, Ticket
+from fencepost.model.run import Attempt, Claim, Hold, Origin, RunRecord, Ticket
 from fencepost.model.run_log import LogChunk, LoggedChunk
-from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState, ScheduleVersion
-from fencepost.model.status import QueueDepth, QueueView
+from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
+from fencepost.model.status import QueueView
+from fencepost.model.table import Table
 from fencepost.triggers import stored_trigger
 
+T = TypeVar("T")
 SPECS_MAX = 1_024
 _payload = msgspec.json.Decoder(dict[str, Any]).decode
 ORIGINS = {one.value: one for one in Origin}
@@ -44,40 +49,35 @@ class Row(Protocol):
     def __getitem__(self, column: str, /) -> Any: ...
 
 
-def to_run_record(row: Row) -> RunRecord:
-    """A run; `state` is the one to show, `spec` that of the run's version, if it has a schedule."""
-    return RunRecord(
-        namespace=row["namespace"],
-        run_key=row["run_key"],
-        schedule_id=row["schedule_id"],
-        job=row["job"],
-        fire_time=row["fire_time"],
-        version=row["version"],
-        state=RunState(row["state"]),
-        reason=row["reason"],
-        attempt=row["attempt"],
-        fence=row["fence"],
-        epoch=row["epoch"],
-        run_at=row["run_at"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        worker=row["worker"],
-        error=row["error"],
-        queue=row["queue"],
-        priority=row["priority"],
-        payload=_shown_payload(row),
-        progress=row["progress"],
-        cancel_requested=bool(row["cancel_requested"]),
-        origin=Origin(row["origin"]),
-        held=Hold(row["held"]),
-        met=row["met"],
-        begun_at=row["begun_at"],
-        spent=row["spent"],
-        backfill_id=row["backfill_id"],
-        alive_until=row["alive_until"],
-        note=row["note"],
-        progress_at=row["progress_at"],
-    )
+def reader(made: type[T], **fields: Callable[[Row], Any]) -> Callable[[Row], T]:
+    """A function that makes values of a class from rows. A field is the column of its name, as an enum or a
+    truth where that is its type, or what `fields` says."""
+    known = {"bool": bool, **vars(sys.modules[made.__module__])}
+    kinds: dict[str, Any] = {name: known.get(kind) for name, kind in get_annotations(made).items()}
+    columns = [name for name in kinds if name not in fields]
+    pick = itemgetter(*columns)
+    converted = [(place, kinds[name]) for place, name in enumerate(columns) if _is_converted(kinds[name])]
+    given = [(place, fields[name]) for place, name in enumerate(kinds) if name in fields]
+
+    def read(row: Row) -> T:
+        values = list(pick(row))
+        for place, kind in converted:
+            values[place] = kind(values[place])
+        for place, make in given:
+            values.insert(place, make(row))
+        return made(*values)
+
+    return read
+
+
+def _is_converted(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, (Enum, bool))
+
+
+def columns_of(table: Table, value: object) -> dict[str, Any]:
+    """The columns of a table that a value has fields for."""
+    known = {name: getattr(value, name) for name in table.columns if hasattr(value, name)}
+    return {name: one.value if isinstance(one, Enum) else one for name, one in known.items()}
 
 
 def to_claim(row: Row, previous: Any = None) -> Claim:
@@ -125,24 +125,22 @@ def _inherited(spec_text: str) -> JsonObject:
     return payload
 
 
+_known_payload = lru_cache(SPECS_MAX)(_inherited)
+
+to_run_record = reader(RunRecord, payload=_shown_payload)
+"""A run; `state` is the one to show, `spec` that of the run's version, if it has a schedule."""
+to_attempt = reader(Attempt)
+to_started_run = reader(StartedRun)
+to_schedule_version = reader(ScheduleVersion, spec=lambda row: schedule_from_text(row["spec"]))
+to_calendar_record = reader(CalendarRecord, definition=lambda row: json.loads(row["definition"]))
+to_missed_range = reader(
+    MissedRange, first=itemgetter("first_at"), last=itemgetter("last_at"), count=itemgetter("ticks")
+)
+
+
 def to_ticket(row: Row) -> Ticket:
     """What an attempt must show."""
     return Ticket(row["namespace"], row["run_key"], row["attempt"], row["fence"])
-
-
-def to_attempt(row: Row) -> Attempt:
-    """An attempt that was kept by itself."""
-    return Attempt(
-        attempt=row["attempt"],
-        fence=Fence(row["fence"]),
-        worker=row["worker"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        outcome=row["outcome"],
-        error=row["error"],
-        detail=row["detail"],
-        output=row["output"],
-    )
 
 
 def to_expired(rows: Iterable[Row]) -> list[Expired]:
@@ -157,16 +155,12 @@ def to_expired(rows: Iterable[Row]) -> list[Expired]:
     return found
 
 
-def _to_expired(row: Row) -> Expired:
-    spec = row["job_spec"]
-    return Expired(
-        ticket=to_ticket(row),
-        worker=row["worker"],
-        silent_for_s=float(row["silent_for_s"]),
-        cancel_requested=bool(row["cancel_requested"]),
-        spent=row["spent"],
-        job=None if spec is None else job_from_text(spec),
-    )
+_to_expired = reader(
+    Expired,
+    ticket=to_ticket,
+    silent_for_s=lambda row: float(row["silent_for_s"]),
+    job=lambda row: None if row["job_spec"] is None else job_from_text(row["job_spec"]),
+)
 
 
 def to_outlook(row: Row) -> Outlook:
@@ -181,19 +175,7 @@ def to_outlook(row: Row) -> Outlook:
     )
 
 
-def to_depth(row: Row) -> QueueDepth:
-    """Counts of `ready`, `running` and `waiting`, and `oldest_ready_s` and `oldest_waiting_s`."""
-    ready_s, waiting_s = (
-        None if row[name] is None else float(row[name]) for name in ("oldest_ready_s", "oldest_waiting_s")
-    )
-    return QueueDepth(row["ready"], row["running"], ready_s, row["waiting"], waiting_s)
-
-
-def to_queue_view(row: Row) -> QueueView:
-    """Counts of `ready`, `waiting` and `running` in a `queue`, and `oldest_s`."""
-    oldest_s = row["oldest_s"]
-    counts = row["ready"], row["waiting"], row["running"]
-    return QueueView(row["queue"], *counts, None if oldest_s is None else float(oldest_s))
+to_queue_view = reader(QueueView)
 
 
 def to_facts(
@@ -237,45 +219,12 @@ def _fires(spec_text: str, schedule_id: str, moment: datetime) -> bool:
         return False
 
 
-def to_started_run(row: Row) -> StartedRun:
-    """A run that some worker has begun."""
-    return StartedRun(
-        run_key=row["run_key"],
-        fire_time=row["fire_time"],
-        finished_at=row["finished_at"],
-        origin=Origin(row["origin"]),
-        cancel_requested=bool(row["cancel_requested"]),
-        begun_at=row["begun_at"],
-    )
-
-
-def to_schedule(row: Row) -> Schedule:
-    """A schedule, with the `planned_through` of its cursor."""
-    code_spec = row["code_spec"]
-    return Schedule(
-        namespace=row["namespace"],
-        schedule_id=row["schedule_id"],
-        shard=row["shard"],
-        version=row["version"],
-        state=ScheduleState(row["state"]),
-        spec=_spec_of(row["schedule_id"], row["spec"]),
-        planned_through=row["planned_through"],
-        updated_at=row["updated_at"],
-        code_spec=None if code_spec is None else _spec_of(row["schedule_id"], code_spec),
-        code_digest=row["code_digest"],
-        frozen=bool(row["frozen"]),
-    )
-
-
-def to_schedule_version(row: Row) -> ScheduleVersion:
-    """One entry of a schedule's history."""
-    return ScheduleVersion(
-        version=row["version"],
-        spec=schedule_from_text(row["spec"]),
-        in_force_from=row["in_force_from"],
-        tzdata=row["tzdata"],
-        in_force_until=row["in_force_until"],
-    )
+to_schedule = reader(
+    Schedule,
+    spec=lambda row: _spec_of(row["schedule_id"], row["spec"]),
+    code_spec=lambda row: row["code_spec"] and _spec_of(row["schedule_id"], row["code_spec"]),
+)
+"""A schedule, with the `planned_through` of its cursor."""
 
 
 def to_cursor(row: Row) -> Cursor:
@@ -302,30 +251,6 @@ def to_cursor(row: Row) -> Cursor:
 def to_outlived(row: Row) -> Outlived:
     """A cursor that older rules left behind, with `planned`, the fire times that they put ahead of it."""
     return Outlived(to_cursor(row), row["next_fire_at"], tuple(row["planned"]))
-
-
-def to_calendar_record(row: Row) -> CalendarRecord:
-    """A calendar that was not removed."""
-    return CalendarRecord(
-        namespace=row["namespace"],
-        name=row["name"],
-        revision=row["revision"],
-        definition=json.loads(row["definition"]),
-        updated_at=row["updated_at"],
-    )
-
-
-def to_missed_range(row: Row) -> MissedRange:
-    """A range of missed ticks."""
-    return MissedRange(
-        namespace=row["namespace"],
-        schedule_id=row["schedule_id"],
-        version=row["version"],
-        first=row["first_at"],
-        last=row["last_at"],
-        count=row["ticks"],
-        reason=row["reason"],
-    )
 
 
 def to_logged_chunk(row: Row) -> LoggedChunk:
@@ -368,16 +293,6 @@ def at_once_max(origin: Origin, catch_up: CatchUp, of_backfill: int | None) -> i
 
 
 @lru_cache(SPECS_MAX)
-def _known_payload(spec_text: str) -> JsonObject:
-    return _inherited(spec_text)
-
-
-@lru_cache(SPECS_MAX)
-def _known_spec(spec_text: str) -> ScheduleSpec | None:
-    return _spec_if_readable(spec_text)
-
-
-@lru_cache(SPECS_MAX)
 def limit_if_readable(text: str) -> JobLimit | None:
     """The limits of a job; None where only a newer release can read them."""
     try:
@@ -386,7 +301,8 @@ def limit_if_readable(text: str) -> JobLimit | None:
         return None
 
 
-def _spec_if_readable(text: str) -> ScheduleSpec | None:
+@lru_cache(SPECS_MAX)
+def _known_spec(text: str) -> ScheduleSpec | None:
     try:
         return schedule_from_text(text)
     except InvalidSpec:

@@ -13,8 +13,9 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import schedule_from_text
 from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
-from fencepost.model.run import Hold, Origin, RunRecord, RunState
-from fencepost.model.table import Key, Row
+from fencepost.model.json import JsonObject
+from fencepost.model.run import Hold, Origin, RunRecord, RunState, Ticket
+from fencepost.model.table import Key, Keys, Row
 from fencepost.model.tables import (
     ATTEMPTS,
     JOBS,
@@ -28,8 +29,7 @@ from fencepost.model.tables import (
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import Change, log_all
-from fencepost.rules.desk_rows import logged_run
-from fencepost.rules.rows import to_run_record
+from fencepost.rules.rows import to_run_record, to_ticket
 
 Slot: TypeAlias = tuple[str, str, str]
 """Namespace, job, and what runs of the job count for."""
@@ -43,7 +43,7 @@ def is_tick(run: Row) -> bool:
 
 
 @dataclass(slots=True)
-class Bells:
+class Freed:
     """What runs that ended leave behind: slots that are free, and schedules whose next tick may have its
     turn."""
 
@@ -57,10 +57,10 @@ class Bells:
         if after["finished_at"] is not None and after["schedule_id"] is not None:
             self.schedules[after["namespace"], after["schedule_id"]] = None
 
-    async def ring(self, tx: Transaction) -> None:
+    async def wake_next(self, tx: Transaction) -> None:
         """Let those go whose turn it is now; at the end of a rule, after all that it parks."""
-        rung = await fill_slots(tx, self.slots) + await unpark_first(tx, sorted(self.schedules))
-        if rung:
+        woken = await fill_slots(tx, self.slots) + await unpark_first(tx, sorted(self.schedules))
+        if woken:
             tx.hint(Topic.RUNS)
 
 
@@ -91,16 +91,16 @@ async def fill_slots(tx: Transaction, slots: Iterable[Slot]) -> int:
     return len(taken)
 
 
-async def change(tx: Transaction, bells: Bells, run: Row, **values: Any) -> Row:
+async def change(tx: Transaction, freed: Freed, run: Row, **values: Any) -> Row:
     """Give one run new values."""
     (after,) = await tx.change(RUNS, [(run, values)])
-    bells.note(run, after)
+    freed.note(run, after)
     return after
 
 
 async def end(
     tx: Transaction,
-    bells: Bells,
+    freed: Freed,
     run: Row,
     state: RunState,
     reason: str | None,
@@ -109,25 +109,25 @@ async def end(
 ) -> Row:
     """Account for a run for good; nothing holds it any more."""
     ended = {"state": state.value, "reason": reason, "error": error, "finished_at": await tx.now()}
-    return await change(tx, bells, run, **ended, held=0, alive_until=None, **more)
+    return await change(tx, freed, run, **ended, held=0, alive_until=None, **more)
 
 
-async def call_off(tx: Transaction, bells: Bells, run: Row, reason: str) -> Row | None:
+async def call_off(tx: Transaction, freed: Freed, run: Row, reason: str) -> Row | None:
     """End a waiting run as cancelled, ask a running one to stop; None where neither makes a difference."""
     if run["state"] in WAITING:
         (fence,) = await tx.fences(1) if run["fence"] else (0,)
-        return await end(tx, bells, run, RunState.CANCELLED, reason, fence=fence)
+        return await end(tx, freed, run, RunState.CANCELLED, reason, fence=fence)
     if run["state"] == RUNNING and not run["cancel_requested"]:
-        return await change(tx, bells, run, cancel_requested=True)
+        return await change(tx, freed, run, cancel_requested=True)
     return None
 
 
-async def terminate(tx: Transaction, bells: Bells, run: Row, reason: str) -> None:
+async def terminate(tx: Transaction, freed: Freed, run: Row, reason: str) -> None:
     """End an unfinished run at once: its worker is fenced off."""
     if run["state"] == RUNNING:
         await keep_attempts(tx, [Ended(run, "terminated", reason)])
     (fence,) = await tx.fences(1)
-    await end(tx, bells, run, RunState.CANCELLED, reason, fence=fence)
+    await end(tx, freed, run, RunState.CANCELLED, reason, fence=fence)
 
 
 class Ended(NamedTuple):
@@ -244,8 +244,21 @@ async def log_runs(
     after: Iterable[RunRecord],
 ) -> None:
     """Leave an entry about each run that was changed or written."""
-    said = [Change(run.run_key, logged_run(before.get(run.run_key)), logged_run(run)) for run in after]
+    said = [Change(run.run_key, _logged(before.get(run.run_key)), _logged(run)) for run in after]
     await log_all(tx, author, namespace, action, said)
+
+
+def _logged(run: RunRecord | None) -> JsonObject:
+    """What the audit log keeps of a run."""
+    if run is None:
+        return {}
+    return {
+        "state": str(run.state),
+        "reason": run.reason,
+        "attempt": run.attempt,
+        "held": int(run.held),
+        "cancel_requested": run.cancel_requested,
+    }
 
 
 def owners_of(runs: Iterable[Row]) -> list[tuple[Namespace, ScheduleId]]:
@@ -265,3 +278,24 @@ def by_key(runs: Iterable[Row]) -> dict[str, Row]:
 
 def _version_of(run: Row) -> tuple[Any, Any, Any]:
     return run["namespace"], run["schedule_id"], run["version"]
+
+
+def is_of(run: Row, ticket: Ticket) -> bool:
+    """Whether the ticket's attempt is the run's latest, and the run was not taken from it."""
+    return to_ticket(run) == ticket
+
+
+def is_owned(run: Row, ticket: Ticket) -> bool:
+    """Whether the ticket's attempt is under way."""
+    return run["state"] == RUNNING and is_of(run, ticket)
+
+
+async def lock_owned(tx: Transaction, ticket: Ticket) -> Row | None:
+    """The run of an attempt that is under way, locked."""
+    runs = await tx.lock(keys_of([ticket]))
+    return runs[0] if runs and is_owned(runs[0], ticket) else None
+
+
+def keys_of(tickets: Sequence[Ticket]) -> Keys:
+    """The runs of these tickets."""
+    return RUNS.among((one.namespace, one.run_key) for one in tickets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from fencepost.model.audit import Action, Author
 from fencepost.model.codec import schedule_from_text, schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.json import JsonObject
 from fencepost.model.schedule import (
     AppliedSchedule,
     DesiredSchedule,
@@ -27,12 +29,10 @@ from fencepost.ports.schedules import Admit
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import Change, log_all
 from fencepost.rules.calendars import use_calendars
-from fencepost.rules.desk_rows import logged_schedule
 from fencepost.rules.epochs import SHARDS_TURN
 from fencepost.rules.freezes import share_turn
 from fencepost.rules.part import Part, reads, search, writes
 from fencepost.rules.rows import to_schedule, to_schedule_version
-from fencepost.rules.specs import applied_by_code
 from fencepost.rules.versions import ACTIVE, PAUSED, REMOVED, close, create, edit, owner_of
 
 _ALL = SCHEDULES.all
@@ -176,12 +176,8 @@ class ScheduleRules(Part):
         rows = await tx.find(SCHEDULES.among((namespace, one) for one in schedule_ids))
         return {one.schedule_id: one for one in await _all_shown(tx, rows)}
 
-    @reads
-    async def page(
-        self, tx: Transaction, namespace: Namespace, after: ScheduleId | None, limit: int
-    ) -> Sequence[Schedule]:
-        everything = _ALL(namespace) if after is None else _ALL(namespace).after(after)
-        return await _all_shown(tx, await search(tx, everything, _is_there, limit))
+    async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:
+        return await self.find(namespace, ScheduleFilter(after=after, limit=limit))
 
     @reads
     async def history(
@@ -250,7 +246,7 @@ async def _put_code(
     """Record what code applied, where that is something else than before."""
     changes = []
     for key, row in rows.items():
-        applied = applied_by_code(desired[key].spec, desired[key].code_spec, code_digest)
+        applied = _applied_by_code(desired[key].spec, desired[key].code_spec, code_digest)
         if applied is not None:
             code = {"code_spec": schedule_to_text(applied), "code_digest": code_digest}
             changes += [(row, code)] if any(row[name] != value for name, value in code.items()) else []
@@ -290,10 +286,26 @@ async def _log(
     """Leave an entry for each of these schedules that is not as it was; all of them as they are."""
     shown = dict(zip(after, await _all_shown(tx, list(after.values())), strict=True))
     changed = [key for key, row in after.items() if key not in before or _changed(before[key], row)]
-    said = [Change(key[1], logged_schedule(before.get(key)), logged_schedule(after[key])) for key in changed]
+    said = [Change(key[1], _logged(before.get(key)), _logged(after[key])) for key in changed]
     if said:
         await log_all(tx, author, changed[0][0], action, said)
     return shown
+
+
+def _logged(row: Row | None) -> JsonObject:
+    """What the audit log keeps of a schedule."""
+    if row is None:
+        return {}
+    about = {column: row[column] for column in ("version", "state", "frozen")}
+    return {**about, "spec": json.loads(row["spec"])}
+
+
+def _applied_by_code(
+    spec: ScheduleSpec, code_spec: ScheduleSpec | None, code_digest: str | None
+) -> ScheduleSpec | None:
+    """What is to be recorded as code's own, if anything: no calendars, their days come from the store."""
+    assert code_digest is not None or code_spec is None, "code that gives its spec also gives its digest"
+    return None if code_digest is None else replace(code_spec or spec, calendars={})
 
 
 def _is_expected(desired: Mapping[Key, DesiredSchedule], schedule: Row) -> bool:

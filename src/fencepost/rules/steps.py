@@ -9,7 +9,7 @@ from fencepost.model.run import Ticket
 from fencepost.model.tables import STEPS, STEPS_IN_ORDER
 from fencepost.ports.rows import Transaction
 from fencepost.rules.part import Part, reads, writes
-from fencepost.rules.tickets import lock_owned
+from fencepost.rules.runs import lock_owned
 
 
 class StepRules(Part):

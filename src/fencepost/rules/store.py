@@ -10,15 +10,14 @@ from fencepost.rules.access import AccessRules
 from fencepost.rules.answers import AnswerRules
 from fencepost.rules.audit_log import AuditLogRules
 from fencepost.rules.backfills import BackfillRules
-from fencepost.rules.backlog import BacklogRules
 from fencepost.rules.calendars import CalendarRules
 from fencepost.rules.claims import ClaimRules
-from fencepost.rules.desk import DeskRules
-from fencepost.rules.epochs import EpochRules
+from fencepost.rules.epochs import EpochRules, unique_name
 from fencepost.rules.freezes import FreezeRules
 from fencepost.rules.gates import GateRules
 from fencepost.rules.jobs import JobRules
 from fencepost.rules.logbook import LogbookRules
+from fencepost.rules.orders import OrderRules
 from fencepost.rules.planbook import PlanRules
 from fencepost.rules.reading import ReadingRules
 from fencepost.rules.reports import ReportRules
@@ -28,7 +27,7 @@ from fencepost.rules.steps import StepRules
 from fencepost.rules.views import ViewRules
 
 
-class LedgerRules(ClaimRules, ReportRules, DeskRules, ReadingRules, BacklogRules, ViewRules):
+class LedgerRules(ClaimRules, ReportRules, OrderRules, ReadingRules, ViewRules):
     """See `ports.ledger`."""
 
 
@@ -36,7 +35,7 @@ class RuleStore:
     """All parts that are made of rows; what a store adds are its leases with their watch, its signals, and
     its transactions for others."""
 
-    def __init__(self, rows: Rows, unique: Callable[[], str]) -> None:
+    def __init__(self, rows: Rows, unique: Callable[[], str] = unique_name) -> None:
         self.rows = rows
         self.jobs = JobRules(rows)
         self.schedules = ScheduleRules(rows)

@@ -19,10 +19,11 @@ from fencepost.ports.rows import Transaction
 from fencepost.rules.calendars import use_calendars
 from fencepost.rules.epochs import read_shards
 from fencepost.rules.freezes import frozen_scopes, is_frozen, mark_frozen
-from fencepost.rules.runs import Bells, end
+from fencepost.rules.runs import Freed, end
 
 _CURSORS = CURSORS.indexes["cursors_key"]
 ACTIVE, PAUSED, REMOVED = (one.value for one in ScheduleState)
+owner_of = SCHEDULES.key_of
 
 
 async def create(tx: Transaction, specs: Mapping[Key, ScheduleSpec], tzdata: str) -> dict[Key, Row]:
@@ -125,12 +126,12 @@ async def close(
         kind(*key).after(moment) for kind in (RUNS_OPEN, RUNS_BEHIND) for key, moment in boundaries.items()
     ]
     waiting = filter(_is_planned, await tx.find(Ranges(RUNS, tuple(beyond))))
-    bells = Bells()
+    freed = Freed()
     for run in filter(_is_planned, await tx.lock(RUNS.among(map(RUNS.key_of, waiting)))):
         if run["held"] & spared:
             await tx.change(RUNS, [(run, {"origin": Origin.MANUAL.value})])
         else:
-            await end(tx, bells, run, RunState.WITHDRAWN, reasons[owner_of(run)])
+            await end(tx, freed, run, RunState.WITHDRAWN, reasons[owner_of(run)])
     ends = {
         VERSIONS.key_of(row): boundaries[key] for key, row in last.items() if row["in_force_until"] is None
     }
@@ -152,10 +153,6 @@ def _spoken(spec: ScheduleSpec) -> dict[str, Any]:
         "priority": spec.priority,
         "labels": canonical(dict(spec.labels)),
     }
-
-
-def owner_of(row: Row) -> Key:
-    return row["namespace"], row["schedule_id"]
 
 
 def _is_planned(run: Row) -> bool:

@@ -1,4 +1,4 @@
-"""What boards, lists and live streams read."""
+"""What boards, lists and live streams read: work that waits or runs, and what happened of late."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from datetime import datetime
 
 from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.freeze import ScopeKind
-from fencepost.model.identifiers import JobName, Namespace, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace, Queue, ScheduleId
 from fencepost.model.run import RunState, lateness_s
-from fencepost.model.table import Row
+from fencepost.model.status import QueueDepth, QueueView, depth_of
+from fencepost.model.table import Range, Ranges, Row
 from fencepost.model.tables import (
     ATTEMPTS,
     ATTEMPTS_BY_TIME,
@@ -20,9 +21,13 @@ from fencepost.model.tables import (
     RUNS_BY_SCHEDULE,
     RUNS_BY_TIME,
     RUNS_DEAD,
+    RUNS_DUE_DIRECT,
+    RUNS_DUE_TICKS,
     RUNS_ENDED,
     RUNS_HELD,
     RUNS_HELD_BY_SOMEBODY,
+    RUNS_LIMITED,
+    RUNS_LINED,
     RUNS_RUNNING,
     SCHEDULES_BY_CHANGE,
 )
@@ -40,15 +45,45 @@ from fencepost.model.views import (
     shown_error,
 )
 from fencepost.ports.rows import Transaction
-from fencepost.rules.backlog import due_lanes, first_runs
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
-from fencepost.rules.part import Part, reads, search
+from fencepost.rules.part import Part, groups, reads, search
+from fencepost.rules.rows import reader
 from fencepost.rules.runs import as_seen
-from fencepost.rules.view_rows import to_run_mark, to_run_news
+
+to_run_news = reader(RunNews)
+"""What happened of late to a run, and `at`; `error` is cut already."""
+to_standing = reader(Standing)
+_to_mark = reader(RunMark)
 
 
 class ViewRules(Part):
     """See `ports.views`."""
+
+    async def depth(self, namespace: Namespace) -> QueueDepth:
+        return depth_of(await self.queues(namespace))
+
+    @reads
+    async def queues(self, tx: Transaction, namespace: Namespace) -> Sequence[QueueView]:
+        now = await tx.now()
+        lanes = await due_lanes(tx, namespace)
+        counts = await tx.count([lane.through(now) for lane in lanes])
+        oldest = await first_runs(tx, lanes, now)
+        waiting, running = await _on_limits(tx, namespace), await _running(tx, namespace)
+        ready = {Queue(run["queue"]): 0 for run in (*oldest, *waiting, *running)}
+        for lane, count in zip(lanes, counts, strict=True):
+            if count:
+                ready[Queue(lane.equal[1])] += count
+        return [
+            QueueView(
+                queue,
+                ready[queue],
+                len(_of(waiting, queue)),
+                len(_of(running, queue)),
+                _age_s(_of(oldest, queue), now),
+                _age_s(_of(waiting, queue), now),
+            )
+            for queue in sorted(ready)
+        ]
 
     @reads
     async def strips(
@@ -82,6 +117,12 @@ class ViewRules(Part):
         for run in await _fired(tx, namespace, later(now, -since_s), now):
             counts.setdefault(run["job"], Counter())[run["state"]] += 1
         return counts
+
+    async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
+        counts: Counter[RunState] = Counter()
+        for of_job in (await self.tally_by_job(namespace, since_s)).values():
+            counts.update(of_job)
+        return dict(counts)
 
     @reads
     async def overdue(self, tx: Transaction, namespace: Namespace, since_s: float, late_s: float) -> int:
@@ -173,7 +214,7 @@ def _mark(run: Row) -> RunMark:
     if run["started_at"] is not None and run["finished_at"] is not None:
         took_s = (run["finished_at"] - run["started_at"]).total_seconds()
     late_s = lateness_s(run["state"], run["run_at"], run["started_at"])
-    return to_run_mark({**run, "late_s": late_s, "took_s": took_s})
+    return _to_mark({**run, "late_s": late_s, "took_s": took_s})
 
 
 def _bucket(at: datetime, runs: Iterable[Row]) -> TrafficBucket:
@@ -181,3 +222,30 @@ def _bucket(at: datetime, runs: Iterable[Row]) -> TrafficBucket:
     found = (lateness_s(run["state"], run["run_at"], run["started_at"]) for run in runs)
     late = sorted(one for one in found if one is not None)
     return TrafficBucket(at, counts, percentile(late, 0.5), percentile(late, 0.95), percentile(late, 1.0))
+
+
+async def due_lanes(tx: Transaction, namespace: Namespace) -> list[Range]:
+    """The runs that nothing holds, due or not: a range for each queue and priority."""
+    indexes = RUNS_DUE_DIRECT, RUNS_DUE_TICKS
+    return [index(namespace, *lane) for index in indexes for lane in await groups(tx, index(namespace), 2)]
+
+
+async def first_runs(tx: Transaction, lanes: Sequence[Range], now: StoreTime) -> list[Row]:
+    """The first run of each of these lanes that is due."""
+    return await tx.find(Ranges(RUNS, tuple(lanes)).through(now), limit=1) if lanes else []
+
+
+async def _on_limits(tx: Transaction, namespace: Namespace) -> list[Row]:
+    return [*await tx.find(RUNS_LIMITED(namespace)), *await tx.find(RUNS_LINED(namespace))]
+
+
+async def _running(tx: Transaction, namespace: Namespace) -> list[Row]:
+    return [run for run in await tx.find(RUNS_RUNNING()) if run["namespace"] == namespace]
+
+
+def _of(runs: Sequence[Row], queue: Queue) -> list[Row]:
+    return [run for run in runs if run["queue"] == queue]
+
+
+def _age_s(runs: Sequence[Row], now: StoreTime) -> float | None:
+    return since(min(run["run_at"] for run in runs), now).total_seconds() if runs else None

@@ -1,1 +1,1 @@
-"""The stores, and what their dialects share: named queries, rows, specs, and the carrying out of verdicts."""
+"""The stores, and what their dialects share: named queries, statements on rows, and migrations."""

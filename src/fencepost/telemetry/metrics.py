@@ -27,7 +27,7 @@ from prometheus_client.registry import Collector
 
 from fencepost.model.quotas import Quota
 from fencepost.model.run import Origin, RunState
-from fencepost.model.status import QueueView
+from fencepost.model.status import QueueView, oldest
 from fencepost.telemetry import catalogue as known
 from fencepost.telemetry import events
 from fencepost.telemetry.catalogue import CATALOGUE, LEDGER_GAUGES, Kind, Metric
@@ -221,13 +221,13 @@ def _merged(
 
 
 def _together(one: QueueView, other: QueueView) -> QueueView:
-    ages = [age for age in (one.oldest_s, other.oldest_s) if age is not None]
     return QueueView(
         one.queue,
         one.ready + other.ready,
         one.waiting + other.waiting,
         one.running + other.running,
-        max(ages, default=None),
+        oldest((one.oldest_ready_s, other.oldest_ready_s)),
+        oldest((one.oldest_waiting_s, other.oldest_waiting_s)),
     )
 
 

@@ -33,7 +33,7 @@ class QueueDesk(Desk):
         names = {*views, *paused, *(queue for node in mine for queue in node.queues)}
         return [
             QueueLine(
-                views.get(name) or QueueView(name, 0, 0, 0, None),
+                views.get(name) or QueueView(name),
                 sum(name in node.queues for node in mine),
                 paused.get(name),
             )

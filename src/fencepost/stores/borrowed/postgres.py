@@ -11,15 +11,13 @@ transaction that goes on.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, ItemsView, Iterator, KeysView, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from fencepost.errors import UnfitConnection
 from fencepost.stores.borrowed.kinds import Kind, Lent
-from fencepost.stores.borrowed.rows import Row
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries("fencepost.stores.postgres", "connection.sql")
@@ -29,21 +27,44 @@ NO_LEDGER = ("42P01", "42703", "3F000")
 """No such table, column or schema."""
 
 
-class Hand(Protocol):
-    """Gives one statement to a driver."""
+class Row:
+    """A row of any driver: `row["name"]`, `row[0]`, and in the order of its columns when walked."""
 
-    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]: ...
+    __slots__ = ("_values",)
+
+    def __init__(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        self._values = dict(zip(names, values, strict=True))
+
+    def __getitem__(self, key: str | int) -> Any:
+        return list(self._values.values())[key] if isinstance(key, int) else self._values[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values.values())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, name: str, otherwise: Any = None) -> Any:
+        return self._values.get(name, otherwise)
+
+    def keys(self) -> KeysView[str]:
+        return self._values.keys()
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._values.items()
 
 
 class BorrowedDatabase:
-    """See `stores.postgres.connection.Database`: the same calls, in somebody else's transaction."""
+    """See `stores.postgres.connection.Database`: the same calls, in the caller's transaction."""
 
     def __init__(self, lent: Lent) -> None:
-        self._hand = HANDS[lent.kind](lent.connection)
+        self._lent = lent
 
     async def fetch(self, statement: str, *arguments: Any, within_s: float | None = None) -> list[Row]:
         try:
-            return await self._hand.run(statement, [plain(one) for one in arguments])
+            return await RUN[self._lent.kind](
+                self._lent.connection, statement, [plain(one) for one in arguments]
+            )
         except Exception as error:
             if _sqlstate(error) not in NO_LEDGER:
                 raise
@@ -90,75 +111,48 @@ class BorrowedDatabase:
         await self.fetch(BORROWED["refuse"])
 
 
-class PsycopgHand:
+async def _by_psycopg(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
     """psycopg 3, over a connection that blocks."""
+    from psycopg import RawCursor
+    from psycopg.rows import tuple_row
 
-    def __init__(self, connection: Any) -> None:
-        from psycopg import RawCursor
-        from psycopg.rows import tuple_row
-
-        self._open: Callable[[], Any] = partial(RawCursor, connection, row_factory=tuple_row)
-
-    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
-        with self._open() as cursor:
-            cursor.execute(statement, arguments)
-            return _rows(cursor.description, cursor.fetchall() if cursor.description else ())
+    with RawCursor(connection, row_factory=tuple_row) as cursor:
+        cursor.execute(statement, arguments)
+        return _rows(cursor.description, cursor.fetchall() if cursor.description else ())
 
 
-class AsyncPsycopgHand:
-    """psycopg 3, awaited."""
+async def _by_async_psycopg(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
+    from psycopg import AsyncRawCursor
+    from psycopg.rows import tuple_row
 
-    def __init__(self, connection: Any) -> None:
-        from psycopg import AsyncRawCursor
-        from psycopg.rows import tuple_row
-
-        self._open: Callable[[], Any] = partial(AsyncRawCursor, connection, row_factory=tuple_row)
-
-    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
-        async with self._open() as cursor:
-            await cursor.execute(statement, arguments)
-            return _rows(cursor.description, await cursor.fetchall() if cursor.description else ())
+    async with AsyncRawCursor(connection, row_factory=tuple_row) as cursor:
+        await cursor.execute(statement, arguments)
+        return _rows(cursor.description, await cursor.fetchall() if cursor.description else ())
 
 
-class AsyncpgHand:
-    """asyncpg."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
-        records = await self._connection.fetch(statement, *arguments)
-        return [Row(list(one.keys()), list(one.values())) for one in records]
+async def _by_asyncpg(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
+    records = await connection.fetch(statement, *arguments)
+    return [Row(list(one.keys()), list(one.values())) for one in records]
 
 
-class SqlAlchemyHand:
+async def _by_sqlalchemy(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
     """SQLAlchemy's Connection, whichever driver is under it."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
-        return _through_sqlalchemy(self._connection, statement, arguments)
+    return _through_sqlalchemy(connection, statement, arguments)
 
 
-class AsyncSqlAlchemyHand:
-    """SQLAlchemy's AsyncConnection."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    async def run(self, statement: str, arguments: Sequence[Any]) -> list[Row]:
-        rows: list[Row] = await self._connection.run_sync(_through_sqlalchemy, statement, arguments)
-        return rows
+async def _by_async_sqlalchemy(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
+    rows: list[Row] = await connection.run_sync(_through_sqlalchemy, statement, arguments)
+    return rows
 
 
-HANDS: dict[Kind, Callable[[Any], Hand]] = {
-    Kind.PSYCOPG: PsycopgHand,
-    Kind.PSYCOPG_ASYNC: AsyncPsycopgHand,
-    Kind.ASYNCPG: AsyncpgHand,
-    Kind.SQLALCHEMY: SqlAlchemyHand,
-    Kind.SQLALCHEMY_ASYNC: AsyncSqlAlchemyHand,
+RUN: dict[Kind, Callable[[Any, str, Sequence[Any]], Awaitable[list[Row]]]] = {
+    Kind.PSYCOPG: _by_psycopg,
+    Kind.PSYCOPG_ASYNC: _by_async_psycopg,
+    Kind.ASYNCPG: _by_asyncpg,
+    Kind.SQLALCHEMY: _by_sqlalchemy,
+    Kind.SQLALCHEMY_ASYNC: _by_async_sqlalchemy,
 }
+"""How one statement is given to each kind of connection."""
 
 
 def plain(value: Any) -> Any:

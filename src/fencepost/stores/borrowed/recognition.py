@@ -1,7 +1,7 @@
-"""What kind of connection somebody handed over, told without importing a driver.
+"""What kind of connection was handed over, told without importing a driver.
 
-Whoever has a connection of a driver has loaded the driver, so a driver that is not loaded is nobody's. Each
-kind is refused where its statements would be committed one by one: then nothing would hold the caller's
+A caller with a connection of a driver has loaded the driver, so one that is not loaded is not looked for.
+Each kind is refused where its statements would be committed one by one: then nothing would hold the caller's
 writes and the ledger's together.
 """
 

@@ -7,52 +7,16 @@ from typing import Any
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.errors import RunLost, UnfitConnection
-from fencepost.model.clocks import StoreTime
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
-from fencepost.ports.audit_log import AuditLog
-from fencepost.ports.backfills import Backfills
-from fencepost.ports.calendars import CalendarShelf
-from fencepost.ports.freezes import Freezes
-from fencepost.ports.gates import Gates
-from fencepost.ports.jobs import JobShelf
-from fencepost.ports.ledger import Ledger
-from fencepost.ports.rows import Rows, Transaction
-from fencepost.ports.schedules import ScheduleShelf
-from fencepost.rules.audit_log import AuditLogRules
-from fencepost.rules.backfills import BackfillRules
-from fencepost.rules.calendars import CalendarRules
-from fencepost.rules.freezes import FreezeRules
-from fencepost.rules.gates import GateRules
-from fencepost.rules.jobs import JobRules
+from fencepost.rules.store import RuleStore
 from fencepost.stores.borrowed.kinds import Dialect, Kind, Lent
 from fencepost.stores.borrowed.recognition import recognise
 
 
-class Borrowed:
+class Borrowed(RuleStore):
     """See `ports.transactions.BorrowedStore`."""
 
-    jobs: JobShelf
-    schedules: ScheduleShelf
-    calendars: CalendarShelf
-    ledger: Ledger
-    gates: Gates
-    freezes: Freezes
-    backfills: Backfills
-    audit_log: AuditLog
     leases: None = None
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self.jobs = JobRules(rows)
-        self.calendars = CalendarRules(rows)
-        self.gates = GateRules(rows)
-        self.freezes = FreezeRules(rows)
-        self.backfills = BackfillRules(rows)
-        self.audit_log = AuditLogRules(rows)
-
-    async def now(self) -> StoreTime:
-        """The store's clock."""
-        return await self._rows.read(_now)
 
     async def complete(
         self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
@@ -86,8 +50,8 @@ class BorrowedPostgres(Borrowed):
         database: Any = self._database
         rows = PostgresRows(database)
         super().__init__(rows)
-        self.schedules = PostgresSchedules(rows, database)
-        ledger = PostgresLedger(rows, database)
+        self.schedules = PostgresSchedules(rows)
+        ledger = PostgresLedger(rows)
         ledger.tries = 1
         self.ledger = ledger
 
@@ -116,12 +80,8 @@ class BorrowedSqlite(Borrowed):
         signals: Any = BorrowedSignals(lent, path)
         rows = SqliteRows(database, signals)
         super().__init__(rows)
-        self.schedules = SqliteSchedules(rows, database)
-        self.ledger = SqliteLedger(rows, database, signals)
-
-
-async def _now(tx: Transaction) -> StoreTime:
-    return await tx.now()
+        self.schedules = SqliteSchedules(rows)
+        self.ledger = SqliteLedger(rows)
 
 
 async def borrow(connection: object, clock: Clock | None = None) -> Borrowed:

@@ -1,4 +1,4 @@
-"""When somebody else's transaction is over, told by looks at its connection every few milliseconds.
+"""When a caller's transaction is over, told by looks at its connection every few milliseconds.
 
 There is one watcher a connection, however much is asked of it. It looks from another thread; a connection
 that is busy just then is in its transaction, one that was closed meanwhile is in none. A watcher that has

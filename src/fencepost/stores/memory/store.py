@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 from fencepost.clock import Clock
+from fencepost.errors import UsageError
 from fencepost.model.caveat import Caveat
+from fencepost.model.run import Ticket
 from fencepost.model.tables import META
-from fencepost.ports.signals import Topic
+from fencepost.ports.transactions import BorrowedStore, Transaction
 from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 from fencepost.stores.memory.rows import MemoryRows
-from fencepost.stores.memory.transactions import MemoryTransactions
 
 INCARNATION = "1-memory"
+REFUSAL = (
+    "the store in memory has no tables of yours; use a file: sqlite:///test.db, "
+    'or in a test Bench(app, store="sqlite")'
+)
 
 
-class MemoryLeases(LeaseRules):
-    """Leases, watched by the hints of the same event loop."""
+class MemoryTransactions:
+    """There are none, because there are no tables for others to write to."""
 
-    def __init__(self, rows: MemoryRows) -> None:
-        super().__init__(rows)
-        self._signals = rows.signals
+    def begin(
+        self, ticket: Ticket, *, complete: bool, idle_max_s: float
+    ) -> AbstractAsyncContextManager[Transaction]:
+        raise UsageError(REFUSAL)
 
-    async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """See `ports.leases`."""
-        return await self._signals.listen(Topic.LEASES, callback)
+    async def borrow(self, connection: object) -> BorrowedStore:
+        raise UsageError(REFUSAL)
 
-    async def close(self) -> None:
-        """There is nothing to give back."""
-        return
+    def is_awaited(self, connection: object) -> bool:
+        raise UsageError(REFUSAL)
 
 
 class MemoryStore(RuleStore):
@@ -41,7 +46,7 @@ class MemoryStore(RuleStore):
         self.memory = MemoryRows(clock) if rows is None else rows
         self.signals = self.memory.signals
         super().__init__(self.memory, lambda: "memory")
-        self.leases = MemoryLeases(self.memory)
+        self.leases = LeaseRules(self.memory, self.signals)
         self.transactions = MemoryTransactions()
         meta = self.memory.kept(META)
         for name, value in (("shards", str(shards)), ("incarnation", INCARNATION)):

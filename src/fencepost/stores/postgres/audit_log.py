@@ -6,21 +6,16 @@ from collections.abc import Sequence
 
 from fencepost.model.audit import Entry, LogFilter
 from fencepost.model.identifiers import Namespace
-from fencepost.rules.audit_log import AuditLogRules
-from fencepost.rules.desk_rows import to_entry
-from fencepost.stores.postgres.connection import Database, clean
-from fencepost.stores.postgres.rows import PostgresRows
+from fencepost.rules.audit_log import AuditLogRules, to_entry
+from fencepost.stores.postgres.connection import clean
+from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "audit_log.sql")
 
 
-class PostgresAuditLog(AuditLogRules):
+class PostgresAuditLog(Accelerated, AuditLogRules):
     """See `ports.audit_log`."""
-
-    def __init__(self, rows: PostgresRows, database: Database) -> None:
-        super().__init__(rows)
-        self._database = database
 
     async def list(self, namespace: Namespace, wanted: LogFilter) -> Sequence[Entry]:
         if wanted.subject is not None:

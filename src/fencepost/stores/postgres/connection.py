@@ -18,7 +18,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import asyncpg
 
@@ -31,11 +31,12 @@ from fencepost.stores.queries import load_queries
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
 
-    Row = asyncpg.Record
-    Session = PoolConnectionProxy[Row]
-    BaseConnection = asyncpg.Connection[Row]
+    BaseConnection = asyncpg.Connection[asyncpg.Record]
 else:
     BaseConnection = asyncpg.Connection
+
+Row: TypeAlias = asyncpg.Record
+Session: TypeAlias = "PoolConnectionProxy[Row]"
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ COMMAND_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 10.0
 ACQUIRE_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 5.0
-IDLE_CONNECTION_MAX_S = 300.0
+POOL: dict[str, Any] = {"min_size": 0, "max_inactive_connection_lifetime": 300.0}
 
 NAMED_SETTINGS = {"application_name": "fencepost", "timezone": "UTC"}
 BOUNDS = {
@@ -190,30 +191,15 @@ class Database:
 async def open_database(address: Address, pool_max: int) -> Database:
     """A pool with one connection that works."""
     with translated_at_open(address):
-        pool = await asyncpg.create_pool(
-            min_size=0,
-            max_size=pool_max,
-            max_inactive_connection_lifetime=IDLE_CONNECTION_MAX_S,
-            init=partial(_init_ledger, address),
-            **_options(address),
-        )
+        init = partial(_init_ledger, address)
+        pool = await asyncpg.create_pool(max_size=pool_max, init=init, **POOL | _options(address))
         return Database(pool, await pool.acquire(timeout=ACQUIRE_TIMEOUT_S))
 
 
 async def open_guest_pool(address: Address, open_max: int) -> asyncpg.Pool[asyncpg.Record]:
     """Connections for the statements of others: the server plans them as it is set up to."""
-    return await asyncpg.create_pool(
-        min_size=0,
-        max_size=open_max,
-        max_inactive_connection_lifetime=IDLE_CONNECTION_MAX_S,
-        init=_init,
-        **_options(address)
-        | {
-            "server_settings": NAMED_SETTINGS,
-            "command_timeout": None,
-            "connection_class": GuestConnection,
-        },
-    )
+    guests = {"server_settings": NAMED_SETTINGS, "command_timeout": None, "connection_class": GuestConnection}
+    return await asyncpg.create_pool(max_size=open_max, init=_init, **POOL | _options(address) | guests)
 
 
 async def connect(address: Address, *, patient: bool = False) -> Connection:

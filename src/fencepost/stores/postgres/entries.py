@@ -9,7 +9,7 @@ from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
 from fencepost.model.json import canonical
 from fencepost.model.run import NewRun
-from fencepost.rules.desk import marks
+from fencepost.rules.orders import marks
 from fencepost.stores.postgres.columns import alike, sparse
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries

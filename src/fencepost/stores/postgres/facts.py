@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
 
 from fencepost.model.claiming import (
     FINISHED_KEPT,
     GateFacts,
     Judge,
     ScheduleFacts,
+    StartedRun,
     gate_question,
     parked_max,
 )
@@ -21,25 +21,23 @@ from fencepost.rules.limits import allowances
 from fencepost.rules.rows import to_facts
 from fencepost.rules.runs import Slot
 from fencepost.rules.verdicts import Rulings, rule
+from fencepost.stores.postgres.connection import Row
 from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
-
-if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Row
 
 QUERIES = load_queries(__package__, "facts.sql")
 LIMITS = DUE_MAX, FINISHED_KEPT
 
 # The facts come as arrays of rows without names; these are the names, in the query's order.
 DUE_COLUMNS = ("run_key", "fire_time", "run_at", "origin", "held", "at_once_max", "version", "is_new")
-STARTED_COLUMNS = ("run_key", "fire_time", "finished_at", "origin", "cancel_requested", "begun_at")
+STARTED_COLUMNS = tuple(one.name for one in fields(StartedRun))
 
 
 @dataclass(slots=True)
 class Judged:
     """What a pass over several schedules amounts to, and what it left of the limits of their jobs.
 
-    `slots` are those that became free, or that some wait for: whoever waits is called after the commit."""
+    `slots` are those that became free, or that some wait for: what waits is called after the commit."""
 
     rulings: Rulings = field(default_factory=Rulings)
     allowed: Allowances | None = None

@@ -1,8 +1,11 @@
+-- part: of(row)
+{row}.namespace = given.namespace AND {row}.schedule_id = given.schedule_id
+
 -- part: newest(origins)
 (
     SELECT run.fire_time
     FROM fencepost.runs AS run
-    WHERE run.namespace = given.namespace AND run.schedule_id = given.schedule_id
+    WHERE {of(run)}
         AND run.state IN ('planned', 'ready') AND run.fence = 0 AND run.origin {origins}
         AND run.run_at <= moment.now AND run.held & 1 = 0
     ORDER BY run.fire_time DESC
@@ -14,7 +17,7 @@
     SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
         run.backfill_id, run.job, run.reason
     FROM fencepost.runs AS run
-    WHERE run.namespace = given.namespace AND run.schedule_id = given.schedule_id
+    WHERE {of(run)}
         AND run.state IN ('planned', 'ready') AND run.fence = 0 AND run.origin {origins}
         AND run.held {held}
         AND run.run_at <= moment.now
@@ -51,8 +54,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
     ARRAY(
         SELECT ROW(version.version, version.spec)
         FROM fencepost.schedule_versions AS version
-        WHERE version.namespace = given.namespace
-            AND version.schedule_id = given.schedule_id
+        WHERE {of(version)}
             AND version.version = ANY (due.versions)
     ) AS specs,
     (
@@ -69,15 +71,14 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             (
                 SELECT version.spec
                 FROM fencepost.schedule_versions AS version
-                WHERE version.namespace = given.namespace
-                    AND version.schedule_id = given.schedule_id
+                WHERE {of(version)}
                     AND version.version = latest.version
             )
         )
         FROM (
             SELECT cursor.version, cursor.planned_through, cursor.next_fire_at, cursor.until
             FROM fencepost.cursors AS cursor
-            WHERE cursor.namespace = given.namespace AND cursor.schedule_id = given.schedule_id
+            WHERE {of(cursor)}
             ORDER BY cursor.version DESC
             LIMIT 1
         ) AS latest
@@ -87,8 +88,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             AND NOT EXISTS (
                 SELECT 1
                 FROM fencepost.runs AS run
-                WHERE run.namespace = given.namespace
-                    AND run.schedule_id = given.schedule_id
+                WHERE {of(run)}
                     AND run.epoch >= 0
                     AND run.fire_time = latest.next_fire_at
                     AND (run.version = latest.version OR run.state <> 'withdrawn')
@@ -100,8 +100,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at
         )
         FROM fencepost.runs AS run
-        WHERE run.namespace = given.namespace
-            AND run.schedule_id = given.schedule_id
+        WHERE {of(run)}
             AND run.fence > 0
             AND run.state IN ('ready', 'running')
         ORDER BY run.fire_time, run.run_key
@@ -113,8 +112,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
         FROM (
             SELECT run.*
             FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
+            WHERE {of(run)}
                 AND run.fence > 0
                 AND run.finished_at IS NOT NULL
                 AND run.finished_at > due.run_at
@@ -127,8 +125,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
     (
         SELECT max(past.fire_time)
         FROM fencepost.runs AS past
-        WHERE past.namespace = given.namespace
-            AND past.schedule_id = given.schedule_id
+        WHERE {of(past)}
             AND past.state = 'succeeded'
     ) AS previous,
     gate.closed_at IS NOT NULL AS gate_closed
@@ -163,7 +160,7 @@ CROSS JOIN LATERAL (
     LEFT JOIN fencepost.backfills AS backfill ON backfill.backfill_id = tick.backfill_id
 ) AS due
 LEFT JOIN fencepost.gates AS gate
-    ON gate.namespace = given.namespace AND gate.schedule_id = given.schedule_id
+    ON {of(gate)}
 WHERE due.ticks IS NOT NULL
 ORDER BY given.number;
 
@@ -176,8 +173,7 @@ SELECT
         FROM (
             SELECT 1
             FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
+            WHERE {of(run)}
                 AND run.state IN ('planned', 'ready')
                 AND run.fence = 0
                 AND run.origin IN ('catch_up', 'backfill', 'replay')
@@ -193,8 +189,7 @@ SELECT
         FROM (
             SELECT run.state = 'dead' AS failed, run.finished_at, run.run_key
             FROM fencepost.runs AS run
-            WHERE run.namespace = given.namespace
-                AND run.schedule_id = given.schedule_id
+            WHERE {of(run)}
                 AND run.origin = 'catch_up'
                 AND run.fence > 0
                 AND run.finished_at IS NOT NULL
@@ -208,5 +203,5 @@ SELECT
 FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[]) WITH ORDINALITY
     AS given (namespace, schedule_id, count_max, of_last, number)
 LEFT JOIN fencepost.gates AS gate
-    ON gate.namespace = given.namespace AND gate.schedule_id = given.schedule_id
+    ON {of(gate)}
 ORDER BY given.number;

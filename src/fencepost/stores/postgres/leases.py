@@ -19,9 +19,9 @@ from fencepost.clock import Clock
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.identifiers import Epoch, NodeId, Shard
-from fencepost.model.lease import Acquisition, Granted, LeaseRecord, Lost, Release, Released, Renewal
+from fencepost.model.lease import Acquisition, Granted, HeldBy, LeaseRecord, Lost, Release, Released, Renewal
 from fencepost.ports.signals import Topic
-from fencepost.rules.fleet_rows import to_acquisition, to_lease_record
+from fencepost.rules.rows import Row, reader
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.signals import PostgresSignals
 from fencepost.stores.queries import load_queries
@@ -30,6 +30,9 @@ QUERIES = load_queries(__package__, "leases.sql")
 LOOK_EVERY_S = 0.5
 ANSWER_S = 2.5
 """How long an answer may take: less than the shortest lease."""
+
+
+_to_record = reader(LeaseRecord)
 
 
 class PostgresLeases:
@@ -50,7 +53,7 @@ class PostgresLeases:
         wanted = sorted(set(shards))
         terms = wanted, holder, ttl_s, self._signals.session_key, STEP_MIN_S
         rows = await self._database.fetch(QUERIES["acquire"], *terms, within_s=ANSWER_S)
-        return {row["shard"]: to_acquisition(row) for row in rows}
+        return {row["shard"]: _acquisition(row) for row in rows}
 
     async def renew(
         self, held: Mapping[Shard, Epoch], holder: NodeId, ttl_s: float
@@ -67,7 +70,7 @@ class PostgresLeases:
         return {shard: Released() if shard in freed else Lost() for shard in held}
 
     async def read(self) -> Sequence[LeaseRecord]:
-        return [to_lease_record(row) for row in await self._database.fetch(QUERIES["read"], STEP_MIN_S)]
+        return [_to_record(row) for row in await self._database.fetch(QUERIES["read"], STEP_MIN_S)]
 
     async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
         unlisten = await self._signals.listen(Topic.LEASES, callback)
@@ -102,3 +105,10 @@ class PostgresLeases:
             return bool(await self._database.fetch_value(QUERIES["any_gone"]))
         except StoreUnavailable:
             return False
+
+
+def _acquisition(row: Row) -> Acquisition:
+    """A lease as it is after an attempt to acquire it: granted, else whose it is."""
+    if row["granted"]:
+        return Granted(row["epoch"], set_back_s=row["set_back_s"])
+    return HeldBy(row["holder"], row["epoch"], float(row["expires_in_s"]))

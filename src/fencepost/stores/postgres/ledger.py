@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.rescue import Expired, SweepTerms
@@ -20,15 +20,12 @@ from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.rows import to_expired
 from fencepost.stores.postgres.claims import PostgresClaims
 from fencepost.stores.postgres.columns import alike, sparse
-from fencepost.stores.postgres.connection import clean
+from fencepost.stores.postgres.connection import Row, clean
 from fencepost.stores.postgres.entries import PostgresEntries
 from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.postgres.runs import PostgresRuns
 from fencepost.stores.postgres.views import PostgresViews
 from fencepost.stores.queries import load_queries
-
-if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Row
 
 QUERIES = load_queries(__package__, "ledger.sql")
 

@@ -6,19 +6,15 @@ from collections.abc import Sequence
 
 from fencepost.model.run_log import LogPage
 from fencepost.rules.logbook import LogbookRules
-from fencepost.stores.postgres.connection import Database, clean
-from fencepost.stores.postgres.rows import PostgresRows
+from fencepost.stores.postgres.connection import clean
+from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "logbook.sql")
 
 
-class PostgresLogbook(LogbookRules):
+class PostgresLogbook(Accelerated, LogbookRules):
     """See `ports.logbook`."""
-
-    def __init__(self, rows: PostgresRows, database: Database) -> None:
-        super().__init__(rows)
-        self._database = database
 
     async def append(self, pages: Sequence[LogPage]) -> Sequence[bool]:
         tickets = [page.ticket for page in pages]

@@ -17,19 +17,15 @@ from fencepost.model.identifiers import Namespace, Shard, tick_key
 from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
 from fencepost.rules.planbook import PlanRules
 from fencepost.rules.rows import to_cursor
-from fencepost.stores.postgres.connection import Database, clean
-from fencepost.stores.postgres.rows import PostgresRows
+from fencepost.stores.postgres.connection import clean
+from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "planbook.sql")
 
 
-class PostgresPlanBook(PlanRules):
+class PostgresPlanBook(Accelerated, PlanRules):
     """See `ports.planbook`."""
-
-    def __init__(self, rows: PostgresRows, database: Database) -> None:
-        super().__init__(rows)
-        self._database = database
 
     async def window(
         self, shards: Sequence[Shard], horizon_s: float, limit: int, without: Collection[Namespace] = ()

@@ -1,3 +1,16 @@
+-- Nothing but withdrawn runs may be there at the fire time.
+-- part: is_free(tick)
+NOT EXISTS (
+    SELECT 1
+    FROM fencepost.runs AS other
+    WHERE other.namespace = advanced.namespace
+        AND other.schedule_id = advanced.schedule_id
+        AND other.epoch >= 0
+        AND other.fire_time = {tick}.fire_time
+        AND other.state <> 'withdrawn'
+    OFFSET 0
+)
+
 -- Where no cursor is due one row without a schedule still tells the time.
 -- name: window
 WITH moment AS MATERIALIZED (
@@ -102,16 +115,7 @@ WITH plan AS MATERIALIZED (
     FROM unnest($16::bigint[], $17::text[], $18::timestamptz[], $19::timestamptz[], $20::boolean[])
         AS tick (number, run_key, fire_time, run_at, catches_up)
     JOIN advanced ON advanced.number = tick.number
-    WHERE NOT EXISTS (
-        SELECT 1
-        FROM fencepost.runs AS other
-        WHERE other.namespace = advanced.namespace
-            AND other.schedule_id = advanced.schedule_id
-            AND other.epoch >= 0
-            AND other.fire_time = tick.fire_time
-            AND other.state <> 'withdrawn'
-        OFFSET 0
-    )
+    WHERE {is_free(tick)}
     ON CONFLICT (namespace, run_key) DO NOTHING
     RETURNING run_key
 ), missed AS MATERIALIZED (
@@ -120,16 +124,7 @@ WITH plan AS MATERIALIZED (
     FROM unnest($21::bigint[], $22::text[], $23::timestamptz[], $24::timestamptz[])
         AS gone (number, reason, fire_time, through)
     JOIN advanced ON advanced.number = gone.number
-    WHERE NOT EXISTS (
-        SELECT 1
-        FROM fencepost.runs AS other
-        WHERE other.namespace = advanced.namespace
-            AND other.schedule_id = advanced.schedule_id
-            AND other.epoch >= 0
-            AND other.fire_time = gone.fire_time
-            AND other.state <> 'withdrawn'
-        OFFSET 0
-    )
+    WHERE {is_free(gone)}
     GROUP BY advanced.number, gone.reason
 ), grown AS (
     UPDATE fencepost.missed_ranges AS range

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.node import Node, NodeRecord, NodeReport
-from fencepost.rules.fleet_rows import node_to_text, report_to_text, to_node_record
-from fencepost.rules.roster import RosterRules
-from fencepost.stores.postgres.connection import Database
+from fencepost.rules.roster import RosterRules, node_to_text, report_to_text, to_node_record
+from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.postgres.signals import PostgresSignals
 from fencepost.stores.queries import load_queries
@@ -16,12 +15,11 @@ from fencepost.stores.queries import load_queries
 QUERIES = load_queries(__package__, "roster.sql")
 
 
-class PostgresRoster(RosterRules):
+class PostgresRoster(Accelerated, RosterRules):
     """See `ports.roster`."""
 
-    def __init__(self, rows: PostgresRows, database: Database, signals: PostgresSignals) -> None:
+    def __init__(self, rows: PostgresRows, signals: PostgresSignals) -> None:
         super().__init__(rows)
-        self._database = database
         self._signals = signals
 
     async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> Sequence[NodeRecord]:

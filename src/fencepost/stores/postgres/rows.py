@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Keys, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.model.text import cleaned
 from fencepost.ports.signals import Topic
-from fencepost.stores.postgres.connection import Database
+from fencepost.stores.postgres.connection import Database, Session
 from fencepost.stores.queries import load_queries
 from fencepost.stores.statements import (
     Shape,
@@ -22,9 +22,6 @@ from fencepost.stores.statements import (
     values_of,
     written_columns,
 )
-
-if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Session
 
 T = TypeVar("T")
 QUERIES = load_queries(__package__, "rows.sql")
@@ -49,14 +46,14 @@ class PostgresRows:
     """See `ports.rows`."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
     async def read(self, rule: PostgresRule[T]) -> T:
-        async with self._database.snapshot() as session:
+        async with self.database.snapshot() as session:
             return await rule(PostgresRowTransaction(session))
 
     async def write(self, rule: PostgresRule[T]) -> T:
-        async with self._database.transaction() as session:
+        async with self.database.transaction() as session:
             transaction = PostgresRowTransaction(session)
             result = await rule(transaction)
             await transaction.end()

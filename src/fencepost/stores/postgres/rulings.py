@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from fencepost.model.claiming import Admit, Appetite, End, Wait
 from fencepost.model.run import Claim
-from fencepost.rules.carrying import close_gates, stop
 from fencepost.rules.checks import Checked
 from fencepost.rules.limits import keep_allowances
 from fencepost.rules.rows import to_claim
-from fencepost.rules.runs import Bells
-from fencepost.rules.verdicts import Ruled
+from fencepost.rules.runs import Freed
+from fencepost.rules.verdicts import Ruled, close_gates, stop
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
@@ -27,25 +26,25 @@ QUERIES = load_queries(__package__, "rulings.sql")
 async def carry_out(tx: PostgresRowTransaction, judged: Judged) -> int:
     """All but the starts; returns how many ticks were ended or admitted. Slots that this frees are noted.
 
-    Stops come first: whoever finishes runs locks the running ones before those that wait, and so do we. The
-    bell for them comes last: it may be for a tick that waits only since this judgement.
+    Stops come first: a report locks running runs before those that wait, and so does this. What waits for a
+    stopped run is woken last: it may be a tick that waits only since this judgement.
     """
-    rulings, checked, bells = judged.rulings, Checked(tx), Bells()
-    await stop(checked, bells, rulings)
-    judged.slots |= bells.slots.keys()
-    bells.slots.clear()
+    rulings, checked, freed = judged.rulings, Checked(tx), Freed()
+    await stop(checked, freed, rulings)
+    judged.slots |= freed.slots.keys()
+    freed.slots.clear()
     ended = await _end(tx, rulings.ends)
     admitted = await _admit(tx, rulings.admits)
     await _wait(tx, rulings.waits)
     await close_gates(checked, rulings)
     if judged.allowed is not None:
         await keep_allowances(checked, judged.allowed)
-    await bells.ring(checked)
+    await freed.wake_next(checked)
     return ended + admitted
 
 
 async def start(tx: PostgresRowTransaction, judged: Judged, appetite: Appetite) -> list[Claim]:
-    """Begin these ticks, but for those that somebody else has touched meanwhile."""
+    """Begin these ticks, but for those that another transaction has touched meanwhile."""
     starts, allowed = judged.rulings.starts, judged.allowed
     if not starts:
         return []

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
-from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Origin, RunFilter, RunList, RunRecord, RunState
-from fencepost.model.status import QueueDepth, QueueView
-from fencepost.rules.rows import to_depth, to_queue_view, to_run_record
+from fencepost.model.status import QueueView
+from fencepost.rules.rows import to_queue_view, to_run_record
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "runs.sql")
-READINGS = {
-    **{name: "\n".join((QUERIES["shown"], QUERIES[name])) for name in ("get", "get_many")},
-    "ticks": "\n".join((QUERIES["ticks"], QUERIES["shown"], QUERIES["of_ticks"])),
-}
 NARROW = (
     "of_backfill",
     "of_schedule",
@@ -27,10 +22,6 @@ NARROW = (
     "of_error",
     "of_origin",
 )
-LISTS = {
-    name: "\n".join((QUERIES[name], QUERIES["wanted"], QUERIES["shown"], QUERIES["of_found"]))
-    for name in (*NARROW, "all")
-}
 UNENDED = frozenset({RunState.PLANNED, RunState.READY, RunState.RUNNING})
 NOT_RUN = frozenset({RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED, RunState.WITHDRAWN})
 
@@ -39,11 +30,11 @@ class PostgresRuns(PostgresPart):
     """The reading part of `ports.ledger`."""
 
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
-        row = await self._database.fetch_one(READINGS["get"], namespace, run_key)
+        row = await self._database.fetch_one(QUERIES["get"], namespace, run_key)
         return None if row is None else to_run_record(row)
 
     async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:
-        rows = await self._database.fetch(READINGS["get_many"], namespace, list(run_keys))
+        rows = await self._database.fetch(QUERIES["get_many"], namespace, list(run_keys))
         return {row["run_key"]: to_run_record(row) for row in rows}
 
     async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
@@ -53,7 +44,7 @@ class PostgresRuns(PostgresPart):
             # No key is before the empty one: all of that fire time has been searched.
             until = min(after, until or after)
         rows = await self._database.fetch(
-            LISTS[_narrowest(filter)],
+            QUERIES[_narrowest(filter)],
             namespace,
             filter.job,
             filter.since,
@@ -77,31 +68,9 @@ class PostgresRuns(PostgresPart):
         place = None if searched_to is None else (searched_to, RunKey(""))
         return RunList([to_run_record(row) for row in rows if row["run_key"] is not None], place)
 
-    async def ticks(
-        self,
-        namespace: Namespace,
-        schedule_id: ScheduleId,
-        since: datetime,
-        until: datetime,
-        after: tuple[datetime, RunKey] | None,
-        limit: int,
-    ) -> Sequence[RunRecord]:
-        place = (None, None) if after is None else after
-        terms = namespace, schedule_id, since, until, *place, limit
-        return [to_run_record(row) for row in await self._database.fetch(READINGS["ticks"], *terms)]
-
-    async def depth(self, namespace: Namespace) -> QueueDepth:
-        row = await self._database.fetch_one(QUERIES["depth"], namespace)
-        assert row is not None
-        return to_depth(row)
-
     async def queues(self, namespace: Namespace) -> Sequence[QueueView]:
         rows = await self._database.fetch(QUERIES["queues"], namespace)
         return [to_queue_view(row) for row in rows]
-
-    async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
-        rows = await self._database.fetch(QUERIES["tally"], namespace, since_s)
-        return {RunState(row["state"]): row["runs"] for row in rows}
 
 
 def _narrowest(filter: RunFilter) -> str:

@@ -1,7 +1,6 @@
 -- What people read. A planned run whose time has come is shown as ready.
 
--- Every reading of runs begins with this; what follows says which, and in what order.
--- name: shown
+-- part: shown
 SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
     {shown_state((SELECT fencepost.now()))} AS state,
     run.reason, run.attempt, run.fence, run.epoch, run.run_at, run.started_at, run.finished_at,
@@ -15,101 +14,22 @@ LEFT JOIN fencepost.schedule_versions AS version
     AND version.version = run.version
 
 -- name: get
+{shown}
 WHERE run.namespace = $1 AND run.run_key = $2;
 
 -- name: get_many
+{shown}
 WHERE run.namespace = $1 AND run.run_key = ANY ($2::text[]);
-
--- name: ticks
-WITH fitting AS (
-    SELECT run.namespace, run.run_key, run.fire_time
-    FROM fencepost.runs AS run
-    WHERE run.namespace = $1
-        AND run.schedule_id = $2
-        AND run.epoch >= 0
-        AND run.fire_time > $3
-        AND run.fire_time <= $4
-        AND run.fire_time >= coalesce($5::timestamptz, '-infinity')
-        AND (run.fire_time, run.run_key) > (coalesce($5, '-infinity'), coalesce($6::text, ''))
-    ORDER BY run.fire_time
-    FETCH FIRST ($7::bigint) ROWS WITH TIES
-), found AS MATERIALIZED (
-    SELECT namespace, run_key FROM fitting ORDER BY fire_time, run_key LIMIT $7
-)
-
--- name: of_ticks
-JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
-ORDER BY run.fire_time, run.run_key
-LIMIT $7;
 
 -- A list is found first and shown then. It begins with the runs that one index has, in the order of that index, which
 -- no server has a reason to sort; those of one fire time come together, and are put in order at the end. What no index
 -- knows is looked for among so many of the newest ($12) and no further; where that was not enough for a full page, the
 -- answer says how far it went, in one row without a run if need be.
--- name: all
-WITH walked AS NOT MATERIALIZED (
+-- part: walked(runs, condition)
+walked AS NOT MATERIALIZED (
     SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.version >= 0
-
--- name: of_schedule
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.epoch >= 0 AND run.schedule_id = $10
-
--- name: of_backfill
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.backfill_id = $8
-
--- name: of_origin
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.attempt >= 0 AND run.origin <> 'live' AND run.origin = $6
-
--- name: of_error
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.error IS NOT NULL
-
--- name: dead
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.state = 'dead'
-
--- name: not_run
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.state IN ('skipped', 'missed', 'cancelled', 'withdrawn') AND run.state = $5
-
--- name: held
-WITH walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM fencepost.runs AS run
-    WHERE run.attempt >= 0 AND run.held <> 0
-
--- What has not ended is in one of four small indexes.
--- name: unended
-WITH unended AS (
-    SELECT * FROM fencepost.runs WHERE state = 'running' AND namespace = $1
-    UNION ALL
-    SELECT * FROM fencepost.runs WHERE attempt >= 0 AND held <> 0 AND namespace = $1
-    UNION ALL
-    SELECT * FROM fencepost.runs AS run WHERE {due_direct} AND namespace = $1
-    UNION ALL
-    SELECT * FROM fencepost.runs AS run WHERE {due_ticks} AND namespace = $1
-), walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM unended AS run
-    WHERE true
-
--- name: wanted
+    FROM {runs} AS run
+    WHERE {condition}
         AND run.namespace = $1
         AND run.fire_time >= coalesce($3::timestamptz, '-infinity')
         AND run.fire_time < coalesce($4::timestamptz, 'infinity')
@@ -136,8 +56,7 @@ WITH unended AS (
 ), found AS MATERIALIZED (
     SELECT namespace, run_key FROM fitting ORDER BY fire_time DESC, run_key DESC LIMIT $11
 ), listed AS (
-
--- name: of_found
+{shown}
 JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
 ORDER BY run.fire_time DESC, run.run_key DESC
 LIMIT $11
@@ -151,31 +70,44 @@ FROM (
 LEFT JOIN listed ON true
 ORDER BY listed.fire_time DESC, listed.run_key DESC;
 
--- name: depth
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), due AS (
-    SELECT run_at FROM fencepost.runs AS run
-    WHERE {due_direct} AND namespace = $1 AND run_at <= (SELECT now FROM moment)
+-- name: all
+WITH {walked(fencepost.runs; run.version >= 0)}
+
+-- name: of_schedule
+WITH {walked(fencepost.runs; run.epoch >= 0 AND run.schedule_id = $10)}
+
+-- name: of_backfill
+WITH {walked(fencepost.runs; run.backfill_id = $8)}
+
+-- name: of_origin
+WITH {walked(fencepost.runs; run.attempt >= 0 AND run.origin <> 'live' AND run.origin = $6)}
+
+-- name: of_error
+WITH {walked(fencepost.runs; run.error IS NOT NULL)}
+
+-- name: dead
+WITH {walked(fencepost.runs; run.state = 'dead')}
+
+-- name: not_run
+WITH {walked(fencepost.runs; run.state IN ('skipped', 'missed', 'cancelled', 'withdrawn') AND run.state = $5)}
+
+-- name: held
+WITH {walked(fencepost.runs; run.attempt >= 0 AND run.held <> 0)}
+
+-- What has not ended is in one of four small indexes.
+-- name: unended
+WITH unended AS (
+    SELECT * FROM fencepost.runs WHERE state = 'running' AND namespace = $1
     UNION ALL
-    SELECT run_at FROM fencepost.runs AS run
-    WHERE {due_ticks} AND namespace = $1 AND run_at <= (SELECT now FROM moment)
-), waiting AS (
-    SELECT run_at FROM fencepost.runs WHERE namespace = $1 AND held = 16
+    SELECT * FROM fencepost.runs WHERE attempt >= 0 AND held <> 0 AND namespace = $1
     UNION ALL
-    SELECT run_at FROM fencepost.runs WHERE namespace = $1 AND held = 32
-)
-SELECT
-    (SELECT count(*) FROM due) AS ready,
-    (SELECT count(*) FROM waiting) AS waiting,
-    (SELECT count(*) FROM fencepost.runs WHERE namespace = $1 AND state = 'running') AS running,
-    (
-        SELECT extract(epoch FROM moment.now - min(run_at))::double precision FROM due
-    ) AS oldest_ready_s,
-    (
-        SELECT extract(epoch FROM moment.now - min(run_at))::double precision FROM waiting
-    ) AS oldest_waiting_s
-FROM moment;
+    SELECT * FROM fencepost.runs AS run WHERE {due_direct} AND namespace = $1
+    UNION ALL
+    SELECT * FROM fencepost.runs AS run WHERE {due_ticks} AND namespace = $1
+), {walked(unended; true)}
+
+-- part: age_s(kind)
+extract(epoch FROM (SELECT now FROM moment) - min(each.run_at) FILTER (WHERE each.kind = '{kind}'))::double precision
 
 -- name: queues
 WITH moment AS MATERIALIZED (
@@ -191,26 +123,14 @@ WITH moment AS MATERIALIZED (
     UNION ALL
     SELECT queue, run_at, 'waiting' AS kind FROM fencepost.runs WHERE namespace = $1 AND held = 32
     UNION ALL
-    SELECT queue, NULL, 'running' AS kind FROM fencepost.runs WHERE namespace = $1 AND state = 'running'
+    SELECT queue, run_at, 'running' AS kind FROM fencepost.runs WHERE namespace = $1 AND state = 'running'
 )
 SELECT each.queue,
     count(*) FILTER (WHERE each.kind = 'ready') AS ready,
     count(*) FILTER (WHERE each.kind = 'waiting') AS waiting,
     count(*) FILTER (WHERE each.kind = 'running') AS running,
-    extract(epoch FROM (SELECT now FROM moment) - min(each.run_at))::double precision AS oldest_s
+    {age_s(ready)} AS oldest_ready_s,
+    {age_s(waiting)} AS oldest_waiting_s
 FROM each
 GROUP BY each.queue
 ORDER BY each.queue;
-
--- name: tally
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), shown AS (
-    SELECT {shown_state(moment.now)} AS state
-    FROM moment
-    JOIN fencepost.runs AS run
-        ON run.namespace = $1
-        AND run.version >= 0
-        AND run.fire_time BETWEEN moment.now - make_interval(secs => $2) AND moment.now
-)
-SELECT state, count(*) AS runs FROM shown GROUP BY state;

@@ -1,14 +1,5 @@
 -- What is wanted first, and only then its cursors, however many schedules there are.
--- name: page
-WITH found AS MATERIALIZED (
-    SELECT schedule.namespace, schedule.schedule_id
-    FROM fencepost.schedules AS schedule
-    WHERE schedule.namespace = $1 AND schedule.schedule_id > $2 AND schedule.state <> 'removed'
-    ORDER BY schedule.schedule_id
-    LIMIT $3
-)
-
--- name: wanted
+-- part: wanted
 WITH found AS MATERIALIZED (
     SELECT schedule.namespace, schedule.schedule_id
     FROM fencepost.schedules AS schedule
@@ -24,6 +15,7 @@ WITH found AS MATERIALIZED (
 )
 
 -- name: find
+{wanted}
 SELECT own.*
 FROM found
 CROSS JOIN LATERAL (
@@ -39,6 +31,7 @@ CROSS JOIN LATERAL (
 ORDER BY own.schedule_id;
 
 -- name: count
+{wanted}
 SELECT count(*) FROM found;
 
 -- Many schedules have the same labels: those are taken apart once.

@@ -7,19 +7,14 @@ from collections.abc import Mapping
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Ticket
 from fencepost.rules.steps import StepRules
-from fencepost.stores.postgres.connection import Database
-from fencepost.stores.postgres.rows import PostgresRows
+from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "steps.sql")
 
 
-class PostgresSteps(StepRules):
+class PostgresSteps(Accelerated, StepRules):
     """See `ports.steps`."""
-
-    def __init__(self, rows: PostgresRows, database: Database) -> None:
-        super().__init__(rows)
-        self._database = database
 
     async def recorded(self, namespace: Namespace, run_key: RunKey) -> Mapping[str, str]:
         """What is found is taken for done, so it has to survive the loss of the primary."""

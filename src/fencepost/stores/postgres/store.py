@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from secrets import token_hex
 
 from fencepost.clock import Clock
 from fencepost.model.caveat import Caveat
@@ -33,11 +32,6 @@ POOL_MAX = 5
 TRANSACTIONS_MAX = 10
 
 
-def unique_name() -> str:
-    """A name that no other ledger has."""
-    return token_hex(8)
-
-
 class PostgresStore(RuleStore):
     """See `ports.store`."""
 
@@ -50,19 +44,19 @@ class PostgresStore(RuleStore):
         caveats: Sequence[Caveat] = (),
     ) -> None:
         rows = PostgresRows(database)
-        super().__init__(rows, unique_name)
+        super().__init__(rows)
         self.caveats = caveats
         self._database = database
         self.signals = PostgresSignals(address, clock)
-        self.schedules = PostgresSchedules(rows, database)
-        self.audit_log = PostgresAuditLog(rows, database)
-        self.epochs = PostgresEpochs(rows, unique_name, database)
-        self.planbook = PostgresPlanBook(rows, database)
-        self.ledger = PostgresLedger(rows, database)
+        self.schedules = PostgresSchedules(rows)
+        self.audit_log = PostgresAuditLog(rows)
+        self.epochs = PostgresEpochs(rows)
+        self.planbook = PostgresPlanBook(rows)
+        self.ledger = PostgresLedger(rows)
         self.leases = PostgresLeases(database, self.signals, clock)
-        self.roster = PostgresRoster(rows, database, self.signals)
-        self.steps = PostgresSteps(rows, database)
-        self.logbook = PostgresLogbook(rows, database)
+        self.roster = PostgresRoster(rows, self.signals)
+        self.steps = PostgresSteps(rows)
+        self.logbook = PostgresLogbook(rows)
         self.transactions = PostgresTransactions(address, transactions_max)
 
     async def now(self) -> StoreTime:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import asyncpg
 
@@ -22,16 +22,9 @@ from fencepost.stores.borrowed.recognition import is_awaited
 from fencepost.stores.borrowed.store import BorrowedPostgres, borrow
 from fencepost.stores.placeholders import bound
 from fencepost.stores.postgres.address import Address
-from fencepost.stores.postgres.connection import (
-    CLOSE_TIMEOUT_S,
-    check_confirmed,
-    open_guest_pool,
-)
+from fencepost.stores.postgres.connection import CLOSE_TIMEOUT_S, Session, check_confirmed, open_guest_pool
 from fencepost.stores.postgres.faults import UNKNOWN, translated
 from fencepost.stores.queries import load_queries
-
-if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Session
 
 QUERIES = load_queries(__package__, "transactions.sql")
 ENDED_INSIDE = (
@@ -114,7 +107,8 @@ class PostgresTransactions:
                     await _end(transaction, ticket, complete, idle_max_s)
             check_confirmed(session)
         finally:
-            await _give_back(pool, session)
+            with suppress(*UNKNOWN, asyncpg.InterfaceError):
+                await asyncio.shield(pool.release(session))
 
     async def borrow(self, connection: object) -> BorrowedStore:
         return await borrow(connection)
@@ -146,18 +140,12 @@ async def _transaction(session: Session) -> AsyncIterator[None]:
     try:
         yield
     except BaseException:
-        await _roll_back(transaction)
+        # Where the connection is gone the server rolls back by itself.
+        with suppress(*UNKNOWN, asyncpg.InterfaceError, asyncpg.PostgresError):
+            await transaction.rollback()
         raise
     with translated():
         await transaction.commit()
-
-
-async def _roll_back(transaction: Any) -> None:
-    """Where the connection is gone the server rolls back by itself."""
-    try:
-        await transaction.rollback()
-    except (*UNKNOWN, asyncpg.InterfaceError, asyncpg.PostgresError):
-        return
 
 
 async def _take(session: Session, ticket: Ticket, idle_max_s: float) -> str:
@@ -178,13 +166,6 @@ async def _end(transaction: PostgresTransaction, ticket: Ticket, complete: bool,
     else:
         key = ticket.namespace, ticket.run_key
         await transaction.connection.fetch(QUERIES["stay_alive"], *key, alive_for_s)
-
-
-async def _give_back(pool: asyncpg.Pool[asyncpg.Record], session: Session) -> None:
-    try:
-        await asyncio.shield(pool.release(session))
-    except (*UNKNOWN, asyncpg.InterfaceError):
-        return
 
 
 def _mark(number: int) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import Any
 
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import JobName, Namespace
@@ -13,47 +14,25 @@ from fencepost.model.views import (
     COUNTED_MAX,
     ERROR_SHOWN_MAX,
     News,
+    RunNews,
+    Standing,
     TrafficBucket,
     every_bucket,
 )
-from fencepost.rules.view_rows import to_run_news, to_standing
-from fencepost.stores.postgres.connection import Database
+from fencepost.rules.views import to_run_news, to_standing
+from fencepost.stores.postgres.connection import Row
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
-
-if TYPE_CHECKING:
-    from fencepost.stores.postgres.connection import Row
 
 QUERIES = load_queries(__package__, "views.sql")
 
 # The news come as arrays of rows without names; these are the names, in the query's order.
-TOLD_COLUMNS = (
-    "namespace",
-    "run_key",
-    "schedule_id",
-    "job",
-    "state",
-    "origin",
-    "fire_time",
-    "run_at",
-    "started_at",
-    "finished_at",
-    "attempt",
-    "fence",
-    "worker",
-    "error",
-    "at",
-)
-STANDING_COLUMNS = (
-    *("namespace", "ready", "running", "dead", "held", "gates"),
-    *("oldest_ready_s", "schedules_at"),
-)
+TOLD_COLUMNS = tuple(one.name for one in fields(RunNews))
+STANDING_COLUMNS = ("namespace", *(one.name for one in fields(Standing)))
 
 
 class PostgresViews(PostgresPart):
     """See `ports.views`."""
-
-    _database: Database
 
     async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
         row = await self._database.fetch_one(QUERIES["traffic"], namespace, since_s, bucket_s)

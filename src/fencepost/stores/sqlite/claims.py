@@ -25,7 +25,6 @@ from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, NodeId
 from fencepost.model.job import LANES
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
-from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
 from fencepost.rules.limits import allowances, keep_allowances
 from fencepost.rules.rows import ORIGINS, to_claim, to_payload
@@ -34,12 +33,12 @@ from fencepost.rules.store import LedgerRules
 from fencepost.rules.verdicts import rule
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import lines
-from fencepost.stores.sqlite.connection import Database, take_fences
+from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.facts import choose, gather
 from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
-from fencepost.stores.sqlite.rows import SqliteRows, SqliteRowTransaction
+from fencepost.stores.sqlite.part import SqlitePart
+from fencepost.stores.sqlite.rows import SqliteRowTransaction
 from fencepost.stores.sqlite.rulings import carry_out
-from fencepost.stores.sqlite.signals import SqliteSignals
 
 QUERIES = load_queries("fencepost.stores.sqlite", "claims.sql")
 
@@ -49,13 +48,8 @@ ALL = 2**31
 Lane: TypeAlias = tuple[Namespace, Queue]
 
 
-class SqliteClaims(LedgerRules):
+class SqliteClaims(SqlitePart, LedgerRules):
     """The claiming part of `ports.ledger`."""
-
-    def __init__(self, rows: SqliteRows, database: Database, signals: SqliteSignals) -> None:
-        super().__init__(rows)
-        self._database = database
-        self._signals = signals
 
     async def outlook(self, appetite: Appetite) -> Outlook:
         return await self._database.read(partial(_outlook, appetite))
@@ -81,10 +75,6 @@ class SqliteClaims(LedgerRules):
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
         return await self._database.read(partial(_adopt, worker, known))
-
-    def _hint_if(self, something_waits: bool) -> None:
-        if something_waits:
-            self._signals.hint(Topic.RUNS)
 
 
 def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) -> Outlook:

@@ -112,8 +112,8 @@ def _gate(connection: apsw.Connection, head: dict[str, Any], facts: ScheduleFact
     terms = {
         "namespace": head["namespace"],
         "schedule_id": head["schedule_id"],
-        "let_through": -ALWAYS_US if head["let_through"] is None else head["let_through"],
-        "opened_at": -ALWAYS_US if head["opened_at"] is None else head["opened_at"],
+        "let_through": -ALWAYS_US if head["let_through"] is None else to_us(head["let_through"]),
+        "opened_at": -ALWAYS_US if head["opened_at"] is None else to_us(head["opened_at"]),
         "waiting_max": question.waiting_max,
         "of_last": question.of_last,
     }

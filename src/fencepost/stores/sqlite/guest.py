@@ -80,7 +80,7 @@ class Guest:
         await asyncio.wrap_future(self._thread.submit(self._commit, last))
 
     async def close(self) -> None:
-        """Take back what was not committed. The thread does it, whether or not somebody waits here."""
+        """Take back what was not committed. The thread does it, whether or not a caller waits here."""
         closed = asyncio.Event()
         self._give_up()
         self._is_closing = True

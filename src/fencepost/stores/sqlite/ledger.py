@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+import apsw
+
 from fencepost.model.audit import Author
-from fencepost.model.identifiers import JobName, Namespace
-from fencepost.model.run import (
-    NewRun,
-    Outcome,
-    Receipt,
-    RunFilter,
-    RunList,
-    RunState,
-)
-from fencepost.model.status import QueueDepth, QueueView
-from fencepost.model.views import TrafficBucket
-from fencepost.stores.sqlite import entries, reports, runs, views
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace
+from fencepost.model.json import canonical
+from fencepost.model.run import NewRun, Outcome, Receipt
+from fencepost.rules.orders import marks
+from fencepost.stores.queries import load_queries
+from fencepost.stores.sqlite import reports
 from fencepost.stores.sqlite.claims import SqliteClaims
+from fencepost.stores.sqlite.moments import to_us
+from fencepost.stores.sqlite.runs import SqliteRuns
+from fencepost.stores.sqlite.views import SqliteViews
+
+QUERIES = load_queries(__package__, "ledger.sql")
 
 
-class SqliteLedger(SqliteClaims):
+class SqliteLedger(SqliteClaims, SqliteRuns, SqliteViews):
     """See `ports.ledger`."""
 
     async def enqueue(
@@ -29,7 +31,7 @@ class SqliteLedger(SqliteClaims):
     ) -> Sequence[bool]:
         if author is not None:
             return await super().enqueue(namespace, runs, author=author)
-        fresh = await self._database.transact(partial(entries.enqueue, namespace, runs))
+        fresh = await self._database.transact(partial(write_runs, namespace, runs))
         self._hint_if(any(fresh))
         return fresh
 
@@ -38,25 +40,21 @@ class SqliteLedger(SqliteClaims):
         self._hint_if(rung or any(outcome.retry_in_s is not None for outcome in outcomes))
         return receipts
 
-    async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
-        return await self._database.read(partial(runs.list_runs, namespace, filter))
 
-    async def depth(self, namespace: Namespace) -> QueueDepth:
-        return await self._database.read(partial(runs.depth, namespace))
+def write_runs(
+    namespace: Namespace, runs: Sequence[NewRun], connection: apsw.Connection, now: StoreTime
+) -> Sequence[bool]:
+    """Write runs by hand; which of them are new."""
+    before, changes, now_us = connection.execute(QUERIES["last"]).get, connection.total_changes(), to_us(now)
+    connection.executemany(QUERIES["enqueue"], (_values(namespace, run, now_us) for run in runs))
+    if connection.total_changes() - changes == len(runs):
+        return [True] * len(runs)
+    new = {run_key for (run_key,) in connection.execute(QUERIES["behind"], (before,))}
+    return marks([run.run_key for run in runs], new)
 
-    async def queues(self, namespace: Namespace) -> Sequence[QueueView]:
-        return await self._database.read(partial(runs.queues, namespace))
 
-    async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
-        return await self._database.read(partial(runs.tally, namespace, since_s))
-
-    async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
-        return await self._database.read(partial(views.traffic, namespace, since_s, bucket_s))
-
-    async def overdue(self, namespace: Namespace, since_s: float, late_s: float) -> int:
-        return await self._database.read(partial(views.overdue, namespace, since_s, late_s))
-
-    async def tally_by_job(
-        self, namespace: Namespace, since_s: float
-    ) -> Mapping[JobName, Mapping[RunState, int]]:
-        return await self._database.read(partial(views.tally_by_job, namespace, since_s))
+def _values(namespace: Namespace, run: NewRun, now_us: int) -> tuple[str | int, ...]:
+    run_at = now_us if run.run_at is None else to_us(run.run_at)
+    state = "planned" if run_at > now_us else "ready"
+    name = (namespace, run.run_key, run.job)
+    return *name, run_at, state, run.queue, run.priority, canonical(run.payload)

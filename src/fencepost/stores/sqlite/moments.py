@@ -9,53 +9,32 @@ from typing import Any
 
 import apsw
 
+from fencepost.model import tables
+from fencepost.model.table import Kind, Table
 from fencepost.model.times import EPOCH
 
 RECENT_MAX = 1_024
 MICROSECOND = timedelta(microseconds=1)
 ALWAYS_US = 2**62
 """Later than any moment, and as a negative number earlier."""
-MOMENTS = frozenset(
-    {
-        "alive_until",
-        "asked_at",
-        "at",
-        "begun_at",
-        "closed_at",
-        "created_at",
-        "ended_at",
-        "expires_at",
-        "filled_through",
-        "finished_at",
-        "fire_time",
-        "first_at",
-        "in_force_from",
-        "in_force_until",
-        "last_at",
-        "leases_at",
-        "last_used_at",
-        "newest",
-        "newest_due",
-        "next_at",
-        "next_due_at",
-        "next_fire_at",
-        "next_run_at",
-        "oldest",
-        "paid_until",
-        "planned_through",
-        "previous",
-        "progress_at",
-        "reported_at",
-        "revoked_at",
-        "run_at",
-        "schedules_at",
-        "since",
-        "started_at",
-        "unplanned",
-        "until",
-        "updated_at",
-    }
-)
+COMPUTED = {
+    "leases_at",
+    "newest",
+    "newest_due",
+    "next_due_at",
+    "oldest",
+    "previous",
+    "schedules_at",
+    "unplanned",
+}
+MOMENTS = COMPUTED | {
+    column
+    for table in vars(tables).values()
+    if isinstance(table, Table)
+    for column, kind in table.columns.items()
+    if kind is Kind.TIME
+}
+"""The columns that hold moments, whichever table or query they are of."""
 
 
 def to_us(moment: datetime) -> int:

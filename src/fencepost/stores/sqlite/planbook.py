@@ -14,25 +14,17 @@ from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, Shard, tick_ke
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
 from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
 from fencepost.model.run import Hold, Origin
-from fencepost.ports.signals import Topic
 from fencepost.rules.planbook import PlanRules
 from fencepost.rules.rows import to_cursor
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.moments import fetch, to_us
-from fencepost.stores.sqlite.rows import SqliteRows
-from fencepost.stores.sqlite.signals import SqliteSignals
+from fencepost.stores.sqlite.part import SqlitePart
 
 QUERIES = load_queries("fencepost.stores.sqlite", "planbook.sql")
 
 
-class SqlitePlanBook(PlanRules):
+class SqlitePlanBook(SqlitePart, PlanRules):
     """See `ports.planbook`."""
-
-    def __init__(self, rows: SqliteRows, database: Database, signals: SqliteSignals) -> None:
-        super().__init__(rows)
-        self._database = database
-        self._signals = signals
 
     async def window(
         self, shards: Sequence[Shard], horizon_s: float, limit: int, without: Collection[Namespace] = ()
@@ -41,8 +33,7 @@ class SqlitePlanBook(PlanRules):
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
         receipt = await self._database.transact(partial(_write, plans))
-        if receipt.runs_written:
-            self._signals.hint(Topic.RUNS)
+        self._hint_if(receipt.runs_written > 0)
         return receipt
 
 

@@ -16,7 +16,7 @@ from fencepost.model.run import Outcome, Receipt, Ticket
 from fencepost.ports.signals import Topic
 from fencepost.rules import reports
 from fencepost.rules.checks import Checked, check_outcomes
-from fencepost.rules.runs import Bells
+from fencepost.rules.runs import Freed
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import to_us
 from fencepost.stores.sqlite.rows import SqliteRowTransaction
@@ -35,25 +35,25 @@ def finish(
 ) -> tuple[Sequence[Receipt], bool]:
     """End attempts, the plain ones without asking about them first; also whether something waits."""
     check_outcomes(outcomes)
-    rows, bells = SqliteRowTransaction(connection, now), Bells()
-    done = _finish_plain(outcomes, connection, to_us(now), bells)
+    rows, freed = SqliteRowTransaction(connection, now), Freed()
+    done = _finish_plain(outcomes, connection, to_us(now), freed)
     rest = [place for place in range(len(outcomes)) if place not in done]
-    settled = finish_now(reports.finish(Checked(rows), bells, [outcomes[place] for place in rest]))
+    settled = finish_now(reports.finish(Checked(rows), freed, [outcomes[place] for place in rest]))
     receipts = dict(zip(rest, settled, strict=True))
-    ring(connection, rows, bells)
+    ring(connection, rows, freed)
     found = [receipts.get(place, Receipt.ACCEPTED) for place in range(len(outcomes))]
     return found, Topic.RUNS in rows.hints
 
 
-def ring(connection: apsw.Connection, rows: SqliteRowTransaction, bells: Bells) -> None:
+def ring(connection: apsw.Connection, rows: SqliteRowTransaction, freed: Freed) -> None:
     """Let those go whose turn it is. Nearly always nobody waits anywhere: that is asked first, and costs a
     look at two empty indexes."""
     if connection.execute(QUERIES["any_waiting"]).get is not None:
-        finish_now(bells.ring(Checked(rows)))
+        finish_now(freed.wake_next(Checked(rows)))
 
 
 def _finish_plain(
-    outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int, bells: Bells
+    outcomes: Sequence[Outcome], connection: apsw.Connection, now_us: int, freed: Freed
 ) -> set[int]:
     """The places of those that ended by one write: no error, no output and no retry to be kept."""
     places: dict[tuple[str, str], int] = {}
@@ -66,9 +66,9 @@ def _finish_plain(
         namespace, run_key, schedule_id, job, slot = row
         done.add(places[namespace, run_key])
         if schedule_id is not None:
-            bells.schedules[namespace, schedule_id] = None
+            freed.schedules[namespace, schedule_id] = None
         if slot is not None:
-            bells.slots[namespace, job, slot] = None
+            freed.slots[namespace, job, slot] = None
     return done
 
 

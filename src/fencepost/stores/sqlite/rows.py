@@ -35,14 +35,14 @@ class SqliteRows:
     """See `ports.rows`."""
 
     def __init__(self, database: Database, signals: SqliteSignals) -> None:
-        self._database = database
-        self._signals = signals
+        self.database = database
+        self.signals = signals
 
     async def read(self, rule: Rule[T]) -> T:
         def work(connection: apsw.Connection, now: StoreTime) -> T:
             return _carried_out(rule, SqliteRowTransaction(connection, now))
 
-        return await self._database.read(work)
+        return await self.database.read(work)
 
     async def write(self, rule: Rule[T]) -> T:
         hints: dict[Topic, None] = {}
@@ -53,9 +53,9 @@ class SqliteRows:
             hints.update(transaction.hints)
             return result
 
-        result = await self._database.transact(work)
+        result = await self.database.transact(work)
         for topic in hints:
-            self._signals.hint(topic)
+            self.signals.hint(topic)
         return result
 
 

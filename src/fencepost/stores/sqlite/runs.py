@@ -11,35 +11,47 @@ import apsw
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import RunFilter, RunList, RunRecord, RunState
-from fencepost.model.status import QueueDepth, QueueView
-from fencepost.rules.rows import to_depth, to_queue_view, to_run_record
+from fencepost.model.status import QueueView
+from fencepost.rules.rows import to_queue_view, to_run_record
+from fencepost.rules.store import LedgerRules
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, span_us, to_us
+from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, to_us
+from fencepost.stores.sqlite.part import SqlitePart, reading
 
-QUERIES = load_queries("fencepost.stores.sqlite", "runs.sql")
+QUERIES = load_queries(__package__, "runs.sql")
 BY_TIME = frozenset({"list", "list_of_schedule", "list_dead"})
 """The lists whose index is in the order of fire times; any other has to be gone through as a whole."""
 NOTHING_ELSE = RunFilter(limit=0, searched_max=0)
 
 
-def list_runs(
-    namespace: Namespace, wanted: RunFilter, connection: apsw.Connection, now: StoreTime
-) -> RunList:
-    """Runs, newest fire time first; `since` is inclusive, `until` is not."""
-    terms = _terms(namespace, wanted, now)
-    source = _list_for(wanted)
-    edge = _edge(source, terms, connection) if source in BY_TIME and _searches(wanted) else None
-    if edge is not None:
-        terms["since"] = edge
-    query = f"SELECT rowid {QUERIES[source]} {QUERIES['wanted']}"
-    found = _shown(connection.execute(query, terms), connection, now)
-    is_short = edge is not None and len(found) < wanted.limit
-    return RunList(found, (from_us(edge), RunKey("")) if is_short else None)
+class SqliteRuns(SqlitePart, LedgerRules):
+    """The reading part of `ports.ledger`."""
+
+    @reading
+    def list(
+        self, connection: apsw.Connection, now: StoreTime, namespace: Namespace, filter: RunFilter
+    ) -> RunList:
+        terms = _terms(namespace, filter, now)
+        source = _list_for(filter)
+        edge = _edge(source, terms, connection) if source in BY_TIME and _searches(filter) else None
+        if edge is not None:
+            terms["since"] = edge
+        query = f"SELECT rowid {QUERIES[source]} {QUERIES['wanted']}"
+        found = _shown(connection.execute(query, terms), connection, now)
+        is_short = edge is not None and len(found) < filter.limit
+        return RunList(found, (from_us(edge), RunKey("")) if is_short else None)
+
+    @reading
+    def queues(
+        self, connection: apsw.Connection, now: StoreTime, namespace: Namespace
+    ) -> Sequence[QueueView]:
+        terms = {"namespace": namespace, "now": to_us(now)}
+        return [to_queue_view(row) for row in fetch(connection.execute(QUERIES["queues"], terms))]
 
 
 def _terms(namespace: Namespace, wanted: RunFilter, now: StoreTime) -> dict[str, str | int | None]:
     """The index is entered by `until`, so that is where an earlier page ended, if there was one. No key is
-    before the empty one: whoever goes on from there has seen all of that fire time."""
+    before the empty one: a page that goes on from there has seen all of that fire time."""
     after, after_key = wanted.after or (None, RunKey(""))
     after_us = ALWAYS_US if after is None else to_us(after)
     until_us = ALWAYS_US if wanted.until is None else to_us(wanted.until)
@@ -87,28 +99,6 @@ def _list_for(wanted: RunFilter) -> str:
     if wanted.held:
         return "list_held"
     return "list_dead" if wanted.state is RunState.DEAD else "list"
-
-
-def depth(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> QueueDepth:
-    """How much is due and running."""
-    terms = {"namespace": namespace, "now": to_us(now)}
-    (row,) = fetch(connection.execute(QUERIES["depth"], terms))
-    return to_depth(row)
-
-
-def queues(namespace: Namespace, connection: apsw.Connection, now: StoreTime) -> Sequence[QueueView]:
-    """Every queue in which something is due, waits or runs."""
-    terms = {"namespace": namespace, "now": to_us(now)}
-    return [to_queue_view(row) for row in fetch(connection.execute(QUERIES["queues"], terms))]
-
-
-def tally(
-    namespace: Namespace, since_s: float, connection: apsw.Connection, now: StoreTime
-) -> dict[RunState, int]:
-    """Runs of late by state, as shown."""
-    now_us = to_us(now)
-    terms = {"namespace": namespace, "now": now_us, "since": now_us - span_us(since_s)}
-    return {RunState(state): runs for state, runs in connection.execute(QUERIES["tally"], terms)}
 
 
 def _shown(found: apsw.Cursor, connection: apsw.Connection, now: StoreTime) -> list[RunRecord]:

@@ -51,32 +51,13 @@ AND (:states IS NULL OR iif(state = 'planned' AND run_at <= :now, 'ready', state
 ORDER BY fire_time DESC, run_key DESC
 LIMIT :limit
 
--- name: depth
-SELECT count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,
+-- name: queues
+SELECT queue, count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,
        count(*) FILTER (WHERE kind = 2) AS running,
        (:now - min(run_at) FILTER (WHERE kind = 0)) / 1e6 AS oldest_ready_s,
        (:now - min(run_at) FILTER (WHERE kind = 1)) / 1e6 AS oldest_waiting_s
 FROM (
-    SELECT run_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
-    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
-      AND namespace = :namespace AND run_at <= :now
-    UNION ALL
-    SELECT run_at, 0 FROM runs INDEXED BY runs_due_ticks
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-      AND namespace = :namespace AND run_at <= :now
-    UNION ALL
-    SELECT run_at, 1 FROM runs INDEXED BY runs_limited WHERE held = 16 AND namespace = :namespace
-    UNION ALL
-    SELECT run_at, 1 FROM runs INDEXED BY runs_lined WHERE held = 32 AND namespace = :namespace
-    UNION ALL
-    SELECT run_at, 2 FROM runs INDEXED BY runs_running WHERE state = 'running' AND namespace = :namespace
-)
-
--- name: queues
-SELECT queue, count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE kind = 1) AS waiting,
-       count(*) FILTER (WHERE kind = 2) AS running, (:now - min(due_at)) / 1e6 AS oldest_s
-FROM (
-    SELECT queue, run_at AS due_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
+    SELECT queue, run_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
     WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
       AND namespace = :namespace AND run_at <= :now
     UNION ALL
@@ -88,13 +69,7 @@ FROM (
     UNION ALL
     SELECT queue, run_at, 1 FROM runs INDEXED BY runs_lined WHERE held = 32 AND namespace = :namespace
     UNION ALL
-    SELECT queue, NULL, 2 FROM runs INDEXED BY runs_running WHERE state = 'running' AND namespace = :namespace
+    SELECT queue, run_at, 2 FROM runs INDEXED BY runs_running WHERE state = 'running' AND namespace = :namespace
 )
 GROUP BY queue
 ORDER BY queue
-
--- name: tally
-SELECT iif(state = 'planned' AND run_at <= :now, 'ready', state) AS state, count(*) AS runs
-FROM runs INDEXED BY runs_by_time
-WHERE namespace = :namespace AND fire_time BETWEEN :since AND :now
-GROUP BY 1

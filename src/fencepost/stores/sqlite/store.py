@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from secrets import token_hex
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
+from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 from fencepost.stores.sqlite import migrations
 from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.files import remove_mark
-from fencepost.stores.sqlite.leases import SqliteLeases
 from fencepost.stores.sqlite.ledger import SqliteLedger
 from fencepost.stores.sqlite.opening import path_of
 from fencepost.stores.sqlite.planbook import SqlitePlanBook
@@ -24,11 +23,6 @@ from fencepost.stores.sqlite.transactions import SqliteTransactions
 SHARDS_DEFAULT = 8
 
 
-def unique_name() -> str:
-    """A name that no other ledger has."""
-    return token_hex(8)
-
-
 class SqliteStore(RuleStore):
     """See `ports.store`. One file on one host; the host's clock is the store's."""
 
@@ -36,13 +30,13 @@ class SqliteStore(RuleStore):
 
     def __init__(self, database: Database, signals: SqliteSignals, transactions: SqliteTransactions) -> None:
         rows = SqliteRows(database, signals)
-        super().__init__(rows, unique_name)
+        super().__init__(rows)
         self._database = database
         self.signals = signals
-        self.schedules = SqliteSchedules(rows, database)
-        self.planbook = SqlitePlanBook(rows, database, signals)
-        self.ledger = SqliteLedger(rows, database, signals)
-        self.leases = SqliteLeases(rows, signals)
+        self.schedules = SqliteSchedules(rows)
+        self.planbook = SqlitePlanBook(rows)
+        self.ledger = SqliteLedger(rows)
+        self.leases = LeaseRules(rows, signals)
         self.transactions = transactions
 
     async def now(self) -> StoreTime:

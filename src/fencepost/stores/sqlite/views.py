@@ -12,50 +12,48 @@ import apsw
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.run import RunState
-from fencepost.model.views import (
-    TrafficBucket,
-    bucket_start,
-    every_bucket,
-    percentile,
-)
+from fencepost.model.views import TrafficBucket, bucket_start, every_bucket, percentile
+from fencepost.rules.store import LedgerRules
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import fetch, span_us, to_us
+from fencepost.stores.sqlite.part import SqlitePart, reading
 
-QUERIES = load_queries("fencepost.stores.sqlite", "views.sql")
-
-
-def traffic(
-    namespace: Namespace, since_s: float, bucket_s: int, connection: apsw.Connection, now: StoreTime
-) -> Sequence[TrafficBucket]:
-    """What fired of late, in buckets."""
-    first = bucket_start(later(now, -since_s), bucket_s)
-    terms = {"namespace": namespace, "since": to_us(first), "now": to_us(now)}
-    found: dict[datetime, list[dict[str, Any]]] = {}
-    for row in fetch(connection.execute(QUERIES["fired"], terms)):
-        found.setdefault(bucket_start(row["fire_time"], bucket_s), []).append(row)
-    return every_bucket((_bucket(at, rows) for at, rows in found.items()), first, now, bucket_s)
+QUERIES = load_queries(__package__, "views.sql")
 
 
-def tally_by_job(
-    namespace: Namespace, since_s: float, connection: apsw.Connection, now: StoreTime
-) -> Mapping[JobName, Mapping[RunState, int]]:
-    """Runs of late by job and state, as shown."""
-    now_us = to_us(now)
-    terms = {"namespace": namespace, "now": now_us, "since": now_us - span_us(since_s)}
-    counts: dict[JobName, dict[RunState, int]] = {}
-    for job, state, runs in connection.execute(QUERIES["tally_by_job"], terms):
-        counts.setdefault(job, {})[RunState(state)] = runs
-    return counts
+class SqliteViews(SqlitePart, LedgerRules):
+    """See `ports.views`."""
 
+    @reading
+    def traffic(
+        self, connection: apsw.Connection, now: StoreTime, namespace: Namespace, since_s: float, bucket_s: int
+    ) -> Sequence[TrafficBucket]:
+        first = bucket_start(later(now, -since_s), bucket_s)
+        terms = {"namespace": namespace, "since": to_us(first), "now": to_us(now)}
+        found: dict[datetime, list[dict[str, Any]]] = {}
+        for row in fetch(connection.execute(QUERIES["fired"], terms)):
+            found.setdefault(bucket_start(row["fire_time"], bucket_s), []).append(row)
+        return every_bucket((_bucket(at, rows) for at, rows in found.items()), first, now, bucket_s)
 
-def overdue(
-    namespace: Namespace, since_s: float, late_s: float, connection: apsw.Connection, now: StoreTime
-) -> int:
-    """What could be taken and was not, for a while."""
-    now_us = to_us(now)
-    terms = {"namespace": namespace, "since": now_us - span_us(since_s), "by": now_us - span_us(late_s)}
-    (row,) = fetch(connection.execute(QUERIES["overdue"], terms))
-    return int(row["runs"])
+    @reading
+    def tally_by_job(
+        self, connection: apsw.Connection, now: StoreTime, namespace: Namespace, since_s: float
+    ) -> Mapping[JobName, Mapping[RunState, int]]:
+        now_us = to_us(now)
+        terms = {"namespace": namespace, "now": now_us, "since": now_us - span_us(since_s)}
+        counts: dict[JobName, dict[RunState, int]] = {}
+        for job, state, runs in connection.execute(QUERIES["tally_by_job"], terms):
+            counts.setdefault(job, {})[RunState(state)] = runs
+        return counts
+
+    @reading
+    def overdue(
+        self, connection: apsw.Connection, now: StoreTime, namespace: Namespace, since_s: float, late_s: float
+    ) -> int:
+        now_us = to_us(now)
+        terms = {"namespace": namespace, "since": now_us - span_us(since_s), "by": now_us - span_us(late_s)}
+        (row,) = fetch(connection.execute(QUERIES["overdue"], terms))
+        return int(row["runs"])
 
 
 def _bucket(at: datetime, rows: Sequence[dict[str, Any]]) -> TrafficBucket:

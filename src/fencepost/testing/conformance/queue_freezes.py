@@ -125,7 +125,7 @@ class QueueViewContract:
         await enqueue(harness, "d", job=OTHER_JOB, queue=MAIL)
         await enqueue(harness, "e", job=OTHER_JOB, queue=MAIL, run_at=at(harness, 60))
         views = await harness.store.ledger.queues(NS)
-        assert list(views) == [QueueView(DEFAULT_QUEUE, 0, 2, 1, 7.0), QueueView(MAIL, 1, 0, 0, 0.0)]
+        assert list(views) == [QueueView(DEFAULT_QUEUE, 0, 2, 1, None, 7.0), QueueView(MAIL, 1, 0, 0, 0.0)]
 
     async def test_a_queue_with_nothing_in_it_is_not_listed(self, harness: StoreHarness) -> None:
         await enqueue(harness, "a", namespace=OTHER_NS)

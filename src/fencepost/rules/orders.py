@@ -20,14 +20,11 @@ from fencepost.model.tables import MISSED_RANGES, RUNS, SCHEDULES, VERSIONS
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
-from fencepost.rules.cursors import lock_cursors, touch
-from fencepost.rules.desk_rows import BY_FATE
 from fencepost.rules.part import Part, writes
-from fencepost.rules.planbook import taken
-from fencepost.rules.ranges import range_at
+from fencepost.rules.planbook import lock_cursors, range_at, taken, touch
 from fencepost.rules.runs import (
     WAITING,
-    Bells,
+    Freed,
     by_key,
     call_off,
     change,
@@ -46,13 +43,20 @@ LOCKED = (
     "until that ends; ask again"
 )
 TRIES, PAUSE_S = 50, 0.02
-"""How often a run that is locked is looked for, on behalf of somebody who waits for the answer."""
+"""How often a run that is locked is looked for, while the caller waits for the answer."""
 
-Order: TypeAlias = Callable[[Transaction, Bells, Row], Coroutine[Any, Any, Row | None]]
+BY_FATE = {
+    Fate.PLANNED: Action.RUN_RESTORE,
+    Fate.HELD: Action.RUN_HOLD,
+    Fate.SKIPPED: Action.RUN_SKIP,
+}
+"""What the audit log calls the writing of a tick by name."""
+
+Order: TypeAlias = Callable[[Transaction, Freed, Row], Coroutine[Any, Any, Row | None]]
 """What is done to a run that was asked for; None where that makes no difference."""
 
 
-class DeskRules(Part):
+class OrderRules(Part):
     """The operators' part of `ports.ledger`."""
 
     tries = TRIES
@@ -156,15 +160,15 @@ class DeskRules(Part):
         there = await tx.find(RUNS.among((namespace, run_key) for run_key in run_keys))
         mine = {row["schedule_id"] for row in await tx.take(SCHEDULES.among(owners_of(there)))}
         free = [run for run in there if run["schedule_id"] is None or run["schedule_id"] in mine]
-        taken, bells = by_key(await tx.take(RUNS.among(map(RUNS.key_of, free)))), Bells()
+        taken, freed = by_key(await tx.take(RUNS.among(map(RUNS.key_of, free)))), Freed()
         before = records_by_key(await shown(tx, list(taken.values())))
         changed: dict[str, Row] = {}
         for run_key in (one for one in dict.fromkeys(run_keys) if one in taken):
-            done = await order(tx, bells, taken[run_key])
+            done = await order(tx, freed, taken[run_key])
             changed |= {} if done is None else {run_key: done}
         after = records_by_key(await shown(tx, list((by_key(there) | taken | changed).values())))
         await log_runs(tx, author, namespace, action, before, [after[RunKey(key)] for key in changed])
-        await bells.ring(tx)
+        await freed.wake_next(tx)
         return {key: Ordered(run, _refusal(run, taken)) for key, run in after.items()}
 
     @writes
@@ -255,28 +259,28 @@ def _refusal(run: RunRecord, taken: Mapping[str, Row]) -> str | None:
     return None if run.run_key in taken else f"run {run.run_key}: {LOCKED}"
 
 
-async def _cancel(reason: str, tx: Transaction, bells: Bells, run: Row) -> Row | None:
-    return await call_off(tx, bells, run, reason)
+async def _cancel(reason: str, tx: Transaction, freed: Freed, run: Row) -> Row | None:
+    return await call_off(tx, freed, run, reason)
 
 
-async def _skip(reason: str | None, tx: Transaction, bells: Bells, run: Row) -> Row | None:
+async def _skip(reason: str | None, tx: Transaction, freed: Freed, run: Row) -> Row | None:
     if run["state"] not in WAITING or run["fence"] != 0:
         return None
-    return await end(tx, bells, run, RunState.SKIPPED, reason)
+    return await end(tx, freed, run, RunState.SKIPPED, reason)
 
 
-async def _hold(tx: Transaction, bells: Bells, run: Row) -> Row | None:
+async def _hold(tx: Transaction, freed: Freed, run: Row) -> Row | None:
     if run["state"] not in WAITING or run["held"] & Hold.OPERATOR:
         return None
-    return await change(tx, bells, run, held=run["held"] | Hold.OPERATOR.value)
+    return await change(tx, freed, run, held=run["held"] | Hold.OPERATOR.value)
 
 
-async def _release(tx: Transaction, bells: Bells, run: Row) -> Row | None:
+async def _release(tx: Transaction, freed: Freed, run: Row) -> Row | None:
     if run["state"] not in WAITING or not run["held"] & Hold.OPERATOR:
         return None
     run_at = max(run["run_at"], await tx.now())
     tx.hint(Topic.RUNS)
-    return await change(tx, bells, run, held=run["held"] & ~Hold.OPERATOR.value, run_at=run_at)
+    return await change(tx, freed, run, held=run["held"] & ~Hold.OPERATOR.value, run_at=run_at)
 
 
 def _runs_again(run: Row, only: frozenset[RunState]) -> bool:
