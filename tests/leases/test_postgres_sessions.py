@@ -159,3 +159,16 @@ async def test_looking_does_not_keep_the_server_from_cleaning_up(pair: Pair) -> 
         await admin.close()
     stop()
     assert (held, waiting) == (0, 0)
+
+
+async def test_a_node_looks_for_the_end_of_others_only_while_others_hold_leases(pair: Pair) -> None:
+    leases, looked = pair.alice.leases, list[bool]()
+    epoch = await pair.grant_to_alice()
+    await leases._look()
+    looked.append(leases._has_others)
+    await leases.release({SHARD: epoch}, ALICE)
+    looked.append(leases._has_others)
+    await pair.asked_by_bob()
+    await leases._look()
+    looked.append(leases._has_others)
+    assert looked == [False, True, True]

@@ -6,14 +6,15 @@ is a hint, and may be wrong of a node that merely lost its connection; the fence
 harmless.
 
 The end of a session sends no notification, and to wait for its lock would hold a snapshot open all the while
-and keep the server from cleaning up. So a watcher looks, with one small statement every half second. Behind
-a pooler nobody has a session of its own: there the lease's term is all there is.
+and keep the server from cleaning up. So a watcher looks, with one small statement every half second while
+others hold leases. Behind a pooler nobody has a session of its own: there the lease's term is all there is.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from fencepost.clock import Clock
 from fencepost.errors import StoreUnavailable
@@ -28,6 +29,8 @@ from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "leases.sql")
 LOOK_EVERY_S = 0.5
+LOOKS_LEFT_OUT_MAX = 10
+"""A node that holds all leases has nobody to look for; it gives one up before another node has any."""
 ANSWER_S = 2.5
 """How long an answer may take: less than the shortest lease."""
 
@@ -46,6 +49,7 @@ class PostgresLeases:
         self._clock = clock
         self._watchers: list[Callable[[], None]] = []
         self._lookout: asyncio.Task[None] | None = None
+        self._has_others, self._unlooked = True, 0
 
     async def acquire(
         self, shards: Sequence[Shard], holder: NodeId, ttl_s: float
@@ -65,6 +69,7 @@ class PostgresLeases:
 
     async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:
         terms = list(held), list(held.values()), holder
+        self._has_others = True
         rows = await self._database.fetch(QUERIES["release"], *terms, within_s=ANSWER_S)
         freed = {row["shard"] for row in rows}
         return {shard: Released() if shard in freed else Lost() for shard in held}
@@ -96,15 +101,18 @@ class PostgresLeases:
     async def _look_out(self) -> None:
         while True:
             await self._clock.sleep(LOOK_EVERY_S)
-            if self._watchers and await self._is_any_gone():
-                for callback in tuple(self._watchers):
-                    callback()
+            self._unlooked += 1
+            if self._watchers and (self._has_others or self._unlooked >= LOOKS_LEFT_OUT_MAX):
+                await self._look()
 
-    async def _is_any_gone(self) -> bool:
-        try:
-            return bool(await self._database.fetch_value(QUERIES["any_gone"]))
-        except StoreUnavailable:
-            return False
+    async def _look(self) -> None:
+        self._unlooked = 0
+        with suppress(StoreUnavailable):
+            row = await self._database.fetch_one(QUERIES["others"], self._signals.session_key)
+            assert row is not None
+            self._has_others = row["any"]
+            for callback in tuple(self._watchers) if row["gone"] else ():
+                callback()
 
 
 def _acquisition(row: Row) -> Acquisition:
