@@ -39,8 +39,18 @@ from fencepost.triggers import stored_trigger
 
 T = TypeVar("T")
 SPECS_MAX = 1_024
-_payload = msgspec.json.Decoder(dict[str, Any]).decode
+_TURN, _IN_LINE = Hold.PARKED.value, (Hold.LIMITED | Hold.PACED).value
 ORIGINS = {one.value: one for one in Origin}
+
+
+class _Inherited(msgspec.Struct):
+    """What a run has from the spec of its version."""
+
+    payload: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+_payload = msgspec.json.Decoder(dict[str, Any]).decode
+_spec = msgspec.json.Decoder(_Inherited).decode
 
 
 class Row(Protocol):
@@ -121,8 +131,7 @@ def _shown_payload(row: Row) -> JsonObject:
 
 
 def _inherited(spec_text: str) -> JsonObject:
-    payload: JsonObject = json.loads(spec_text).get("payload", {})
-    return payload
+    return _spec(spec_text).payload
 
 
 _known_payload = lru_cache(SPECS_MAX)(_inherited)
@@ -264,7 +273,7 @@ def _to_due_tick(row: Row) -> DueTick | None:
     if spec is None:
         return None
     overlap, catch_up = spec.overlap, spec.catch_up
-    origin = Origin(row["origin"])
+    origin = ORIGINS[row["origin"]]
     return DueTick(
         run_key=row["run_key"],
         fire_time=row["fire_time"],
@@ -273,10 +282,10 @@ def _to_due_tick(row: Row) -> DueTick | None:
         catch_up=catch_up,
         origin=origin,
         at_once_max=at_once_max(origin, catch_up, row["at_once_max"]),
-        parked=bool(row["held"] & Hold.PARKED),
+        parked=bool(row["held"] & _TURN),
         job=spec.job,
         payload=spec.payload,
-        limited=bool(row["held"] & (Hold.LIMITED | Hold.PACED)),
+        limited=bool(row["held"] & _IN_LINE),
         is_new=bool(row["is_new"]),
     )
 

@@ -13,6 +13,7 @@ from fencepost.rules.limits import keep_allowances
 from fencepost.rules.rows import to_claim
 from fencepost.rules.runs import Freed
 from fencepost.rules.verdicts import Ruled, close_gates, stop
+from fencepost.stores.postgres.columns import alike, sparse
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
@@ -52,12 +53,12 @@ async def start(tx: PostgresRowTransaction, judged: Judged, appetite: Appetite) 
     slots = [None if allowed is None else allowed.slots.get(key) for key in keys]
     rows = await tx.fetch(
         QUERIES["start"],
-        [namespace for namespace, _ in keys],
+        alike([namespace for namespace, _ in keys]),
         [run_key for _, run_key in keys],
         appetite.worker,
         appetite.alive_for_s,
-        slots,
-        [None if allowed is None or slot is None else allowed.now for slot in slots],
+        sparse(slots),
+        sparse([None if allowed is None or slot is None else allowed.now for slot in slots]),
     )
     previous = {(one.namespace, one.run_key): one.previous for one in starts}
     return [to_claim(row, previous[row["namespace"], row["run_key"]]) for row in rows]

@@ -45,7 +45,7 @@ WHERE run.namespace = given.namespace AND run.run_key = given.run_key
 WITH given AS MATERIALIZED (
     SELECT namespace, run_key, slot, at, nextval('fencepost.fences') AS fence
     FROM (
-        SELECT namespace, run_key, slot, at
+        SELECT coalesce(namespace, ($1::text[])[1]) AS namespace, run_key, slot, at
         FROM unnest($1::text[], $2::text[], $5::text[], $6::timestamptz[]) WITH ORDINALITY
             AS each (namespace, run_key, slot, at, number)
         ORDER BY number
