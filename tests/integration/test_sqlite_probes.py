@@ -129,7 +129,6 @@ def found(shape: Shape) -> str:
             found(Shape(RUNS_BY_SCHEDULE, 2, (2, False), (1, True))),
             f"SEARCH runs USING INDEX runs_by_schedule {TICKS_BETWEEN}",
         ),
-        (CLAIMS["adopt"], "SEARCH r USING INDEX runs_running (worker=?)"),
         (
             PLANBOOK["window"],
             "SEARCH due USING INDEX cursors_next (shard=? AND next_fire_at>? AND next_fire_at<?)",

@@ -100,10 +100,11 @@ class PostgresClaims(PostgresPart):
         await self._database.fetch(QUERIES["fill_slots"], *columns)
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
-        rows = await self._database.fetch(QUERIES["adopt"], worker, list(known))
-        if rows:
+        """What is found is taken for granted, so it has to survive the loss of the primary."""
+        found = await super().adopt(worker, known)
+        if found:
             await self._database.confirm()
-        return [to_claim(row, row["previous"]) for row in rows]
+        return found
 
 
 def _tastes(appetite: Appetite) -> tuple[list[str], list[str]]:

@@ -223,25 +223,6 @@ CROSS JOIN LATERAL (
 ) AS locked
 LIMIT $2;
 
--- name: adopt
-SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version, run.attempt,
-    run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at, run.spent, run.queue,
-    run.origin, version.spec,
-    CASE WHEN run.schedule_id IS NOT NULL THEN (
-        SELECT max(past.fire_time)
-        FROM fencepost.runs AS past
-        WHERE past.namespace = run.namespace
-            AND past.schedule_id = run.schedule_id
-            AND past.state = 'succeeded'
-    ) END AS previous
-FROM fencepost.runs AS run
-LEFT JOIN fencepost.schedule_versions AS version
-    ON version.namespace = run.namespace
-    AND version.schedule_id = run.schedule_id
-    AND version.version = run.version
-WHERE run.state = 'running' AND run.worker = $1 AND run.fence <> ALL ($2::bigint[])
-ORDER BY run.fence;
-
 -- Runs that wait for a slot get into line again, one for each place that is free; a tick becomes due, to be judged. The
 -- outer limit is for the server's planner, which knows nothing of the inner one.
 -- name: fill_slots

@@ -21,13 +21,13 @@ import apsw
 from fencepost.model.claiming import Appetite, Head, Judge, Outlook, nothing_due
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
-from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
+from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, Queue, RunKey, ScheduleId
 from fencepost.model.job import LANES
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
 from fencepost.rules.checks import Checked
 from fencepost.rules.limits import allowances, keep_allowances
-from fencepost.rules.rows import ORIGINS, to_claim, to_payload
+from fencepost.rules.rows import ORIGINS, to_payload
 from fencepost.rules.runs import Slot
 from fencepost.rules.store import LedgerRules
 from fencepost.rules.verdicts import rule
@@ -35,7 +35,7 @@ from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.facts import choose, gather
-from fencepost.stores.sqlite.moments import fetch, from_us, span_us, to_us
+from fencepost.stores.sqlite.moments import from_us, span_us, to_us
 from fencepost.stores.sqlite.part import SqlitePart
 from fencepost.stores.sqlite.rows import SqliteRowTransaction
 from fencepost.stores.sqlite.rulings import carry_out
@@ -72,9 +72,6 @@ class SqliteClaims(SqlitePart, LedgerRules):
 
     async def _call(self, slots: Collection[Slot]) -> None:
         """Writers come one after the other, so nobody has missed anything."""
-
-    async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
-        return await self._database.read(partial(_adopt, worker, known))
 
 
 def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) -> Outlook:
@@ -151,12 +148,6 @@ def _sweep_late(
     rulings = rule(facts.every, now, 0, judge)
     rung = carry_out(rulings, facts, connection, now)
     return len(rulings.ends) + len(rulings.admits), rung
-
-
-def _adopt(worker: NodeId, known: Sequence[Fence], connection: apsw.Connection, _: StoreTime) -> list[Claim]:
-    terms = {"worker": worker, "known": json.dumps(list(known))}
-    rows = fetch(connection.execute(QUERIES["adopt"], terms))
-    return [to_claim(row, row["previous"]) for row in rows]
 
 
 def _probe(

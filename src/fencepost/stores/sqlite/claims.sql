@@ -66,17 +66,5 @@ SET state = 'running', attempt = attempt + 1, fence = :fence + picked.key, worke
 FROM json_each(:picked) AS picked
 WHERE runs.rowid = picked.value
 
--- name: adopt
-SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.attempt, r.fence, r.epoch,
-       r.run_at, r.started_at, r.payload, r.begun_at, r.spent, r.queue, r.origin, v.spec,
-       (SELECT p.fire_time FROM runs p INDEXED BY runs_succeeded
-        WHERE p.namespace = r.namespace AND p.schedule_id = r.schedule_id AND p.state = 'succeeded'
-        ORDER BY p.fire_time DESC LIMIT 1) AS previous
-FROM runs r INDEXED BY runs_running
-LEFT JOIN schedule_versions v
-    ON v.namespace = r.namespace AND v.schedule_id = r.schedule_id AND v.version = r.version
-WHERE r.state = 'running' AND r.worker = :worker AND r.fence NOT IN (SELECT value FROM json_each(:known))
-ORDER BY r.fence
-
 -- name: stopped_queues
 SELECT iif(kind = 'queue', value, NULL) FROM freezes WHERE namespace = :namespace AND kind IN ('all', 'queue')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import apsw
 
@@ -56,24 +56,13 @@ def _terms(namespace: Namespace, wanted: RunFilter, now: StoreTime) -> dict[str,
     after_us = ALWAYS_US if after is None else to_us(after)
     until_us = ALWAYS_US if wanted.until is None else to_us(wanted.until)
     return {
+        **asdict(wanted),
         "namespace": namespace,
-        "schedule_id": wanted.schedule_id,
-        "job": wanted.job,
-        "state": wanted.state,
         "since": -ALWAYS_US if wanted.since is None else to_us(wanted.since),
         "until": min(until_us, after_us + 1 if after_key else after_us),
-        "origin": wanted.origin,
-        "error": wanted.error,
-        "backfill_id": wanted.backfill_id,
-        "held": wanted.held,
-        "text": wanted.text,
-        "worker": wanted.worker,
-        "queue": wanted.queue,
         "states": json.dumps(wanted.states) if wanted.states else None,
         "after": after_us,
         "after_key": after_key,
-        "limit": wanted.limit,
-        "searched_max": wanted.searched_max,
         "now": to_us(now),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import apsw
 
@@ -45,15 +46,6 @@ class SqliteSchedules(SqlitePart, ScheduleRules):
 
 
 def _terms(namespace: Namespace, wanted: ScheduleFilter) -> dict[str, str | int | None]:
-    label, label_value = wanted.label_terms
-    return {
-        "namespace": namespace,
-        "after": wanted.after or "",
-        "text": wanted.text,
-        "state": wanted.state,
-        "job": wanted.job,
-        "label": label,
-        "label_value": label_value,
-        "frozen": wanted.frozen,
-        "limit": wanted.limit,
-    }
+    label, value = wanted.label_terms
+    terms = {**asdict(wanted), "namespace": namespace, "after": wanted.after or ""}
+    return {**terms, "label": label, "label_value": value}
