@@ -16,6 +16,7 @@ WEEK = 7
 SATURDAY, SUNDAY = 6, 0
 MONTH_LENGTHS = ((), *((31,), (28, 29), (31,), (30,), (31,), (30,), (31,), (31,), (30,), (31,), (30,), (31,)))
 MONTHS_KEPT_MAX = 4096
+PAIRS_KEPT_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Shape:
         return self.weekday(day) not in (SATURDAY, SUNDAY)
 
 
+WEEKLY = sum(1 << WEEK * week for week in range(5))
 SHAPES = tuple(Shape(length, first) for length in range(SHORTEST, LONGEST + 1) for first in range(WEEK))
 
 
@@ -106,8 +108,12 @@ class DayField:
 
     def by_weekday(self, shape: Shape) -> int:
         """The days of the month, where the mask holds weekdays."""
-        named = (day for weekday in range(WEEK) if self.mask >> weekday & 1 for day in shape.days_of(weekday))
-        return sum(1 << day for day in named) | self._special(shape)
+        named = self._special(shape)
+        for weekday in range(WEEK):
+            if self.mask >> weekday & 1:
+                # Every seventh day from the first of them, as far as the month goes.
+                named |= (WEEKLY << 1 + (weekday - shape.first_weekday) % WEEK) & _through(shape.length)
+        return named
 
     def _special(self, shape: Shape) -> int:
         mask = 0
@@ -117,6 +123,7 @@ class DayField:
         return mask
 
 
+@lru_cache(maxsize=PAIRS_KEPT_MAX)
 def month_masks(days: DayField, weekdays: DayField, *, either: bool) -> tuple[int, ...]:
     """The matching days of each shape, bit n for day n; `either` where one match of the two is enough."""
     pairs = ((days.by_number(shape), weekdays.by_weekday(shape)) for shape in SHAPES)

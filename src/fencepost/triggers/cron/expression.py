@@ -15,6 +15,7 @@ from fencepost.triggers.cron.fields import is_beat, is_hashed, is_unrestricted, 
 
 EXPRESSION_LENGTH_MAX = 512
 EXPRESSIONS_MAX = 4096
+RINGS_KEPT_MAX = 1_024
 MONTHS_SEARCHED_MAX = 100 * 12
 MONTHS_BEGIN, MONTHS_END = date.min.year * 12, (date.max.year + 1) * 12
 DAY_S = 86_400
@@ -214,7 +215,11 @@ def _parse(words: list[str], seed: str | None) -> Expression:
 
 
 def _ring(spec: fields.Field, text: str, seed: str | None) -> Ring:
-    mask, size = parse_field(spec, text, seed), spec.high + 1
+    return _ring_of(parse_field(spec, text, seed), spec.high + 1)
+
+
+@lru_cache(maxsize=RINGS_KEPT_MAX)
+def _ring_of(mask: int, size: int) -> Ring:
     following, preceding = [-1], [-1]
     for value in range(size):
         preceding.append(value if mask >> value & 1 else preceding[-1])
