@@ -10,9 +10,11 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.node import Node, NodeReport
+from fencepost.model.quotas import Quotas
 from fencepost.model.schedule import ScheduleSpec, ScheduleState
 from fencepost.services.deployer import IDLE_S, LOOK_AGAIN_S, Deployer, code_digest
-from fencepost.triggers import Every
+from fencepost.services.desks.schedules import BATCH_MAX
+from fencepost.triggers import Calendar, Cron, Every
 from tests.services.house import NS, House
 
 BEAT, OTHER = ScheduleId("beat"), ScheduleId("other")
@@ -58,9 +60,9 @@ async def test_jobs_and_schedules_come_into_the_store() -> None:
 async def test_a_restart_changes_nothing() -> None:
     house = House()
     await deployer(house, beat=OLD).start()
-    puts = len(house.store.arguments("schedules.put"))
+    puts = len(house.store.arguments("schedules.put_many"))
     await deployer(house, beat=OLD).start()
-    assert len(house.store.arguments("schedules.put")) == puts
+    assert len(house.store.arguments("schedules.put_many")) == puts
     assert await in_force(house) == (OLD, 1)
 
 
@@ -91,7 +93,7 @@ async def test_vouching_for_a_spec_does_not_undo_an_edit_made_meanwhile() -> Non
     house = House()
     await deployer(house, beat=OLD).start()
     newer = deployer(house, beat=OLD, other=OLD)
-    held = house.store.hold("schedules.put")
+    held = house.store.hold("schedules.put_many")
     starting = asyncio.create_task(newer.start())
     await held.reached.wait()
     await house.memory.schedules.put(NS, BEAT, EDITED, tzdata="2026a", expected_version=1)
@@ -165,7 +167,7 @@ async def test_a_paused_schedule_is_not_woken_by_new_code() -> None:
 
 async def test_a_start_that_broke_off_can_be_repeated() -> None:
     house = House()
-    house.store.fail_after("schedules.put")
+    house.store.fail_after("schedules.put_many")
     first = deployer(house, beat=OLD, other=NEW)
     try:
         await first.start()
@@ -173,6 +175,33 @@ async def test_a_start_that_broke_off_can_be_repeated() -> None:
         await first.start()
     assert await in_force(house) == (OLD, 1)
     assert await house.memory.schedules.get(NS, OTHER) is not None
+
+
+async def test_many_schedules_are_looked_at_and_written_a_batch_at_a_time() -> None:
+    house = House()
+    many = {f"beat-{number:04}": OLD for number in range(BATCH_MAX + 500)}
+    await deployer(house, **many).start()
+    assert [len(given[1]) for given in house.store.arguments("schedules.put_many")] == [BATCH_MAX, 500]
+    asked = len(house.store.calls)
+    await deployer(house, **many).start()
+    assert len(house.store.arguments("schedules.put_many")) == 2
+    assert len(house.store.calls) - asked < 12, house.store.calls[asked:]
+    await deployer(house, **many | {"beat-0000": NEW}).start()
+    page = await house.memory.schedules.page(NS, None, 3)
+    assert [one.version for one in page] == [2, 1, 1]
+    assert len({one.code_digest for one in page}) == 1
+
+
+async def test_a_schedule_that_is_refused_does_not_keep_others_of_its_batch_out() -> None:
+    house = House()
+    missing = ScheduleSpec(JobName("report"), Calendar("de").keep(Cron("0 6 * * *")).to_json())
+    quotas = Quotas(schedules=3)
+    few = {"a": OLD, "b": missing, "c": OLD, "d": OLD, "e": OLD}
+    new = Deployer(house.store, NS, JOBS, by_id(few), quotas=quotas)
+    await new.start()
+    page = await house.memory.schedules.page(NS, None, 9)
+    assert [one.schedule_id for one in page] == ["a", "c", "d"]
+    assert await new.run_once() == LOOK_AGAIN_S
 
 
 def test_the_digest_tells_code_apart_and_not_the_order() -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, Protocol
 
 from fencepost.app.specs import schedule_spec
 from fencepost.config import Settings
+from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.backfill import Backfill, FillMode, NewBackfill
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import JobName, RunKey, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunRecord
-from fencepost.model.schedule import Schedule
+from fencepost.model.schedule import Schedule, ScheduleChange, ScheduleSpec
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
 from fencepost.services.control import Control, ScheduleDesk
+from fencepost.services.desks.schedules import BATCH_MAX
 from fencepost.wiring import borrow_store
 
 
@@ -54,11 +57,26 @@ class Schedules:
         self, schedule_id: str, *, job: str | Callable[..., Any], trigger: Trigger, **options: Any
     ) -> Schedule:
         """A new schedule in the store; options as in `Fencepost.add_schedule`."""
-        spec = schedule_spec(job=job, trigger=trigger, **options)
-        known = self._app.jobs.get(spec.job)
-        if known is not None:
-            known.executor.check(spec.payload)
+        spec = self._spec(job=job, trigger=trigger, **options)
         return await (await self._desk()).add(schedule_id, spec)
+
+    async def add_many(
+        self, schedules: Iterable[tuple[str, Mapping[str, Any]]]
+    ) -> Mapping[ScheduleId, ScheduleChange]:
+        """Create or replace many schedules, a thousand in one transaction; what became of each.
+
+        Each is an id and the arguments of `add`. One that is there already gets what is given, and stays as
+        it is where that is the same, so the call may be repeated. A thousand in which one is refused is not
+        written; those before it are."""
+        desk, became, given = await self._desk(), dict[ScheduleId, ScheduleChange](), iter(schedules)
+        while batch := list(islice(given, BATCH_MAX)):
+            specs: dict[str, ScheduleSpec] = {}
+            for name, options in batch:
+                if name in specs or name in became:
+                    raise InvalidSpec(f"schedule {name}: given twice; give each id once")
+                specs[name] = self._spec_of(name, options)
+            became |= {one.schedule.schedule_id: one.change for one in await desk.apply(specs)}
+        return became
 
     async def pause(self, schedule_id: str) -> None:
         """Stop planning."""
@@ -112,6 +130,20 @@ class Schedules:
     async def get(self, schedule_id: str) -> Schedule:
         """One schedule."""
         return await (await self._desk()).get(schedule_id)
+
+    def _spec(self, **options: Any) -> ScheduleSpec:
+        spec = schedule_spec(**options)
+        known = self._app.jobs.get(spec.job)
+        if known is not None:
+            known.executor.check(spec.payload)
+        return spec
+
+    def _spec_of(self, schedule_id: str, options: Mapping[str, Any]) -> ScheduleSpec:
+        """The same for one of many, whose refusal names it."""
+        try:
+            return self._spec(**options)
+        except (UsageError, TypeError) as error:
+            raise InvalidSpec(f"schedule {schedule_id}: {error}") from error
 
     async def _desk(self) -> ScheduleDesk:
         settings = self._app.settings

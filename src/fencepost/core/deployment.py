@@ -38,4 +38,4 @@ def same_words(one: ScheduleSpec, other: ScheduleSpec) -> bool:
 
 
 def _words(spec: ScheduleSpec) -> str:
-    return schedule_to_text(replace(spec, calendars={}))
+    return schedule_to_text(replace(spec, calendars={}) if spec.calendars else spec)

@@ -168,6 +168,12 @@ class ScheduleShelf(Protocol):
         whose time in force does not end before or at that instant. Versions count on without a gap."""
         ...
 
+    async def histories(
+        self, namespace: Namespace, schedule_ids: Sequence[ScheduleId]
+    ) -> Mapping[ScheduleId, Sequence[ScheduleVersion]]:
+        """All versions of each of these schedules, oldest first; none of one that is not there."""
+        ...
+
     async def find(self, namespace: Namespace, wanted: ScheduleFilter) -> Sequence[Schedule]:
         """Schedules by id, as the filter says."""
         ...

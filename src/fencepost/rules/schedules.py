@@ -196,6 +196,16 @@ class ScheduleRules(Part):
         return [to_schedule_version(row) for row in rows]
 
     @reads
+    async def histories(
+        self, tx: Transaction, namespace: Namespace, schedule_ids: Sequence[ScheduleId]
+    ) -> Mapping[ScheduleId, Sequence[ScheduleVersion]]:
+        found: dict[ScheduleId, list[ScheduleVersion]] = {one: [] for one in schedule_ids}
+        wanted = VERSIONS.indexes["schedule_versions_key"].each((namespace, one) for one in found)
+        for row in await tx.find(wanted):
+            found[row["schedule_id"]].append(to_schedule_version(row))
+        return found
+
+    @reads
     async def find(self, tx: Transaction, namespace: Namespace, wanted: ScheduleFilter) -> Sequence[Schedule]:
         everything = _ALL(namespace) if wanted.after is None else _ALL(namespace).after(wanted.after)
         return await _all_shown(tx, await search(tx, everything, partial(_matches, wanted), wanted.limit))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from fencepost.core.quotas import LOOKED_AT, check_interval
-from fencepost.errors import InvalidSpec, SearchExhausted
+from fencepost.errors import InvalidSpec, QuotaExceeded, SearchExhausted, UsageError
+from fencepost.model.calendar import CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.json import JsonObject
 from fencepost.model.quotas import Quotas
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
-from fencepost.services.quotas import refusals_counted
+from fencepost.services.quotas import count_refusal
 from fencepost.triggers import Combinable, decode, stored_trigger
 from fencepost.triggers.series import TICK
 
@@ -30,16 +32,49 @@ async def bound_spec(
 ) -> ScheduleSpec:
     """The spec with the calendars that its trigger names, as they are now; refused where it cannot fire, or
     fires more often than it may."""
-    names = sorted(decode(spec.trigger).calendar_names())
-    bound = replace(spec, calendars=await _calendars(store, namespace, names))
-    # A combination that finds no fire time in a long search is refused here, by its own error.
-    trigger, now = stored_trigger(bound, schedule_id), await store.now()
-    if quotas is None:
-        await aside(lambda: trigger.next(now))
-    else:
-        looked_at = await aside(lambda: _stretches(trigger, now))
-        with refusals_counted():
-            check_interval(namespace, quotas, looked_at)
+    found = (await bound_specs(store, namespace, {schedule_id: spec}, aside, quotas))[schedule_id]
+    if isinstance(found, UsageError):
+        raise found
+    return found
+
+
+async def bound_specs(
+    store: Store,
+    namespace: Namespace,
+    specs: Mapping[ScheduleId, ScheduleSpec],
+    aside: Aside = on_the_spot,
+    quotas: Quotas | None = None,
+) -> Mapping[ScheduleId, ScheduleSpec | UsageError]:
+    """The same for many at once, each with its calendars or with its refusal."""
+    names = sorted({name for spec in specs.values() for name in _calendar_names(spec)})
+    calendars = {name: await store.calendars.get(namespace, name) for name in names}
+    check = partial(_bound, namespace, calendars, await store.now(), quotas)
+    found = await aside(lambda: {name: check(name, spec) for name, spec in specs.items()})
+    for one in found.values():
+        if isinstance(one, QuotaExceeded):
+            count_refusal(one)
+    return found
+
+
+def _bound(
+    namespace: Namespace,
+    calendars: Mapping[str, CalendarRecord | None],
+    now: datetime,
+    quotas: Quotas | None,
+    schedule_id: ScheduleId,
+    spec: ScheduleSpec,
+) -> ScheduleSpec | UsageError:
+    try:
+        names = sorted(decode(spec.trigger).calendar_names())
+        bound = replace(spec, calendars={name: _definition(name, calendars[name]) for name in names})
+        # A combination that finds no fire time in a long search is refused here, by its own error.
+        trigger = stored_trigger(bound, schedule_id)
+        if quotas is None or trigger.spacing_min_s >= quotas.interval_s:
+            trigger.next(now)
+        else:
+            check_interval(namespace, quotas, _stretches(trigger, now))
+    except UsageError as error:
+        return error
     return bound
 
 
@@ -65,11 +100,15 @@ def _next_two(trigger: Combinable, after: datetime) -> list[datetime]:
     return found
 
 
-async def _calendars(store: Store, namespace: Namespace, names: Iterable[str]) -> dict[str, JsonObject]:
-    found: dict[str, JsonObject] = {}
-    for name in names:
-        record = await store.calendars.get(namespace, name)
-        if record is None:
-            raise InvalidSpec(f"calendar {name}: not in the store; use: fencepost calendars set {name}")
-        found[name] = {**record.definition, "revision": record.revision}
-    return found
+def _calendar_names(spec: ScheduleSpec) -> Iterable[str]:
+    """None of a trigger that cannot be read: it is refused later."""
+    try:
+        return decode(spec.trigger).calendar_names()
+    except UsageError:
+        return ()
+
+
+def _definition(name: str, record: CalendarRecord | None) -> JsonObject:
+    if record is None:
+        raise InvalidSpec(f"calendar {name}: not in the store; use: fencepost calendars set {name}")
+    return {**record.definition, "revision": record.revision}

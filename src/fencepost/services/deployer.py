@@ -7,7 +7,7 @@ rollback it becomes due as soon as the last node of the newer code has gone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from fencepost.core.deployment import same_words, should_apply
 from fencepost.core.quotas import room_for_schedules
@@ -18,15 +18,25 @@ from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.model.quotas import UNLIMITED, Quotas
-from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
+from fencepost.model.schedule import (
+    AppliedSchedule,
+    DesiredSchedule,
+    Schedule,
+    ScheduleChange,
+    ScheduleSpec,
+    ScheduleState,
+)
 from fencepost.ports.store import Store
-from fencepost.services.binding import bound_spec
+from fencepost.services.binding import bound_specs
+from fencepost.services.desks.schedules import BATCH_MAX
 from fencepost.services.quotas import refusals_counted
 from fencepost.services.service import Service
 from fencepost.triggers import tzdata_version
 
 LOOK_AGAIN_S = 30.0
 IDLE_S = 3600.0
+TOLD_MAX = 10
+"""Of a batch, so many are told one by one."""
 
 
 class Deployer(Service):
@@ -69,34 +79,49 @@ class Deployer(Service):
 
     async def _look(self) -> float:
         live = {one.node.code_digest for one in await self._store.roster.live()} if self._pending else set()
-        for schedule_id, spec in list(self._pending.items()):
-            if await self._apply_readable(schedule_id, spec, live):
+        pending = list(self._pending)
+        for start in range(0, len(pending), BATCH_MAX):
+            for schedule_id in await self._apply_readable(pending[start : start + BATCH_MAX], live):
                 del self._pending[schedule_id]
         return LOOK_AGAIN_S if self._pending else IDLE_S
 
-    async def _apply_readable(self, schedule_id: ScheduleId, spec: ScheduleSpec, live: set[str]) -> bool:
-        """What newer code wrote and this release cannot read is left alone for as long as it is so, and a
-        schedule waits for a calendar that is not there."""
+    async def _apply_readable(self, some: Sequence[ScheduleId], live: set[str]) -> Sequence[ScheduleId]:
+        """Those that need no further look. What newer code wrote and this release cannot read is left alone
+        for as long as it is so, and a schedule waits for a calendar that is not there. The others of its
+        batch do not wait for it."""
         try:
-            return await self._apply(schedule_id, spec, live)
+            return await self._apply(some, live)
         except (InvalidSpec, InvalidTrigger, QuotaExceeded) as error:
-            self.log.warning("schedule left alone", schedule=schedule_id, error=str(error))
-            return False
+            if len(some) == 1:
+                self._leave(some[0], error)
+                return []
+        half = len(some) // 2
+        return [
+            *await self._apply_readable(some[:half], live),
+            *await self._apply_readable(some[half:], live),
+        ]
 
-    async def _apply(self, schedule_id: ScheduleId, spec: ScheduleSpec, live: set[str]) -> bool:
-        """True when this schedule needs no further look."""
-        current = await self._store.schedules.get(self._namespace, schedule_id)
-        history = await self._store.schedules.history(self._namespace, schedule_id) if current else []
-        past = [one.spec for one in history]
-        if should_apply(spec, current, past, live):
-            if not self._seen_twice(schedule_id, spec, past):
-                return False
-            return await self._put(schedule_id, spec, current)
-        self._unopposed.discard(schedule_id)
-        assert current is not None
-        if self._may_vouch(current, spec):
-            return await self._put(schedule_id, spec, current)
-        return _same(current.code_spec, spec)
+    async def _apply(self, some: Sequence[ScheduleId], live: set[str]) -> Sequence[ScheduleId]:
+        """Those that need no further look."""
+        known = await self._store.schedules.get_many(self._namespace, some)
+        applied = {one for one in some if one in known and _same(known[one].code_spec, self._pending[one])}
+        edited = [one for one in some if one in known and one not in applied]
+        histories = await self._store.schedules.histories(self._namespace, edited)
+        past = {name: [one.spec for one in versions] for name, versions in histories.items()}
+        settled: list[ScheduleId] = []
+        due: list[ScheduleId] = []
+        for name in some:
+            spec, current = self._pending[name], known.get(name)
+            if name not in applied and should_apply(spec, current, past.get(name, []), live):
+                due += [name] if self._seen_twice(name, spec, past.get(name, [])) else []
+                continue
+            self._unopposed.discard(name)
+            assert current is not None
+            if self._may_vouch(current, spec):
+                due.append(name)
+            elif name in applied:
+                settled.append(name)
+        return [*settled, *await self._put(due, known)]
 
     def _seen_twice(
         self, schedule_id: ScheduleId, spec: ScheduleSpec, past: Collection[ScheduleSpec]
@@ -110,28 +135,44 @@ class Deployer(Service):
 
     def _may_vouch(self, current: Schedule, spec: ScheduleSpec) -> bool:
         """This code brings the same spec as the code before it: from now on its nodes speak for it."""
-        unedited = _same(current.code_spec, spec) and _same(current.spec, spec)
-        return unedited and current.state is ScheduleState.ACTIVE and current.code_digest != self._digest
+        stands_in = current.state is ScheduleState.ACTIVE and current.code_digest != self._digest
+        return stands_in and _same(current.code_spec, spec) and _same(current.spec, spec)
 
-    async def _put(self, schedule_id: ScheduleId, spec: ScheduleSpec, current: Schedule | None) -> bool:
-        """False where somebody else was quicker: then everything is looked at again."""
-        gone = current is None or current.state is ScheduleState.REMOVED
-        bound = await bound_spec(self._store, self._namespace, schedule_id, spec, quotas=self._quotas)
+    async def _put(
+        self, some: Sequence[ScheduleId], known: Mapping[ScheduleId, Schedule]
+    ) -> Sequence[ScheduleId]:
+        """Those that were written; where another was quicker, everything is looked at again."""
+        wanted = {name: self._pending[name] for name in some}
+        bound = await bound_specs(self._store, self._namespace, wanted, quotas=self._quotas)
+        batch = []
+        for name, spec in bound.items():
+            if isinstance(spec, ScheduleSpec):
+                batch.append(DesiredSchedule(name, spec, _visible_version(known.get(name)), wanted[name]))
+            else:
+                self._leave(name, spec)
+        if not batch:
+            return []
         with refusals_counted():
-            put = await self._store.schedules.put(
+            put = await self._store.schedules.put_many(
                 self._namespace,
-                schedule_id,
-                bound,
+                batch,
                 tzdata=tzdata_version(),
-                expected_version=0 if current is None or gone else current.version,
                 code_digest=self._digest,
-                code_spec=spec,
                 author=Author("deploy", f"code {self._digest}"),
                 admit=room_for_schedules(self._namespace, self._quotas),
             )
-        if put is not None and (current is None or put.version != current.version):
-            self.log.info("schedule applied", schedule=schedule_id, version=put.version)
-        return put is not None
+        written = [one for one in put if one is not None]
+        self._tell([one for one in written if one.change is not ScheduleChange.UNCHANGED])
+        return [one.schedule.schedule_id for one in written]
+
+    def _tell(self, applied: Sequence[AppliedSchedule]) -> None:
+        for one in applied[:TOLD_MAX]:
+            self.log.info("schedule applied", schedule=one.schedule.schedule_id, version=one.schedule.version)
+        if len(applied) > TOLD_MAX:
+            self.log.info("more schedules applied", schedules=len(applied) - TOLD_MAX)
+
+    def _leave(self, schedule_id: ScheduleId, error: Exception) -> None:
+        self.log.warning("schedule left alone", schedule=schedule_id, error=str(error))
 
 
 def code_digest(schedules: Mapping[ScheduleId, ScheduleSpec]) -> str:
@@ -144,3 +185,7 @@ def code_digest(schedules: Mapping[ScheduleId, ScheduleSpec]) -> str:
 
 def _same(one: ScheduleSpec | None, other: ScheduleSpec) -> bool:
     return one is not None and same_words(one, other)
+
+
+def _visible_version(current: Schedule | None) -> int:
+    return 0 if current is None or current.state is ScheduleState.REMOVED else current.version

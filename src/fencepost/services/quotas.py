@@ -16,5 +16,10 @@ def refusals_counted() -> Iterator[None]:
     try:
         yield
     except QuotaExceeded as error:
-        emit(QuotaRefused(Quota(error.quota)))
+        count_refusal(error)
         raise
+
+
+def count_refusal(error: QuotaExceeded) -> None:
+    """Count a refusal that is told and not raised."""
+    emit(QuotaRefused(Quota(error.quota)))

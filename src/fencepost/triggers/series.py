@@ -33,10 +33,12 @@ class Binding:
 class Series(ABC):
     """A strictly rising series of UTC instants, the same for whoever asks.
 
-    `jitter` is how much later than its fire time a run may start, by a hash of the tick.
+    `jitter` is how much later than its fire time a run may start, by a hash of the tick. Between two fire
+    times are at least `spacing_min_s`.
     """
 
     jitter: timedelta | None = None
+    spacing_min_s = 0.0
 
     @abstractmethod
     def next_after(self, after: datetime) -> datetime | None:

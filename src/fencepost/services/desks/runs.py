@@ -189,7 +189,11 @@ def _batches(run_keys: Sequence[str]) -> Iterator[list[RunKey]]:
 
 async def known_job(store: Store, namespace: Namespace, job: str) -> JobSpec:
     """The job's spec, or a refusal that names near ones."""
-    jobs = await store.jobs.all(namespace)
+    return named_job(await store.jobs.all(namespace), job)
+
+
+def named_job(jobs: Mapping[JobName, JobSpec], job: str) -> JobSpec:
+    """The same of jobs that were read before."""
     found = jobs.get(JobName(job))
     if found is None:
         near = get_close_matches(job, list(jobs), n=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -11,6 +11,7 @@ from fencepost.core.caveats import LOOKED_AT, caveats
 from fencepost.core.payload import check_payload
 from fencepost.core.quotas import room_for_schedules
 from fencepost.errors import (
+    InvalidSpec,
     ScheduleChanged,
     ScheduleExists,
     SearchExhausted,
@@ -19,20 +20,31 @@ from fencepost.errors import (
     UsageError,
 )
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import RunKey, ScheduleId, checked_name
+from fencepost.model.identifiers import JobName, RunKey, ScheduleId, checked_name
+from fencepost.model.job import JobSpec
 from fencepost.model.plan import Fate
 from fencepost.model.policies import CatchUp, CatchUpMode
 from fencepost.model.run import RunRecord
-from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState, ScheduleVersion
-from fencepost.services.binding import bound_spec
+from fencepost.model.schedule import (
+    AppliedSchedule,
+    DesiredSchedule,
+    Schedule,
+    ScheduleFilter,
+    ScheduleSpec,
+    ScheduleState,
+    ScheduleVersion,
+)
+from fencepost.services.binding import bound_specs
 from fencepost.services.desks.desk import Desk
 from fencepost.services.desks.occurrences import Occurrence
-from fencepost.services.desks.runs import known_job, known_run
+from fencepost.services.desks.runs import known_job, known_run, named_job
 from fencepost.services.quotas import refusals_counted
 from fencepost.telemetry import traces
 from fencepost.triggers import stored_trigger, tzdata_version
 
 PAGE = 500
+BATCH_MAX = 1_000
+"""How many schedules are written at once."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,6 @@ class ScheduleDesk(Desk):
 
     async def add(self, schedule_id: str, spec: ScheduleSpec) -> Schedule:
         """A new schedule; it plans from now on."""
-        checked_name("schedule", schedule_id)
         spec = await self.checked(schedule_id, spec)
         added = await self._put(schedule_id, spec, expected_version=0)
         if added is None:
@@ -62,6 +73,30 @@ class ScheduleDesk(Desk):
         if edited is None:
             raise ScheduleChanged(f"schedule {schedule_id}: was changed meanwhile; look at it and edit again")
         return edited
+
+    async def apply(self, specs: Mapping[str, ScheduleSpec]) -> Sequence[AppliedSchedule]:
+        """Create or replace all of these in one transaction, or none where one of them is refused; at most
+        `BATCH_MAX`."""
+        checked = await self.checked_many(specs)
+        for name, one in checked.items():
+            if isinstance(one, UsageError):
+                raise InvalidSpec(f"schedule {name}: {one}") from one
+        written = await self.put_many(
+            [DesiredSchedule(name, one) for name, one in checked.items() if isinstance(one, ScheduleSpec)]
+        )
+        return [one for one in written if one is not None]
+
+    async def put_many(self, batch: Sequence[DesiredSchedule]) -> Sequence[AppliedSchedule | None]:
+        """Write schedules that were checked before; None for one whose version was not the expected."""
+        assert len(batch) <= BATCH_MAX, f"{len(batch)} schedules are more than a batch"
+        with refusals_counted():
+            return await self._store.schedules.put_many(
+                self._namespace,
+                batch,
+                tzdata=tzdata_version(),
+                author=self._author,
+                admit=room_for_schedules(self._namespace, self._quotas),
+            )
 
     async def pause(self, schedule_id: str, reason: str | None = None) -> None:
         """Withdraw what is planned and plan no more."""
@@ -180,31 +215,45 @@ class ScheduleDesk(Desk):
 
     async def checked(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
         """The spec as it would be written, with its calendars; refused where the job or the trigger is."""
-        check_payload(await known_job(self._store, self._namespace, spec.job), spec.payload)
-        name = ScheduleId(schedule_id)
-        return await bound_spec(self._store, self._namespace, name, spec, self._aside, self._quotas)
+        (found,) = (await self.checked_many({schedule_id: spec})).values()
+        if isinstance(found, UsageError):
+            raise found
+        return found
+
+    async def checked_many(
+        self, specs: Mapping[str, ScheduleSpec]
+    ) -> Mapping[ScheduleId, ScheduleSpec | UsageError]:
+        """The same for many, each as it would be written or with its refusal."""
+        jobs = await self._store.jobs.all(self._namespace)
+        found = {ScheduleId(name): _checked(jobs, name, spec) for name, spec in specs.items()}
+        fit = {name: one for name, one in found.items() if isinstance(one, ScheduleSpec)}
+        return {**found, **await bound_specs(self._store, self._namespace, fit, self._aside, self._quotas)}
 
     async def _occurrence(self, schedule_id: str, fire_time: datetime) -> Occurrence:
         schedule, versions = await self.get(schedule_id), await self.history(schedule_id)
         return Occurrence(self._store, schedule, versions, fire_time, self._aside)
 
     async def _put(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule | None:
-        with refusals_counted():
-            return await self._store.schedules.put(
-                self._namespace,
-                ScheduleId(schedule_id),
-                spec,
-                tzdata=tzdata_version(),
-                expected_version=expected_version,
-                author=self._author,
-                admit=room_for_schedules(self._namespace, self._quotas),
-            )
+        one = DesiredSchedule(ScheduleId(schedule_id), spec, expected_version)
+        (applied,) = await self.put_many([one])
+        return None if applied is None else applied.schedule
 
     async def _unknown(self, schedule_id: str) -> UnknownSchedule:
         page = await self._store.schedules.page(self._namespace, None, PAGE)
         near = get_close_matches(schedule_id, [one.schedule_id for one in page], n=1)
         hint = f"; did you mean {near[0]}?" if near else "; see: fencepost schedules list"
         return UnknownSchedule(f"schedule {schedule_id}: not found{hint}")
+
+
+def _checked(
+    jobs: Mapping[JobName, JobSpec], schedule_id: str, spec: ScheduleSpec
+) -> ScheduleSpec | UsageError:
+    try:
+        checked_name("schedule", schedule_id)
+        check_payload(named_job(jobs, spec.job), spec.payload)
+    except UsageError as error:
+        return error
+    return spec
 
 
 def _reach(catch_up: CatchUp) -> timedelta:

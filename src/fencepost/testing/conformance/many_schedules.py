@@ -119,10 +119,10 @@ class ManySchedulesContract:
         for name, (first, second) in zip((A, B), keys[:2], strict=True):
             assert await states(harness, first, second) == [RunState.READY, RunState.WITHDRAWN], name
         assert await states(harness, *keys[2]) == [RunState.READY, RunState.PLANNED]
-        assert [one.in_force_until for one in await harness.store.schedules.history(NS, B)] == [
-            harness.now,
-            None,
-        ]
+        histories = await harness.store.schedules.histories(NS, [C, A, ScheduleId("nobody"), A])
+        assert [(name, len(some)) for name, some in histories.items()] == [(C, 1), (A, 2), ("nobody", 0)]
+        assert histories[A] == await harness.store.schedules.history(NS, A)
+        assert [one.in_force_until for one in histories[A]] == [harness.now, None]
 
     async def test_a_frozen_label_reaches_who_has_it_in_a_batch(self, harness: StoreHarness) -> None:
         red = make_spec(labels={"team": "red"})

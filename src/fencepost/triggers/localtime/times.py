@@ -52,6 +52,7 @@ class WallTrigger(Combinable):
 
     tz: str
     times: WallTimes
+    spacing_min_s = 1.0
 
     def next_after(self, after: datetime) -> datetime | None:
         """The first fire time strictly later than `after`, or None when there is none."""
