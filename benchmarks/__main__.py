@@ -27,7 +27,7 @@ from benchmarks import (
 from benchmarks.contest import Ground, StepFailed
 from benchmarks.ground import fill
 from benchmarks.peers.measuring import PAYLOAD
-from benchmarks.report import Figure, heading, missed, show
+from benchmarks.report import Figure, circumstances, heading, missed, show
 from fencepost.stores.postgres import migrate
 from tests.servers.postgres import PostgresServer
 
@@ -110,8 +110,9 @@ def main() -> int:
     parser.add_argument("--large", action="store_true", help="100,000 schedules at one instant too: minutes")
     options = parser.parse_args()
     logging.getLogger("fencepost").setLevel(logging.ERROR)
+    about = circumstances()
     figures = list(measure(options.only, options.large))
-    show(figures, options.json, NOTES)
+    show(figures, options.json, about, NOTES)
     return 1 if missed(figures) else 0
 
 

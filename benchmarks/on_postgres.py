@@ -19,8 +19,8 @@ COPY_SHARE, SINGLE_SHARE, DRAIN_SHARE = 0.45, 0.65, 0.45
 CLIENT_US, SERVER_US = 60.0, 45.0
 P50_MS, P99_MS = 2.0, 6.0
 TWO_WORKERS = 1.6
-TUNED, PLAIN = "200 at once, log level warning", "plain defaults: 20 at once, log level info"
-IDLE = {"scheduler": "schedules only", "worker": "works only", "both": "both"}
+TUNED, PLAIN = "200 at once, log level warning", "plain defaults (20, info)"
+IDLE = {"scheduler": "plans only", "worker": "works only", "both": "both"}
 
 Taken = dict[tuple[str, str], Answer]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -21,6 +22,8 @@ FENCEPOST = str(Path(sys.executable).with_name("fencepost"))
 def measure() -> Iterator[Figure]:
     """Processor seconds of fresh processes, with compiled modules."""
     heading(f"start-up, {TRIES} times")
+    _output([FENCEPOST, "--version"])
+    _output([sys.executable, "-c", IMPORT])
     imports = [float(_output([sys.executable, "-c", IMPORT])) for _ in range(TRIES)]
     versions = [_processor_s([FENCEPOST, "--version"]) for _ in range(TRIES)]
     for name, spans, limit in (
@@ -42,4 +45,6 @@ def _children_s() -> float:
 
 
 def _output(command: Sequence[str]) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    compiled = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, env=compiled)
+    return done.stdout

@@ -67,20 +67,21 @@ def median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
-def show(figures: Sequence[Figure], as_json: bool, notes: Sequence[str] = ()) -> None:
-    """A table for people, or one JSON document; both say when and of which commit."""
+def show(
+    figures: Sequence[Figure], as_json: bool, about: Mapping[str, str], notes: Sequence[str] = ()
+) -> None:
+    """A table for people, or one JSON document; both say when it began and of which commit."""
     if as_json:
         rows = [{**asdict(one), "shares": one.shares} for one in figures]
-        sys.stdout.write(json.dumps({**circumstances(), "notes": notes, "figures": rows}, indent=2) + "\n")
+        sys.stdout.write(json.dumps({**about, "notes": notes, "figures": rows}, indent=2) + "\n")
         return
-    about = circumstances()
     sys.stdout.write(f"commit {about['commit']}, {about['date']}, Python {about['python']}\n")
     for line in [*notes, *map(_line, figures), *missed(figures)]:
         sys.stdout.write(line + "\n")
 
 
 def circumstances() -> dict[str, str]:
-    """What was measured, and when."""
+    """What is measured, and when it begins."""
     asked = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=10"], check=False, capture_output=True, text=True
     )
@@ -106,7 +107,7 @@ def _line(one: Figure) -> str:
     shares = "; ".join(f"{share:.0%} of {name} {one.beside[name]:,.0f}" for name, share in one.shares.items())
     verdict = {None: "", True: "met", False: "NOT MET"}[one.good]
     parts = [
-        f"{one.name:58} {one.value:12,.1f} {one.unit:8}",
+        f"{one.name:58} {one.value:12,.{1 if one.value >= 10 else 2}f} {one.unit:8}",
         _cost(one),
         shares,
         f"goal {one.goal} {verdict}" if one.goal else "",

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     lines: list[Line] = []
     skipped: dict[str, str] = {}
-    ground = Ground()
+    about, ground = circumstances(), Ground()
     try:
         with closing(ground.server):
             for peer in PEERS:
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     _measure(ground, peer, options.tries, lines, skipped)
     except KeyboardInterrupt:
         heading("stopped")
-    _show(lines, skipped, options.tries, options.json)
+    _show(lines, skipped, {**about, "tries": str(options.tries)}, options.json)
     return 1 if any(line.good is False for line in lines) else 0
 
 
@@ -54,14 +54,13 @@ def _measure(ground: Ground, peer: Peer, tries: int, lines: list[Line], skipped:
         heading(f"{peer.name}: left out: {error}")
 
 
-def _show(lines: Sequence[Line], skipped: dict[str, str], tries: int, as_json: bool) -> None:
-    about = circumstances()
+def _show(lines: Sequence[Line], skipped: dict[str, str], about: dict[str, str], as_json: bool) -> None:
     if as_json:
         rows = [{**asdict(line), "good": line.good} for line in lines]
-        document = {**about, "tries": tries, "payload": PAYLOAD, "skipped": skipped, "lines": rows}
+        document = {**about, "payload": PAYLOAD, "skipped": skipped, "lines": rows}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
-    print(f"commit {about['commit']}, {about['date']}; medians of {tries} tries in turns")
+    print(f"commit {about['commit']}, {about['date']}; medians of {about['tries']} tries in turns")
     print("ratio > 1: ours is better")
     print(f"{'':14} {'':15} {'ours':>12} {'peer':>12} {'':8} {'ratio':>6}  µs client + server: ours, peer")
     for line in lines:

@@ -139,14 +139,12 @@ async def drained(counter: Counter, is_empty: Callable[[], Awaitable[bool]]) -> 
 
 
 async def all_ran(counter: Counter, options: Options) -> None:
-    """Until each schedule has run, or none has for ten seconds after they were due."""
-    last, at = -1, time.time()
-    while counter.count < options.count:
-        if counter.count > last or time.time() < options.due_at:
-            last, at = counter.count, time.time()
-        elif time.time() - at > SILENCE_S:
-            return
-        await asyncio.sleep(0.02)
+    """Until each has run, or none has in many looks after they were due: a blocked loop does not look."""
+    last, looks = -1, 0
+    while counter.count < options.count and looks < SILENCE_S / LOOK_S:
+        looks = looks + 1 if counter.count == last and time.time() > options.due_at else 0
+        last = counter.count
+        await asyncio.sleep(LOOK_S)
 
 
 async def pick_ups(count: int, enqueue: Callable[[], Awaitable[object]], counter: Counter) -> Answer:
