@@ -40,3 +40,7 @@ to_char({moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00')
     WHERE run.slot IS NOT NULL AND run.state = 'running'
         AND run.namespace = {slot}.namespace AND run.job = {slot}.job AND run.slot = {slot}.slot
 )
+
+-- The attempt of a ticket, while it runs.
+-- part: is_under_way
+namespace = $1 AND run_key = $2 AND attempt = $3 AND fence = $4 AND alive_until IS NOT NULL

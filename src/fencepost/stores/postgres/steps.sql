@@ -7,11 +7,7 @@ SELECT name, result FROM fencepost.steps WHERE namespace = $1 AND run_key = $2 O
 WITH owned AS MATERIALIZED (
     SELECT namespace, run_key, attempt
     FROM fencepost.runs
-    WHERE namespace = $1
-        AND run_key = $2
-        AND attempt = $3
-        AND fence = $4
-        AND alive_until IS NOT NULL
+    WHERE {is_under_way}
     FOR SHARE
 ), written AS (
     INSERT INTO fencepost.steps (namespace, run_key, name, result, attempt, recorded_at)

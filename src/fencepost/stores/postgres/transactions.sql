@@ -13,11 +13,7 @@ SELECT
 -- name: lock_run
 SELECT pg_current_xact_id()::text AS transaction
 FROM fencepost.runs
-WHERE namespace = $1
-    AND run_key = $2
-    AND attempt = $3
-    AND fence = $4
-    AND alive_until IS NOT NULL
+WHERE {is_under_way}
 FOR UPDATE;
 
 -- name: is_same

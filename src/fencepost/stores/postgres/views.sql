@@ -65,6 +65,13 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS next
 
+-- part: due_lanes
+direct AS (
+    {lanes(direct; due_direct)}
+), ticks AS (
+    {lanes(ticks; due_ticks)}
+)
+
 -- part: counts(known, runs)
 SELECT {known}.namespace, {known}.run_at AS oldest, (
     SELECT count(*)
@@ -98,11 +105,7 @@ WITH RECURSIVE moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), names AS (
     SELECT $1::text AS namespace
-), direct AS (
-    {lanes(direct; due_direct)}
-), ticks AS (
-    {lanes(ticks; due_ticks)}
-), late AS (
+), {due_lanes}, late AS (
     {late(direct; due_direct)}
     UNION ALL
     {late(ticks; due_ticks)}
@@ -147,11 +150,7 @@ WITH RECURSIVE moment AS MATERIALIZED (
     SELECT namespace, run_key, at FROM told ORDER BY at DESC, namespace, run_key LIMIT $2
 ), names AS (
     SELECT DISTINCT given.namespace FROM unnest($5::text[]) AS given (namespace)
-), direct AS (
-    {lanes(direct; due_direct)}
-), ticks AS (
-    {lanes(ticks; due_ticks)}
-), due AS (
+), {due_lanes}, due AS (
     {counts(direct; due_direct)}
     UNION ALL
     {counts(ticks; due_ticks)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -61,12 +61,17 @@ def fetch(cursor: apsw.Cursor) -> list[dict[str, Any]]:
         return []
     names = [column[0] for column in cursor.get_description()]
     moments = [name for name in names if name in MOMENTS]
-    return [_to_row(names, moments, values) for values in (first, *rows)]
+    return [to_row(names, moments, values) for values in (first, *rows)]
 
 
-def _to_row(names: list[str], moments: list[str], values: Any) -> dict[str, Any]:
+def to_row(
+    names: Sequence[str], moments: Sequence[str], values: Any, truths: Sequence[str] = ()
+) -> dict[str, Any]:
+    """One row by column name, with datetimes for moments and booleans for truths."""
     row = dict(zip(names, values, strict=True))
     for name in moments:
         if row[name] is not None:
             row[name] = from_us(row[name])
+    for name in truths:
+        row[name] = bool(row[name])
     return row

@@ -15,7 +15,7 @@ from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.connection import Database
-from fencepost.stores.sqlite.moments import from_us, to_us
+from fencepost.stores.sqlite.moments import to_row, to_us
 from fencepost.stores.sqlite.signals import SqliteSignals
 from fencepost.stores.statements import (
     Encode,
@@ -39,17 +39,16 @@ class SqliteRows:
         self.signals = signals
 
     async def read(self, rule: Rule[T]) -> T:
-        def work(connection: apsw.Connection, now: StoreTime) -> T:
-            return _carried_out(rule, SqliteRowTransaction(connection, now))
-
-        return await self.database.read(work)
+        return await self.database.read(
+            lambda connection, now: finish_now(rule(SqliteRowTransaction(connection, now)))
+        )
 
     async def write(self, rule: Rule[T]) -> T:
         hints: dict[Topic, None] = {}
 
         def work(connection: apsw.Connection, now: StoreTime) -> T:
             transaction = SqliteRowTransaction(connection, now)
-            result = _carried_out(rule, transaction)
+            result = finish_now(rule(transaction))
             hints.update(transaction.hints)
             return result
 
@@ -140,21 +139,7 @@ class SqliteRowTransaction:
     def _fetch(self, table: Table, text: str, values: Sequence[Any]) -> list[Row]:
         moments, truths = _special(table)
         names = tuple(table.columns)
-        return [_row(names, moments, truths, one) for one in self._connection.execute(text, values)]
-
-
-def _carried_out(rule: Rule[T], transaction: SqliteRowTransaction) -> T:
-    return finish_now(rule(transaction))
-
-
-def _row(names: Sequence[str], moments: Sequence[str], truths: Sequence[str], values: Any) -> Row:
-    row = dict(zip(names, values, strict=True))
-    for name in moments:
-        if row[name] is not None:
-            row[name] = from_us(row[name])
-    for name in truths:
-        row[name] = bool(row[name])
-    return row
+        return [to_row(names, moments, one, truths) for one in self._connection.execute(text, values)]
 
 
 @lru_cache(100)
