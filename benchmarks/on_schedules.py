@@ -30,6 +30,7 @@ LARGE = 100_000
 TRIES = 3
 CREATION: dict[str, tuple[str, int, float | None]] = {
     "create": ("schedules created, one by one", 1_000, None),
+    "create_many": ("schedules created, add_many", 10_000, 3.0),
 }
 """Steps of ours that create schedules: the figure, how many, and the seconds that its goal allows."""
 MEMORY_MIB = 10.0

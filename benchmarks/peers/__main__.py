@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     lines: list[Line] = []
     skipped: dict[str, str] = {}
+    status = 0
     about, ground = circumstances(), Ground()
     try:
         with closing(ground.server):
@@ -34,8 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     _measure(ground, peer, options.tries, lines, skipped)
     except KeyboardInterrupt:
         heading("stopped")
+        status = 130
     _show(lines, skipped, {**about, "tries": str(options.tries)}, options.json)
-    return 1 if any(line.good is False for line in lines) else 0
+    return status or int(any(line.good is False for line in lines))
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
