@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with served(tmp_path_factory.mktemp("shop")) as found:
         found.here("calendars", "set", "de", "--holiday", "2026-12-25")
         yield found
+
+
+def test_a_file_is_applied_by_the_server_as_at_the_store(place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "many.toml"
+    file.write_text(
+        "".join(f'[schedules.many-{one:03}]\njob = "report"\nevery = "1h"\n' for one in range(250))
+    )
+    assert json.loads(place.there("schedules", "apply", str(file), "--json").stdout)["unchanged"] == 0
+    file.write_text('[schedules.many-000]\njob = "report"\nevery = "2h"\n')
+    asked = ("schedules", "apply", str(file), "--prune", "--dry-run")
+    assert place.there(*asked).stdout == place.here(*asked).stdout
+    pruned = json.loads(place.there("schedules", "apply", str(file), "--prune", "--yes", "--json").stdout)
+    assert (len(pruned["removed"]), list(pruned["changed"])) == (249, ["many-000"])
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ OPERATIONS = {one.name: one for one in operations()}
 every_operation = pytest.mark.parametrize("one", OPERATIONS.values(), ids=list(OPERATIONS))
 SCHEMA_WORDS = {
     *("type", "title", "description", "properties", "required", "items", "additionalProperties", "examples"),
+    *("propertyNames", "maxProperties"),
     *(
         "anyOf",
         "$ref",

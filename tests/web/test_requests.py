@@ -107,3 +107,30 @@ def test_what_makes_a_secret_promises_nothing_of_a_key_and_all_name_the_namespac
     assert every == {True}
     assert {"tokens.create", "tokens.rotate", "links.open"} <= keyless
     assert not keyless & {"tokens.revoke", "schedules.add"}
+
+
+async def test_a_schedule_is_put_by_whoever_knows_what_is_there(web: Web) -> None:
+    async def put(every: str, version: str | None) -> Answer:
+        headers = {} if version is None else {"if-match": version}
+        body = json.dumps({"job": "local", "every": every}).encode()
+        return await ask(web.app, "PUT", "/api/v1/schedules/hourly", body, headers=headers)
+
+    assert (await put("1h", None)).problem == "precondition-required"
+    assert (await put("1h", "*")).headers["etag"] == '"v1"'
+    assert (await put("1h", '"v1"')).headers["etag"] == '"v1"'
+    assert (await put("2h", '"v1"')).headers["etag"] == '"v2"'
+    assert ((await put("3h", '"v1"')).status, (await put("3h", '"v0"')).status) == (412, 412)
+
+
+async def test_many_schedules_are_put_in_one_request_of_a_bounded_length(web: Web) -> None:
+    def entries(count: int) -> bytes:
+        some = [{"schedule_id": f"s-{one}", "job": "local", "every": "1h"} for one in range(count)]
+        return json.dumps({"schedules": some}).encode()
+
+    async def put(count: int) -> Answer:
+        return await ask(web.app, "PUT", "/api/v1/schedules", entries(count))
+
+    answer = await put(1_000)
+    assert (answer.status, answer.body["written"]) == (200, True)
+    assert {one["change"] for one in answer.body["items"]} == {"created"}
+    assert (await put(1_001)).problem == "invalid"

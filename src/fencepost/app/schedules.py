@@ -70,8 +70,9 @@ class Schedules:
         written; those before it are."""
         desk, became, given = await self._desk(), dict[ScheduleId, ScheduleChange](), iter(schedules)
         while batch := list(islice(given, BATCH_MAX)):
-            specs: dict[str, ScheduleSpec] = {}
-            for name, options in batch:
+            specs: dict[ScheduleId, ScheduleSpec] = {}
+            for given_id, options in batch:
+                name = ScheduleId(given_id)
                 if name in specs or name in became:
                     raise InvalidSpec(f"schedule {name}: given twice; give each id once")
                 specs[name] = self._spec_of(name, options)

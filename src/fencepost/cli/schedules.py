@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fencepost.cli.applying import apply
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.spec_options import Given, describes_schedule
@@ -31,6 +32,9 @@ def schedules() -> None:
     Example:
       fencepost schedules add hourly-eu --job report --every 1h --payload '{"region": "eu"}'
     """
+
+
+schedules.add_command(apply)
 
 
 @schedules.command("list")

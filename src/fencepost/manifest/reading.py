@@ -35,13 +35,19 @@ def read_toml(path: Path) -> dict[str, Any]:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UsageError(f"{path}: cannot be read: it is not a file")
             data = file.read(BYTES_MAX + 1)
-        if len(data) > BYTES_MAX:
-            raise UsageError(f"{path}: is longer than {BYTES_MAX} bytes; split it, or add schedules in code")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(data) > BYTES_MAX:
+        raise UsageError(f"{path}: is longer than {BYTES_MAX} bytes; split it, or add schedules in code")
+    return parse_toml(path, data)
+
+
+def parse_toml(path: str | Path, data: bytes) -> dict[str, Any]:
+    """The same of what was read already."""
+    try:
         text = data.decode("utf-8").replace("\r\n", "\n")
         _check_depth(path, text)
         return tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: expected UTF-8 text") from None
     except (ValueError, RecursionError) as error:
@@ -53,7 +59,7 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _check_depth(path: Path, text: str) -> None:
+def _check_depth(path: str | Path, text: str) -> None:
     depth = dots = at = 0
     while found := _TOKEN.search(text, at):
         token, at = found[0], found.end()

@@ -23,11 +23,19 @@ KEYS = (
 
 def add_schedule(app: Fencepost, schedule_id: str, table: Table, calendars: Mapping[str, Calendar]) -> None:
     """Give the application one schedule; `calendars` are those of the same file."""
+    options = read_options(table)
+    _check_job(table, app.jobs)
+    with table.blaming():
+        _check_fires(options["trigger"], schedule_id, calendars)
+        app.add_schedule(schedule_id, **options)
+
+
+def read_options(table: Table) -> dict[str, Any]:
+    """What a table says of a schedule, as `Fencepost.add_schedule` takes it."""
     table.only(*KEYS)
-    trigger = _limited(table, read_trigger(table))
-    options: dict[str, Any] = {
-        "job": _job(table, app.jobs),
-        "trigger": trigger,
+    return {
+        "job": table.text("job"),
+        "trigger": _limited(table, read_trigger(table)),
         "payload": table.json_object("payload"),
         "overlap": table.checked("overlap", parse_overlap) or "skip",
         "catch_up": _catch_up(table),
@@ -37,18 +45,14 @@ def add_schedule(app: Fencepost, schedule_id: str, table: Table, calendars: Mapp
         "priority": table.priority(),
         "labels": table.text_table("labels"),
     }
-    with table.blaming():
-        _check_fires(trigger, schedule_id, calendars)
-        app.add_schedule(schedule_id, **options)
 
 
-def _job(table: Table, jobs: Mapping[Any, Any]) -> str:
+def _check_job(table: Table, jobs: Mapping[Any, Any]) -> None:
     job = table.text("job")
     if job is None:
         table.refuse("job", f"is missing; {suggestion('', jobs)}")
     if job not in jobs:
         table.refuse("job", f"= {quoted(job)}: no such job in this file; {suggestion(job, jobs)}")
-    return job
 
 
 def _limited(table: Table, trigger: Combinable) -> Combinable:

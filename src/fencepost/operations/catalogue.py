@@ -6,6 +6,7 @@ from typing import Any
 
 from fencepost.operations import (
     access,
+    applying,
     audit,
     backfills,
     calendars,
@@ -47,6 +48,7 @@ MODULES = (
     leases,
     access,
     schedules,
+    applying,
     pausing,
     ticks,
     triggers,

@@ -132,6 +132,22 @@ def _written() -> dict[str, Example]:
                 },
             },
         ),
+        "schedules.put": (WORDS, {**SCHEDULE, "warnings": []}),
+        "schedules.apply": (
+            {"schedules": [{"schedule_id": "nightly", **WORDS}], "source": "backups.toml"},
+            {
+                "items": [
+                    {
+                        "schedule_id": "nightly",
+                        "change": "changed",
+                        "version": 4,
+                        "changes": [],
+                        "trouble": None,
+                    }
+                ],
+                "written": True,
+            },
+        ),
         "schedules.pause": ({"reason": "the disk is full"}, paused),
         "schedules.resume": (
             {"catch_up": True},

@@ -139,7 +139,7 @@ async def add_schedule(control: Control, asked: AddSchedule) -> EditedSchedule:
     try:
         added = await control.schedules.add(asked.schedule_id, spec)
     except ScheduleExists:
-        standing = await _standing(control, asked.schedule_id, spec)
+        standing = await standing_schedule(control, asked.schedule_id, spec)
         if standing is None:
             raise
         added = standing
@@ -193,7 +193,7 @@ async def _edited(control: Control, asked: EditSchedule) -> Schedule:
     now = control.asked_at or await control.store.now()
     if control.asked_again:
         last = await control.schedules.get(asked.schedule_id)
-        standing = await _standing(control, asked.schedule_id, changed_spec(last.spec, asked, now))
+        standing = await standing_schedule(control, asked.schedule_id, changed_spec(last.spec, asked, now))
         if standing is not None:
             return standing
     for left in reversed(range(TRIES_MAX)):
@@ -207,7 +207,7 @@ async def _edited(control: Control, asked: EditSchedule) -> Schedule:
     raise AssertionError("there was no try")
 
 
-async def _standing(control: Control, schedule_id: str, spec: ScheduleSpec) -> Schedule | None:
+async def standing_schedule(control: Control, schedule_id: str, spec: ScheduleSpec) -> Schedule | None:
     """The schedule, where this call wrote it so before and its answer was lost."""
     if not await control.done_before(Action.SCHEDULE_PUT, schedule_id):
         return None

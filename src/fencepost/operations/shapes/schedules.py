@@ -157,6 +157,25 @@ class OutcomeList(Struct, kw_only=True):
     more: bool
 
 
+class AppliedEntry(Struct, kw_only=True):
+    """What became of one schedule of many, or would become of it."""
+
+    schedule_id: str
+    change: Annotated[str, Meta(description="created, changed, unchanged or refused.", examples=["created"])]
+    version: Annotated[int | None, Meta(description="Null where it is not there.")] = None
+    changes: Annotated[list[str], Meta(description="Of a dry run: one line a value.")] = field(
+        default_factory=list
+    )
+    trouble: Annotated[str | None, Meta(description="Why it is refused.")] = None
+
+
+class AppliedSchedules(Struct, kw_only=True):
+    """What became of each, in the order in which they were given."""
+
+    items: list[AppliedEntry]
+    written: Annotated[bool, Meta(description="False of a dry run, and where one was refused.")]
+
+
 class VersionShape(Struct, kw_only=True):
     """One entry of a schedule's history, with what it changed."""
 

@@ -74,7 +74,7 @@ class ScheduleDesk(Desk):
             raise ScheduleChanged(f"schedule {schedule_id}: was changed meanwhile; look at it and edit again")
         return edited
 
-    async def apply(self, specs: Mapping[str, ScheduleSpec]) -> Sequence[AppliedSchedule]:
+    async def apply(self, specs: Mapping[ScheduleId, ScheduleSpec]) -> Sequence[AppliedSchedule]:
         """Create or replace all of these in one transaction, or none where one of them is refused; at most
         `BATCH_MAX`."""
         checked = await self.checked_many(specs)
@@ -215,17 +215,17 @@ class ScheduleDesk(Desk):
 
     async def checked(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
         """The spec as it would be written, with its calendars; refused where the job or the trigger is."""
-        (found,) = (await self.checked_many({schedule_id: spec})).values()
+        (found,) = (await self.checked_many({ScheduleId(schedule_id): spec})).values()
         if isinstance(found, UsageError):
             raise found
         return found
 
     async def checked_many(
-        self, specs: Mapping[str, ScheduleSpec]
+        self, specs: Mapping[ScheduleId, ScheduleSpec]
     ) -> Mapping[ScheduleId, ScheduleSpec | UsageError]:
         """The same for many, each as it would be written or with its refusal."""
         jobs = await self._store.jobs.all(self._namespace)
-        found = {ScheduleId(name): _checked(jobs, name, spec) for name, spec in specs.items()}
+        found = {name: _checked(jobs, name, spec) for name, spec in specs.items()}
         fit = {name: one for name, one in found.items() if isinstance(one, ScheduleSpec)}
         return {**found, **await bound_specs(self._store, self._namespace, fit, self._aside, self._quotas)}
 

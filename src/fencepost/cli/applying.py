@@ -1,0 +1,171 @@
+"""`fencepost schedules apply`: the store gets the schedules that a file has."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fencepost.cli.options import Place, changes_store, json_option
+from fencepost.cli.output import print_json
+from fencepost.errors import UsageError
+
+if TYPE_CHECKING:
+    from fencepost.cli.calling import Caller
+    from fencepost.operations.applying import ScheduleEntry
+    from fencepost.operations.shapes.schedules import AppliedEntry
+
+STDIN = "-"
+BYTES_MAX = 256 * 1024 * 1024
+TOLD_MAX = 20
+BATCH, SENT_AT_ONCE = 1_000, 200
+"""How many are written together, and how many go in one request to a server, whose bodies are bounded."""
+CREATED, CHANGED, UNCHANGED, REFUSED = "created", "changed", "unchanged", "refused"
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--source", metavar="NAME", help="What the file is called in the store; its name unless given.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option(
+    "--prune", is_flag=True, help="Remove what was applied from this source before and is not in the file."
+)
+@click.option("--yes", is_flag=True, help="Do not ask before schedules are removed.")
+@changes_store
+@json_option
+def apply(
+    file: str, source: str | None, dry_run: bool, prune: bool, yes: bool, place: Place, as_json: bool
+) -> None:
+    """Create or change schedules so that they are as a file has them.
+
+    The file has [schedules.ID] tables as in fencepost.toml, or is JSON as `schedules list --json` prints it;
+    `-` reads stdin. Everything is checked before anything is written. Schedules that the file has get the
+    label applied-from; --prune removes those with the label of this source that the file does not have.
+
+    \b
+    Example:
+      fencepost schedules apply customers.toml --dry-run
+      fencepost schedules apply customers.toml --prune --yes
+      make-schedules | fencepost schedules apply - --source customers
+    """
+    from fencepost.cli.calling import calling
+    from fencepost.manifest.entries import read_entries
+
+    entries = read_entries(file, _read(file))
+    named = source or ("stdin" if file == STDIN else Path(file).name)
+    size = SENT_AT_ONCE if place.server else BATCH
+    with calling(place) as caller:
+        found = _sent(caller, entries, named, size, "checking", dry_run=True)
+        _refuse(file, found)
+        gone = _gone(caller, named, {one.schedule_id for one in entries}) if prune else []
+        if not dry_run:
+            if len(gone) > 1 and not yes and sys.stdin.isatty():
+                click.confirm(f"remove {len(gone)} schedules?", abort=True, err=True)
+            wanted = {one.schedule_id for one in found if one.change != UNCHANGED}
+            _refuse(
+                file,
+                _sent(caller, [one for one in entries if one.schedule_id in wanted], named, size, "applying"),
+            )
+            _remove(caller, gone)
+    _print(found, gone, dry_run, as_json)
+
+
+def _read(file: str) -> bytes:
+    try:
+        if file == STDIN:
+            data = sys.stdin.buffer.read(BYTES_MAX + 1)
+        else:
+            with Path(file).open("rb") as opened:
+                data = opened.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
+    if len(data) > BYTES_MAX:
+        raise UsageError(f"{file}: is longer than {BYTES_MAX} bytes; split it")
+    return data
+
+
+def _sent(
+    caller: Caller,
+    entries: Sequence[ScheduleEntry],
+    source: str,
+    size: int,
+    label: str,
+    *,
+    dry_run: bool = False,
+) -> list[AppliedEntry]:
+    """What becomes of each, a batch at a time."""
+    from fencepost.cli.progress import Progress
+    from fencepost.operations.applying import ApplySchedules, apply_schedules
+
+    found: list[AppliedEntry] = []
+    with Progress(len(entries), label) as progress:
+        for start in range(0, len(entries), size):
+            batch = list(entries[start : start + size])
+            asked = ApplySchedules(schedules=batch, source=source, dry_run=dry_run)
+            found += caller.call(apply_schedules, asked).items
+            progress.reached(len(found))
+    return found
+
+
+def _refuse(file: str, found: Sequence[AppliedEntry]) -> None:
+    refused = [one for one in found if one.change == REFUSED]
+    if not refused:
+        return
+    for one in refused[:TOLD_MAX]:
+        click.echo(f"{file}: schedule {one.schedule_id}: {one.trouble}", err=True)
+    raise UsageError(
+        f"{file}: {len(refused)} of {len(found)} schedules are refused; correct them and apply it again"
+    )
+
+
+def _gone(caller: Caller, source: str, there: set[str]) -> list[str]:
+    from fencepost.operations.applying import SOURCE_LABEL
+    from fencepost.operations.paging import LIMIT_MAX
+    from fencepost.operations.schedules import ListSchedules, list_schedules
+
+    gone: list[str] = []
+    after: str | None = None
+    while True:
+        asked = ListSchedules(label=f"{SOURCE_LABEL}={source}", limit=LIMIT_MAX, after=after)
+        page = caller.call(list_schedules, asked)
+        gone += [one.schedule_id for one in page.items if one.schedule_id not in there]
+        after = page.next
+        if after is None:
+            return gone
+
+
+def _remove(caller: Caller, gone: Sequence[str]) -> None:
+    from fencepost.cli.progress import Progress
+    from fencepost.operations.schedules import ChangeSchedule, remove_schedule
+
+    with Progress(len(gone), "removing") as progress:
+        for number, schedule_id in enumerate(gone, 1):
+            caller.call(remove_schedule, ChangeSchedule(schedule_id=schedule_id))
+            progress.reached(number)
+
+
+def _print(found: Sequence[AppliedEntry], gone: Sequence[str], dry_run: bool, as_json: bool) -> None:
+    by_change = {name: [one for one in found if one.change == name] for name in (CREATED, CHANGED, UNCHANGED)}
+    if as_json:
+        print_json(
+            {
+                CREATED: [one.schedule_id for one in by_change[CREATED]],
+                CHANGED: {one.schedule_id: one.changes for one in by_change[CHANGED]},
+                "removed": list(gone),
+                UNCHANGED: len(by_change[UNCHANGED]),
+                "dry_run": dry_run,
+            }
+        )
+        return
+    for one in by_change[CREATED]:
+        click.echo(f"+ {one.schedule_id}")
+    for one in by_change[CHANGED]:
+        click.echo("\n    ".join([f"~ {one.schedule_id}", *one.changes]))
+    for schedule_id in gone:
+        click.echo(f"- {schedule_id}")
+    counts = {**{name: len(some) for name, some in by_change.items()}, "removed": len(gone)}
+    said = ", ".join(f"{count} {name}" for name, count in counts.items())
+    click.echo(f"= {said}{'; dry run, nothing is written' if dry_run else ''}")

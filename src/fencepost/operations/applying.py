@@ -1,0 +1,177 @@
+"""The verbs that write schedules whole: one that is created or replaced, and many as a file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import UNSET, Meta
+
+from fencepost.core.masking import MASK, unmasked
+from fencepost.errors import InvalidSpec, ScheduleChanged, UsageError
+from fencepost.model.access import Role
+from fencepost.model.codec import schedule_to_text
+from fencepost.model.identifiers import ScheduleId
+from fencepost.model.json import JsonValue
+from fencepost.model.schedule import DesiredSchedule, Schedule, ScheduleChange, ScheduleSpec, ScheduleState
+from fencepost.operations.operation import Change, operation
+from fencepost.operations.schedule_words import ScheduleWords
+from fencepost.operations.schedules import standing_schedule
+from fencepost.operations.shapes.schedules import (
+    AppliedEntry,
+    AppliedSchedules,
+    EditedSchedule,
+    schedule_fields,
+    spec_changes,
+)
+from fencepost.operations.specs import new_spec
+from fencepost.operations.words import INTEGER_MAX, Name, ScheduleIdText
+from fencepost.services.control import Control
+from fencepost.services.desks.schedules import BATCH_MAX
+
+SOURCE_LABEL = "applied-from"
+"""Says which file a schedule was applied from."""
+REFUSED = "refused"
+
+
+class PutSchedule(ScheduleWords, frozen=True, kw_only=True):
+    """All that the schedule is to be."""
+
+    schedule_id: ScheduleIdText
+    expected_version: Annotated[int, Meta(ge=0, le=INTEGER_MAX)] | None = None
+
+
+class ScheduleEntry(ScheduleWords, frozen=True, kw_only=True):
+    """All that one of many schedules is to be."""
+
+    schedule_id: ScheduleIdText
+
+
+class ApplySchedules(Change, frozen=True, kw_only=True):
+    """All that these schedules are to be."""
+
+    schedules: Annotated[list[ScheduleEntry], Meta(min_length=1, max_length=BATCH_MAX)]
+    source: (
+        Annotated[Name, Meta(description=f"Where they come from; they get it as label `{SOURCE_LABEL}`.")]
+        | None
+    ) = None
+    dry_run: Annotated[bool, Meta(description="Say what would become of each, and write nothing.")] = False
+
+
+@operation("schedules.put", "PUT /schedules/{schedule_id}", Role.OPERATOR, versioned="version")
+async def put_schedule(control: Control, asked: PutSchedule) -> EditedSchedule:
+    """Create a schedule, or replace all that it says; ticks from now on follow the new version.
+
+    One that says the same already stays as it is. With `If-Match: *` it is written whatever is there, also
+    where nothing is; with `"v0"` only where nothing is."""
+    name = ScheduleId(asked.schedule_id)
+    current = (await control.store.schedules.get_many(control.namespace, [name])).get(name)
+    spec = _whole_spec(asked, current, control.asked_at or await control.store.now())
+    checked = await control.schedules.checked(name, spec)
+    (applied,) = await control.schedules.put_many([DesiredSchedule(name, checked, asked.expected_version)])
+    schedule = await standing_schedule(control, name, spec) if applied is None else applied.schedule
+    if schedule is None:
+        raise ScheduleChanged(f"schedule {name}: was changed meanwhile; look at it and put it again")
+    return EditedSchedule(**schedule_fields(schedule), warnings=await control.schedules.caveats(schedule))
+
+
+@operation("schedules.apply", "PUT /schedules", Role.OPERATOR)
+async def apply_schedules(control: Control, asked: ApplySchedules) -> AppliedSchedules:
+    """Create or replace up to 1,000 schedules in one transaction, each whole.
+
+    One that says the same already stays as it is. Where one is refused, none is written, and each refusal is
+    told. With a `source`, a schedule that code deploys is refused."""
+    names = [ScheduleId(one.schedule_id) for one in asked.schedules]
+    current = await control.store.schedules.get_many(control.namespace, names)
+    checked = await _checked(control, asked, current)
+    refused = {name: one for name, one in checked.items() if isinstance(one, UsageError)}
+    specs = {name: one for name, one in checked.items() if isinstance(one, ScheduleSpec)}
+    if asked.dry_run or refused:
+        items = [
+            _refused(name, str(refused[name])) if name in refused else _told(name, specs[name], current)
+            for name in checked
+        ]
+        return AppliedSchedules(items=items, written=False)
+    written = await control.schedules.put_many([DesiredSchedule(name, one) for name, one in specs.items()])
+    applied = [one for one in written if one is not None]
+    return AppliedSchedules(
+        items=[
+            AppliedEntry(
+                schedule_id=one.schedule.schedule_id, change=one.change, version=one.schedule.version
+            )
+            for one in applied
+        ],
+        written=True,
+    )
+
+
+async def _checked(
+    control: Control, asked: ApplySchedules, current: Mapping[ScheduleId, Schedule]
+) -> dict[ScheduleId, ScheduleSpec | UsageError]:
+    """Each as it would be written, or why it is refused."""
+    now = control.asked_at or await control.store.now()
+    found: dict[ScheduleId, ScheduleSpec | UsageError] = {}
+    for words in asked.schedules:
+        name = ScheduleId(words.schedule_id)
+        try:
+            if name in found:
+                raise InvalidSpec("is given twice; give each id once")
+            found[name] = _entry_spec(words, current.get(name), now, asked.source)
+        except UsageError as error:
+            found[name] = error
+    fit = {name: one for name, one in found.items() if isinstance(one, ScheduleSpec)}
+    return {**found, **await control.schedules.checked_many(fit)}
+
+
+def _entry_spec(
+    words: ScheduleWords, current: Schedule | None, now: datetime, source: str | None
+) -> ScheduleSpec:
+    spec = _whole_spec(words, current, now)
+    if source is None:
+        return spec
+    if current is not None and _is_there(current) and current.code_spec is not None:
+        mend = "change it there, or take it out of the code and remove it first"
+        raise InvalidSpec(f"is deployed by code; {mend}")
+    return replace(spec, labels={**spec.labels, SOURCE_LABEL: source})
+
+
+def _whole_spec(words: ScheduleWords, current: Schedule | None, now: datetime) -> ScheduleSpec:
+    """What the words say, the same whenever they are said. What is masked in the payload stays as it was."""
+    if words.max_runs is not UNSET and words.max_runs is not None:
+        raise InvalidSpec(
+            "max_runs: counts from now on; say it in the trigger's stable form, which has a start"
+        )
+    spec = new_spec(words, now)
+    if current is not None and _is_there(current):
+        return replace(spec, payload=unmasked(spec.payload, current.spec.payload))
+    if _has_mask(spec.payload):
+        raise InvalidSpec(f"payload: has {MASK} in the place of a secret; give what it stands for")
+    return spec
+
+
+def _told(name: ScheduleId, spec: ScheduleSpec, current: Mapping[ScheduleId, Schedule]) -> AppliedEntry:
+    """What would become of one."""
+    old = current.get(name)
+    if old is None or not _is_there(old):
+        return AppliedEntry(schedule_id=name, change=ScheduleChange.CREATED)
+    same = schedule_to_text(old.spec) == schedule_to_text(spec)
+    change = ScheduleChange.UNCHANGED if same else ScheduleChange.CHANGED
+    return AppliedEntry(
+        schedule_id=name, change=change, version=old.version, changes=spec_changes(old.spec, spec)
+    )
+
+
+def _refused(name: ScheduleId, trouble: str) -> AppliedEntry:
+    return AppliedEntry(schedule_id=name, change=REFUSED, trouble=trouble)
+
+
+def _is_there(schedule: Schedule) -> bool:
+    return schedule.state is not ScheduleState.REMOVED
+
+
+def _has_mask(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_mask, value.values()))
+    return any(map(_has_mask, value)) if isinstance(value, list) else value == MASK

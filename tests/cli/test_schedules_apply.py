@@ -1,0 +1,136 @@
+"""`fencepost schedules apply`: the store gets what a file has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.cli.main import cli
+from tests.cli.calls import RUNNER, call, called, called_json, refused
+
+TWO = """
+[schedules.hourly]
+job = "report"
+every = "1h"
+payload = { region = "eu" }
+
+[schedules.nightly]
+job = "report"
+cron = "30 2 * * *"
+tz = "Europe/Berlin"
+catch_up = { mode = "latest", max_lateness = "6h" }
+spread = "5m"
+labels = { team = "ops" }
+"""
+LATER = TWO.replace("30 2", "45 2").replace("[schedules.hourly]", "[schedules.weekly]")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    written = tmp_path / "customers.toml"
+    written.write_text(TWO)
+    return written
+
+
+def apply(url: str, file: object, *options: str) -> Any:
+    return called_json("schedules", "apply", str(file), *options, "--store", url)
+
+
+def listed(url: str) -> dict[str, Any]:
+    return {one["schedule_id"]: one for one in called_json("schedules", "list", "--store", url)}
+
+
+def test_a_file_is_applied_and_applied_again_it_changes_nothing(used: str, file: Path) -> None:
+    made = apply(used, file)
+    assert made == {
+        "created": ["hourly", "nightly"],
+        "changed": {},
+        "removed": [],
+        "unchanged": 0,
+        "dry_run": False,
+    }
+    nightly = listed(used)["nightly"]
+    assert nightly["trigger"]["expression"] == "30 2 * * *"
+    assert (nightly["catch_up"]["max_lateness_s"], nightly["spread"]) == (21600.0, "5m")
+    assert nightly["labels"] == {"team": "ops", "applied-from": "customers.toml"}
+    assert apply(used, file)["unchanged"] == 2
+    assert {one["version"] for one in listed(used).values()} == {1}
+
+
+def test_a_dry_run_shows_the_difference_and_writes_nothing(used: str, file: Path) -> None:
+    apply(used, file)
+    file.write_text(LATER)
+    before = listed(used)
+    lines = called("schedules", "apply", str(file), "--dry-run", "--prune", "--store", used).splitlines()
+    assert lines == [
+        "+ weekly",
+        "~ nightly",
+        '    trigger.expression: "30 2 * * *" -> "45 2 * * *"',
+        "- hourly",
+        "= 1 created, 1 changed, 0 unchanged, 1 removed; dry run, nothing is written",
+    ]
+    assert listed(used) == before
+
+
+def test_prune_removes_what_this_source_no_longer_has_and_nothing_else(used: str, file: Path) -> None:
+    other = file.with_name("others.toml")
+    other.write_text(TWO.replace("hourly", "other-hourly").replace("nightly", "other-nightly"))
+    apply(used, file)
+    apply(used, other)
+    called("schedules", "add", "by-hand", "--job", "report", "--every", "1h", "--store", used)
+    file.write_text(LATER)
+    assert apply(used, file)["removed"] == []
+    assert "hourly" in listed(used)
+    assert apply(used, file, "--prune")["removed"] == ["hourly"]
+    assert set(listed(used)) == {"weekly", "nightly", "other-hourly", "other-nightly", "by-hand", "report"}
+
+
+def test_nothing_is_written_where_one_entry_is_wrong(used: str, file: Path) -> None:
+    file.write_text(TWO + '\n[schedules.bad]\njob = "reprot"\nevery = "1h"\n')
+    result = call("schedules", "apply", str(file), "--store", used)
+    assert (result.exit_code, result.stdout) == (2, "")
+    wrong, summary = result.stderr.splitlines()
+    assert wrong.startswith(
+        f"{file}: schedule bad: job reprot: not registered in this store; did you mean rep"
+    )
+    assert summary.startswith(f"fencepost: {file}: 1 of 3 schedules are refused")
+    assert set(listed(used)) == {"report"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[schedules.a]\njob = "report"\ncron = "99 * * * *"\n', "[schedules.a] cron"),
+        ('[schedules.a]\njob = "report"\nevry = "1h"\n', "evry"),
+        ('[schedules.a]\nevery = "1h"\n', "job is missing"),
+        ("[schedules.a\n", "not TOML"),
+        ("[shedules.a]\n", "shedules"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_in_one_line(used: str, file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    line = refused("schedules", "apply", str(file), "--store", used)
+    assert line.startswith(str(file)), line
+    assert said in line
+
+
+def test_a_schedule_of_code_is_not_taken_over(used: str, file: Path) -> None:
+    file.write_text('[schedules.report]\njob = "report"\nevery = "2h"\n')
+    result = call("schedules", "apply", str(file), "--store", used)
+    assert result.exit_code == 2
+    assert "schedule report: is deployed by code" in result.stderr
+
+
+def test_what_a_list_prints_is_applied_from_stdin(used: str, file: Path, tmp_path: Path) -> None:
+    apply(used, file)
+    text = called("schedules", "list", "--label", "applied-from", "--json", "--store", used)
+    result = RUNNER.invoke(
+        cli, ["schedules", "apply", "-", "--source", "customers.toml", "--json", "--store", used], input=text
+    )
+    assert json.loads(result.stdout)["unchanged"] == 2, result.output
+    file.with_suffix(".json").write_text(json.dumps([{"schedule_id": "x", "job": "report", "evry": "1h"}]))
+    line = refused("schedules", "apply", str(file.with_suffix(".json")), "--store", used)
+    assert "schedule x: Object contains unknown field `evry`" in line
