@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,9 +15,10 @@ from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.services import binding, planner, refresher
 from fencepost.services.binding import bound_spec
 from fencepost.services.control import ScheduleDesk
-from fencepost.triggers import Calendar, Cron, Every, stored_trigger, tzdata_version
+from fencepost.triggers import Calendar, Cron, Every, tzdata_version
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.localtime import zones
+from fencepost.triggers.stored import bind
 from tests.rows import shards_of
 from tests.services.house import NS, START, House, PlanningNode
 
@@ -177,14 +178,14 @@ async def test_a_schedule_that_can_no_longer_fire_keeps_others_from_nothing(
     await put(house, Calendar("de").business_days(at="10:00"), "other")
     node = await leader(house)
     await house.memory.calendars.put(NS, "de", days("2026-03-02"))
-    original = stored_trigger
+    original = bind
 
-    def broken(spec: ScheduleSpec, schedule_id: str) -> Combinable:
+    def broken(trigger: Combinable, calendars: Mapping[str, JsonObject], schedule_id: str) -> Combinable:
         if schedule_id == "beat":
             raise InvalidSpec("broken")
-        return original(spec, schedule_id)
+        return original(trigger, calendars, schedule_id)
 
-    monkeypatch.setattr(binding, "stored_trigger", broken)
+    monkeypatch.setattr(binding, "bind", broken)
     await node.refresher.run_once()
     await node.refresher.run_once()
     current = [await house.memory.schedules.get(NS, ScheduleId(name)) for name in ("beat", "other")]

@@ -21,4 +21,6 @@ def storable(text: str, length_max: int) -> str:
 
 def cleaned(text: str) -> str:
     """The text without NUL and without halves of surrogate pairs."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode("utf-8")

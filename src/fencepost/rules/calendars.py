@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.calendar import Behind, CalendarRecord
@@ -119,8 +119,8 @@ async def _behind(
 
 
 async def use_calendars(tx: Transaction, revisions: Mapping[Key, Mapping[str, int]]) -> None:
-    """Remember what the latest versions of schedules were written with, in place of the versions before. A
-    calendar is not removed meanwhile; a new revision does no harm, the version is then seen to be behind."""
+    """Remember what the latest versions of schedules were written with. A calendar is not removed meanwhile;
+    a new revision does no harm, the version is then seen to be behind."""
     uses = [
         {"namespace": namespace, "schedule_id": schedule_id, "calendar": name, "revision": number}
         for (namespace, schedule_id), used in revisions.items()
@@ -128,9 +128,13 @@ async def use_calendars(tx: Transaction, revisions: Mapping[Key, Mapping[str, in
     ]
     for namespace, name in sorted({(one["namespace"], one["calendar"]) for one in uses}):
         await tx.take_turn(_turn(namespace, name), shared=True)
-    old = await tx.find(CALENDAR_USES.indexes["calendar_uses_key"].each(revisions))
-    await tx.delete(CALENDAR_USES, await tx.lock(CALENDAR_USES.among(map(CALENDAR_USES.key_of, old))))
     await tx.put_if_absent(CALENDAR_USES, uses)
+
+
+async def drop_calendars(tx: Transaction, schedules: Iterable[Key]) -> None:
+    """Forget what the versions before were written with."""
+    old = await tx.find(CALENDAR_USES.indexes["calendar_uses_key"].each(schedules))
+    await tx.delete(CALENDAR_USES, await tx.lock(CALENDAR_USES.among(map(CALENDAR_USES.key_of, old))))
 
 
 def _turn(namespace: Namespace, name: str) -> str:

@@ -28,7 +28,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.schedules import Admit
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import Change, log_all
-from fencepost.rules.calendars import use_calendars
+from fencepost.rules.calendars import drop_calendars
 from fencepost.rules.epochs import SHARDS_TURN
 from fencepost.rules.freezes import share_turn
 from fencepost.rules.part import Part, reads, search, writes
@@ -76,12 +76,13 @@ class ScheduleRules(Part):
         assert len(desired) == len(batch), "a schedule is in a batch once"
         await _share_turns(tx, namespace)
         absent = await _absent(tx, namespace, desired, admit)
-        fresh = await create(tx, {key: desired[key].spec for key in absent}, tzdata)
+        codes = {key: _of_code(one, code_digest) for key, one in desired.items()}
+        fresh = await create(tx, {key: desired[key].spec for key in absent}, tzdata, codes)
         locked = await tx.lock(SCHEDULES.among(key for key in desired if key not in fresh))
         known = {owner_of(row): row for row in locked if _is_expected(desired, row)}
         specs = [(row, desired[key].spec) for key, row in known.items()]
         edited = await edit(tx, [one for one in specs if _differs(*one)], tzdata)
-        after = await _put_code(tx, desired, {**known, **edited, **fresh}, code_digest)
+        after = await _put_code(tx, codes, {**known, **edited, **fresh})
         if edited or fresh:
             tx.hint(Topic.SCHEDULES)
         shown = await _log(tx, author, Action.SCHEDULE_PUT, known, after)
@@ -161,7 +162,7 @@ class ScheduleRules(Part):
         if schedule is None or schedule["state"] == REMOVED:
             return False
         await _stop(tx, schedule, REMOVED, "the schedule was removed", author, Action.SCHEDULE_REMOVE)
-        await use_calendars(tx, {(namespace, schedule_id): {}})
+        await drop_calendars(tx, [(namespace, schedule_id)])
         return True
 
     @reads
@@ -248,19 +249,25 @@ async def _lock(tx: Transaction, namespace: Namespace, schedule_id: ScheduleId) 
 
 
 async def _put_code(
-    tx: Transaction,
-    desired: Mapping[Key, DesiredSchedule],
-    rows: dict[Key, Row],
-    code_digest: str | None,
+    tx: Transaction, codes: Mapping[Key, Mapping[str, Any]], rows: dict[Key, Row]
 ) -> dict[Key, Row]:
     """Record what code applied, where that is something else than before."""
-    changes = []
-    for key, row in rows.items():
-        applied = _applied_by_code(desired[key].spec, desired[key].code_spec, code_digest)
-        if applied is not None:
-            code = {"code_spec": schedule_to_text(applied), "code_digest": code_digest}
-            changes += [(row, code)] if any(row[name] != value for name, value in code.items()) else []
+    changes = [
+        (row, codes[key])
+        for key, row in rows.items()
+        if any(row[name] != value for name, value in codes[key].items())
+    ]
     return rows | {owner_of(row): row for row in await tx.change(SCHEDULES, changes)}
+
+
+def _of_code(one: DesiredSchedule, code_digest: str | None) -> Mapping[str, Any]:
+    """The columns that say what code applied, without calendars, whose days come from the store; none where
+    it was not code."""
+    assert code_digest is not None or one.code_spec is None, "code that gives its spec also gives its digest"
+    if code_digest is None:
+        return {}
+    applied = replace(one.code_spec or one.spec, calendars={})
+    return {"code_spec": schedule_to_text(applied), "code_digest": code_digest}
 
 
 async def _stop(
@@ -308,14 +315,6 @@ def _logged(row: Row | None) -> JsonObject:
         return {}
     about = {column: row[column] for column in ("version", "state", "frozen")}
     return {**about, "spec": json.loads(row["spec"])}
-
-
-def _applied_by_code(
-    spec: ScheduleSpec, code_spec: ScheduleSpec | None, code_digest: str | None
-) -> ScheduleSpec | None:
-    """What is to be recorded as code's own, if anything: no calendars, their days come from the store."""
-    assert code_digest is not None or code_spec is None, "code that gives its spec also gives its digest"
-    return None if code_digest is None else replace(code_spec or spec, calendars={})
 
 
 def _is_expected(desired: Mapping[Key, DesiredSchedule], schedule: Row) -> bool:

@@ -16,7 +16,7 @@ from fencepost.model.schedule import ScheduleSpec, ScheduleState
 from fencepost.model.table import Key, Ranges, Row
 from fencepost.model.tables import CURSORS, RUNS, RUNS_BEHIND, RUNS_OPEN, SCHEDULES, VERSIONS
 from fencepost.ports.rows import Transaction
-from fencepost.rules.calendars import use_calendars
+from fencepost.rules.calendars import drop_calendars, use_calendars
 from fencepost.rules.epochs import read_shards
 from fencepost.rules.freezes import frozen_scopes, is_frozen, mark_frozen
 from fencepost.rules.runs import Freed, end
@@ -26,8 +26,10 @@ ACTIVE, PAUSED, REMOVED = (one.value for one in ScheduleState)
 owner_of = SCHEDULES.key_of
 
 
-async def create(tx: Transaction, specs: Mapping[Key, ScheduleSpec], tzdata: str) -> dict[Key, Row]:
-    """Write the first versions; those that another wrote meanwhile are left out."""
+async def create(
+    tx: Transaction, specs: Mapping[Key, ScheduleSpec], tzdata: str, more: Mapping[Key, Mapping[str, Any]]
+) -> dict[Key, Row]:
+    """Write the first versions, each with more columns; those that another wrote meanwhile are left out."""
     if not specs:
         return {}
     shards, now = await read_shards(tx), await tx.now()
@@ -41,6 +43,7 @@ async def create(tx: Transaction, specs: Mapping[Key, ScheduleSpec], tzdata: str
             "frozen": is_frozen(scopes, schedule_id, spec.labels),
             **same,
             **_spoken(spec),
+            **more[namespace, schedule_id],
         }
         for (namespace, schedule_id), spec in specs.items()
     ]
@@ -76,6 +79,7 @@ async def edit(
     ]
     edited = await tx.change(SCHEDULES, changes)
     versions = [(row, spec, boundaries[owner_of(row)]) for row, (_, spec) in zip(edited, edits, strict=True)]
+    await drop_calendars(tx, boundaries)
     await _put_versions(tx, versions, tzdata)
     after = {owner_of(row): row for row in edited}
     turned: dict[bool, list[Row]] = {True: [], False: []}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -18,8 +18,9 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.quotas import count_refusal
-from fencepost.triggers import Combinable, decode, stored_trigger
+from fencepost.triggers import Combinable, decode
 from fencepost.triggers.series import TICK
+from fencepost.triggers.stored import bind
 
 
 async def bound_spec(
@@ -46,10 +47,11 @@ async def bound_specs(
     quotas: Quotas | None = None,
 ) -> Mapping[ScheduleId, ScheduleSpec | UsageError]:
     """The same for many at once, each with its calendars or with its refusal."""
-    names = sorted({name for spec in specs.values() for name in _calendar_names(spec)})
-    calendars = {name: await store.calendars.get(namespace, name) for name in names}
+    triggers = {name: _trigger(spec) for name, spec in specs.items()}
+    needed = {one for trigger in triggers.values() if trigger is not None for one in trigger.calendar_names()}
+    calendars = {name: await store.calendars.get(namespace, name) for name in sorted(needed)}
     check = partial(_bound, namespace, calendars, await store.now(), quotas)
-    found = await aside(lambda: {name: check(name, spec) for name, spec in specs.items()})
+    found = await aside(lambda: {name: check(name, spec, triggers[name]) for name, spec in specs.items()})
     for one in found.values():
         if isinstance(one, QuotaExceeded):
             count_refusal(one)
@@ -63,12 +65,14 @@ def _bound(
     quotas: Quotas | None,
     schedule_id: ScheduleId,
     spec: ScheduleSpec,
+    read: Combinable | None,
 ) -> ScheduleSpec | UsageError:
     try:
-        names = sorted(decode(spec.trigger).calendar_names())
+        trigger = read or decode(spec.trigger)
+        names = sorted(trigger.calendar_names())
         bound = replace(spec, calendars={name: _definition(name, calendars[name]) for name in names})
         # A combination that finds no fire time in a long search is refused here, by its own error.
-        trigger = stored_trigger(bound, schedule_id)
+        trigger = bind(trigger, bound.calendars, schedule_id)
         if quotas is None or trigger.spacing_min_s >= quotas.interval_s:
             trigger.next(now)
         else:
@@ -100,12 +104,12 @@ def _next_two(trigger: Combinable, after: datetime) -> list[datetime]:
     return found
 
 
-def _calendar_names(spec: ScheduleSpec) -> Iterable[str]:
-    """None of a trigger that cannot be read: it is refused later."""
+def _trigger(spec: ScheduleSpec) -> Combinable | None:
+    """None where it cannot be read: it is refused later."""
     try:
-        return decode(spec.trigger).calendar_names()
+        return decode(spec.trigger)
     except UsageError:
-        return ()
+        return None
 
 
 def _definition(name: str, record: CalendarRecord | None) -> JsonObject:

@@ -209,7 +209,13 @@ KEY = "key of "
 
 def _columns(table: Table, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[Any]]:
     """One array for each column."""
-    return [[_encode(table, name.removeprefix(KEY), row[name]) for row in rows] for name in names]
+    return [_column(table.columns[name.removeprefix(KEY)], [row[name] for row in rows]) for name in names]
+
+
+def _column(kind: Kind, values: list[Any]) -> list[Any]:
+    if kind is Kind.TEXT:
+        return [None if one is None else cleaned(str(one)) for one in values]
+    return [None if one is None else int(one) for one in values] if kind is Kind.INTEGER else values
 
 
 def _by_shape(ranges: Iterable[Range]) -> dict[Shape, list[Range]]:
@@ -258,12 +264,7 @@ def count_each(shape: Shape) -> str:
 
 
 def _encode(table: Table, column: str, value: Any) -> Any:
-    if value is None:
-        return None
-    kind = table.columns[column]
-    if kind is Kind.TEXT:
-        return cleaned(str(value))
-    return int(value) if kind is Kind.INTEGER else value
+    return _column(table.columns[column], [value])[0]
 
 
 def _decoded(table: Table, row: Any) -> Row:
