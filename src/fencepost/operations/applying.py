@@ -156,10 +156,11 @@ def _told(name: ScheduleId, spec: ScheduleSpec, current: Mapping[ScheduleId, Sch
     old = current.get(name)
     if old is None or not _is_there(old):
         return AppliedEntry(schedule_id=name, change=ScheduleChange.CREATED)
-    same = schedule_to_text(old.spec) == schedule_to_text(spec)
-    change = ScheduleChange.UNCHANGED if same else ScheduleChange.CHANGED
+    if schedule_to_text(old.spec) == schedule_to_text(spec):
+        return AppliedEntry(schedule_id=name, change=ScheduleChange.UNCHANGED, version=old.version)
+    changes = spec_changes(old.spec, spec)
     return AppliedEntry(
-        schedule_id=name, change=change, version=old.version, changes=spec_changes(old.spec, spec)
+        schedule_id=name, change=ScheduleChange.CHANGED, version=old.version, changes=changes
     )
 
 
