@@ -1,4 +1,4 @@
-"""Ours, set up as `fencepost worker` does it, on uvloop. Tuned: 200 runs at once, log level warning."""
+"""Ours, set up as `fencepost worker` does it. Tuned: 200 runs at once, log level warning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from functools import partial
 
 import apsw
 import asyncpg
-import uvloop
 from measuring import (
     PATIENCE_S,
     PAYLOAD,
@@ -200,4 +199,4 @@ STEPS = {
 }
 
 if __name__ == "__main__":
-    main(STEPS, uvloop.run)
+    main(STEPS, asyncio.run)

@@ -21,10 +21,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fencepost.cli.main import COMMANDS
+
 ROOT = Path(__file__).parents[2]
 REQUEST_MAX = 1 << 20
 PRELOADED = (
-    *("fencepost.cli.main", "fencepost.cli.serving", "fencepost.cli.target", "fencepost.manifest"),
+    *(f"fencepost.cli.{place.partition(':')[0]}" for place in COMMANDS.values()),
+    *("fencepost.cli.serving", "fencepost.cli.target", "fencepost.manifest"),
     *("fencepost.web.server", "fencepost.stores.sqlite.store", "fencepost.stores.postgres.store"),
     *("litestar.plugins.attrs", "litestar.plugins.pydantic"),
 )

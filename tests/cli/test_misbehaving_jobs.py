@@ -43,17 +43,11 @@ async def blocks():
 
 @app.job()
 async def fine():
-    print("fine on", type(asyncio.get_running_loop()).__module__, file=sys.stderr, flush=True)
+    print("fine", file=sys.stderr, flush=True)
 """
 HASTY = (
     "import fencepost.cli.serving as s; s.LAST_RESORT_S = 0.5; from fencepost.cli.main import main; main()"
 )
-
-
-class StockProcess(Process):
-    """One without the extra `speed`: the loop is asyncio's own."""
-
-    head = ("-c", "import sys; sys.modules['uvloop'] = None; from fencepost.cli.main import main; main()")
 
 
 class HastyProcess(Process):
@@ -98,16 +92,13 @@ def test_a_job_that_closes_stderr_does_not_take_the_worker_with_it(
     assert stopped(process) == 0, process.said
 
 
-@pytest.mark.parametrize(("kind", "loop"), [(Process, "uvloop"), (StockProcess, "asyncio.unix_events")])
 @pytest.mark.parametrize("job", ["forks", "forks_in_a_thread"])
 def test_a_copy_that_a_job_forked_does_not_live_on_in_the_worker(
-    job: str, kind: type[Process], loop: str, folder: Path, url: str
+    job: str, process: Process, url: str
 ) -> None:
-    process = kind(("run", "jobs:app", "--store", url), folder, {})
     begun(process, job, url)
     process.wait_for(f"succeeded run_key={job}#a")
     called("enqueue", "fine", "--key", "a", "--store", url)
-    process.wait_for(f"fine on {loop}")
     process.wait_for("succeeded run_key=fine#a")
     assert stopped(process) == 0, process.said
     assert process.said.count(f"succeeded run_key={job}#a") == 1

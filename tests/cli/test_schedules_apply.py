@@ -84,8 +84,33 @@ def test_prune_removes_what_this_source_no_longer_has_and_nothing_else(used: str
     file.write_text(LATER)
     assert apply(used, file)["removed"] == []
     assert "hourly" in listed(used)
-    assert apply(used, file, "--prune")["removed"] == ["hourly"]
+    assert "say --yes" in refused("schedules", "apply", str(file), "--prune", "--store", used)
+    assert "hourly" in listed(used)
+    assert apply(used, file, "--prune", "--yes")["removed"] == ["hourly"]
     assert set(listed(used)) == {"weekly", "nightly", "other-hourly", "other-nightly", "by-hand", "report"}
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_a_file_without_schedules_does_not_prune_everything(used: str, file: Path, text: str) -> None:
+    apply(used, file)
+    before = listed(used)
+    file.write_text(text)
+    told = refused("schedules", "apply", str(file), "--prune", "--yes", "--store", used)
+    assert "has no schedules" in told
+    assert listed(used) == before
+
+
+def test_what_comes_by_stdin_is_pruned_only_under_a_name(used: str) -> None:
+    assert "--source" in refused("schedules", "apply", "-", "--prune", "--yes", "--store", used)
+
+
+def test_an_id_given_twice_is_found_however_far_apart(used: str, tmp_path: Path) -> None:
+    one = {"job": "report", "trigger": {"type": "every", "interval": "1h"}}
+    entries = [{"schedule_id": f"s{number}", **one} for number in (*range(1_000), 0)]
+    written = tmp_path / "many.json"
+    written.write_text(json.dumps(entries))
+    assert "s0: is given twice" in refused("schedules", "apply", str(written), "--store", used)
+    assert set(listed(used)) == {"report"}
 
 
 def test_nothing_is_written_where_one_entry_is_wrong(used: str, file: Path) -> None:

@@ -204,6 +204,16 @@ async def test_a_schedule_that_is_refused_does_not_keep_others_of_its_batch_out(
     assert await new.run_once() == LOOK_AGAIN_S
 
 
+async def test_old_code_does_not_win_because_its_batch_is_tried_again_in_halves() -> None:
+    house = House()
+    await deployer(house, beat=OLD).start()
+    await deployer(house, beat=NEW).start()
+    some = by_id({"beat": OLD, "x": OLD, "y": OLD})
+    old = Deployer(house.store, NS, JOBS, some, quotas=Quotas(schedules=2))
+    await old.start()
+    assert await in_force(house) == (NEW, 2)
+
+
 def test_the_digest_tells_code_apart_and_not_the_order() -> None:
     assert code_digest({BEAT: OLD, OTHER: NEW}) == code_digest({OTHER: NEW, BEAT: OLD})
     assert code_digest({BEAT: OLD}) != code_digest({BEAT: NEW})

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 STDIN = "-"
 BYTES_MAX = 256 * 1024 * 1024
 TOLD_MAX = 20
-BATCH, SENT_AT_ONCE = 1_000, 200
-"""How many are written together, and how many go in one request to a server, whose bodies are bounded."""
+BATCH, SENT_BYTES_MAX = 1_000, 128 * 1024
+"""How many are written together, and how much goes in one request to a server, whose bodies are bounded."""
 CREATED, CHANGED, UNCHANGED, REFUSED = "created", "changed", "unchanged", "refused"
 
 
@@ -54,23 +54,32 @@ def apply(
     from fencepost.cli.calling import calling
     from fencepost.manifest.entries import read_entries
 
+    if prune and file == STDIN and source is None:
+        raise UsageError("--prune: give --source NAME too; what comes by stdin has no name of its own")
     entries = read_entries(file, _read(file))
+    if prune and not entries:
+        raise UsageError(f"{file}: has no schedules, and --prune would remove all; remove them by their ids")
     named = source or ("stdin" if file == STDIN else Path(file).name)
-    size = SENT_AT_ONCE if place.server else BATCH
     with calling(place) as caller:
-        found = _sent(caller, entries, named, size, "checking", dry_run=True)
+        found = _sent(caller, _batches(entries, place), named, "checking", dry_run=True)
         _refuse(file, found)
         gone = _gone(caller, named, {one.schedule_id for one in entries}) if prune else []
         if not dry_run:
-            if len(gone) > 1 and not yes and sys.stdin.isatty():
-                click.confirm(f"remove {len(gone)} schedules?", abort=True, err=True)
+            _confirm(gone, yes)
             wanted = {one.schedule_id for one in found if one.change != UNCHANGED}
-            _refuse(
-                file,
-                _sent(caller, [one for one in entries if one.schedule_id in wanted], named, size, "applying"),
-            )
+            written = _batches([one for one in entries if one.schedule_id in wanted], place)
+            _refuse(file, _sent(caller, written, named, "applying"))
             _remove(caller, gone)
     _print(found, gone, dry_run, as_json)
+
+
+def _confirm(gone: Sequence[str], yes: bool) -> None:
+    """Nothing is removed unasked: a program says --yes, a person is asked."""
+    if not gone or yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"--prune would remove {len(gone)} schedules; look by --dry-run, then say --yes")
+    click.confirm(f"remove {len(gone)} schedules?", abort=True, err=True)
 
 
 def _read(file: str) -> bytes:
@@ -87,23 +96,32 @@ def _read(file: str) -> bytes:
     return data
 
 
+def _batches(entries: Sequence[ScheduleEntry], place: Place) -> list[list[ScheduleEntry]]:
+    """What is sent together: by number, and to a server, whose bodies are bounded, by size."""
+    from msgspec.json import encode
+
+    batches: list[list[ScheduleEntry]] = []
+    room = 0
+    for one in entries:
+        size = len(encode(one)) if place.server else 0
+        if not batches or len(batches[-1]) == BATCH or size > room:
+            batches.append([])
+            room = SENT_BYTES_MAX
+        batches[-1].append(one)
+        room -= size
+    return batches
+
+
 def _sent(
-    caller: Caller,
-    entries: Sequence[ScheduleEntry],
-    source: str,
-    size: int,
-    label: str,
-    *,
-    dry_run: bool = False,
+    caller: Caller, batches: Sequence[list[ScheduleEntry]], source: str, label: str, *, dry_run: bool = False
 ) -> list[AppliedEntry]:
     """What becomes of each, a batch at a time."""
     from fencepost.cli.progress import Progress
     from fencepost.operations.applying import ApplySchedules, apply_schedules
 
     found: list[AppliedEntry] = []
-    with Progress(len(entries), label) as progress:
-        for start in range(0, len(entries), size):
-            batch = list(entries[start : start + size])
+    with Progress(sum(map(len, batches)), label) as progress:
+        for batch in batches:
             asked = ApplySchedules(schedules=batch, source=source, dry_run=dry_run)
             found += caller.call(apply_schedules, asked).items
             progress.reached(len(found))

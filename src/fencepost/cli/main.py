@@ -73,6 +73,10 @@ def cli() -> None:
     """
 
 
+# Only the names count: near ones are told to whoever mistypes one.
+cli.commands.update(dict.fromkeys(COMMANDS, cli))
+
+
 def main() -> None:
     """The entry point of the `fencepost` script."""
     cli.main()

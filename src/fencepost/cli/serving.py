@@ -20,11 +20,11 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from fencepost.app import JOB_THREAD
 from fencepost.cli.faults import NO, guarded
@@ -136,33 +136,16 @@ def _keep_off(loop: asyncio.AbstractEventLoop) -> None:
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    # There is no public way to keep a loop from going on; that of uvloop ends at its next turn.
-    if hasattr(loop, "_run_once"):
-        setattr(loop, "_run_once", partial(os._exit, NO))  # noqa: B010
-    else:
-        loop.call_soon(os._exit, NO)
+    # There is no public way to keep a loop from going on.
+    setattr(loop, "_run_once", partial(os._exit, NO))  # noqa: B010
 
 
 def _worked(work: Callable[[Stopper], Awaitable[None]], last_resort: threading.Timer) -> int:
     try:
-        return guarded(lambda: _run(_until_stopped(work, last_resort)))
+        return guarded(lambda: asyncio.run(_until_stopped(work, last_resort)))
     except Exception:
         traceback.print_exc()
         return NO
-
-
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
-        runner.run(work)
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    """That of uvloop where the extra `speed` is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
 
 
 async def _until_stopped(work: Callable[[Stopper], Awaitable[None]], last_resort: threading.Timer) -> None:

@@ -4,6 +4,7 @@ as `fencepost schedules list --json` prints it."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -27,6 +28,14 @@ SHOWN_ONLY = frozenset(OutlookShape.__struct_fields__) - SAID
 
 def read_entries(file: str, data: bytes) -> list[ScheduleEntry]:
     """The schedules of a file, by its name and what it holds; one line about the first that is wrong."""
+    entries = _entries(file, data)
+    for schedule_id, count in Counter(one.schedule_id for one in entries).items():
+        if count > 1:
+            raise UsageError(f"{file}: schedule {schedule_id}: is given twice; give each id once")
+    return entries
+
+
+def _entries(file: str, data: bytes) -> list[ScheduleEntry]:
     if file.endswith(".toml"):
         return _of_toml(file, data)
     try:

@@ -49,8 +49,8 @@ class _Inherited(msgspec.Struct):
     payload: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-_payload = msgspec.json.Decoder(dict[str, Any]).decode
-_spec = msgspec.json.Decoder(_Inherited).decode
+_read_payload = msgspec.json.Decoder(dict[str, Any]).decode
+_read_spec = msgspec.json.Decoder(_Inherited).decode
 
 
 class Row(Protocol):
@@ -131,7 +131,20 @@ def _shown_payload(row: Row) -> JsonObject:
 
 
 def _inherited(spec_text: str) -> JsonObject:
-    return _spec(spec_text).payload
+    try:
+        return _read_spec(spec_text).payload
+    except msgspec.MsgspecError:
+        payload: JsonObject = json.loads(spec_text).get("payload") or {}
+        return payload
+
+
+def _payload(text: str) -> JsonObject:
+    """The standard library reads what msgspec refuses: half of a surrogate pair, as in the name of a file."""
+    try:
+        return _read_payload(text)
+    except msgspec.MsgspecError:
+        payload: JsonObject = json.loads(text)
+        return payload
 
 
 _known_payload = lru_cache(SPECS_MAX)(_inherited)

@@ -62,6 +62,7 @@ class Deployer(Service):
         self._pending = dict(schedules)
         self._digest = code_digest(schedules)
         self._unopposed: set[ScheduleId] = set()
+        self._newly_unopposed: set[ScheduleId] = set()
 
     async def start(self) -> None:
         """Register the jobs and the calendars, and apply the schedules."""
@@ -79,10 +80,12 @@ class Deployer(Service):
 
     async def _look(self) -> float:
         live = {one.node.code_digest for one in await self._store.roster.live()} if self._pending else set()
+        self._newly_unopposed.clear()
         pending = list(self._pending)
         for start in range(0, len(pending), BATCH_MAX):
             for schedule_id in await self._apply_readable(pending[start : start + BATCH_MAX], live):
                 del self._pending[schedule_id]
+        self._unopposed |= self._newly_unopposed
         return LOOK_AGAIN_S if self._pending else IDLE_S
 
     async def _apply_readable(self, some: Sequence[ScheduleId], live: set[str]) -> Sequence[ScheduleId]:
@@ -127,10 +130,11 @@ class Deployer(Service):
         self, schedule_id: ScheduleId, spec: ScheduleSpec, past: Collection[ScheduleSpec]
     ) -> bool:
         """New code needs no second look. Old code does: that no node of the newer code is alive may only mean
-        that they have not come back yet, after an outage of the store or at their own start."""
+        that they have not come back yet, after an outage of the store or at their own start. What is tried
+        again in smaller batches is still the same look."""
         if not any(_same(one, spec) for one in past) or schedule_id in self._unopposed:
             return True
-        self._unopposed.add(schedule_id)
+        self._newly_unopposed.add(schedule_id)
         return False
 
     def _may_vouch(self, current: Schedule, spec: ScheduleSpec) -> bool:

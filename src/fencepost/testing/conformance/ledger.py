@@ -66,6 +66,14 @@ class LedgerContract:
         assert list(await harness.store.ledger.enqueue(NS, [by_hand("one")])) == [False]
         assert await states(harness, claimed.run_key) == [RunState.SUCCEEDED]
 
+    async def test_half_of_a_surrogate_pair_in_a_payload_stops_nobody(self, harness: StoreHarness) -> None:
+        """As the name of a file may have it, where it is not text in the system's encoding."""
+        payload = {"file": "caf\udce9", "names": ["\ud800"]}
+        (key,) = await enqueue(harness, "odd", payload=payload)
+        assert (await read(harness, key)).payload == payload
+        (claimed,) = await claim(harness)
+        assert claimed.payload == payload
+
     async def test_namespaces_do_not_share_keys(self, harness: StoreHarness) -> None:
         (key,) = await enqueue(harness, "one")
         await enqueue(harness, "one", namespace=OTHER_NS, payload={"n": 2})
