@@ -159,9 +159,7 @@ def _told(name: ScheduleId, spec: ScheduleSpec, current: Mapping[ScheduleId, Sch
     if schedule_to_text(old.spec) == schedule_to_text(spec):
         return AppliedEntry(schedule_id=name, change=ScheduleChange.UNCHANGED, version=old.version)
     changes = spec_changes(old.spec, spec)
-    return AppliedEntry(
-        schedule_id=name, change=ScheduleChange.CHANGED, version=old.version, changes=changes
-    )
+    return AppliedEntry(schedule_id=name, change=ScheduleChange.CHANGED, version=old.version, changes=changes)
 
 
 def _refused(name: ScheduleId, trouble: str) -> AppliedEntry:
