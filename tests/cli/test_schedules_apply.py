@@ -149,6 +149,13 @@ def test_a_schedule_of_code_is_not_taken_over(used: str, file: Path) -> None:
     assert "schedule report: is deployed by code" in result.stderr
 
 
+def test_a_schedule_of_code_that_was_removed_is_the_files_for_good(used: str, file: Path) -> None:
+    file.write_text('[schedules.report]\njob = "report"\nevery = "2h"\n')
+    called("schedules", "remove", "report", "--store", used)
+    assert apply(used, file)["created"] == ["report"]
+    assert apply(used, file)["unchanged"] == 1
+
+
 def test_what_a_list_prints_is_applied_from_stdin(used: str, file: Path, tmp_path: Path) -> None:
     apply(used, file)
     text = called("schedules", "list", "--label", "applied-from", "--json", "--store", used)

@@ -131,10 +131,15 @@ def _entry_spec(
     spec = _whole_spec(words, current, now)
     if source is None:
         return spec
-    if current is not None and _is_there(current) and current.code_spec is not None:
+    if current is not None and _is_there(current) and _is_of_code(current):
         mend = "change it there, or take it out of the code and remove it first"
         raise InvalidSpec(f"is deployed by code; {mend}")
     return replace(spec, labels={**spec.labels, SOURCE_LABEL: source})
+
+
+def _is_of_code(current: Schedule) -> bool:
+    """What code brought, was removed and came back from a file is the file's."""
+    return current.code_spec is not None and SOURCE_LABEL not in current.spec.labels
 
 
 def _whole_spec(words: ScheduleWords, current: Schedule | None, now: datetime) -> ScheduleSpec:
