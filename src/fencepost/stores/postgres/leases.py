@@ -30,7 +30,7 @@ from fencepost.stores.queries import load_queries
 QUERIES = load_queries(__package__, "leases.sql")
 LOOK_EVERY_S = 0.5
 LOOKS_LEFT_OUT_MAX = 10
-"""A node that holds all leases has nobody to look for; it gives one up before another node has any."""
+"""A node that holds all leases has nobody to look for. That another has one it hears by its next answer."""
 ANSWER_S = 2.5
 """How long an answer may take: less than the shortest lease."""
 
@@ -57,7 +57,9 @@ class PostgresLeases:
         wanted = sorted(set(shards))
         terms = wanted, holder, ttl_s, self._signals.session_key, STEP_MIN_S
         rows = await self._database.fetch(QUERIES["acquire"], *terms, within_s=ANSWER_S)
-        return {row["shard"]: _acquisition(row) for row in rows}
+        answers = {row["shard"]: _acquisition(row) for row in rows}
+        self._has_others |= any(isinstance(one, HeldBy) for one in answers.values())
+        return answers
 
     async def renew(
         self, held: Mapping[Shard, Epoch], holder: NodeId, ttl_s: float
@@ -65,6 +67,7 @@ class PostgresLeases:
         terms = list(held), list(held.values()), holder, ttl_s, self._signals.session_key, STEP_MIN_S
         rows = await self._database.fetch(QUERIES["renew"], *terms, within_s=ANSWER_S)
         extended = {row["shard"]: Granted(row["epoch"], set_back_s=row["set_back_s"]) for row in rows}
+        self._has_others |= len(extended) < len(held)
         return {shard: extended.get(shard, Lost()) for shard in held}
 
     async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:

@@ -84,14 +84,20 @@ WITH locked AS MATERIALIZED (
 SELECT released.shard, CASE WHEN row_number() OVER () = 1 THEN pg_notify('fencepost_leases', '') END AS told
 FROM released;
 
--- Of the leases that others hold, whether there are any, and whether the session of one has ended.
+-- Of the leases that this session does not hold, whether there are any, and whether the session of one has ended.
 -- name: others
-SELECT count(*) > 0 AS any, coalesce(bool_or(fencepost.is_gone(session_key)), false) AS gone
+SELECT count(*) > 0 AS any,
+    coalesce(
+        bool_or(
+            holder IS NOT NULL
+            AND expires_at > fencepost.now()
+            AND session_epoch = epoch
+            AND fencepost.is_gone(session_key)
+        ),
+        false
+    ) AS gone
 FROM fencepost.leases
-WHERE holder IS NOT NULL
-    AND expires_at > fencepost.now()
-    AND session_epoch = epoch
-    AND session_key IS DISTINCT FROM $1;
+WHERE holder IS NULL OR session_key IS DISTINCT FROM $1;
 
 -- name: read
 SELECT shard, holder, epoch,
