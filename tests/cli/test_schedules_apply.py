@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from fencepost.cli.applying import BATCH, _batches
 from fencepost.cli.main import cli
+from fencepost.cli.options import Place
+from fencepost.operations.applying import ScheduleEntry
 from tests.cli.calls import RUNNER, call, called, called_json, refused
 
 TWO = """
@@ -25,6 +29,7 @@ catch_up = { mode = "latest", max_lateness = "6h" }
 spread = "5m"
 labels = { team = "ops" }
 """
+TAKEN_BY_A_SERVER = 256 * 1024
 LATER = TWO.replace("30 2", "45 2").replace("[schedules.hourly]", "[schedules.weekly]")
 
 
@@ -166,3 +171,14 @@ def test_what_a_list_prints_is_applied_from_stdin(used: str, file: Path, tmp_pat
     file.with_suffix(".json").write_text(json.dumps([{"schedule_id": "x", "job": "report", "evry": "1h"}]))
     line = refused("schedules", "apply", str(file.with_suffix(".json")), "--store", used)
     assert "schedule x: Object contains unknown field `evry`" in line
+
+
+def test_requests_to_a_server_are_cut_by_size_and_others_by_number() -> None:
+    entries = [
+        ScheduleEntry(schedule_id=f"s{number}", job="report", payload={"text": "x" * 1_000})
+        for number in range(BATCH + 1)
+    ]
+    sent = _batches(entries, Place(None, None, server="http://127.0.0.1:1"))
+    assert [one for batch in sent for one in batch] == entries
+    assert max(len(msgspec.json.encode(batch)) for batch in sent) < TAKEN_BY_A_SERVER
+    assert [len(batch) for batch in _batches(entries, Place(None, None))] == [BATCH, 1]

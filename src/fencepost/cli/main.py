@@ -73,7 +73,7 @@ def cli() -> None:
     """
 
 
-# Only the names count: near ones are told to whoever mistypes one.
+# Only the names count: click suggests a near one where a command is mistyped.
 cli.commands.update(dict.fromkeys(COMMANDS, cli))
 
 

@@ -3,9 +3,9 @@ the time.
 
 The standard one compiles six functions for each class, which was half of the time of `import fencepost`, and
 sets every field of a frozen instance by a call, which a worker pays for each run. Here only `__init__` is
-compiled, and it assigns; comparing, hashing and showing are the same few functions for all classes. That
-nobody assigns to a field afterwards is held by the type checker, which sees the standard decorator, and not
-while the program runs. Values that users make and keep, as triggers, are standard dataclasses.
+compiled, and it assigns; comparing, hashing and showing are the same few functions for all classes. The type
+checker sees the standard decorator and refuses an assignment to a field; the running program does not. Values
+that users make and keep, as triggers, are standard dataclasses.
 """
 
 from __future__ import annotations

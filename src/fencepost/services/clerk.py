@@ -26,7 +26,7 @@ from fencepost.services.telling import tell_finished, tell_refused
 
 IDLE_S = 60.0
 SUCCEEDED_LINES_MAX = 20
-"""Of so many successes in one report each has a line of its own; of more there is one line, and one each at
+"""Up to this many successes of one report have a line each. More have one line together, and a line each at
 `debug`: a line costs as much as a short run."""
 
 

@@ -30,7 +30,7 @@ from fencepost.stores.queries import load_queries
 QUERIES = load_queries(__package__, "leases.sql")
 LOOK_EVERY_S = 0.5
 LOOKS_LEFT_OUT_MAX = 10
-"""A node that holds all leases has nobody to look for. That another has one it hears by its next answer."""
+"""A node that holds all leases looks seldom. That another node has one it learns from its next answer."""
 ANSWER_S = 2.5
 """How long an answer may take: less than the shortest lease."""
 
