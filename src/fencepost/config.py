@@ -79,6 +79,8 @@ class Settings:
     ageing_s: float = 60.0
     """How long a run must wait to be worth one level of priority."""
     concurrency: int = 20
+    prefetch: int = 400
+    """How many short runs a worker may claim beyond its concurrency, at most; 0: none."""
     processes: int = os.cpu_count() or 1
     """How many child processes do functions with `executor="process"`, at most."""
     commands_allowed: tuple[str, ...] = ()
@@ -137,7 +139,7 @@ class Settings:
         for one in fields(self):
             value = getattr(self, one.name, None)
             if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
-                raise InvalidSettings(f"{one.name} {value:g}: expected more than 0")
+                _require(one.name == "prefetch" and value == 0, f"{one.name} {value:g}: expected more than 0")
         terms = LeaseTerms(
             ttl_s=self.lease_ttl_s,
             renew_deadline_s=self.lease_renew_deadline_s,

@@ -30,6 +30,7 @@ from fencepost.testing.conformance.builders import (
     death,
     end_all,
     leave_all,
+    not_begun,
     retry,
     start_all,
     success,
@@ -91,12 +92,14 @@ def outcome_of(kind: str, ticket: Ticket) -> Outcome:
             return retry(ticket, detail="Traceback")
         case "retry later":
             return retry(ticket, in_s=20, reason="attempt failed")
+        case "not begun":
+            return not_begun(ticket)
         case "cancelled":
             return Outcome(ticket, RunState.CANCELLED, reason="asked to stop")
     return death(ticket, reason="retries exhausted", detail="Traceback")
 
 
-kinds = st.sampled_from(("success", "output", "retry", "retry later", "cancelled", "death"))
+kinds = st.sampled_from(("success", "output", "retry", "retry later", "not begun", "cancelled", "death"))
 
 
 class RunningLives(PlanningLives):

@@ -49,7 +49,12 @@ class Overdue:
     """The attempt was granted past the retry deadline, and the work was not begun."""
 
 
-Ending: TypeAlias = Succeeded | Failed | Stopped | Interrupted | Overdue
+@dataclass(frozen=True, slots=True)
+class NotBegun:
+    """The worker had claimed the run ahead of its room, and gives it back."""
+
+
+Ending: TypeAlias = Succeeded | Failed | Stopped | Interrupted | Overdue | NotBegun
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,9 @@ def settle(
             return _after_interruption(ticket, job, so_far)
         case Overdue():
             return Outcome(ticket, RunState.DEAD, _overdue(job, so_far), "not begun: past the retry deadline")
+        case NotBegun():
+            reason = "handed back before it began"
+            return Outcome(ticket, RunState.READY, reason, retry_in_s=0.0, begun=False)
         case _ as never:
             assert_never(never)
 

@@ -198,7 +198,8 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt ended: the run's next state, and `retry_in_s` where that is `ready`."""
+    """How an attempt ended: the run's next state, and `retry_in_s` where that is `ready`. One that had not
+    `begun` is given back, and does not count."""
 
     ticket: Ticket
     state: RunState
@@ -207,6 +208,7 @@ class Outcome:
     detail: str | None = None
     output: str | None = None
     retry_in_s: float | None = None
+    begun: bool = True
 
 
 class Receipt(StrEnum):

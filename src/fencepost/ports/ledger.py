@@ -157,6 +157,8 @@ class Ledger(LedgerViews, Protocol):
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         """End attempts. An outcome with `retry_in_s` puts the run back to `ready`, due that much later; a run
         that had been asked to stop is not tried again but `cancelled`, for the reason `STOPPED_ON_REQUEST`.
+        An attempt that had not `begun` leaves the run due when it was, and counts as `spent`: of the attempts
+        that a run may have it takes none. A run that no attempt has begun has no `begun_at`; a tick keeps it.
 
         An attempt that failed or left output is also kept by itself (see `attempts`). Listeners for
         `runs` are told when something became ready at once.

@@ -332,7 +332,7 @@ async def _start(
                 "fence": fence,
                 "worker": appetite.worker,
                 "started_at": now,
-                "begun_at": run["begun_at"] if run["fence"] else now,
+                "begun_at": run["begun_at"] or now,
                 "alive_until": alive_until,
                 "held": run["held"] & ~IN_TURN.value,
                 "reason": None,

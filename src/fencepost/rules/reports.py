@@ -198,7 +198,17 @@ async def _finish(tx: Transaction, freed: Freed, run: Row, outcome: Outcome) -> 
         return await end(tx, freed, run, outcome.state, outcome.reason, outcome.error)
     if run["cancel_requested"]:
         return await end(tx, freed, run, RunState.CANCELLED, STOPPED_ON_REQUEST, outcome.error)
+    if not outcome.begun:
+        return await _give_back(tx, freed, run, outcome.reason)
     return await _requeue(tx, freed, run, outcome.reason, outcome.error, outcome.retry_in_s)
+
+
+async def _give_back(tx: Transaction, freed: Freed, run: Row, reason: str | None) -> Row:
+    """Let a run wait where it did: the attempt does not count. A tick has been judged, and keeps when."""
+    is_first = run["attempt"] - run["spent"] == 1
+    begun_at = None if is_first and run["schedule_id"] is None else run["begun_at"]
+    waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "begun_at": begun_at}
+    return await change(tx, freed, run, **waits, reason=reason, spent=run["spent"] + 1)
 
 
 async def _rescue(tx: Transaction, freed: Freed, run: Row, rescue: Rescue) -> Row:

@@ -27,7 +27,7 @@ class ActiveRun:
 
     __slots__ = (
         *("_beats_left", "_loop", "_marks_seen", "_quiet_beats_left", "_quiet_beats_max", "_task"),
-        *("cause", "claim", "log", "reach", "run", "ticket", "took_s", "trace"),
+        *("cause", "claim", "is_given_back", "log", "reach", "run", "ticket", "took_s", "trace"),
     )
 
     def __init__(
@@ -49,6 +49,8 @@ class ActiveRun:
         self.reach = reach
         self.run = Run(claim, reach, keep=self.log.write)
         self.cause: StopCause | None = None
+        self.is_given_back = False
+        """Whether it was handed back to the ledger before it began."""
         self.took_s: float | None = None
         """How long the work took, once it has ended."""
         self.trace = traces.UNTRACED
@@ -59,8 +61,13 @@ class ActiveRun:
     @property
     def task(self) -> asyncio.Task[None]:
         """The attempt itself."""
-        assert self._task is not None, "attached before it is shared"
+        assert self._task is not None, "it has begun"
         return self._task
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is more than a claim that waits for room."""
+        return self._task is not None
 
     def attach(self, task: asyncio.Task[None]) -> None:
         self._task = task
@@ -73,7 +80,7 @@ class ActiveRun:
     @property
     def has_ended(self) -> bool:
         """Whether the work is over; its report may still be on its way."""
-        return self._task is not None and self._task.done()
+        return self.is_given_back if self._task is None else self._task.done()
 
     def use_beat(self) -> bool:
         """Take one of the heartbeats that this attempt may still have; without a timeout, and without a
@@ -99,10 +106,11 @@ class ActiveRun:
         self._loop.call_soon_threadsafe(self._stop, cause)
 
     def _stop(self, cause: StopCause) -> None:
-        if self.cause is None and self._task is not None and not self._task.done():
+        if self.cause is None and not self.has_ended:
             self.cause = cause
             self.run.ask_to_stop()
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()
 
 
 class ActiveRuns:

@@ -16,6 +16,7 @@ from fencepost.core.settling import (
     Ending,
     Failed,
     Interrupted,
+    NotBegun,
     Overdue,
     Round,
     Stopped,
@@ -117,6 +118,15 @@ class Attempts:
         paid = None if in_doubt else budget
         outcome = settle(active.ticket, job.spec, ending, self._dice(), so_far, paid)
         self._clerk.file(outcome, in_doubt=in_doubt)
+
+    def hand_back(self, active: ActiveRun) -> None:
+        """End an attempt that has not begun, and that nobody else has by now."""
+        active.is_given_back = True
+        if active.cause is StopCause.LOST:
+            self._active.remove(active.ticket)
+            return
+        ending = Stopped() if active.cause is StopCause.REQUESTED else NotBegun()
+        self._clerk.file(settle(active.ticket, self._jobs[active.claim.job].spec, ending, 0.0))
 
     def _note_committed(self, active: ActiveRun, ending: Ending) -> None:
         """The run has succeeded by its own transaction; what its function did after that is only told."""

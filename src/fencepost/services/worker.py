@@ -3,7 +3,8 @@
 A pass looks at what waits, claims the more urgent kind first (`claiming.py`), up to the room that is left,
 and starts each claim as a task. It then rests until the next run is due, a hint comes,
 or the poll says that it has slept long enough. Room is given back when a run's work has ended; its report
-goes through the clerk, so the next claim and the last report travel at the same time.
+goes through the clerk, so the next claim and the last report travel at the same time. While runs are short,
+the next ones are claimed before there is room for them (`prefetch.py`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from fencepost.services.attempt import INTERRUPT_S, Attempts
 from fencepost.services.claiming import WAITING_MAX, helpings, share_room
 from fencepost.services.clerk import Clerk
 from fencepost.services.ledger_watch import LedgerWatch
+from fencepost.services.prefetch import PATIENCE_S, Prefetch
 from fencepost.services.reach import LedgerReach
 from fencepost.services.service import Service
 from fencepost.telemetry.events import RunClaimed, emit
@@ -75,6 +77,8 @@ class Worker(Service):
             for name, job in jobs.items()
         }
         self._tasks: set[asyncio.Task[None]] = set()
+        self._prefetch = Prefetch(settings.prefetch)
+        self._due_left = True
         self._turns: Counter[Queue] = Counter()
         self._claiming = asyncio.Lock()
         self._answer_lost = False
@@ -84,21 +88,29 @@ class Worker(Service):
 
     @property
     def room(self) -> int:
-        """How many more runs may begin; reports that the store does not take count against it."""
+        """How many more runs may be claimed; reports that the store does not take count against it."""
         overdue = max(0, self._clerk.backlog - self._settings.finish_batch_max)
-        return self._settings.concurrency - len(self._tasks) - overdue
+        in_hand = len(self._tasks) + len(self._prefetch.waiting)
+        return self._settings.concurrency + self._prefetch.size - in_hand - overdue
+
+    @property
+    def _is_fed(self) -> bool:
+        return self.room <= 0 or not self._prefetch.is_low
 
     @property
     def busy(self) -> int:
         """How many runs are this worker's, with those of a claim that is under way counted as one."""
-        return len(self._tasks) + self._claiming.locked()
+        return len(self._tasks) + len(self._prefetch.waiting) + self._claiming.locked()
 
     async def run_once(self) -> float:
         """Claim and start what there is room for."""
         if self._bug is not None:
             raise AssertionError("an attempt must not raise") from self._bug
-        if self._stopping or self._draining or self.room <= 0:
-            return self._settings.poll_s
+        self._prefetch.look(_now_s())
+        self._hand_back(self._prefetch.stale(_now_s()))
+        if self._stopping or self._draining or self._is_fed:
+            self._due_left = True
+            return self._longest_rest_s
         try:
             async with self._claiming:
                 if self._answer_lost:
@@ -115,6 +127,8 @@ class Worker(Service):
     def drain(self, draining: bool) -> None:
         """Claim no more, or go on; what runs is let finish."""
         self._draining = draining
+        if draining:
+            self._hand_back_all()
         self.wakeup.wake()
 
     async def stop(self, grace_s: float) -> None:
@@ -127,23 +141,25 @@ class Worker(Service):
             async with asyncio.timeout(grace_s):
                 await self._idle()
         self.interrupt()
-        stopping = [one.task for one in self._active if one.task in self._tasks and self._stoppable(one)]
+        begun = [one for one in self._active if one.has_begun]
+        stopping = [one.task for one in begun if one.task in self._tasks and self._stoppable(one)]
         if stopping:
             await asyncio.wait(stopping, timeout=INTERRUPT_S)
 
     async def _idle(self) -> None:
         async with self._claiming:
-            pass
+            self._hand_back_all()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     def interrupt(self) -> None:
         """Stop what runs at once; what cannot be stopped is left to be rescued for its silence."""
         self._stopping = True
+        self._hand_back_all()
         for one in self._active:
             if self._stoppable(one):
                 one.stop(StopCause.SHUTDOWN)
-            else:
+            elif one.has_begun:
                 self.log.run_warning(one.claim, "cannot be stopped; left to be rescued")
 
     def _stoppable(self, one: ActiveRun) -> bool:
@@ -182,14 +198,19 @@ class Worker(Service):
 
     def _rest_s(self, outlook: Outlook, begun: int) -> float:
         """Until the next run is due; hardly while something due may be left; else until the poll."""
-        if outlook.is_anything_due:
-            if self.room <= 0:
-                return self._settings.poll_s
+        self._due_left = outlook.is_anything_due
+        if self._due_left:
+            if self._is_fed:
+                return self._longest_rest_s
             return 0.0 if begun else LOCKED_REST_S
         if outlook.next_due_at is None:
             return self._settings.poll_s
         due_in_s = -since(outlook.next_due_at, outlook.now).total_seconds()
         return min(max(due_in_s, REST_MIN_S), self._settings.poll_s)
+
+    @property
+    def _longest_rest_s(self) -> float:
+        return min(self._settings.poll_s, PATIENCE_S) if self._prefetch.waiting else self._settings.poll_s
 
     async def _adopt(self) -> None:
         """A claim whose answer was lost may have been granted: those runs are ours to do."""
@@ -200,15 +221,31 @@ class Worker(Service):
         self._answer_lost = False
 
     def _begin(self, claims: list[Claim]) -> None:
+        """Start what there is room for; the others wait, until they do or are handed back."""
+        now_s = _now_s()
         for claim in claims:
-            self._attempts.count(claim)
             beats, quiet_beats = self._beats[claim.job]
             active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
-            task = asyncio.create_task(self._attempts.do(active))
-            active.attach(task)
             self._active.add(active)
-            self._tasks.add(task)
-            task.add_done_callback(partial(self._ended, claim.job))
+            if len(self._tasks) < self._settings.concurrency:
+                self._start(active)
+            else:
+                self._prefetch.add(active, self._jobs[claim.job].spec, now_s)
+
+    def _start(self, active: ActiveRun) -> None:
+        claim = active.claim
+        self._attempts.count(claim)
+        task = asyncio.create_task(self._attempts.do(active))
+        active.attach(task)
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._ended, claim.job))
+
+    def _hand_back_all(self) -> None:
+        self._hand_back(iter(self._prefetch.next, None))
+
+    def _hand_back(self, waiting: Iterable[ActiveRun]) -> None:
+        for one in waiting:
+            self._attempts.hand_back(one)
 
     def _reach(self, claim: Claim) -> LedgerReach:
         """Its way to the ledger. A run that its own transaction completed needs no heartbeat any more."""
@@ -223,9 +260,23 @@ class Worker(Service):
         return math.ceil(alive_s / self._settings.heartbeat_every_s)
 
     def _ended(self, job: JobName, task: asyncio.Task[None]) -> None:
-        full = self.room <= 0 or job in self._queueing
         self._tasks.discard(task)
+        self._prefetch.ended += 1
+        if self._prefetch.waiting:
+            self._start_next()
         if not task.cancelled() and task.exception() is not None:
             self._bug = task.exception()
-        if full or self._bug:
+        if job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
             self.wakeup.wake()
+
+    def _start_next(self) -> None:
+        """Whatever was told to stop while it waited does not begin."""
+        while len(self._tasks) < self._settings.concurrency and (one := self._prefetch.next()) is not None:
+            if one.cause is None:
+                self._start(one)
+            else:
+                self._attempts.hand_back(one)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

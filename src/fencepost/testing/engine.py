@@ -95,7 +95,7 @@ class Engine:
 
     async def crash(self) -> None:
         """The worker dies with what it was doing, and nobody says goodbye. A new one takes its place."""
-        tasks = [one.task for one in self._runner.active]
+        tasks = [one.task for one in self._runner.active if one.has_begun]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -219,7 +219,7 @@ class Engine:
         return {
             one.claim.run_key: one.task
             for one in self._runner.active
-            if not one.task.done() and not self._is_asleep(one)
+            if one.has_begun and not one.task.done() and not self._is_asleep(one)
         }
 
     def _is_asleep(self, one: ActiveRun) -> bool:

@@ -48,7 +48,7 @@ LIMIT 1
 -- name: picked
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.attempt + 1 AS attempt,
        :fence + picked.key AS fence, r.epoch, r.run_at, r.payload, v.spec,
-       iif(r.fence = 0, :now, r.begun_at) AS begun_at, r.spent, r.queue, r.origin,
+       coalesce(r.begun_at, :now) AS begun_at, r.spent, r.queue, r.origin,
        (SELECT p.fire_time FROM runs p INDEXED BY runs_succeeded
         WHERE p.namespace = r.namespace AND p.schedule_id = r.schedule_id AND p.state = 'succeeded'
         ORDER BY p.fire_time DESC LIMIT 1) AS previous
@@ -61,7 +61,7 @@ ORDER BY picked.key
 -- name: start
 UPDATE runs
 SET state = 'running', attempt = attempt + 1, fence = :fence + picked.key, worker = :worker,
-    started_at = :now, alive_until = :alive_until, begun_at = iif(fence = 0, :now, begun_at),
+    started_at = :now, alive_until = :alive_until, begun_at = coalesce(begun_at, :now),
     held = held & ~56, slot = NULL, reason = NULL
 FROM json_each(:picked) AS picked
 WHERE runs.rowid = picked.value

@@ -236,6 +236,11 @@ def retry(ticket: Ticket, in_s: float = 0.0, error: str = "boom", **fields: Any)
     return Outcome(ticket, RunState.READY, error=error, retry_in_s=in_s, **fields)
 
 
+def not_begun(ticket: Ticket) -> Outcome:
+    """The worker gives the run back."""
+    return Outcome(ticket, RunState.READY, "handed back before it began", retry_in_s=0.0, begun=False)
+
+
 async def finish(harness: StoreHarness, outcome: Outcome) -> Receipt:
     """Report one outcome."""
     (receipt,) = await harness.store.ledger.finish([outcome])

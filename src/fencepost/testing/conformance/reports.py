@@ -17,8 +17,10 @@ from fencepost.testing.conformance.builders import (
     enqueue,
     expired,
     finish,
+    not_begun,
     read,
     retry,
+    start_tick,
     states,
     success,
 )
@@ -61,6 +63,45 @@ class ReportContract:
         assert record.finished_at == harness.now
         assert await claim(harness) == []
         assert len(await harness.store.ledger.attempts(NS, claimed.run_key)) == 1
+
+    async def test_an_attempt_that_had_not_begun_does_not_count(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        before = await read(harness, claimed.run_key)
+        await harness.advance(5)
+        assert await finish(harness, not_begun(claimed.ticket)) is Receipt.ACCEPTED
+        assert await finish(harness, not_begun(claimed.ticket)) is Receipt.REPEATED
+        record = await read(harness, claimed.run_key)
+        assert (record.state, record.attempt, record.spent) == (READY, 1, 1)
+        assert (record.run_at, record.begun_at, record.worker) == (before.run_at, None, None)
+        assert list(await harness.store.ledger.attempts(NS, claimed.run_key)) == []
+
+        (again,) = await claim(harness)
+        assert (again.attempt, again.spent, again.begun_at) == (2, 1, harness.now)
+        assert again.fence > claimed.fence
+        assert await finish(harness, not_begun(claimed.ticket)) is Receipt.REFUSED
+
+    async def test_a_run_that_was_asked_to_stop_is_not_given_back(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await harness.store.ledger.cancel(NS, claimed.run_key, "enough")
+        assert await finish(harness, not_begun(claimed.ticket)) is Receipt.ACCEPTED
+        assert (await read(harness, claimed.run_key)).state is RunState.CANCELLED
+        assert await claim(harness) == []
+
+    async def test_a_later_attempt_that_had_not_begun_does_not_count(self, harness: StoreHarness) -> None:
+        first = await claim_one(harness)
+        await finish(harness, retry(first.ticket))
+        await harness.advance(5)
+        (second,) = await claim(harness)
+        await finish(harness, not_begun(second.ticket))
+        (third,) = await claim(harness)
+        assert (third.attempt - third.spent, third.begun_at) == (2, first.begun_at)
+
+    async def test_a_tick_that_is_given_back_keeps_when_it_was_judged(self, harness: StoreHarness) -> None:
+        claimed = await start_tick(harness)
+        assert await finish(harness, not_begun(claimed.ticket)) is Receipt.ACCEPTED
+        await harness.advance(5)
+        (again,) = await claim(harness)
+        assert (again.run_key, again.spent, again.begun_at) == (claimed.run_key, 1, claimed.begun_at)
 
     async def test_repeated_report_is_told_apart_from_a_refused_one(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)

@@ -1,0 +1,196 @@
+"""A worker claims short runs ahead of its room, and gives back what it cannot begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fencepost.model.run import RunRecord, RunState
+from fencepost.services import prefetch
+from fencepost.services.active import StopCause
+from fencepost.services.prefetch import Prefetch
+from tests.services.house import Bench, House, WorkingNode, make_job, until
+
+
+async def short_runs(house: House, bench: Bench, **options: Any) -> WorkingNode:
+    """A node with one run in progress, and two more that wait for it to end."""
+    node = WorkingNode(house, make_job(bench, **options))
+    await node.register()
+    for key in "abc":
+        await house.enqueue(key)
+    node.worker._prefetch.size = 2
+    await node.worker._claim()
+    await until(lambda: bench.now == 1)
+    return node
+
+
+async def runs_of(house: House) -> list[RunRecord]:
+    return [await house.run(f"report#{key}") for key in "abc"]
+
+
+def left(run: RunRecord) -> tuple[RunState, int]:
+    """Its state, and how many attempts it has used."""
+    return run.state, run.attempt - run.spent
+
+
+def test_as_many_wait_as_begin_within_a_moment() -> None:
+    waiting = Prefetch(most=40)
+    waiting.look(1.0)
+    assert waiting.size == 0
+    waiting.ended = 10
+    waiting.look(1.25)
+    assert waiting.size == int(40 * prefetch.MOMENT_S)
+    waiting.ended = 1_000
+    waiting.look(1.5)
+    assert waiting.size == 40
+
+
+def test_a_pace_of_long_ago_says_nothing() -> None:
+    waiting = Prefetch(most=40)
+    waiting.ended = 100
+    waiting.look(0.02)
+    waiting.look(60.0)
+    assert waiting.size == 0
+
+
+def test_a_slow_moment_does_not_end_a_fast_pace() -> None:
+    waiting = Prefetch(most=400)
+    waiting.ended = 100
+    waiting.look(0.02)
+    assert waiting.size == 250
+    waiting.look(0.04)
+    assert waiting.size == 125
+
+
+async def test_short_runs_are_claimed_ahead_and_done_one_after_the_other() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench)
+    assert [run.state for run in await runs_of(house)] == [RunState.RUNNING] * 3
+    assert node.worker.busy == 3
+    bench.finish.set()
+    await node.reported(0)
+    assert (bench.most, len(bench.begun)) == (1, 3)
+    assert {left(run) for run in await runs_of(house)} == {(RunState.SUCCEEDED, 1)}
+
+
+async def test_without_a_pace_nothing_is_claimed_ahead() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = WorkingNode(house, make_job(bench))
+    await node.register()
+    for key in "abc":
+        await house.enqueue(key)
+    await node.worker.run_once()
+    assert node.worker.busy == 1
+
+
+async def test_nothing_is_claimed_ahead_where_it_is_turned_off() -> None:
+    house = House(concurrency=1, prefetch=0)
+    node = WorkingNode(house, make_job(Bench()))
+    node.worker._prefetch.ended = 1_000
+    await node.worker.run_once()
+    assert node.worker._prefetch.size == 0
+
+
+async def test_what_does_not_begin_soon_is_handed_back_and_costs_no_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench, attempts=1)
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 0.0)
+    await node.worker.run_once()
+    await node.clerk.run_once()
+    assert sorted(left(run) for run in await runs_of(house)) == [
+        (RunState.READY, 0),
+        (RunState.READY, 0),
+        (RunState.RUNNING, 1),
+    ]
+    other = WorkingNode(house, make_job(quickly, attempts=1), name="worker-2")
+    await other.work()
+    await other.work()
+    assert [left(run) for run in await runs_of(house)].count((RunState.SUCCEEDED, 1)) == 2
+    bench.finish.set()
+    await node.reported(0)
+    assert len(bench.begun) == 1
+
+
+async def quickly() -> None:
+    return None
+
+
+async def test_a_stop_hands_back_what_waits() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench)
+    bench.finish.set()
+    await node.worker.stop(grace_s=5)
+    await node.reported(0)
+    assert sorted(left(run) for run in await runs_of(house)) == [
+        (RunState.READY, 0),
+        (RunState.READY, 0),
+        (RunState.SUCCEEDED, 1),
+    ]
+    assert len(node.active) == 0
+
+
+async def test_a_worker_that_drains_hands_back_what_waits() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench)
+    node.worker.drain(True)
+    await node.clerk.run_once()
+    assert [left(run) for run in await runs_of(house)].count((RunState.READY, 0)) == 2
+    bench.finish.set()
+    await node.reported(0)
+    assert len(bench.begun) == 1
+
+
+async def test_what_is_cancelled_while_it_waits_does_not_begin() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench)
+    for run in await runs_of(house):
+        if run.run_key not in bench.begun:
+            await house.memory.ledger.cancel(run.namespace, run.run_key, "never mind")
+    await node.heartbeat.run_once()
+    bench.finish.set()
+    await node.reported(0)
+    assert len(bench.begun) == 1
+    assert sorted(run.state for run in await runs_of(house)) == [
+        RunState.CANCELLED,
+        RunState.CANCELLED,
+        RunState.SUCCEEDED,
+    ]
+
+
+async def test_what_is_lost_while_it_waits_does_not_begin() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench)
+    for one, _ in node.worker._prefetch.waiting:
+        one._stop(StopCause.LOST)
+    bench.finish.set()
+    await node.reported(0)
+    assert len(bench.begun) == 1
+    assert len(node.active) == 0
+    assert [run.state for run in await runs_of(house)].count(RunState.RUNNING) == 2
+
+
+async def test_what_a_crash_would_end_for_good_waits_in_front() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = WorkingNode(
+        house,
+        make_job(bench),
+        make_job(bench, "charge", at_most_once=True),
+        make_job(bench, "once", attempts=1),
+    )
+    await node.register()
+    for key in "abc":
+        await house.enqueue(key, priority=1)
+    node.worker._prefetch.size = 4
+    await node.worker._claim()
+    await house.enqueue("d", "charge")
+    await house.enqueue("e", "once")
+    await node.worker._claim()
+    await until(lambda: bench.now == 1)
+    bench.finish.set()
+    await node.reported(0)
+    assert bench.begun[0].startswith("report#")
+    assert sorted(bench.begun[1:3]) == ["charge#d", "once#e"]
+    assert len(bench.begun) == 5
