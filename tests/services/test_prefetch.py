@@ -35,8 +35,7 @@ def left(run: RunRecord) -> tuple[RunState, int]:
 
 
 def test_as_many_wait_as_begin_within_a_moment() -> None:
-    waiting = Prefetch(most=40)
-    waiting.look(1.0)
+    waiting = at_work(most=40)
     assert waiting.size == 0
     waiting.ended = 10
     waiting.look(1.25)
@@ -46,21 +45,46 @@ def test_as_many_wait_as_begin_within_a_moment() -> None:
     assert waiting.size == 40
 
 
+def at_work(most: int) -> Prefetch:
+    """That of a worker which has something to do since the first second."""
+    waiting = Prefetch(most)
+    waiting.look(1.0)
+    waiting.is_at_work(True, 1.0)
+    return waiting
+
+
 def test_a_pace_of_long_ago_says_nothing() -> None:
-    waiting = Prefetch(most=40)
+    waiting = at_work(most=40)
     waiting.ended = 100
-    waiting.look(0.02)
+    waiting.look(1.25)
+    assert waiting.size == 20
     waiting.look(60.0)
     assert waiting.size == 0
 
 
+def test_few_runs_make_no_pace() -> None:
+    waiting = at_work(most=40)
+    waiting.ended = prefetch.PACE_OF_MIN - 1
+    waiting.look(1.25)
+    assert waiting.size == 0
+
+
 def test_a_slow_moment_does_not_end_a_fast_pace() -> None:
-    waiting = Prefetch(most=400)
-    waiting.ended = 100
-    waiting.look(0.02)
-    assert waiting.size == 250
-    waiting.look(0.04)
-    assert waiting.size == 125
+    waiting = at_work(most=400)
+    waiting.ended = 1_000
+    waiting.look(1.25)
+    assert waiting.size == 200
+    waiting.ended = 10
+    waiting.look(1.5)
+    assert waiting.size == 101
+
+
+def test_waiting_for_the_store_does_not_slow_the_pace() -> None:
+    waiting = at_work(most=400)
+    waiting.ended = 20
+    waiting.is_at_work(False, 1.125)
+    waiting.look(1.5)
+    assert waiting.size == int(160 * prefetch.MOMENT_S)
 
 
 async def test_short_runs_are_claimed_ahead_and_done_one_after_the_other() -> None:

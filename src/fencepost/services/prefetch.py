@@ -1,9 +1,9 @@
 """Prefetch: while runs are short, more of them are claimed than there is room for.
 
 A worker that claims only what it has room for, and whose runs end at once, spends its time waiting for the
-store. So it claims as many more as it would begin within a moment, at the pace of late. They wait here, with
-a heartbeat like any run in progress, and begin as others end. What has not begun after a second is handed
-back to the ledger, and that costs it no attempt.
+store. So it claims as many more as it would begin within a moment, at the pace at which runs ended while it
+was at work. They wait here, with a heartbeat like any run in progress, and begin as others end. What has not
+begun after a second is handed back to the ledger, and that costs it no attempt.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from fencepost.services.active import ActiveRun
 
 MOMENT_S = 0.05
 PATIENCE_S = 1.0
-PACE_MIN_S, PACE_MAX_S = 0.01, 0.5
-"""A pace is measured over the first at least; one that is older than the second says nothing."""
+PACE_OF_MIN = 10
+"""A pace is that of so many runs at least."""
+PACE_MAX_S = 0.5
+"""A pace that is older than this says nothing."""
 
 
 class Prefetch:
@@ -27,8 +29,10 @@ class Prefetch:
         self._most = most
         self.waiting: deque[tuple[ActiveRun, float]] = deque()
         self.ended = 0
-        """How many runs have ended since the last look at the pace."""
-        self._since_s = 0.0
+        """How many runs have ended since the pace was measured."""
+        self._measured_at_s = 0.0
+        self._busy_since_s: float | None = None
+        self._busy_s = 0.0
         self._pace = 0.0
         self.size = 0
         """How many may wait, as of the last look at the pace."""
@@ -55,11 +59,18 @@ class Prefetch:
         """Whether so few wait that a claim is a large one."""
         return len(self.waiting) <= self.size // 2
 
+    def is_at_work(self, busy: bool, now_s: float) -> None:
+        """Whether runs are in progress from now on."""
+        if self._busy_since_s is not None:
+            self._busy_s += now_s - self._busy_since_s
+        self._busy_since_s = now_s if busy else None
+
     def look(self, now_s: float) -> None:
         """Measure the pace anew."""
-        passed_s = now_s - self._since_s
-        if passed_s >= PACE_MIN_S:
-            pace = self.ended / passed_s
-            self._pace = max(pace, (self._pace + pace) / 2) if passed_s < PACE_MAX_S else pace
-            self.ended, self._since_s = 0, now_s
+        self.is_at_work(self._busy_since_s is not None, now_s)
+        is_old = now_s - self._measured_at_s > PACE_MAX_S
+        if is_old or (self.ended >= PACE_OF_MIN and self._busy_s > 0):
+            pace = self.ended / self._busy_s if self.ended >= PACE_OF_MIN and self._busy_s > 0 else 0.0
+            self._pace = pace if is_old else max(pace, (self._pace + pace) / 2)
+            self.ended, self._busy_s, self._measured_at_s = 0, 0.0, now_s
             self.size = min(self._most, int(self._pace * MOMENT_S))

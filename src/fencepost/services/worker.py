@@ -235,6 +235,8 @@ class Worker(Service):
     def _start(self, active: ActiveRun) -> None:
         claim = active.claim
         self._attempts.count(claim)
+        if not self._tasks:
+            self._prefetch.is_at_work(True, _now_s())
         task = asyncio.create_task(self._attempts.do(active))
         active.attach(task)
         self._tasks.add(task)
@@ -264,6 +266,8 @@ class Worker(Service):
         self._prefetch.ended += 1
         if self._prefetch.waiting:
             self._start_next()
+        if not self._tasks:
+            self._prefetch.is_at_work(False, _now_s())
         if not task.cancelled() and task.exception() is not None:
             self._bug = task.exception()
         if job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
