@@ -287,3 +287,18 @@ async def plan(house: House) -> None:
     node = PlanningNode(house, "planner")
     await node.elector.run_once()
     await node.planner.run_once()
+
+
+async def test_an_idle_worker_that_hears_of_a_run_begins_it_before_it_looks_what_waits() -> None:
+    house, bench = House(), Bench()
+    node = await open_node(house, bench)
+    await node.worker.run_once()
+    run_key = await house.enqueue("1")
+    held = house.store.hold_answer("ledger.outlook")
+    looking = asyncio.create_task(node.worker.run_once())
+    await held.reached.wait()
+    await until(lambda: bench.begun == [run_key])
+    held.go.set()
+    await looking
+    bench.finish.set()
+    await node.reported(0)

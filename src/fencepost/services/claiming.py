@@ -50,15 +50,14 @@ class Shares:
         walks = {kind: walk for kind in Kind if (walk := self._walk(kind))}
         return sorted(walks, key=lambda kind: walks[kind][0][0])
 
-    async def take(self, ledger: Ledger, appetite: Appetite, kind: Kind, room: int) -> list[Claim]:
+    async def take(self, ledger: Ledger, appetite: Appetite, kind: Kind, room: int) -> Sequence[Claim]:
         """Claim of one kind, as far as there is room."""
         walk = tuple(one for _, one in self._walk(kind))
         limit = min(room, sum(self.given[queue] for queue in {one.queue for one in walk}))
         if limit <= 0:
             return []
-        claims = list(await _claim(ledger, replace(appetite, portions=walk), limit, kind))
-        for one in claims if is_heard() else ():
-            emit(RunClaimed(one))
+        claims = await _claim(ledger, replace(appetite, portions=walk), limit, kind)
+        _tell(claims)
         for queue, taken in Counter(one.queue for one in claims).items():
             self.given[queue] = max(0, self.given.get(queue, 0) - taken)
             self.turns[queue] += taken
@@ -71,6 +70,14 @@ class Shares:
         mine = {(head.queue, head.priority) for head in heads_of(self.outlook, kind)}
         walk = enumerate(portions(every, self.given, self.ageing_s, self.turns))
         return [(place, one) for place, one in walk if (one.queue, one.priority) in mine]
+
+
+async def claim_first(ledger: Ledger, appetite: Appetite) -> Sequence[Claim]:
+    """One run that needs no judgement, if one is due. A worker that had nothing to do, and hears that a run
+    is there, need not look what waits first: it has room for all kinds."""
+    claims = await ledger.claim_direct(appetite, 1)
+    _tell(claims)
+    return claims
 
 
 def helpings(
@@ -105,6 +112,11 @@ def heads_of(outlook: Outlook, kind: Kind) -> Sequence[Head]:
             return outlook.lined
         case _ as never:
             assert_never(never)
+
+
+def _tell(claims: Sequence[Claim]) -> None:
+    for one in claims if is_heard() else ():
+        emit(RunClaimed(one))
 
 
 async def _claim(ledger: Ledger, appetite: Appetite, limit: int, kind: Kind) -> Sequence[Claim]:

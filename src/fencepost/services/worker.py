@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -28,7 +28,7 @@ from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.attempt import INTERRUPT_S, Attempts
-from fencepost.services.claiming import WAITING_MAX, helpings, share_room
+from fencepost.services.claiming import WAITING_MAX, claim_first, helpings, share_room
 from fencepost.services.clerk import Clerk
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.prefetch import PATIENCE_S, Prefetch
@@ -79,6 +79,7 @@ class Worker(Service):
         self._tasks: set[asyncio.Task[None]] = set()
         self._prefetch = Prefetch(settings.prefetch)
         self._due_left = True
+        self._idle_until_s = 0.0
         self._turns: Counter[Queue] = Counter()
         self._claiming = asyncio.Lock()
         self._answer_lost = False
@@ -166,9 +167,18 @@ class Worker(Service):
         return self._jobs[one.claim.job].executor.stoppable
 
     async def _claim(self) -> float:
+        await self._claim_first()
         asked = helpings(self._appetite, self._queueing, self.room, self._near)
         rests = [await self._claim_of(appetite, limit) for appetite, limit in asked]
         return min(rests, default=self._settings.poll_s)
+
+    async def _claim_first(self) -> None:
+        """After a rest with nothing to do that a hint has cut short, begin a run if there is one."""
+        was_idle, self._idle_until_s = _now_s() < self._idle_until_s, 0.0
+        if was_idle:
+            claims = await claim_first(self._store.ledger, self._appetite)
+            await self._watch.check_claims(claims)
+            self._begin(claims)
 
     async def _claim_of(self, appetite: Appetite, limit: int) -> float:
         ledger = self._store.ledger
@@ -203,10 +213,12 @@ class Worker(Service):
             if self._is_fed:
                 return self._longest_rest_s
             return 0.0 if begun else LOCKED_REST_S
-        if outlook.next_due_at is None:
-            return self._settings.poll_s
-        due_in_s = -since(outlook.next_due_at, outlook.now).total_seconds()
-        return min(max(due_in_s, REST_MIN_S), self._settings.poll_s)
+        rest_s = self._settings.poll_s
+        if outlook.next_due_at is not None:
+            due_in_s = -since(outlook.next_due_at, outlook.now).total_seconds()
+            rest_s = min(max(due_in_s, REST_MIN_S), rest_s)
+        self._idle_until_s = 0.0 if self._tasks else _now_s() + rest_s
+        return rest_s
 
     @property
     def _longest_rest_s(self) -> float:
@@ -220,7 +232,7 @@ class Worker(Service):
             self._begin([claim])
         self._answer_lost = False
 
-    def _begin(self, claims: list[Claim]) -> None:
+    def _begin(self, claims: Sequence[Claim]) -> None:
         """Start what there is room for; the others wait, until they do or are handed back."""
         now_s = _now_s()
         for claim in claims:
