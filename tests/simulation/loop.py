@@ -116,10 +116,14 @@ class WorldLoop(VirtualLoop):
 
 
 def run_world(main: Coroutine[Any, Any, T], dice: random.Random) -> T:
-    """Run a world to its end. Whoever is still about then is its own to bury."""
+    """Run a world to its end. Whoever is still about then is its own to bury; a world that fails buries
+    nobody, and what it leaves is collected in silence, maybe inside the next world."""
     loop = WorldLoop(dice)
     try:
         return loop.run_until_complete(main)
+    except BaseException:
+        loop.set_exception_handler(lambda loop, context: None)
+        raise
     finally:
         loop.close()
 

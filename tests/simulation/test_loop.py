@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 from collections.abc import Coroutine
 from typing import Any
@@ -117,3 +118,18 @@ def test_a_world_in_which_everybody_waits_for_ever_is_told_of() -> None:
 
     with pytest.raises(Deadlock):
         run_world(main(), random.Random(1))
+
+
+def test_what_a_failed_world_leaves_is_collected_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    async def fail() -> None:
+        left = [asyncio.create_task(wait())]
+        await asyncio.sleep(1)
+        raise ValueError(f"{len(left)} left")
+
+    with pytest.raises(ValueError, match="1 left"):
+        run_world(fail(), random.Random(1))
+    gc.collect()
+    assert caplog.messages == []
