@@ -182,3 +182,17 @@ def test_requests_to_a_server_are_cut_by_size_and_others_by_number() -> None:
     assert [one for batch in sent for one in batch] == entries
     assert max(len(msgspec.json.encode(batch)) for batch in sent) < TAKEN_BY_A_SERVER
     assert [len(batch) for batch in _batches(entries, Place(None, None))] == [BATCH, 1]
+
+
+def test_a_file_of_another_namespace_is_refused(used: str, file: Path) -> None:
+    file.write_text('namespace = "billing"\n' + TWO)
+    told = refused("schedules", "apply", str(file), "--store", used)
+    assert "is billing, and would be applied to default; say --namespace billing" in told
+    there = call("schedules", "apply", str(file), "--namespace", "billing", "--store", used)
+    assert "job report: not registered" in there.stderr
+
+
+def test_a_source_that_is_no_name_is_refused_before_anything_is_read(used: str, file: Path) -> None:
+    assert "--source 'a b'" in refused("schedules", "apply", str(file), "--source", "a b", "--store", used)
+    spaced = file.rename(file.with_name("our customers.toml"))
+    assert "give one by --source NAME" in refused("schedules", "apply", str(spaced), "--store", used)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fencepost.model.audit import Action
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec
@@ -79,3 +81,33 @@ async def test_where_one_is_refused_none_is_written_and_each_is_told() -> None:
     assert [one.trouble for one in answer.items][1] == "is given twice; give each id once"
     page = await control.store.schedules.page(control.namespace, None, 9)
     assert [one.schedule_id for one in page] == ["invoices"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        ("postgres://ann:***@db/shop", False),
+        ("Authorization: Bearer ***", False),
+        ("*** read this first ***", True),
+    ],
+)
+async def test_a_secret_that_is_masked_inside_a_text_is_not_written(text: str, is_taken: bool) -> None:
+    control = await open_control(House())
+    await control.store.jobs.register(control.namespace, [JobSpec(JobName("report"), open_payload=True)])
+    put = PutSchedule(schedule_id="a", job="report", every="1h", payload={"what": text})
+    if is_taken:
+        assert (await asked(control, put_schedule, put)).payload == {"what": text}
+    else:
+        assert "in the place of a secret" in await refused(control, put_schedule, put)
+
+
+async def test_a_masked_text_that_was_changed_around_its_secret_is_not_written() -> None:
+    control = await open_control(House())
+    await control.store.jobs.register(control.namespace, [JobSpec(JobName("report"), open_payload=True)])
+    url = "postgres://ann:s3cret@db/shop"
+    await asked(
+        control, put_schedule, PutSchedule(schedule_id="a", job="report", every="1h", payload={"at": url})
+    )
+    moved = {"at": "postgres://ann:***@other/shop"}
+    put = PutSchedule(schedule_id="a", job="report", every="1h", payload=moved)
+    assert "in the place of a secret" in await refused(control, put_schedule, put)

@@ -11,7 +11,7 @@ import click
 
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import print_json
-from fencepost.errors import UsageError
+from fencepost.errors import InvalidSpec, UsageError
 
 if TYPE_CHECKING:
     from fencepost.cli.calling import Caller
@@ -56,10 +56,11 @@ def apply(
 
     if prune and file == STDIN and source is None:
         raise UsageError("--prune: give --source NAME too; what comes by stdin has no name of its own")
-    entries = read_entries(file, _read(file))
+    named = source or ("stdin" if file == STDIN else Path(file).name)
+    _check_source(named, source is None)
+    entries = read_entries(file, _read(file), place.settings().namespace)
     if prune and not entries:
         raise UsageError(f"{file}: has no schedules, and --prune would remove all; remove them by their ids")
-    named = source or ("stdin" if file == STDIN else Path(file).name)
     with calling(place) as caller:
         found = _sent(caller, _batches(entries, place), named, "checking", dry_run=True)
         _refuse(file, found)
@@ -71,6 +72,15 @@ def apply(
             _refuse(file, _sent(caller, written, named, "applying"))
             _remove(caller, gone)
     _print(found, gone, dry_run, as_json)
+
+
+def _check_source(named: str, of_file: bool) -> None:
+    from fencepost.model.identifiers import checked_name
+
+    try:
+        checked_name("--source", named)
+    except InvalidSpec as error:
+        raise UsageError(f"{error}; give one by --source NAME" if of_file else str(error)) from None
 
 
 def _confirm(gone: Sequence[str], yes: bool) -> None:

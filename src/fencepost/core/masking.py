@@ -12,6 +12,9 @@ from fencepost.model.masking import looks_secret as looks_secret
 from fencepost.model.masking import masked_text as masked_text
 from fencepost.model.secret import MASK as MASK
 
+SECRET = "s3cretS3cret9"
+"""What no text would show."""
+
 
 def masked(payload: JsonObject) -> JsonObject:
     """The payload as people may see it."""
@@ -21,6 +24,18 @@ def masked(payload: JsonObject) -> JsonObject:
 def unmasked(shown: JsonObject, kept: JsonObject) -> JsonObject:
     """A payload that was shown and changed, with what is still masked in it as it is kept."""
     return {name: _unmasked(value, kept.get(name), looks_secret(name)) for name, value in shown.items()}
+
+
+def is_masked(value: JsonValue) -> bool:
+    """Whether `***` stands in it where a secret would be hidden; stars that a person wrote hide nothing."""
+    match value:
+        case dict():
+            return any(map(is_masked, value.values()))
+        case list():
+            return any(map(is_masked, value))
+        case str() if MASK in value:
+            return value == MASK or masked_text(value.replace(MASK, SECRET)) == value
+    return False
 
 
 def _masked(value: JsonValue, secret: bool) -> JsonValue:

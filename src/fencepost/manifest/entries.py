@@ -26,32 +26,35 @@ SHOWN_ONLY = frozenset(OutlookShape.__struct_fields__) - SAID
 """What a list tells of a schedule and nobody can ask for."""
 
 
-def read_entries(file: str, data: bytes) -> list[ScheduleEntry]:
-    """The schedules of a file, by its name and what it holds; one line about the first that is wrong."""
-    entries = _entries(file, data)
+def read_entries(file: str, data: bytes, namespace: str) -> list[ScheduleEntry]:
+    """The schedules of a file, by its name and what it holds, for a namespace; one line about the first that
+    is wrong."""
+    entries = _entries(file, data, namespace)
     for schedule_id, count in Counter(one.schedule_id for one in entries).items():
         if count > 1:
             raise UsageError(f"{file}: schedule {schedule_id}: is given twice; give each id once")
     return entries
 
 
-def _entries(file: str, data: bytes) -> list[ScheduleEntry]:
+def _entries(file: str, data: bytes, namespace: str) -> list[ScheduleEntry]:
     if file.endswith(".toml"):
-        return _of_toml(file, data)
+        return _of_toml(file, data, namespace)
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         if file.endswith(".json"):
             raise UsageError(f"{file}: not JSON: {error}") from None
-        return _of_toml(file, data)
+        return _of_toml(file, data, namespace)
     if not isinstance(document, list) or not all(isinstance(one, dict) for one in document):
         raise UsageError(f"{file}: expected a list of schedules, as: fencepost schedules list --json")
     return [_of_document(file, place, one) for place, one in enumerate(document, 1)]
 
 
-def _of_toml(file: str, data: bytes) -> list[ScheduleEntry]:
+def _of_toml(file: str, data: bytes, namespace: str) -> list[ScheduleEntry]:
     top = Table(file, "", parse_toml(file, data))
     top.only(*PLACE, *TABLES)
+    if "namespace" in top and (said := top.text("namespace")) != namespace:
+        top.refuse("namespace", f"is {said}, and would be applied to {namespace}; say --namespace {said}")
     return [_of_table(name, table) for name, table in top.tables("schedules")]
 
 

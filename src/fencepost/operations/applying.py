@@ -9,12 +9,11 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta
 
-from fencepost.core.masking import MASK, unmasked
+from fencepost.core.masking import MASK, is_masked, unmasked
 from fencepost.errors import InvalidSpec, ScheduleChanged, UsageError
 from fencepost.model.access import Role
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import ScheduleId
-from fencepost.model.json import JsonValue
 from fencepost.model.schedule import DesiredSchedule, Schedule, ScheduleChange, ScheduleSpec, ScheduleState
 from fencepost.operations.operation import Change, operation
 from fencepost.operations.schedule_words import ScheduleWords
@@ -149,11 +148,11 @@ def _whole_spec(words: ScheduleWords, current: Schedule | None, now: datetime) -
             "max_runs: counts from now on; say it in the trigger's stable form, which has a start"
         )
     spec = new_spec(words, now)
-    if current is not None and _is_there(current):
-        return replace(spec, payload=unmasked(spec.payload, current.spec.payload))
-    if _has_mask(spec.payload):
+    kept = current.spec.payload if current is not None and _is_there(current) else {}
+    payload = unmasked(spec.payload, kept)
+    if payload != kept and is_masked(payload):
         raise InvalidSpec(f"payload: has {MASK} in the place of a secret; give what it stands for")
-    return spec
+    return replace(spec, payload=payload)
 
 
 def _told(name: ScheduleId, spec: ScheduleSpec, current: Mapping[ScheduleId, Schedule]) -> AppliedEntry:
@@ -173,9 +172,3 @@ def _refused(name: ScheduleId, trouble: str) -> AppliedEntry:
 
 def _is_there(schedule: Schedule) -> bool:
     return schedule.state is not ScheduleState.REMOVED
-
-
-def _has_mask(value: JsonValue) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_mask, value.values()))
-    return any(map(_has_mask, value)) if isinstance(value, list) else value == MASK
