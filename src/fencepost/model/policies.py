@@ -83,6 +83,7 @@ Overlap.CANCEL_OTHER = Overlap(OverlapKind.CANCEL_OTHER)
 Overlap.TERMINATE_OTHER = Overlap(OverlapKind.TERMINATE_OTHER)
 Overlap.ALLOW = Overlap(OverlapKind.ALLOW)
 
+_OVERLAP_KINDS = {str(kind): kind for kind in OverlapKind}
 OVERLAPS = tuple(Overlap(kind) for kind in OverlapKind)
 OVERLAP_WORDS = "skip, buffer_one, buffer_all, buffer_all(n), cancel_other, terminate_other, allow, allow(n)"
 
@@ -92,9 +93,9 @@ def parse_overlap(text: str | Overlap) -> Overlap:
     if isinstance(text, Overlap):
         return text
     name, number = _split("overlap", text, OVERLAP_WORDS)
-    if name not in set(OverlapKind):
+    kind = _OVERLAP_KINDS.get(name)
+    if kind is None:
         raise InvalidSpec(f"overlap {quoted(text)}: expected one of {OVERLAP_WORDS}")
-    kind = OverlapKind(name)
     if number is not None and not 1 <= number <= _NUMBER_MAX.get(kind, 0):
         raise InvalidSpec(f"overlap {quoted(text)}: {_number_rule(kind)}")
     return Overlap(kind, number)
@@ -120,6 +121,7 @@ LATENESS_DEFAULT = {
     CatchUpMode.SEQUENTIAL: timedelta(hours=1),
     CatchUpMode.PARALLEL: timedelta(hours=1),
 }
+_MODES = {str(mode): mode for mode in CatchUpMode}
 CATCH_UP_WORDS = "none, latest, sequential, parallel(n)"
 
 
@@ -139,6 +141,9 @@ class GateTerms:
             raise InvalidSpec(f"gate: failed_share {self.failed_share} is not within 0-1")
         if not 1 <= self.of_last <= OF_LAST_MAX:
             raise InvalidSpec(f"gate: of_last {self.of_last} is not within 1-{OF_LAST_MAX}")
+
+
+_GATE = GateTerms()
 
 
 @dataclass(frozen=True, init=False)
@@ -162,7 +167,7 @@ class CatchUp:
         object.__setattr__(self, "mode", chosen)
         object.__setattr__(self, "max_lateness", parse_duration(lateness))
         object.__setattr__(self, "at_once", at_once)
-        object.__setattr__(self, "gate", gate or GateTerms())
+        object.__setattr__(self, "gate", gate or _GATE)
 
     @property
     def words(self) -> str:
@@ -173,9 +178,9 @@ class CatchUp:
 
 def _parse_mode(text: str) -> tuple[CatchUpMode, int]:
     name, number = _split("catch_up", text, CATCH_UP_WORDS)
-    if name not in set(CatchUpMode):
+    mode = _MODES.get(name)
+    if mode is None:
         raise InvalidSpec(f"catch_up {quoted(text)}: expected one of {CATCH_UP_WORDS}")
-    mode = CatchUpMode(name)
     if mode is not CatchUpMode.PARALLEL:
         if number is not None:
             raise InvalidSpec(f"catch_up {quoted(text)}: {mode} takes no number")
