@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from fencepost.model.lazy import lazy
 
+TYPE_CHECKING = False  # As `model.lazy`, this module does without `typing`.
 if TYPE_CHECKING:
     from fencepost.app import Fencepost
     from fencepost.errors import FencepostError, PermanentFailure, RetryableFailure
@@ -33,32 +33,23 @@ __all__ = [
 ]
 
 # The command line answers `--help` without paying for the application behind these names.
-_HOMES = {
-    "At": "fencepost.triggers",
-    "Calendar": "fencepost.triggers",
-    "CatchUp": "fencepost.model.policies",
-    "Cron": "fencepost.triggers",
-    "Every": "fencepost.triggers",
-    "Fencepost": "fencepost.app",
-    "FencepostError": "fencepost.errors",
-    "GateTerms": "fencepost.model.policies",
-    "PermanentFailure": "fencepost.errors",
-    "RRule": "fencepost.triggers",
-    "Retry": "fencepost.model.job",
-    "RetryableFailure": "fencepost.errors",
-    "Run": "fencepost.ports.run",
-    "Secret": "fencepost.model.secret",
-    "Solar": "fencepost.triggers",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "At": "fencepost.triggers",
+        "Calendar": "fencepost.triggers",
+        "CatchUp": "fencepost.model.policies",
+        "Cron": "fencepost.triggers",
+        "Every": "fencepost.triggers",
+        "Fencepost": "fencepost.app",
+        "FencepostError": "fencepost.errors",
+        "GateTerms": "fencepost.model.policies",
+        "PermanentFailure": "fencepost.errors",
+        "RRule": "fencepost.triggers",
+        "Retry": "fencepost.model.job",
+        "RetryableFailure": "fencepost.errors",
+        "Run": "fencepost.ports.run",
+        "Secret": "fencepost.model.secret",
+        "Solar": "fencepost.triggers",
+    },
+)

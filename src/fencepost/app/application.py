@@ -8,14 +8,10 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from uuid import uuid4
 
-from fencepost.app.commands import CommandWords, command_work
-from fencepost.app.external import external_spec
-from fencepost.app.http import HttpWords, http_job
-from fencepost.app.outbox import Outbox
-from fencepost.app.schedules import Schedules
+from fencepost.app import deferred
 from fencepost.app.specs import JOB_MARK, job_name, name_of, schedule_spec
 from fencepost.app.words import FunctionWords, JobWords, job_spec, own_words
 from fencepost.app.work import JobThreads, Workshop
@@ -23,10 +19,7 @@ from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.core.payload import check_payload
 from fencepost.errors import InvalidSpec, UnknownJob
 from fencepost.executors.callable import plain_payload
-from fencepost.executors.command import AllowList
-from fencepost.executors.external import ExternalExecutor
 from fencepost.executors.secrets import Secrets
-from fencepost.model.audit import Author
 from fencepost.model.driving import finish_now
 from fencepost.model.identifiers import JobName, RunKey, ScheduleId, checked_name
 from fencepost.model.job import JobSpec
@@ -37,16 +30,16 @@ from fencepost.model.secret import SECRET_KINDS
 from fencepost.model.stretch import StretchLike
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Executor, Job
-from fencepost.ports.leases import LeaseStore
-from fencepost.ports.store import Store
-from fencepost.services.calendars import CalendarDesk, defined
-from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, new_run
-from fencepost.services.deployer import Deployer, code_digest
-from fencepost.services.enqueueing import enqueue
-from fencepost.services.node import NodeRunner
-from fencepost.services.reach import ServedTransaction
-from fencepost.triggers import Calendar
-from fencepost.wiring import borrow_store, build_node, check_blocking, open_leases, open_store
+
+if TYPE_CHECKING:
+    from fencepost.app.commands import CommandWords
+    from fencepost.app.http import HttpWords
+    from fencepost.model.audit import Author
+    from fencepost.ports.leases import LeaseStore
+    from fencepost.ports.store import Store
+    from fencepost.services.calendars import CalendarDesk
+    from fencepost.services.node import NodeRunner
+    from fencepost.triggers import Calendar
 
 F = TypeVar("F", bound=Callable[..., Any])
 JOB_THREAD = "fencepost-job"
@@ -75,7 +68,7 @@ class Fencepost:
         self._store: Store | None = None
         self._leases: LeaseStore | None = None
         self._opening = asyncio.Lock()
-        self._opener: Callable[[Settings], Awaitable[Store]] = open_store
+        self._opener: Callable[[Settings], Awaitable[Store]] | None = None
         self._new_key: Callable[[], str] = lambda: uuid4().hex
 
     def configure(self, **overrides: Any) -> None:
@@ -139,10 +132,10 @@ class Fencepost:
         """What plain functions are called within at this moment."""
         return self._threads.around()
 
-    def outbox(self, name: str, deliver: Callable[..., Any], **words: Any) -> Outbox:
+    def outbox(self, name: str, deliver: Callable[..., Any], **words: Any) -> deferred.Outbox:
         """Messages written in transactions and delivered by this function; words as in `job`."""
         self.job(name, **words)(deliver)
-        return Outbox(self, name, deliver)
+        return deferred.Outbox(self, name, deliver)
 
     def add_job(self, spec: JobSpec, executor: Executor) -> None:
         """Register a job of any kind."""
@@ -152,16 +145,16 @@ class Fencepost:
 
     def add_command(self, name: str, argv: Sequence[str], **words: Unpack[CommandWords]) -> None:
         """Make an argv a job: no shell reads it (guide: kinds of work, for `limits` and the other words)."""
-        self.add_job(*command_work(name, argv, self.allowed_commands, words, self.secrets))
+        self.add_job(*deferred.command_work(name, argv, self.allowed_commands, words, self.secrets))
 
     @property
-    def allowed_commands(self) -> AllowList:
+    def allowed_commands(self) -> deferred.AllowList:
         """Which programs commands may start."""
         return self._workshop.allowed
 
     def add_http(self, name: str, url: str, **words: Unpack[HttpWords]) -> None:
         """Make a call of a URL a job (guide: HTTP jobs, for `body`, `secret` and the other words)."""
-        self.add_job(*http_job(name, url, words))
+        self.add_job(*deferred.http_job(name, url, words))
 
     def add_external(
         self, name: str, parameters: Mapping[str, str] | None = None, **words: Unpack[JobWords]
@@ -169,7 +162,7 @@ class Fencepost:
         """A job that is done by workers outside of this program, in any language, which claim its runs over
         HTTP. `parameters` are names with JSON types, `{"image_id": "integer", "width": "integer?"}`; without
         them any payload will do."""
-        self.add_job(external_spec(name, parameters, words), ExternalExecutor())
+        self.add_job(deferred.external_spec(name, parameters, words), deferred.ExternalExecutor())
 
     def add_schedule(
         self,
@@ -211,7 +204,7 @@ class Fencepost:
         """A calendar in code: written to the store when the application starts."""
         if calendar.name in self.code_calendars:
             raise InvalidSpec(f"calendar {calendar.name}: defined twice")
-        self.code_calendars[calendar.name] = defined(calendar)
+        self.code_calendars[calendar.name] = deferred.defined(calendar)
 
     @property
     def secrets(self) -> Secrets:
@@ -252,9 +245,9 @@ class Fencepost:
         known = self._job(job_name(job))
         plain = plain_payload(payload)
         known.executor.check(plain)
-        run = new_run(self._told(known.spec), plain, self._new_key() if key is None else key, at)
-        store = await self.open() if connection is None else await borrow_store(connection)
-        await enqueue(store.ledger, self.settings.namespace, [run])
+        run = deferred.new_run(self._told(known.spec), plain, self._new_key() if key is None else key, at)
+        store = await self.open() if connection is None else await deferred.borrow_store(connection)
+        await deferred.enqueue(store.ledger, self.settings.namespace, [run])
         return run.run_key
 
     def enqueue_in(
@@ -268,10 +261,10 @@ class Fencepost:
         **payload: Any,
     ) -> RunKey:
         """The same over a connection that blocks, without an event loop: in a view, a script, a plain job."""
-        if isinstance(connection, ServedTransaction):
+        if isinstance(connection, deferred.ServedTransaction):
             inner = connection.inner
             return connection.serve(self.enqueue(job, key=key, at=at, connection=inner, **payload))
-        check_blocking(connection)
+        deferred.check_blocking(connection)
         return finish_now(self.enqueue(job, key=key, at=at, connection=connection, **payload))
 
     async def enqueue_many(
@@ -285,30 +278,33 @@ class Fencepost:
         stem = self._new_key()
         named = keys if keys is not None else [f"{stem}-{number:06}" for number in range(len(payloads))]
         spec = self._told(known.spec)
-        runs = [new_run(spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
+        runs = [deferred.new_run(spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
         store = await self.open()
-        for start in range(0, len(runs), ENQUEUE_BATCH_MAX):
-            await enqueue(store.ledger, self.settings.namespace, runs[start : start + ENQUEUE_BATCH_MAX])
+        batch_max = deferred.ENQUEUE_BATCH_MAX
+        for start in range(0, len(runs), batch_max):
+            await deferred.enqueue(store.ledger, self.settings.namespace, runs[start : start + batch_max])
         return [run.run_key for run in runs]
 
     @property
-    def schedules(self) -> Schedules:
+    def schedules(self) -> deferred.Schedules:
         """Schedules in the store."""
-        return Schedules(self)
+        return deferred.Schedules(self)
 
     async def calendars(self) -> CalendarDesk:
         """Calendars in the store."""
         return (await self.control()).calendars
 
-    async def control(self, author: Author = PROGRAM) -> Control:
+    async def control(self, author: Author | None = None) -> deferred.Control:
         """All the verbs, in the name of this program unless an author is given."""
-        return Control(await self.open(), self.settings.namespace, author, self._leases)
+        chosen = author or deferred.PROGRAM
+        return deferred.Control(await self.open(), self.settings.namespace, chosen, self._leases)
 
     async def open(self) -> Store:
         """The store, opened at the first call."""
         async with self._opening:
             if self._store is None:
-                self._store = await self._opener(self.settings)
+                opener = self._opener or deferred.open_store
+                self._store = await opener(self.settings)
             return self._store
 
     def stand_on(
@@ -326,7 +322,7 @@ class Fencepost:
 
     async def close(self) -> None:
         """Give the store and the leases back, and let the child processes go."""
-        await self._workshop.pool.close()
+        await self._workshop.close()
         opened, self._leases, self._store = (self._leases, self._store), None, None
         for one in opened:
             if one is not None:
@@ -335,21 +331,23 @@ class Fencepost:
     async def _open_leases(self, store: Store) -> LeaseStore:
         async with self._opening:
             if self._leases is None:
-                self._leases = await open_leases(self.settings, store)
+                self._leases = await deferred.open_leases(self.settings, store)
             return self._leases
 
     def retire(self) -> None:
         """Let the idle threads go, because the process is about to end; busy ones go on, children do not."""
-        self._workshop.pool.kill()
+        self._workshop.kill()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def node(self, *, plans: bool = True, works: bool = True) -> NodeRunner:
         """Bring jobs and schedules into the store and build this process's node."""
         store = await self.open()
         leases = await self._open_leases(store) if plans else store.leases
-        digest, settings = code_digest(self.code_schedules), self.settings
-        node = build_node(store, leases, settings, self.jobs, plans=plans, works=works, code_digest=digest)
-        deployer = Deployer(
+        digest, settings = deferred.code_digest(self.code_schedules), self.settings
+        node = deferred.build_node(
+            store, leases, settings, self.jobs, plans=plans, works=works, code_digest=digest
+        )
+        deployer = deferred.Deployer(
             store,
             self.settings.namespace,
             self.specs(),

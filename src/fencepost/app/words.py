@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any, TypedDict
 
 from fencepost.app.specs import is_at_most_once, length_of, limit_of
-from fencepost.app.work import PlaceWords
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
 from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry
+from fencepost.model.sizes import Size
 
 
 class JobWords(TypedDict, total=False):
@@ -26,6 +27,22 @@ class JobWords(TypedDict, total=False):
     concurrency: int | None
     concurrency_key: str | None
     rate: str | None
+
+
+class Place(StrEnum):
+    """Where a function runs."""
+
+    AUTO = "auto"
+    """On the worker's event loop if it is async, in a thread if it is not."""
+    PROCESS = "process"
+
+
+class PlaceWords(TypedDict, total=False):
+    """What `@app.job()` takes about where the function runs."""
+
+    executor: str
+    memory_limit: Size | None
+    recycle_after: int | None
 
 
 class FunctionWords(JobWords, PlaceWords, total=False):

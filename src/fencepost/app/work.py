@@ -5,37 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from enum import StrEnum
+from functools import cached_property
 from inspect import ismethod
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
+from fencepost.app import deferred
+from fencepost.app.words import Place
 from fencepost.config import Settings
 from fencepost.errors import InvalidSpec
 from fencepost.executors.callable import CallableExecutor
-from fencepost.executors.command import AllowList
-from fencepost.executors.process import ProcessExecutor, ProcessPool
 from fencepost.executors.secrets import SECRETS_MARK, Secrets
 from fencepost.model.quoting import quoted
 from fencepost.model.sizes import Size, parse_size
 
 T = TypeVar("T")
 MEMORY_BYTES_LEAST = 64_000_000
-
-
-class Place(StrEnum):
-    """Where a function runs."""
-
-    AUTO = "auto"
-    """On the worker's event loop if it is async, in a thread if it is not."""
-    PROCESS = "process"
-
-
-class PlaceWords(TypedDict, total=False):
-    """What `@app.job()` takes about where the function runs."""
-
-    executor: str
-    memory_limit: Size | None
-    recycle_after: int | None
 
 
 class JobThreads(ThreadPoolExecutor):
@@ -59,9 +43,28 @@ class Workshop:
 
     def __init__(self, threads: ThreadPoolExecutor, settings: Callable[[], Settings]) -> None:
         self._threads = threads
+        self._settings = settings
         self.secrets = Secrets()
-        self.pool = ProcessPool(lambda: settings().processes)
-        self.allowed = AllowList(lambda: settings().commands_allowed)
+
+    @cached_property
+    def pool(self) -> deferred.ProcessPool:
+        """The child processes; made when the first job asks for one."""
+        return deferred.ProcessPool(lambda: self._settings().processes)
+
+    @cached_property
+    def allowed(self) -> deferred.AllowList:
+        """Which programs commands may start."""
+        return deferred.AllowList(lambda: self._settings().commands_allowed)
+
+    async def close(self) -> None:
+        """End the child processes, if there are any."""
+        if "pool" in vars(self):
+            await self.pool.close()
+
+    def kill(self) -> None:
+        """The same without waiting, because the process is about to end."""
+        if "pool" in vars(self):
+            self.pool.kill()
 
     def executor(
         self,
@@ -71,7 +74,7 @@ class Workshop:
         memory_limit: Size | None = None,
         recycle_after: int | None = None,
         **others: object,
-    ) -> CallableExecutor | ProcessExecutor:
+    ) -> CallableExecutor | deferred.ProcessExecutor:
         """The way to do a function."""
         name = getattr(function, "__qualname__", repr(function))
         for word in others:
@@ -82,7 +85,7 @@ class Workshop:
             raise InvalidSpec(f"job {name}: executor {quoted(executor)}: expected {known}")
         if executor == Place.PROCESS:
             limit_bytes = _limit_bytes(name, memory_limit)
-            return ProcessExecutor(
+            return deferred.ProcessExecutor(
                 function, self.pool, memory_limit_bytes=limit_bytes, recycle_after=recycle_after
             )
         for word, value in (("memory_limit", memory_limit), ("recycle_after", recycle_after)):

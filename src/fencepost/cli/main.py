@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from fencepost.cli.faults import check_words, guarded
+from fencepost.version import VERSION
 
 NAME = "fencepost"
 COMMANDS = {
@@ -61,7 +62,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name=NAME, message="%(prog)s %(version)s")
+@click.version_option(VERSION, message="%(prog)s %(version)s")
 def cli() -> None:
     """A distributed cron in which every tick of every schedule is accounted for, exactly once.
 
@@ -78,5 +79,5 @@ cli.commands.update(dict.fromkeys(COMMANDS, cli))
 
 
 def main() -> None:
-    """The entry point of the `fencepost` script."""
+    """What the `fencepost` script does."""
     cli.main()

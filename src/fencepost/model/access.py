@@ -28,8 +28,6 @@ RANDOM_BYTES = 32
 CREDENTIAL_LENGTH_MAX = 128
 SETTING_ID = "FENCEPOST_TOKEN"
 """The name and the id, in the audit log, of the token that is a setting."""
-SHOWN = re.compile(r"(fp_[tsl][0-9a-f]{16}_)[0-9a-f]+")
-"""A credential in a text, from its id on."""
 _CREDENTIAL = re.compile(r"fp_([tsl][0-9a-f]{16})_([0-9a-f]{64})")
 
 
@@ -137,11 +135,6 @@ def read_credential(text: str) -> Credential | None:
     """The credential behind a text; None where it cannot be one."""
     found = _CREDENTIAL.fullmatch(text) if len(text) <= CREDENTIAL_LENGTH_MAX else None
     return None if found is None else Credential(found[1], text)
-
-
-def hide_credentials(text: str) -> str:
-    """The text with no more of any credential in it than its id."""
-    return SHOWN.sub(rf"\1{MASK}", text) if "fp_" in text else text
 
 
 def is_token_id(rests_on: str | None) -> TypeGuard[str]:

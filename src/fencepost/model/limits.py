@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from hashlib import sha256
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.clocks import StoreTime
@@ -19,8 +19,10 @@ from fencepost.model.identifiers import JobName, Namespace, RunKey
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
 from fencepost.model.rate import parse_rate
-from fencepost.model.run import Hold
 from fencepost.model.text import cleaned
+
+if TYPE_CHECKING:
+    from fencepost.model.run import Hold
 
 CONCURRENCY_MAX = 100_000
 SLOT_LENGTH_MAX = 120

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import re
 
-from fencepost.model.access import hide_credentials
-from fencepost.model.secret import MASK
+from fencepost.model.secret import MASK, hide_credentials
 
 SECRET_WORDS = (
     *("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "accesskey", "privatekey"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NoReturn, Self
 
 MASK = "***"
@@ -11,6 +12,9 @@ REFERENCE_PREFIX = "secret:"
 SECRET_OR_NULL = "secret or null"
 SECRET_KINDS = ("secret", SECRET_OR_NULL)
 """The kinds of parameters that take a reference."""
+
+CREDENTIAL_TEXT = re.compile(r"(fp_[tsl][0-9a-f]{16}_)[0-9a-f]+")
+"""A credential (`model.access`) in a text, from its id on."""
 
 
 class Secret:
@@ -45,3 +49,8 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"secret {self.name}: cannot be pickled; pass on its reference instead")
+
+
+def hide_credentials(text: str) -> str:
+    """The text with no more of any credential in it than its id."""
+    return CREDENTIAL_TEXT.sub(rf"\1{MASK}", text) if "fp_" in text else text

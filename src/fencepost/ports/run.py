@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fencepost.errors import OutOfReach, UsageError
 from fencepost.model.identifiers import Epoch, Fence, JobName, RunKey, ScheduleId
 from fencepost.model.json import JsonObject
-from fencepost.model.run import Claim
 from fencepost.model.text import storable
-from fencepost.ports.reach import Reach
-from fencepost.ports.transactions import RunTransaction
+
+if TYPE_CHECKING:
+    from fencepost.model.run import Claim
+    from fencepost.ports.reach import Reach
+    from fencepost.ports.transactions import RunTransaction
 
 PROGRESS_LENGTH_MAX = 1_000
 NOTE_LENGTH_MAX = 1_000

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import version
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -33,6 +32,7 @@ from fencepost.telemetry import events
 from fencepost.telemetry.catalogue import CATALOGUE, LEDGER_GAUGES, Kind, Metric
 from fencepost.telemetry.labels import Bounded
 from fencepost.telemetry.series import Series
+from fencepost.version import VERSION
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 JOBS_MAX = 200
@@ -133,7 +133,7 @@ class Metrics(Collector):
             self._series.add(known.TRANSITIONS, (direction,), 0)
         for state in (RunState.READY, RunState.DEAD, RunState.CANCELLED):
             self._series.add(known.RESCUES, (state.value,), 0)
-        self._series.set(known.BUILD, (version("fencepost"), platform.python_version()), 1)
+        self._series.set(known.BUILD, (VERSION, platform.python_version()), 1)
 
     def _begin_job(self, label: str) -> None:
         """The same for what should never be counted of a job."""

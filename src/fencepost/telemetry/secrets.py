@@ -18,8 +18,7 @@ from collections import OrderedDict
 from threading import Lock
 from urllib.parse import quote, quote_plus
 
-from fencepost.model.access import SHOWN, hide_credentials
-from fencepost.model.secret import MASK
+from fencepost.model.secret import CREDENTIAL_TEXT, MASK, hide_credentials
 
 KEPT_MAX = 1_000
 LENGTH_MIN = 4
@@ -57,7 +56,7 @@ class LiveSecrets:
 
     def seam(self, text: str, at: int) -> int:
         """The last place up to this one where a cut goes through none of them."""
-        patterns = [SHOWN, *([] if self._pattern is None else [self._pattern])]
+        patterns = [CREDENTIAL_TEXT, *([] if self._pattern is None else [self._pattern])]
         through = [
             found.start()
             for pattern in patterns

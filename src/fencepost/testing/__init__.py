@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fencepost.model.lazy import lazy
 
 if TYPE_CHECKING:
     from fencepost.testing.bench import Bench
@@ -27,26 +28,17 @@ __all__ = [
 ]
 
 # pytest loads the plugin beside this file in every project in which Fencepost is installed.
-_HOMES = {
-    "Bench": "fencepost.testing.bench",
-    "BenchStuck": "fencepost.testing.engine",
-    "Failure": "fencepost.testing.watching",
-    "NotOnTheBench": "fencepost.testing.watching",
-    "PlainBench": "fencepost.testing.plain",
-    "Simulation": "fencepost.testing.simulation",
-    "Stub": "fencepost.testing.watching",
-    "VirtualClock": "fencepost.testing.clock",
-    "simulate": "fencepost.testing.simulating",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "Bench": "fencepost.testing.bench",
+        "BenchStuck": "fencepost.testing.engine",
+        "Failure": "fencepost.testing.watching",
+        "NotOnTheBench": "fencepost.testing.watching",
+        "PlainBench": "fencepost.testing.plain",
+        "Simulation": "fencepost.testing.simulation",
+        "Stub": "fencepost.testing.watching",
+        "VirtualClock": "fencepost.testing.clock",
+        "simulate": "fencepost.testing.simulating",
+    },
+)

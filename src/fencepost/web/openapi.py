@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from fencepost.model.identifiers import NAME_LENGTH_MAX
 from fencepost.operations.operation import API, VERSION_FIELD, Operation
 from fencepost.operations.words import NAME_PATTERN
+from fencepost.version import VERSION
 from fencepost.web import problems
 from fencepost.web.examples import EXAMPLES, HEALTH_PATHS
 from fencepost.web.live.described import described as described_stream
@@ -110,7 +110,7 @@ def build_document(operations: Iterable[Operation[Any, Any, Any]]) -> dict[str, 
         paths.setdefault(f"{API}{one.path}", {})[one.method.lower()] = described.operation(one)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Fencepost", "version": version("fencepost"), "description": DESCRIPTION},
+        "info": {"title": "Fencepost", "version": VERSION, "description": DESCRIPTION},
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": {**dict(sorted(described.used().items())), "Problem": PROBLEM_SCHEMA},

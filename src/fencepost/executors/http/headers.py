@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 from fencepost.errors import InvalidSpec, RetryableFailure
 from fencepost.executors.http.limits import HEADER_LENGTH_MAX, HEADERS_MAX, SECRET_LENGTH_MIN
@@ -15,6 +13,7 @@ from fencepost.guards.http import header_form
 from fencepost.guards.http import headers as of_a_run
 from fencepost.model.quoting import quoted
 from fencepost.ports.run import Run
+from fencepost.version import VERSION
 
 OURS = ("idempotency-key", "webhook-", "fencepost-")
 OF_THE_CONNECTION = (
@@ -98,10 +97,6 @@ def _looks_secret(name: str, value: str) -> bool:
     return len(value) >= SECRET_LENGTH_MIN and any(word in name.lower() for word in SECRET_WORDS)
 
 
-@cache
 def user_agent() -> str:
     """Who calls."""
-    try:
-        return f"fencepost/{version('fencepost')}"
-    except PackageNotFoundError:
-        return "fencepost"
+    return f"fencepost/{VERSION}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -14,6 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from fencepost.telemetry.logs import Log
+from fencepost.version import VERSION
 
 DEFAULT_SERVICE = "fencepost"
 WORDY = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal")
@@ -65,7 +65,7 @@ class OwnProvider:
 
 def _resource() -> Resource:
     """Who writes these spans: as OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say, or this program."""
-    ours = {SERVICE_VERSION: version("fencepost")}
+    ours = {SERVICE_VERSION: VERSION}
     if not _is_named():
         ours[SERVICE_NAME] = DEFAULT_SERVICE
     return Resource.create(ours)

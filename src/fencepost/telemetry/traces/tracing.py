@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from typing import Any, Final, cast
 
 from opentelemetry import context as contexts
@@ -25,6 +24,7 @@ from fencepost.model.masking import masked_text
 from fencepost.telemetry.secrets import mask
 from fencepost.telemetry.traces.ids import SpanName
 from fencepost.telemetry.traces.spans import Drawing, Fault, Side
+from fencepost.version import VERSION
 
 SCOPE = "fencepost"
 KINDS: Final = {
@@ -67,7 +67,7 @@ class Tracing:
         self.provider = provider
         self.has_failed = False
         """Whether it was told that spans of it are lost."""
-        self._tracer = cast("Any", provider.get_tracer(SCOPE, version("fencepost")))
+        self._tracer = cast("Any", provider.get_tracer(SCOPE, VERSION))
         self._sampler: Any = getattr(provider, "sampler", None)
         ids = getattr(self._tracer, "id_generator", None)
         self._names = ids is not None

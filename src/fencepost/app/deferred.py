@@ -1,0 +1,82 @@
+"""What an application needs once it does something: opens its store, runs a node, defines a command.
+
+Each name is imported when it is first used, so a program that only defines functions and enqueues them does
+not load a node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fencepost.model.lazy import lazy
+
+if TYPE_CHECKING:
+    from fencepost.app.commands import command_work
+    from fencepost.app.external import external_spec
+    from fencepost.app.http import http_job
+    from fencepost.app.outbox import Outbox
+    from fencepost.app.schedules import Schedules
+    from fencepost.executors.command import AllowList
+    from fencepost.executors.external import ExternalExecutor
+    from fencepost.executors.process import ProcessExecutor, ProcessPool
+    from fencepost.services.calendars import defined
+    from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, new_run
+    from fencepost.services.deployer import Deployer, code_digest
+    from fencepost.services.enqueueing import enqueue
+    from fencepost.services.reach import ServedTransaction
+    from fencepost.wiring import borrow_store, build_node, check_blocking, open_leases, open_store
+
+__all__ = [
+    "ENQUEUE_BATCH_MAX",
+    "PROGRAM",
+    "AllowList",
+    "Control",
+    "Deployer",
+    "ExternalExecutor",
+    "Outbox",
+    "ProcessExecutor",
+    "ProcessPool",
+    "Schedules",
+    "ServedTransaction",
+    "borrow_store",
+    "build_node",
+    "check_blocking",
+    "code_digest",
+    "command_work",
+    "defined",
+    "enqueue",
+    "external_spec",
+    "http_job",
+    "new_run",
+    "open_leases",
+    "open_store",
+]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "ENQUEUE_BATCH_MAX": "fencepost.services.control",
+        "PROGRAM": "fencepost.services.control",
+        "AllowList": "fencepost.executors.command",
+        "Control": "fencepost.services.control",
+        "Deployer": "fencepost.services.deployer",
+        "ExternalExecutor": "fencepost.executors.external",
+        "Outbox": "fencepost.app.outbox",
+        "ProcessExecutor": "fencepost.executors.process",
+        "ProcessPool": "fencepost.executors.process",
+        "Schedules": "fencepost.app.schedules",
+        "ServedTransaction": "fencepost.services.reach",
+        "borrow_store": "fencepost.wiring",
+        "build_node": "fencepost.wiring",
+        "check_blocking": "fencepost.wiring",
+        "code_digest": "fencepost.services.deployer",
+        "command_work": "fencepost.app.commands",
+        "defined": "fencepost.services.calendars",
+        "enqueue": "fencepost.services.enqueueing",
+        "external_spec": "fencepost.app.external",
+        "http_job": "fencepost.app.http",
+        "new_run": "fencepost.services.control",
+        "open_leases": "fencepost.wiring",
+        "open_store": "fencepost.wiring",
+    },
+)
