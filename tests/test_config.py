@@ -79,7 +79,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"queues": ""}, "queue '': expected 1 to 200 letters"),
     ({"queues": "a b"}, "queue 'a b': expected 1 to 200 letters"),
     ({"namespace": "a b"}, "namespace 'a b': expected 1 to 200 letters"),
-    ({"horizon_s": 18}, "horizon_s 18 must exceed a takeover plus one planning pass (18.6)"),
+    ({"horizon_s": 18}, "horizon_s 18 must exceed a takeover plus one planning pass (19.8)"),
     ({"plan_every_s": 60}, "horizon_s 60 must exceed"),
     ({"lease_ttl_s": 60, "lease_margin_s": 3}, "horizon_s 60 must exceed"),
     ({"heartbeat_timeout_s": 9.9}, "heartbeat_timeout_s 9.9 must be at least twice heartbeat_every_s 5"),

@@ -187,6 +187,8 @@ class JournalTransaction(rows.Transaction):
 class LocalSignals:
     """Hints within this process; there is no other."""
 
+    are_connected = True
+
     def __init__(self) -> None:
         self._callbacks: dict[Topic, list[Callable[[], None]]] = {topic: [] for topic in Topic}
 

@@ -69,7 +69,7 @@ class Settings:
 
     lease_ttl_s: float = 10.0
     lease_renew_deadline_s: float = 6.0
-    lease_retry_period_s: float = 3.0
+    lease_retry_period_s: float = 4.0
     lease_margin_s: float = 1.0
 
     queues: tuple[Queue, ...] = (DEFAULT_QUEUE,)
@@ -188,12 +188,17 @@ class Settings:
                 f"queue {queue}: weight {weight}: expected a whole number from 1 to {WEIGHT_MAX}",
             )
 
+    @property
+    def takeover_s(self) -> float:
+        """After how long a lost leader has a successor, at the latest."""
+        return self.lease_ttl_s + self.lease_retry_period_s * self.lease_terms.jitter
+
     def _check_together(self) -> None:
-        takeover_s = self.lease_ttl_s + self.lease_retry_period_s * self.lease_terms.jitter
+        needed_s = self.takeover_s + self.plan_every_s
         _require(
-            self.horizon_s > takeover_s + self.plan_every_s,
+            self.horizon_s > needed_s,
             f"horizon_s {self.horizon_s:g} must exceed a takeover plus one planning pass "
-            f"({takeover_s + self.plan_every_s:g}), or a lost leader makes ticks late",
+            f"({needed_s:g}), or a lost leader makes ticks late",
         )
         _require(
             self.heartbeat_timeout_s >= 2 * self.heartbeat_every_s,

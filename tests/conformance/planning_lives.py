@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, make_plan, make_spec, register
 from fencepost.testing.conformance.roster import make_node
 from fencepost.triggers import Calendar, Every
-from tests.conformance.twins import CALENDARS, RULES, Twins, read_outlived
+from tests.conformance.twins import CALENDARS, RULES, Twin, Twins, read_outlived
 
 T = TypeVar("T")
 
@@ -234,7 +235,7 @@ class PlanningLives(RuleBasedStateMachine):
     def come_and_go(self, node: NodeId, move: str) -> None:
         match move:
             case "beat":
-                self.twins.play(lambda one: one.store.roster.beat(make_node(node), NodeReport(0.5), 15.0))
+                self.twins.play(partial(_beat, node))
             case "leave":
                 self.twins.play(lambda one: one.store.roster.leave(node))
             case _:
@@ -271,6 +272,11 @@ class PlanningLives(RuleBasedStateMachine):
 
     def epoch_of(self, shard: Shard) -> Epoch:
         return self.epochs.get(shard, Epoch(1))
+
+
+async def _beat(node: NodeId, one: Twin) -> object:
+    """Who lives then; how far the ledgers have come differs."""
+    return (await one.store.roster.beat(make_node(node), NodeReport(0.5), 15.0)).live
 
 
 def picked(things: Sequence[T], pick: int) -> T | None:

@@ -46,6 +46,7 @@ FILL = f"""
     ) AS moments
 """
 BESIDE = f"""
+    INSERT INTO fencepost.meta (name, value) VALUES ('swept_at', now());
     INSERT INTO fencepost.schedules (namespace, schedule_id, shard, version, state, spec, job, updated_at)
     SELECT 'default', 'schedule-' || n, n % 4, 1, 'active', '', 'j', now()
     FROM generate_series(1, {FUTURE}) AS n;
@@ -92,6 +93,7 @@ RUNNABLE = {
     "start": (RULINGS["start"], (["default"], ["tick-1"], "w", 30.0, [None], [None])),
     "pulse": (LEDGER["pulse"], (*TICKETS, 30.0)),
     "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None], "stopped")),
+    "note_sweep": (LEDGER["note_sweep"], (3_600.0,)),
     "unpark": (LEDGER["unpark"], (100,)),
     "forget": (LEDGER["forget"], (60.0, 100)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100, [])),

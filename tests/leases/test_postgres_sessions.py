@@ -119,11 +119,12 @@ async def test_a_node_whose_session_ended_is_not_live(pair: Pair) -> None:
     alice, bob = (Node(name, "host", 1, plans=True, works=False) for name in (ALICE, BOB))
     await pair.bob.signals.listen(Topic.RUNS, lambda: None)
     await pair.alice.roster.beat(alice, NodeReport(), LONG_S)
-    assert len(await pair.bob.roster.beat(bob, NodeReport(), LONG_S)) == 2
+    assert len((await pair.bob.roster.beat(bob, NodeReport(), LONG_S)).live) == 2
     keep_away(pair)
     await pair.end_session_of_alice()
     assert [one.node.node_id for one in await pair.bob.roster.live()] == [BOB]
-    assert [one.node.node_id for one in await pair.bob.roster.beat(bob, NodeReport(), LONG_S)] == [BOB]
+    heard = await pair.bob.roster.beat(bob, NodeReport(), LONG_S)
+    assert [one.node.node_id for one in heard.live] == [BOB]
 
 
 async def test_who_holds_without_a_session_is_not_taken_for_dead(
@@ -163,6 +164,7 @@ async def test_looking_does_not_keep_the_server_from_cleaning_up(pair: Pair) -> 
 
 async def test_a_node_looks_for_the_end_of_others_only_while_others_hold_leases(pair: Pair) -> None:
     leases, looked = pair.alice.leases, list[bool]()
+    await pair.bob.signals.listen(Topic.RUNS, lambda: None)
     epoch = await pair.grant_to_alice()
     await leases._look()
     looked.append(leases._has_others)
@@ -172,3 +174,19 @@ async def test_a_node_looks_for_the_end_of_others_only_while_others_hold_leases(
     await leases._look()
     looked.append(leases._has_others)
     assert looked == [False, True, True]
+
+
+async def test_a_renewal_does_not_hide_whether_others_hold_leases(pair: Pair) -> None:
+    leases, told, other = pair.alice.leases, list[bool](), Shard(1)
+    await pair.bob.signals.listen(Topic.RUNS, lambda: None)
+    epoch = await pair.grant_to_alice()
+    await leases.renew({SHARD: epoch}, ALICE, LONG_S)
+    told.append(leases._has_others)
+    answer = (await pair.bob.leases.acquire([other], BOB, LONG_S))[other]
+    await leases.renew({SHARD: epoch}, ALICE, LONG_S)
+    told.append(leases._has_others)
+    assert isinstance(answer, Granted)
+    await pair.bob.leases.release({other: answer.epoch}, BOB)
+    await leases.renew({SHARD: epoch}, ALICE, LONG_S)
+    told.append(leases._has_others)
+    assert told == [False, True, False]

@@ -76,7 +76,7 @@ class Elsewhere:
         return method
 
 
-async def everything() -> frozenset[Shard]:
+def everything() -> frozenset[Shard]:
     """What a node wants that does not see the others."""
     return frozenset({ONE})
 
@@ -107,7 +107,7 @@ async def test_a_lease_store_that_fell_back_a_little_is_not_waited_for_long() ->
     for _ in range(4):
         assert alice.shards == set()
         await alice.elector.run_once()
-        house.clock.advance(3)
+        house.clock.advance(house.settings.lease_retry_period_s)
     assert alice.epochs == {ONE: 4}
 
 
@@ -119,7 +119,7 @@ async def test_a_lease_store_that_fell_back_far_is_not_hammered(lines: Lines) ->
     for _ in range(50):
         await alice.elector.run_once()
     assert house.store.names().count("leases.acquire") == 1
-    house.clock.advance(3)
+    house.clock.advance(house.settings.lease_retry_period_s)
     await alice.elector.run_once()
     assert house.store.names().count("leases.acquire") == 2
     assert len(lines.about("the lease store has fallen back")) == 1
@@ -250,7 +250,7 @@ async def test_a_refused_plan_does_not_make_the_elector_spin() -> None:
         alice.elector.hurry()
         assert alice.elector.wakeup._event.is_set() is woken
         alice.elector.wakeup._event.clear()
-    house.clock.advance(3)
+    house.clock.advance(house.settings.lease_retry_period_s)
     alice.elector.hurry()
     assert alice.elector.wakeup._event.is_set()
 

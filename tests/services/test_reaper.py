@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from fencepost.core.liveness import sweep_terms
+from fencepost.core.liveness import sweep_every_s, sweep_terms
 from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite, ScheduleFacts, Verdict, Wait
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.policies import CatchUp, Overlap
+from fencepost.model.rescue import Sweep, SweepTerms
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.services.reaper import Reaper
@@ -259,6 +260,23 @@ async def test_an_answer_that_waited_out_an_absence_does_not_take_runs() -> None
 async def test_a_reaper_does_not_rest_longer_than_a_gap_that_it_must_tell() -> None:
     house = House(heartbeat_every_s=1, heartbeat_timeout_s=3, reap_every_s=5)
     assert await Reaper(house.store, house.settings).run_once() == 0.5
+
+
+async def test_a_reaper_that_is_told_of_quiet_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House()
+
+    async def quiet(limit: int, terms: SweepTerms) -> Sweep:
+        return Sweep(quiet=True)
+
+    monkeypatch.setattr(house.memory.ledger, "expired", quiet)
+    assert await Reaper(house.store, house.settings).run_once() == 7.5
+    assert [name for name, _ in house.store.calls] == ["ledger.expired"]
+
+
+@pytest.mark.parametrize("timeout_s", [3.0, 30.0])
+def test_after_a_quiet_sweep_one_that_is_missed_is_not_taken_for_an_absence(timeout_s: float) -> None:
+    terms = sweep_terms(timeout_s)
+    assert 2 * sweep_every_s(5.0, terms, quiet=True) <= terms.gap_max_s
 
 
 async def stay_silent(house: House) -> None:

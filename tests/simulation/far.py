@@ -44,6 +44,8 @@ class FarPlanBook(Far):
 class FarSignals:
     """Hints come late, and some not at all."""
 
+    are_connected = False
+
     def __init__(self, store: MemoryStore, network: Network) -> None:
         self._store = store
         self._network = network

@@ -19,6 +19,7 @@ from fencepost.model.run import RunState
 
 GAP_SHARE = 1 / 2
 SWEEPS_PER_GAP = 3
+QUIET_STRETCH = 1.5
 
 
 def sweep_terms(heartbeat_timeout_s: float) -> SweepTerms:
@@ -26,9 +27,11 @@ def sweep_terms(heartbeat_timeout_s: float) -> SweepTerms:
     return SweepTerms(heartbeat_timeout_s * GAP_SHARE, heartbeat_timeout_s)
 
 
-def sweep_every_s(reap_every_s: float, terms: SweepTerms) -> float:
-    """As often as it is asked to be, or as a gap can be told from a slow sweep."""
-    return min(reap_every_s, terms.gap_max_s / SWEEPS_PER_GAP)
+def sweep_every_s(reap_every_s: float, terms: SweepTerms, *, quiet: bool = False) -> float:
+    """As often as it is asked to be, or as a gap can be told from a slow sweep. After a sweep that was quiet
+    a little later: what begins meanwhile has a whole timeout before it."""
+    every_s = min(reap_every_s, terms.gap_max_s / SWEEPS_PER_GAP)
+    return every_s * QUIET_STRETCH if quiet else every_s
 
 
 def rescue(run: Expired) -> Rescue:

@@ -38,6 +38,13 @@ from fencepost.model.trigger import Trigger
 
 RANGE_MIN = 20
 """From so many ticks on they are counted as a range; fewer are rows that people can look at."""
+IDLE_SHARE = 1 / 3
+
+
+def idle_rest_s(horizon_s: float, takeover_s: float) -> float:
+    """How long a planner may rest that found nothing to plan and hears of changes: a share of what the
+    horizon has beyond a takeover, so that a leader that is lost during the rest makes no tick late."""
+    return (horizon_s - takeover_s) * IDLE_SHARE
 
 
 @dataclass(frozen=True, slots=True)

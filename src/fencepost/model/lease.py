@@ -27,7 +27,7 @@ class LeaseTerms:
 
     ttl_s: float = 10.0
     renew_deadline_s: float = 6.0
-    retry_period_s: float = 3.0
+    retry_period_s: float = 4.0
     margin_s: float = 1.0
     jitter: float = 1.2
 

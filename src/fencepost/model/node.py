@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
+from fencepost.model.high_water import HighWater
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, Namespace, NodeId, Queue, Shard
 
 
@@ -73,3 +74,13 @@ class NodeRecord:
     def skew_s(self) -> float:
         """The node's wall clock minus the store's."""
         return self.report.skew_s
+
+
+@dataclass(frozen=True, slots=True)
+class BeatResponse:
+    """What a node learns from its sign of life: the live nodes by id, itself included, how far the ledger has
+    come, and into how many shards the schedules are cut."""
+
+    live: tuple[NodeRecord, ...]
+    high_water: HighWater
+    shards: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from datetime import timedelta
 
 from fencepost.model.clocks import StoreTime, is_from_the_future, later
@@ -64,7 +65,9 @@ class SweepTerms:
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """What a sweep found. Where it gave grace it found nothing, and `last_s` is how long ago the sweep before
-    was, negative where the store's clock was set back."""
+    was, negative where the store's clock was set back. A store may know more from the same look: where it is
+    `quiet`, nothing runs, no tick is due, and none waits for its turn or for a limit."""
 
     expired: tuple[Expired, ...] = ()
     last_s: float | None = None
+    quiet: bool = field(default=False, compare=False)

@@ -174,7 +174,10 @@ class Ledger(LedgerViews, Protocol):
         anew as well. A run whose owner has shown no life since the grace before keeps what was left of that
         at the last sweep (`SweepTerms.grant`). A run whose row is locked is left as it is.
         A ledger that was never swept gives no grace. Everything is compared with one reading of the store's
-        clock: a store that stands still in between must not make runs expire."""
+        clock: a store that stands still in between must not make runs expire.
+
+        A store that sees at the same look that `sweep_late` and `unpark` would find nothing may say so
+        (`Sweep.quiet`); then they need not be asked."""
         ...
 
     async def rescue(self, rescues: Sequence[Rescue]) -> Sequence[Receipt]:

@@ -13,14 +13,15 @@ from typing import Protocol
 
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace, NodeId
-from fencepost.model.node import Node, NodeRecord, NodeReport
+from fencepost.model.node import BeatResponse, Node, NodeRecord, NodeReport
 
 
 class Roster(Protocol):
     """The fleet."""
 
-    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> Sequence[NodeRecord]:
-        """Announce the node for so long, and return all live nodes, this one included, by id."""
+    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
+        """Announce the node for so long. What is returned was read in the transaction that was acknowledged
+        by returning it, so the high-water mark is durable (see `EpochBook.high_water`)."""
         ...
 
     async def leave(self, node_id: NodeId) -> None:

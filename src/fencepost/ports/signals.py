@@ -22,6 +22,12 @@ class Topic(StrEnum):
 class Signals(Protocol):
     """The hints of a store, from this process and from others."""
 
+    @property
+    def are_connected(self) -> bool:
+        """Whether the hints of all processes arrive at this moment, as far as can be told, so that a loop
+        with nothing to do may poll less often. Never where other processes are noticed by polling only."""
+        ...
+
     async def listen(self, topic: Topic, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back on this loop at each hint (and after each reconnection) until the returned function
         is called."""

@@ -127,7 +127,7 @@ class EpochRules(Part):
 
     @reads
     async def high_water(self, tx: Transaction) -> HighWater:
-        return await _high_water(tx)
+        return await read_high_water(tx)
 
     @writes
     async def mark_older(self, tx: Transaction, why: str) -> None:
@@ -137,12 +137,12 @@ class EpochRules(Part):
     async def restore(self, tx: Transaction, namespace: Namespace, author: Author) -> HighWater:
         (known,) = await tx.lock(META.at("incarnation"))
         leaders = await tx.lock(_ALL())
-        before, now = await _high_water(tx), await tx.now()
+        before, now = await read_high_water(tx), await tx.now()
         await tx.fences(lifted(before.fence, now) - before.fence)
         await tx.delete(META, await tx.lock(META.at("older")))
         await tx.change(META, [(known, {"value": next_incarnation(before, self._unique())})])
         await tx.change(EPOCHS, [(row, {"epoch": lifted(row["epoch"], now)}) for row in leaders])
-        after = await _high_water(tx)
+        after = await read_high_water(tx)
         said = before.to_json(), after.to_json()
         await log(tx, author, namespace, Action.LEDGER_RESTORE, "ledger", *said)
         return after
@@ -200,7 +200,8 @@ async def _move(tx: Transaction, shards: int) -> int:
     return len(moved)
 
 
-async def _high_water(tx: Transaction) -> HighWater:
+async def read_high_water(tx: Transaction) -> HighWater:
+    """How far the ledger has come."""
     about = {row["name"]: row["value"] for row in await tx.find(META.among([("incarnation",), ("older",)]))}
     epochs = sum(row["epoch"] for row in await tx.find(_ALL()))
     (fence,) = await tx.fences(0)

@@ -11,12 +11,13 @@ from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, is_from_the_future, later
 from fencepost.model.identifiers import Namespace, NodeId, Queue
 from fencepost.model.json import canonical
-from fencepost.model.node import GONE_KEPT, Led, Node, NodeRecord, NodeReport
+from fencepost.model.node import GONE_KEPT, BeatResponse, Led, Node, NodeRecord, NodeReport
 from fencepost.model.table import Row
 from fencepost.model.tables import META, NODES
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
+from fencepost.rules.epochs import read_high_water, read_shards
 from fencepost.rules.meta import read_meta, write_meta
 from fencepost.rules.part import Part, reads, writes
 from fencepost.rules.rows import reader
@@ -31,9 +32,7 @@ class RosterRules(Part):
     """See `ports.roster`."""
 
     @writes
-    async def beat(
-        self, tx: Transaction, node: Node, report: NodeReport, alive_for_s: float
-    ) -> Sequence[NodeRecord]:
+    async def beat(self, tx: Transaction, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
         now = await tx.now()
         said = {
             "about": node_to_text(node),
@@ -47,7 +46,8 @@ class RosterRules(Part):
         if not known and not await tx.put_if_absent(NODES, [new]):
             known = await tx.lock(NODES.at(node.node_id))
         await tx.change(NODES, [(row, said) for row in known])
-        return await _shown(tx, _is_alive)
+        live = await _shown(tx, _is_alive)
+        return BeatResponse(tuple(live), await read_high_water(tx), await read_shards(tx))
 
     @writes
     async def leave(self, tx: Transaction, node_id: NodeId) -> None:

@@ -89,7 +89,7 @@ class Elector(Service):
             await self._knock()
         reported = self._leadership.transitions
         await self._membership.run_once()
-        wanted = await self._wanted()
+        wanted = self._wanted()
         await self._release({shard: epoch for shard, epoch in self._held().items() if shard not in wanted})
         await self._acquire(sorted(wanted - self._held().keys() - self._refused_lately()))
         self._deadline_moved.wake()
@@ -130,13 +130,13 @@ class Elector(Service):
             held |= {shard: one.epoch for shard, one in answers.items() if isinstance(one, Granted)}
         await self._release(held)
 
-    async def _wanted(self) -> frozenset[Shard]:
+    def _wanted(self) -> frozenset[Shard]:
         """The shards that this node should lead, none while it drains. While its lease store does not
         answer, what it has, for as long as it may believe in that."""
         if self._cut_off:
             return frozenset(self._held())
         planners = [one.node.node_id for one in self._membership.live if _is_candidate(one)]
-        return shards_of(self._membership.node.node_id, await self._store.epochs.shards(), planners)
+        return shards_of(self._membership.node.node_id, self._membership.shards, planners)
 
     async def _knock(self) -> None:
         """Ask the lease store anything at all."""

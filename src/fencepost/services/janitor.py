@@ -8,6 +8,9 @@ from fencepost.model.answers import KEPT_S
 from fencepost.ports.store import Store
 from fencepost.services.service import Service
 
+IDLE_STRETCH = 5
+"""Where nothing was to be removed the next look is not as near."""
+
 
 class Janitor(Service):
     """Runs on nodes that plan."""
@@ -29,5 +32,7 @@ class Janitor(Service):
         await self._store.epochs.trim(TERMS_MAX, REFUSALS_MAX)
         if removed:
             self.log.info("forgot old runs", runs=removed)
-        behind = max(removed, credentials, answers) >= limit
-        return 0.0 if behind else self._settings.tidy_every_s
+        most = max(removed, credentials, answers)
+        if most >= limit:
+            return 0.0
+        return self._settings.tidy_every_s * (1 if most else IDLE_STRETCH)

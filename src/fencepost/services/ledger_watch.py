@@ -4,8 +4,9 @@ It lives in memory only, so it notices what is restored under a running process.
 marks the ledger before it ends: every node that starts finds the mark and refuses to work, until somebody has
 run `fencepost migrate --restored`.
 
-What was read counts as seen only after a write that came later was acknowledged (`remember`): a number that a
-server has not made durable may fall when the server crashes, and that is no restored backup.
+What was read counts as seen only once a write has made it durable (`remember`), as the write that a sign of
+life is does: a number that a server has not made durable may fall when the server crashes, and that is no
+restored backup.
 """
 
 from __future__ import annotations
@@ -35,9 +36,16 @@ class LedgerWatch:
         self._seen: HighWater | None = None
         self._last_fence = Fence(0)
 
-    async def look(self) -> HighWater:
-        """How far the ledger has come; raises where it is not the one that was seen, or is marked."""
-        found = await self._store.epochs.high_water()
+    async def look(self) -> None:
+        """Raises where the ledger is not the one that was seen, or is marked."""
+        await self._check(await self._store.epochs.high_water())
+
+    async def remember(self, found: HighWater) -> None:
+        """The same for what was read by a write that was acknowledged; it counts as seen from now on."""
+        await self._check(found)
+        self._seen = found
+
+    async def _check(self, found: HighWater) -> None:
         if self._seen is not None:
             if why := fallen(self._seen, found):
                 await self._refuse(why)
@@ -47,11 +55,6 @@ class LedgerWatch:
                 )
         if found.older is not None:
             raise StoreReplaced(_told(found.older))
-        return found
-
-    def remember(self, found: HighWater) -> None:
-        """A write was acknowledged since this was read."""
-        self._seen = found
 
     async def check_claims(self, claims: Sequence[Claim]) -> None:
         """Before they begin: a worker asks for one batch after the other, and each has later fences."""

@@ -1,5 +1,5 @@
-"""Membership: this node's sign of life, its clock's skew, who else is alive, and whether it is being
-drained."""
+"""Membership: this node's sign of life, its clock's skew, who else is alive, into how many shards the
+schedules are cut, whether the ledger is still the same, and whether the node is being drained."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Membership(Service):
         super().__init__()
         self.node = node
         self.live: Sequence[NodeRecord] = ()
+        self.shards = 0
         self.skew_s = 0.0
         self.draining = False
         self.watch = LedgerWatch(store, node.node_id)
@@ -52,11 +53,9 @@ class Membership(Service):
         if self._beats % BEATS_PER_SKEW_MEASURE == 0:
             await self._measure_skew()
         self._beats += 1
-        found = await self.watch.look()
         if self._heed(await self._beat()):
             # Whoever asked waits for a report that was made with it in mind.
             await self._beat()
-        self.watch.remember(found)
         if self.node.plans:
             await self._look_for_rivals()
         return self._settings.lease_retry_period_s
@@ -73,7 +72,9 @@ class Membership(Service):
             running=self.running(),
             set_ahead_s=self.clock_watch.set_ahead_s(self._clock.monotonic()),
         )
-        self.live = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)
+        heard = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)
+        await self.watch.remember(heard.high_water)
+        self.live, self.shards = heard.live, heard.shards
         return any(one.draining for one in self.live if one.node.node_id == self.node.node_id)
 
     def _heed(self, draining: bool) -> bool:

@@ -16,7 +16,7 @@ from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.clock_leaps import Reading
 from fencepost.core.fair_share import Allowance, in_turn, passed_over
-from fencepost.core.planning import Rules, plan
+from fencepost.core.planning import Rules, idle_rest_s, plan
 from fencepost.errors import InvalidSpec, StoreUnavailable, UsageError
 from fencepost.model.identifiers import Epoch, Namespace, NodeId, ScheduleId, Shard
 from fencepost.model.json import canonical
@@ -78,14 +78,23 @@ class Planner(Service):
         self._allowance = Allowance(settings.horizon_s + RESERVE_PASSES * settings.plan_every_s)
         self._passed: frozenset[Namespace] = frozenset()
         self._over_quota: set[Namespace] = set()
+        self._had_work = False
 
     async def run_once(self) -> float:
         self._over_quota.clear()
+        self._had_work = False
         for _ in range(ROUNDS_MAX):
             grants = self._leadership.grants(self._clock.monotonic())
             if not grants or not await self._round(grants):
-                return self._settings.plan_every_s
+                return self._rest_s()
         return 0.0
+
+    def _rest_s(self) -> float:
+        """Longer where the last window was empty and a change of a schedule would be heard of."""
+        every_s = self._settings.plan_every_s
+        if self._had_work or not self._store.signals.are_connected:
+            return every_s
+        return max(every_s, idle_rest_s(self._settings.horizon_s, self._settings.takeover_s))
 
     async def _round(self, grants: Mapping[Shard, Grant]) -> bool:
         """Plan one window; True where there is more to do at once. Where nothing got on, because somebody
@@ -95,7 +104,9 @@ class Planner(Service):
         window = await self._store.planbook.window(
             sorted(grants), self._settings.horizon_s, limit, passed | self._over_quota
         )
+        self._had_work |= bool(window.cursors or passed)
         if not self._clock_watch.believes(Reading(window.now, asked_at, self._clock.monotonic())):
+            self._had_work = True
             return False
         self._passed = passed_over(passed, window.cursors, limit)
         cut = got_on = False

@@ -36,6 +36,8 @@ class Reaper(Service):
     async def run_once(self) -> float:
         limit = self._settings.reap_batch_max
         sweep = await self._store.ledger.expired(limit, self._terms)
+        if sweep.quiet:
+            return sweep_every_s(self._settings.reap_every_s, self._terms, quiet=True)
         if sweep.last_s is not None:
             self._tell_of_grace(sweep.last_s)
         silent = sweep.expired

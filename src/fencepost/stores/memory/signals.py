@@ -11,6 +11,8 @@ from fencepost.ports.signals import Topic
 class MemorySignals:
     """Callbacks by topic, called soon rather than at once, as from a real store."""
 
+    are_connected: bool = False
+
     def __init__(self) -> None:
         self._callbacks: dict[Topic, list[Callable[[], None]]] = {topic: [] for topic in Topic}
 

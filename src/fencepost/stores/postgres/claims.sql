@@ -176,24 +176,7 @@ LIMIT $3;
 -- The lanes (pairs of namespace and queue) are found by leaping through the index from one to the next.
 -- name: lock_late
 WITH RECURSIVE lane AS (
-    (
-        SELECT run.namespace, run.queue
-        FROM fencepost.runs AS run
-        WHERE {due_ticks}
-        ORDER BY run.namespace, run.queue
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT next.namespace, next.queue
-    FROM lane
-    CROSS JOIN LATERAL (
-        SELECT run.namespace, run.queue
-        FROM fencepost.runs AS run
-        WHERE {due_ticks}
-            AND (run.namespace, run.queue) > (lane.namespace, lane.queue)
-        ORDER BY run.namespace, run.queue
-        LIMIT 1
-    ) AS next
+    {tick_lanes}
 )
 SELECT ripe.namespace, ripe.schedule_id
 FROM (

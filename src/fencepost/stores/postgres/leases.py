@@ -6,8 +6,9 @@ is a hint, and may be wrong of a node that merely lost its connection; the fence
 harmless.
 
 The end of a session sends no notification, and to wait for its lock would hold a snapshot open all the while
-and keep the server from cleaning up. So a watcher looks, with one small statement every half second while
-others hold leases. Behind a pooler nobody has a session of its own: there the lease's term is all there is.
+and keep the server from cleaning up. So a watcher looks, with one small statement every half second while the
+sessions of others hold leases. Whether they do is also told by every renewal: a node that holds all leases
+does not look. Behind a pooler no node has a session of its own: there the lease's term is all there is.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "leases.sql")
 LOOK_EVERY_S = 0.5
-LOOKS_LEFT_OUT_MAX = 10
-"""A node that holds all leases looks seldom. That another node has one it learns from its next answer."""
+LOOKS_LEFT_OUT_MAX = 20
+"""A node that has learned nothing from a renewal for so long looks for itself."""
 ANSWER_S = 2.5
 """How long an answer may take: less than the shortest lease."""
 
@@ -67,7 +68,8 @@ class PostgresLeases:
         terms = list(held), list(held.values()), holder, ttl_s, self._signals.session_key, STEP_MIN_S
         rows = await self._database.fetch(QUERIES["renew"], *terms, within_s=ANSWER_S)
         extended = {row["shard"]: Granted(row["epoch"], set_back_s=row["set_back_s"]) for row in rows}
-        self._has_others |= len(extended) < len(held)
+        self._has_others = len(extended) < len(held) or any(row["others"] for row in rows)
+        self._unlooked = 0
         return {shard: extended.get(shard, Lost()) for shard in held}
 
     async def release(self, held: Mapping[Shard, Epoch], holder: NodeId) -> Mapping[Shard, Release]:
@@ -104,9 +106,12 @@ class PostgresLeases:
     async def _look_out(self) -> None:
         while True:
             await self._clock.sleep(LOOK_EVERY_S)
-            self._unlooked += 1
-            if self._watchers and (self._has_others or self._unlooked >= LOOKS_LEFT_OUT_MAX):
-                await self._look()
+            await self._look_if_due()
+
+    async def _look_if_due(self) -> None:
+        self._unlooked += 1
+        if self._watchers and (self._has_others or self._unlooked >= LOOKS_LEFT_OUT_MAX):
+            await self._look()
 
     async def _look(self) -> None:
         self._unlooked = 0

@@ -1,3 +1,11 @@
+-- What the session of another node holds, as far as the end of that session would show.
+-- part: of_other_sessions(own)
+other.holder IS NOT NULL
+    AND other.expires_at > fencepost.now()
+    AND other.session_epoch = other.epoch
+    AND other.session_key IS NOT NULL
+    AND other.session_key IS DISTINCT FROM {own}
+
 -- Free is also what was held by a node whose session with this server has ended: a hint that it was killed.
 -- Where the hint is wrong the node learns of its loss at its next renewal, and the ledger refuses its plans
 -- until then. A key counts only for the grant that it was left with.
@@ -68,7 +76,12 @@ JOIN running ON running.shard = given.shard
 WHERE lease.shard = given.shard
     AND lease.epoch = given.epoch
     AND lease.holder = $3
-RETURNING lease.shard, lease.epoch, lease.set_back_s;
+RETURNING lease.shard, lease.epoch, lease.set_back_s,
+    EXISTS (
+        SELECT 1
+        FROM fencepost.leases AS other
+        WHERE {of_other_sessions($5)} AND other.shard <> ALL ($1::integer[])
+    ) AS others;
 
 -- name: release
 WITH locked AS MATERIALIZED (
@@ -84,20 +97,11 @@ WITH locked AS MATERIALIZED (
 SELECT released.shard, CASE WHEN row_number() OVER () = 1 THEN pg_notify('fencepost_leases', '') END AS told
 FROM released;
 
--- Of the leases that this session does not hold, whether there are any, and whether the session of one has ended.
+-- Whether the sessions of others hold leases, and whether one of those sessions has ended.
 -- name: others
-SELECT count(*) > 0 AS any,
-    coalesce(
-        bool_or(
-            holder IS NOT NULL
-            AND expires_at > fencepost.now()
-            AND session_epoch = epoch
-            AND fencepost.is_gone(session_key)
-        ),
-        false
-    ) AS gone
-FROM fencepost.leases
-WHERE holder IS NULL OR session_key IS DISTINCT FROM $1;
+SELECT count(*) > 0 AS any, coalesce(bool_or(fencepost.is_gone(other.session_key)), false) AS gone
+FROM fencepost.leases AS other
+WHERE {of_other_sessions($1)};
 
 -- name: read
 SELECT shard, holder, epoch,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.rescue import Expired, SweepTerms
+from fencepost.model.rescue import Expired, Sweep, SweepTerms
 from fencepost.model.run import STOPPED_ON_REQUEST, Outcome, Pulse, Receipt, Ticket
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked, check_outcomes
@@ -59,9 +59,11 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         await self._call({tuple(slot) for slot in row["freed"]})
         return await self._receipts(tickets, frozenset(row["numbers"] or ()))
 
-    async def _note_sweep(self, terms: SweepTerms) -> tuple[StoreTime, float | None]:
+    async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
         row = await self._database.fetch_one(QUERIES["note_sweep"], terms.gap_max_s)
-        return await super()._note_sweep(terms) if row is None else (row["now"], None)
+        if row is None:
+            return await super().expired(limit, terms)
+        return Sweep(quiet=True) if row["quiet"] else Sweep(tuple(await self._silent(limit, row["now"])))
 
     async def _silent(self, limit: int, now: StoreTime) -> Sequence[Expired]:
         return to_expired(await self._database.fetch(QUERIES["expired"], limit, now))

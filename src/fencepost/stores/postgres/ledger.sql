@@ -120,17 +120,47 @@ FROM {tickets} AS given
 JOIN fencepost.runs AS run
     ON {is_attempt_of(given)};
 
--- Where the sweep before this one was a moment ago, as nearly always, this is all. Else the rule has to look.
+-- Where the sweep before this one was a moment ago, as nearly always, this notes the sweep, and says whether there is
+-- anything for a reaper to do. Else the rule has to look.
 -- name: note_sweep
-WITH moment AS MATERIALIZED (
+WITH RECURSIVE lane AS (
+    {tick_lanes}
+), moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
+), noted AS (
+    UPDATE fencepost.meta AS known
+    SET value = {as_text(moment.now)}
+    FROM moment
+    WHERE known.name = 'swept_at'
+        AND known.value::timestamptz BETWEEN moment.now - make_interval(secs => $1) AND moment.now
+    RETURNING moment.now
 )
-UPDATE fencepost.meta AS known
-SET value = {as_text(moment.now)}
-FROM moment
-WHERE known.name = 'swept_at'
-    AND known.value::timestamptz BETWEEN moment.now - make_interval(secs => $1) AND moment.now
-RETURNING moment.now;
+SELECT noted.now,
+    NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE state = 'running')
+    AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 8)
+    AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16)
+    AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
+    AND NOT EXISTS (
+        SELECT 1
+        FROM fencepost.runs
+        WHERE schedule_id IS NOT NULL AND fence > 0 AND state IN ('ready', 'running')
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM lane
+        CROSS JOIN generate_series(1, 5) AS slot (priority)
+        CROSS JOIN LATERAL (
+            SELECT 1
+            FROM fencepost.runs AS run
+            WHERE {due_ticks}
+                AND run.namespace = lane.namespace
+                AND run.queue = lane.queue
+                AND run.priority = slot.priority::smallint
+                AND run.run_at <= noted.now
+            LIMIT 1
+        ) AS due
+    ) AS quiet
+FROM noted;
 
 -- name: expired
 SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,

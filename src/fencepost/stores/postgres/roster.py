@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.model.clocks import STEP_MIN_S
-from fencepost.model.node import Node, NodeRecord, NodeReport
+from fencepost.model.node import BeatResponse, Node, NodeRecord, NodeReport
 from fencepost.rules.roster import RosterRules, node_to_text, report_to_text, to_node_record
+from fencepost.stores.postgres.epochs import to_high_water
 from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.postgres.signals import PostgresSignals
@@ -22,10 +23,11 @@ class PostgresRoster(Accelerated, RosterRules):
         super().__init__(rows)
         self._signals = signals
 
-    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> Sequence[NodeRecord]:
+    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
         said = node.node_id, node_to_text(node), report.skew_s, alive_for_s, report_to_text(report)
         rows = await self._database.fetch(QUERIES["beat"], *said, self._signals.session_key, STEP_MIN_S)
-        return [to_node_record(row) for row in rows]
+        live = tuple(to_node_record(row) for row in rows)
+        return BeatResponse(live, to_high_water(rows[0]), rows[0]["shards"])
 
     async def live(self) -> Sequence[NodeRecord]:
         return [to_node_record(row) for row in await self._database.fetch(QUERIES["live"], STEP_MIN_S)]

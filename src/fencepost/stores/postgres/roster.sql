@@ -24,7 +24,9 @@ WITH beaten AS (
         AND NOT fencepost.is_gone(session_key)
 )
 SELECT about, started_at, report, reported_at, draining,
-    extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s
+    extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s,
+    {high_water},
+    (SELECT value::integer FROM fencepost.meta WHERE name = 'shards') AS shards
 FROM alive
 ORDER BY node_id;
 

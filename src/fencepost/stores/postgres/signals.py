@@ -53,6 +53,10 @@ class PostgresSignals:
         session = self._vouching
         return None if session is None or session.is_closed() else self._own_key
 
+    @property
+    def are_connected(self) -> bool:
+        return self.session_key is not None
+
     async def listen(self, topic: Topic, callback: Callback) -> Callable[[], None]:
         async with self._opening:
             if self._keeper is None and not self._address.pooled:

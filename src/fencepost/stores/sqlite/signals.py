@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 class SqliteSignals:
     """See `ports.signals`."""
 
+    are_connected = False
+
     def __init__(self, database: Path) -> None:
         self._folder = folder_of(database)
         self._mouth: socket.socket | None = None

@@ -13,16 +13,21 @@ from fencepost.testing.conformance.builders import (
     NS,
     claim,
     claim_one,
+    due_ticks,
     enqueue,
     expired,
     finish,
+    put,
     read,
     retry,
+    start_tick,
     states,
     success,
     sweep,
 )
 from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.limits import limit, take
+from fencepost.testing.conformance.operators import park
 
 PAST_S = 31.0
 HOUR_S = 3600.0
@@ -284,6 +289,41 @@ class RescueContract:
         receipts = await harness.store.ledger.rescue([make_rescue(one) for one in (unknown, tickets[1])])
         assert list(receipts) == [Receipt.REFUSED, Receipt.ACCEPTED]
         assert list(await harness.store.ledger.rescue([])) == []
+
+    async def test_a_sweep_is_not_quiet_beside_a_run_that_runs(self, harness: StoreHarness) -> None:
+        await claim_one(harness)
+        assert not await is_quiet(harness)
+
+    async def test_a_sweep_is_not_quiet_beside_a_tick_that_is_due_or_waits_for_its_turn(
+        self, harness: StoreHarness
+    ) -> None:
+        await put(harness)
+        (tick,) = await due_ticks(harness, 5)
+        assert not await is_quiet(harness)
+        await park(harness, tick)
+        assert not await is_quiet(harness)
+
+    async def test_a_sweep_is_not_quiet_beside_a_tick_that_is_tried_again(
+        self, harness: StoreHarness
+    ) -> None:
+        """A freeze may have left it behind."""
+        await finish(harness, retry((await start_tick(harness)).ticket, in_s=1_000))
+        assert not await is_quiet(harness)
+
+    async def test_a_sweep_is_not_quiet_beside_a_run_that_waits_for_a_limit(
+        self, harness: StoreHarness
+    ) -> None:
+        await limit(harness, rate="6/m")
+        await enqueue(harness, "a", "b")
+        (started,) = await take(harness)
+        await finish(harness, success(started.ticket))
+        assert not await is_quiet(harness)
+
+
+async def is_quiet(harness: StoreHarness) -> bool:
+    """Whether a reaper is told so that nothing is to do; the first sweep of a ledger says nothing of that."""
+    await sweep(harness)
+    return (await sweep(harness)).quiet
 
 
 async def lose_one(harness: StoreHarness, key: str = "one") -> Ticket:

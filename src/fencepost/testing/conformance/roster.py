@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from fencepost.model.audit import HOUSE, Action, Author, LogFilter
 from fencepost.model.identifiers import Epoch, Namespace, NodeId, Queue, Shard
+from fencepost.model.lease import Granted
 from fencepost.model.node import GONE_KEPT, Led, Node, NodeReport
 from fencepost.testing.conformance.builders import ALICE, BOB, NS, close_to
 from fencepost.testing.conformance.harness import StoreHarness
@@ -24,9 +25,19 @@ class RosterContract:
 
     async def test_a_node_does_not_miss_itself(self, harness: StoreHarness) -> None:
         node = Node(ALICE, "host-a", 17, True, True, (Queue("default"), Queue("heavy")), 8, "d1")
-        (record,) = await harness.store.roster.beat(node, NodeReport(-0.25), ALIVE_S)
+        (record,) = (await harness.store.roster.beat(node, NodeReport(-0.25), ALIVE_S)).live
         assert (record.node, record.skew_s, record.started_at) == (node, -0.25, harness.now)
         assert close_to(record.alive_for_s, ALIVE_S)
+
+    async def test_a_beat_does_not_hide_how_far_the_ledger_has_come(self, harness: StoreHarness) -> None:
+        epochs = harness.store.epochs
+        await epochs.register({Shard(1): Granted(Epoch(7))}, ALICE)
+        await epochs.reshard(harness.shards + 1, NS, HOUSE)
+        await epochs.mark_older("fence 874 was seen")
+        heard = await harness.store.roster.beat(make_node(ALICE), NodeReport(), ALIVE_S)
+        assert heard.high_water == await epochs.high_water()
+        assert (heard.high_water.epochs, heard.high_water.older) == (8, "fence 874 was seen")
+        assert heard.shards == harness.shards + 1
 
     async def test_nodes_come_by_id(self, harness: StoreHarness) -> None:
         await beat(harness, BOB)
@@ -195,8 +206,8 @@ def make_node(node_id: NodeId) -> Node:
 
 async def beat(harness: StoreHarness, node_id: NodeId) -> list[NodeId]:
     """Announce a node; who lives."""
-    records = await harness.store.roster.beat(make_node(node_id), NodeReport(), ALIVE_S)
-    return [record.node.node_id for record in records]
+    heard = await harness.store.roster.beat(make_node(node_id), NodeReport(), ALIVE_S)
+    return [record.node.node_id for record in heard.live]
 
 
 async def live(harness: StoreHarness) -> list[NodeId]:
