@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from tests.history.findings import Kind, Looked, Row, bounded, row_of
 from tests.history.model import Change, History, Registration, Violation
@@ -95,7 +96,7 @@ def _check_rows(history: History, reigns: list[_Reigns], looked: Looked) -> Iter
 
 def _check_fences(history: History, looked: Looked) -> Iterator[Violation]:
     started: dict[Row, int] = {}
-    claimed: dict[tuple[str, str], int] = {}
+    claimed: dict[tuple[str, str], _Claim] = {}
     newest: dict[Row, int] = {}
     for change in history.changes:
         after = change.after
@@ -109,12 +110,33 @@ def _check_fences(history: History, looked: Looked) -> Iterator[Violation]:
             started[row] = max(fence, started.get(row, 0))
             if after.schedule_id is not None:
                 owner = after.namespace, after.schedule_id
-                if fence <= claimed.get(owner, 0):
-                    yield SCHEDULE_FENCE.found(f"{after.run_key}: {fence} after {claimed.get(owner, 0)}")
-                claimed[owner] = max(fence, claimed.get(owner, 0))
+                claim = claimed.get(owner, _NONE).next(change.at, after.worker, fence)
+                if fence <= claim.before:
+                    yield SCHEDULE_FENCE.found(f"{after.run_key}: {fence} after {claim.before}")
+                claimed[owner] = claim
         if fence < newest.get(row, 0) and not _is_untouched_since_replay(change):
             yield OLD_FENCE.found(f"{after.run_key}: {fence} after {newest[row]}, {after.state}")
         newest[row] = max(fence, newest.get(row, 0))
+
+
+class _Claim(NamedTuple):
+    """What one worker began of a schedule at one instant; in which order the rows of a claim are written is
+    the store's own affair."""
+
+    at: datetime | None
+    worker: str | None
+    before: int
+    """The largest fence of the claims before it."""
+    largest: int
+
+    def next(self, at: datetime, worker: str | None, fence: int) -> _Claim:
+        """The claim that a start belongs to: this one, or the one after it."""
+        same = (at, worker) == (self.at, self.worker)
+        before = self.before if same else self.largest
+        return _Claim(at, worker, before, max(fence, self.largest))
+
+
+_NONE = _Claim(None, None, 0, 0)
 
 
 def _is_untouched_since_replay(change: Change) -> bool:
