@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from fencepost.model.audit import Action
-from fencepost.model.identifiers import JobName
+from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.job import JobSpec
+from fencepost.model.json import JsonObject
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.operations.applying import (
     ApplySchedules,
     PutSchedule,
@@ -17,6 +19,7 @@ from fencepost.operations.applying import (
     put_schedule,
 )
 from fencepost.operations.schedules import OneSchedule, show_schedule
+from fencepost.triggers import Every
 from tests.operations.asking import asked, refused
 from tests.services.desk_work import logged, open_control
 from tests.services.house import House
@@ -88,6 +91,7 @@ async def test_where_one_is_refused_none_is_written_and_each_is_told() -> None:
     [
         ("postgres://ann:***@db/shop", False),
         ("Authorization: Bearer ***", False),
+        ("*** urgent *** postgres://ann:***@db/shop", False),
         ("*** read this first ***", True),
     ],
 )
@@ -111,3 +115,15 @@ async def test_a_masked_text_that_was_changed_around_its_secret_is_not_written()
     moved = {"at": "postgres://ann:***@other/shop"}
     put = PutSchedule(schedule_id="a", job="report", every="1h", payload=moved)
     assert "in the place of a secret" in await refused(control, put_schedule, put)
+
+
+async def test_stars_that_are_kept_do_not_stand_in_the_way_of_another_change() -> None:
+    control = await open_control(House())
+    await control.store.jobs.register(control.namespace, [JobSpec(JobName("report"), open_payload=True)])
+    stars: JsonObject = {"what": "***"}
+    spec = ScheduleSpec(JobName("report"), trigger=Every("1h").to_json(), payload=stars)
+    await control.store.schedules.put(
+        control.namespace, ScheduleId("a"), spec, tzdata="2026a", expected_version=None
+    )
+    put = PutSchedule(schedule_id="a", job="report", every="2h", payload={**stars, "more": 1})
+    assert (await asked(control, put_schedule, put)).version == 2

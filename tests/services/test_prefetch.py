@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from fencepost.model.identifiers import JobName
 from fencepost.model.run import RunRecord, RunState
 from fencepost.services import prefetch
-from fencepost.services.active import StopCause
+from fencepost.services.active import WAITING_BEATS_MAX, StopCause
 from fencepost.services.prefetch import Prefetch
+from fencepost.telemetry.events import AttemptFinished, Event, RunClaimed, listen
 from tests.services.house import Bench, House, WorkingNode, make_job, until
 
 
@@ -38,52 +41,52 @@ def test_as_many_wait_as_begin_within_a_moment() -> None:
     waiting = at_work(most=40)
     assert waiting.size == 0
     waiting.ended = 10
-    waiting.look(1.25)
+    waiting.measure(1.25)
     assert waiting.size == int(40 * prefetch.MOMENT_S)
     waiting.ended = 1_000
-    waiting.look(1.5)
+    waiting.measure(1.5)
     assert waiting.size == 40
 
 
 def at_work(most: int) -> Prefetch:
     """That of a worker which has something to do since the first second."""
     waiting = Prefetch(most)
-    waiting.look(1.0)
-    waiting.is_at_work(True, 1.0)
+    waiting.measure(1.0)
+    waiting.note_work(True, 1.0)
     return waiting
 
 
 def test_a_pace_of_long_ago_says_nothing() -> None:
     waiting = at_work(most=40)
     waiting.ended = 100
-    waiting.look(1.25)
+    waiting.measure(1.25)
     assert waiting.size == 20
-    waiting.look(60.0)
+    waiting.measure(60.0)
     assert waiting.size == 0
 
 
 def test_few_runs_make_no_pace() -> None:
     waiting = at_work(most=40)
     waiting.ended = prefetch.PACE_OF_MIN - 1
-    waiting.look(1.25)
+    waiting.measure(1.25)
     assert waiting.size == 0
 
 
 def test_a_slow_moment_does_not_end_a_fast_pace() -> None:
     waiting = at_work(most=400)
     waiting.ended = 1_000
-    waiting.look(1.25)
+    waiting.measure(1.25)
     assert waiting.size == 200
     waiting.ended = 10
-    waiting.look(1.5)
+    waiting.measure(1.5)
     assert waiting.size == 101
 
 
 def test_waiting_for_the_store_does_not_slow_the_pace() -> None:
     waiting = at_work(most=400)
     waiting.ended = 20
-    waiting.is_at_work(False, 1.125)
-    waiting.look(1.5)
+    waiting.note_work(False, 1.125)
+    waiting.measure(1.5)
     assert waiting.size == int(160 * prefetch.MOMENT_S)
 
 
@@ -196,25 +199,103 @@ async def test_what_is_lost_while_it_waits_does_not_begin() -> None:
     assert [run.state for run in await runs_of(house)].count(RunState.RUNNING) == 2
 
 
-async def test_what_a_crash_would_end_for_good_waits_in_front() -> None:
-    house, bench = House(concurrency=1), Bench()
-    node = WorkingNode(
-        house,
-        make_job(bench),
-        make_job(bench, "charge", at_most_once=True),
-        make_job(bench, "once", attempts=1),
-    )
+async def test_of_what_a_crash_would_end_for_good_none_is_claimed_ahead() -> None:
+    house, bench = House(concurrency=2), Bench()
+    dear = make_job(bench, "charge", at_most_once=True), make_job(bench, "once", attempts=1)
+    node = WorkingNode(house, make_job(bench), *dear)
     await node.register()
-    for key in "abc":
-        await house.enqueue(key, priority=1)
+    for number in range(6):
+        for job in ("charge", "once", "report"):
+            await house.enqueue(f"{number}", job)
+    node.worker._prefetch.size = 10
+    await node.worker._claim()
+    claimed = [one.claim.job for one in node.active]
+    assert sum(job != "report" for job in claimed) <= 2
+    assert claimed.count(JobName("report")) == 6
+    bench.finish.set()
+    await node.reported(0)
+
+
+async def test_dear_runs_are_claimed_beside_a_flood_of_short_ones() -> None:
+    house, bench = House(concurrency=2), Bench()
+    node = WorkingNode(house, make_job(bench), make_job(bench, "charge", at_most_once=True))
+    await node.register()
+    for number in range(10):
+        await house.enqueue(f"{number}", priority=1)
     node.worker._prefetch.size = 4
     await node.worker._claim()
-    await house.enqueue("d", "charge")
-    await house.enqueue("e", "once")
+    assert node.worker.room == 0
+    node.worker._prefetch.size = 8
+    await house.enqueue("now", "charge", priority=1)
+    await node.worker._claim()
+    assert "charge" in [one.claim.job for one in node.active]
+    bench.finish.set()
+    await node.reported(0)
+
+
+async def test_what_waits_is_looked_at_in_time_where_nothing_else_is_due() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench)
+    assert await node.worker._claim() <= prefetch.PATIENCE_S
+    bench.finish.set()
+    await node.reported(0)
+
+
+async def test_an_urgent_run_is_not_overtaken_by_what_is_claimed_after_it() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = WorkingNode(house, make_job(bench), make_job(bench, "once", attempts=1))
+    await node.register()
+    await house.enqueue("first")
+    node.worker._prefetch.size = 2
+    await node.worker._claim()
+    await house.enqueue("urgent", priority=1)
+    await node.worker._claim()
+    await house.enqueue("later", "once", priority=4)
     await node.worker._claim()
     await until(lambda: bench.now == 1)
     bench.finish.set()
     await node.reported(0)
-    assert bench.begun[0].startswith("report#")
-    assert sorted(bench.begun[1:3]) == ["charge#d", "once#e"]
-    assert len(bench.begun) == 5
+    assert bench.begun == ["report#first", "report#urgent", "once#later"]
+
+
+async def test_a_claim_that_comes_after_a_drain_begins_no_more_than_there_is_room_for() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = WorkingNode(house, make_job(bench))
+    await node.register()
+    for key in "abc":
+        await house.enqueue(key)
+    node.worker._prefetch.size = 2
+    held = house.store.hold_answer("ledger.claim_direct")
+    claiming = asyncio.create_task(node.worker._claim())
+    await held.reached.wait()
+    node.worker.drain(True)
+    held.go.set()
+    await claiming
+    await until(lambda: bench.now == 1)
+    bench.finish.set()
+    await node.reported(0)
+    assert len(bench.begun) == 1
+    assert [left(run) for run in await runs_of(house)].count((RunState.READY, 0)) == 2
+
+
+async def test_a_claim_that_waits_in_a_loop_that_stands_still_is_left_to_be_rescued() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench, timeout_s=1)
+    (waiting, _), *_ = node.worker._prefetch.waiting
+    assert [waiting.use_beat() for _ in range(WAITING_BEATS_MAX + 1)] == [*[True] * WAITING_BEATS_MAX, False]
+    bench.finish.set()
+    await node.reported(0)
+
+
+async def test_what_is_handed_back_counts_as_no_attempt(caplog: pytest.LogCaptureFixture) -> None:
+    house, bench = House(concurrency=1), Bench()
+    told: list[Event] = []
+    stop = listen(told.append)
+    node = await short_runs(house, bench)
+    node.worker.drain(True)
+    bench.finish.set()
+    await node.reported(0)
+    stop()
+    assert sum(isinstance(one, RunClaimed) for one in told) == 1
+    assert sum(isinstance(one, AttemptFinished) for one in told) == 1
+    assert not [one for one in caplog.records if one.levelname == "WARNING"]

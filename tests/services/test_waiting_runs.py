@@ -142,5 +142,20 @@ def test_what_would_only_wait_is_not_asked_for(
     queueing: tuple[JobName, ...], near: int, asked: list[tuple[tuple[JobName, ...], int]]
 ) -> None:
     appetite = Appetite(NodeId("worker-1"), (), (MAIL, REPORT), 30)
-    found = helpings(appetite, queueing, 20, near)
+    found = helpings(appetite, 20, [(queueing, near)])
     assert [(one.jobs, limit) for one, limit in found] == asked
+
+
+@pytest.mark.parametrize(
+    ("bounds", "asked"),
+    [
+        ([((MAIL,), 3), ((REPORT,), 5)], [((MAIL, REPORT), 3)]),
+        ([((MAIL,), 0), ((REPORT,), 5)], [((REPORT,), 5)]),
+        ([((MAIL,), 20), ((REPORT,), 5)], [((MAIL, REPORT), 5), ((MAIL,), 20)]),
+    ],
+)
+def test_no_bound_is_exceeded(
+    bounds: list[tuple[tuple[JobName, ...], int]], asked: list[tuple[tuple[JobName, ...], int]]
+) -> None:
+    appetite = Appetite(NodeId("worker-1"), (), (MAIL, REPORT), 30)
+    assert [(one.jobs, limit) for one, limit in helpings(appetite, 20, bounds)] == asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,8 @@ def apply(
         raise UsageError("--prune: give --source NAME too; what comes by stdin has no name of its own")
     named = source or ("stdin" if file == STDIN else Path(file).name)
     _check_source(named, source is None)
-    entries = read_entries(file, _read(file), place.settings().namespace)
+    entries, said = read_entries(file, _read(file))
+    place = _in_namespace(file, place, said)
     if prune and not entries:
         raise UsageError(f"{file}: has no schedules, and --prune would remove all; remove them by their ids")
     with calling(place) as caller:
@@ -72,6 +74,16 @@ def apply(
             _refuse(file, _sent(caller, written, named, "applying"))
             _remove(caller, gone)
     _print(found, gone, dry_run, as_json)
+
+
+def _in_namespace(file: str, place: Place, said: str | None) -> Place:
+    """The place, in the namespace that the file names. A server knows which one its caller may use."""
+    meant = place.namespace or (None if place.server else place.settings().namespace)
+    if said is None or said == meant:
+        return place
+    if meant is None:
+        return replace(place, namespace=said)
+    raise UsageError(f"{file}: namespace: is {said}, and would be applied to {meant}; say --namespace {said}")
 
 
 def _check_source(named: str, of_file: bool) -> None:

@@ -7,13 +7,15 @@ be compared.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fencepost.model.json import JsonObject, JsonValue
 from fencepost.model.masking import looks_secret as looks_secret
 from fencepost.model.masking import masked_text as masked_text
 from fencepost.model.secret import MASK as MASK
 
 SECRET = "s3cretS3cret9"
-"""What no text would show."""
+"""A value that `masked_text` hides wherever it would hide a secret."""
 
 
 def masked(payload: JsonObject) -> JsonObject:
@@ -33,9 +35,17 @@ def is_masked(value: JsonValue) -> bool:
             return any(map(is_masked, value.values()))
         case list():
             return any(map(is_masked, value))
-        case str() if MASK in value:
-            return value == MASK or masked_text(value.replace(MASK, SECRET)) == value
+        case str():
+            return value == MASK or any(masked_text(text) == value for text in _filled(value))
     return False
+
+
+def _filled(text: str) -> Iterator[str]:
+    """The text with a secret in the place of each `***` in turn."""
+    place = text.find(MASK)
+    while place >= 0:
+        yield f"{text[:place]}{SECRET}{text[place + len(MASK) :]}"
+        place = text.find(MASK, place + 1)
 
 
 def _masked(value: JsonValue, secret: bool) -> JsonValue:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,36 +26,42 @@ SHOWN_ONLY = frozenset(OutlookShape.__struct_fields__) - SAID
 """What a list tells of a schedule and nobody can ask for."""
 
 
-def read_entries(file: str, data: bytes, namespace: str) -> list[ScheduleEntry]:
-    """The schedules of a file, by its name and what it holds, for a namespace; one line about the first that
-    is wrong."""
-    entries = _entries(file, data, namespace)
+class Entries(NamedTuple):
+    """The schedules of a file, and the namespace that it names."""
+
+    schedules: list[ScheduleEntry]
+    namespace: str | None = None
+
+
+def read_entries(file: str, data: bytes) -> Entries:
+    """What a file says, by its name and what it holds; one line about the first that is wrong."""
+    found = _entries(file, data)
+    entries = found.schedules
     for schedule_id, count in Counter(one.schedule_id for one in entries).items():
         if count > 1:
             raise UsageError(f"{file}: schedule {schedule_id}: is given twice; give each id once")
-    return entries
+    return found
 
 
-def _entries(file: str, data: bytes, namespace: str) -> list[ScheduleEntry]:
+def _entries(file: str, data: bytes) -> Entries:
     if file.endswith(".toml"):
-        return _of_toml(file, data, namespace)
+        return _of_toml(file, data)
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         if file.endswith(".json"):
             raise UsageError(f"{file}: not JSON: {error}") from None
-        return _of_toml(file, data, namespace)
+        return _of_toml(file, data)
     if not isinstance(document, list) or not all(isinstance(one, dict) for one in document):
         raise UsageError(f"{file}: expected a list of schedules, as: fencepost schedules list --json")
-    return [_of_document(file, place, one) for place, one in enumerate(document, 1)]
+    return Entries([_of_document(file, place, one) for place, one in enumerate(document, 1)])
 
 
-def _of_toml(file: str, data: bytes, namespace: str) -> list[ScheduleEntry]:
+def _of_toml(file: str, data: bytes) -> Entries:
     top = Table(file, "", parse_toml(file, data))
     top.only(*PLACE, *TABLES)
-    if "namespace" in top and (said := top.text("namespace")) != namespace:
-        top.refuse("namespace", f"is {said}, and would be applied to {namespace}; say --namespace {said}")
-    return [_of_table(name, table) for name, table in top.tables("schedules")]
+    schedules = [_of_table(name, table) for name, table in top.tables("schedules")]
+    return Entries(schedules, top.text("namespace") if "namespace" in top else None)
 
 
 def _of_table(schedule_id: str, table: Table) -> ScheduleEntry:

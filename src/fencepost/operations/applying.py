@@ -150,7 +150,7 @@ def _whole_spec(words: ScheduleWords, current: Schedule | None, now: datetime) -
     spec = new_spec(words, now)
     kept = current.spec.payload if current is not None and _is_there(current) else {}
     payload = unmasked(spec.payload, kept)
-    if payload != kept and is_masked(payload):
+    if any(is_masked(value) and value != kept.get(name) for name, value in payload.items()):
         raise InvalidSpec(f"payload: has {MASK} in the place of a secret; give what it stands for")
     return replace(spec, payload=payload)
 

@@ -13,6 +13,8 @@ from fencepost.services.reach import LedgerReach, Settlement
 from fencepost.services.run_log import RUN_LOG_MAX, RunLog
 from fencepost.telemetry import traces
 
+WAITING_BEATS_MAX = 3
+
 
 class StopCause(Enum):
     """Why an attempt was told to stop."""
@@ -27,7 +29,8 @@ class ActiveRun:
 
     __slots__ = (
         *("_beats_left", "_loop", "_marks_seen", "_quiet_beats_left", "_quiet_beats_max", "_task"),
-        *("cause", "claim", "is_given_back", "log", "reach", "run", "ticket", "took_s", "trace"),
+        *("_waiting_beats_left", "cause", "claim", "is_adopted", "is_given_back", "is_waiting"),
+        *("log", "reach", "run", "ticket", "took_s", "trace"),
     )
 
     def __init__(
@@ -49,6 +52,11 @@ class ActiveRun:
         self.reach = reach
         self.run = Run(claim, reach, keep=self.log.write)
         self.cause: StopCause | None = None
+        self.is_waiting = False
+        """Whether it is a claim that waits for room."""
+        self._waiting_beats_left = WAITING_BEATS_MAX
+        self.is_adopted = False
+        """Whether it was found to be ours after the answer to its claim was lost."""
         self.is_given_back = False
         """Whether it was handed back to the ledger before it began."""
         self.took_s: float | None = None
@@ -70,7 +78,7 @@ class ActiveRun:
         return self._task is not None
 
     def attach(self, task: asyncio.Task[None]) -> None:
-        self._task = task
+        self._task, self.is_waiting = task, False
 
     @property
     def settlement(self) -> Settlement:
@@ -84,7 +92,11 @@ class ActiveRun:
 
     def use_beat(self) -> bool:
         """Take one of the heartbeats that this attempt may still have; without a timeout, and without a
-        progress deadline, it has enough. Work that waits for its turn uses none."""
+        progress deadline, it has enough. Work that waits for a child process uses none. A claim that waits
+        for room has few: where they do not do, the worker's loop stands still."""
+        if self.is_waiting:
+            self._waiting_beats_left -= 1
+            return self._waiting_beats_left >= 0
         if not self.run.begun.is_set() and not self.has_ended:
             return True
         gets_on = self._use_quiet_beat()

@@ -21,7 +21,6 @@ from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.run import Claim
 from fencepost.ports.ledger import Ledger
 from fencepost.services.judging import Minutes
-from fencepost.telemetry.events import RunClaimed, emit, is_heard
 
 WAITING_MAX = 1
 """How many runs may wait in a worker for a child process, so that none stands idle between two of them."""
@@ -57,7 +56,6 @@ class Shares:
         if limit <= 0:
             return []
         claims = await _claim(ledger, replace(appetite, portions=walk), limit, kind)
-        _tell(claims)
         for queue, taken in Counter(one.queue for one in claims).items():
             self.given[queue] = max(0, self.given.get(queue, 0) - taken)
             self.turns[queue] += taken
@@ -75,21 +73,27 @@ class Shares:
 async def claim_first(ledger: Ledger, appetite: Appetite) -> Sequence[Claim]:
     """One run that needs no judgement, if one is due. A worker that had nothing to do, and hears that a run
     is there, need not look what waits first: it has room for all kinds."""
-    claims = await ledger.claim_direct(appetite, 1)
-    _tell(claims)
-    return claims
+    return await ledger.claim_direct(appetite, 1)
 
 
 def helpings(
-    appetite: Appetite, queueing: Collection[JobName], room: int, near: int
+    appetite: Appetite, room: int, bounds: Sequence[tuple[Collection[JobName], int]]
 ) -> list[tuple[Appetite, int]]:
-    """What to ask for, one after the other, each with its limit: of all jobs what may begin soon, then of
-    those that do not queue as much as there is room for. Another worker may have a child for the rest."""
-    if not queueing or near >= room:
+    """What to ask for, one after the other, each with its limit. Of some jobs fewer may be taken than there
+    is room for: first all jobs that are not at their bound, up to the smallest bound; then the jobs without
+    one. Another worker may have a place for the rest."""
+    tight = [(jobs, most) for jobs, most in bounds if jobs and most < room]
+    if not tight:
         return [(appetite, room)]
-    others = replace(appetite, jobs=tuple(one for one in appetite.jobs if one not in queueing))
-    asked = [(appetite, near), (others, room)]
+    full = {job for jobs, most in tight if most <= 0 for job in jobs}
+    bound = {job for jobs, _ in tight for job in jobs}
+    least = min((most for _, most in tight if most > 0), default=0)
+    asked = [(_without(appetite, full), least), (_without(appetite, bound), room)]
     return [(one, limit) for one, limit in asked if limit > 0 and one.jobs]
+
+
+def _without(appetite: Appetite, jobs: Collection[JobName]) -> Appetite:
+    return replace(appetite, jobs=tuple(one for one in appetite.jobs if one not in jobs))
 
 
 def share_room(
@@ -112,11 +116,6 @@ def heads_of(outlook: Outlook, kind: Kind) -> Sequence[Head]:
             return outlook.lined
         case _ as never:
             assert_never(never)
-
-
-def _tell(claims: Sequence[Claim]) -> None:
-    for one in claims if is_heard() else ():
-        emit(RunClaimed(one))
 
 
 async def _claim(ledger: Ledger, appetite: Appetite, limit: int, kind: Kind) -> Sequence[Claim]:

@@ -150,7 +150,8 @@ class Clerk(Service):
         active = self._active.remove(outcome.ticket)
         if active is not None:
             self.keep_log(active)
-            _tell(active, outcome, receipt)
+            if outcome.begun:
+                _tell(active, outcome, receipt)
         self.settled += 1
 
     def _tell_if_empty(self) -> None:
@@ -170,9 +171,12 @@ class Clerk(Service):
             self.log.info("succeeded", runs=len(good), first=good[0].run_key, last=good[-1].run_key)
             if self.log.is_debug:
                 self._log_each(good, self.log.run_debug)
-        if len(good) < len(batch):
+        handed_back = sum(not one.begun for one in batch)
+        if handed_back:
+            self.log.info("handed back before they began", runs=handed_back)
+        if len(good) + handed_back < len(batch):
             for outcome, receipt in zip(batch, receipts, strict=True):
-                if outcome.state is not RunState.SUCCEEDED or receipt is Receipt.REFUSED:
+                if outcome.begun and (outcome.state is not RunState.SUCCEEDED or receipt is Receipt.REFUSED):
                     self._log_other(outcome, receipt)
 
     def _log_each(self, tickets: Sequence[Ticket], say: Callable[..., None]) -> None:

@@ -62,9 +62,8 @@ class Heartbeat(Service):
         """A run far past its timeout has blocked the loop that should have stopped it: let it be rescued."""
         if one.use_beat():
             return True
-        self.log.run_warning(
-            one.claim, "blocked past its timeout or its progress deadline; left to be rescued"
-        )
+        past = "the time that a claim may wait" if one.is_waiting else "its timeout or its progress deadline"
+        self.log.run_warning(one.claim, f"blocked past {past}; left to be rescued")
         return False
 
     def _heed(self, one: ActiveRun, pulse: Pulse) -> None:

@@ -2,16 +2,21 @@
 
 A worker that claims only what it has room for, and whose runs end at once, spends its time waiting for the
 store. So it claims as many more as it would begin within a moment, at the pace at which runs ended while it
-was at work. They wait here, with a heartbeat like any run in progress, and begin as others end. What has not
-begun after a second is handed back to the ledger, and that costs it no attempt.
+was at work. They wait here, with a heartbeat like any run in progress, and begin in the order of their claims
+as others end. What has not begun after a second is handed back to the ledger, and that costs it no attempt.
+
+A run that a crash would end for good, or that takes a place which others of its job wait for, is not among
+them: of those a worker has no more in hand than it may do at once.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Mapping
 
+from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec
+from fencepost.ports.executor import Job
 from fencepost.services.active import ActiveRun
 
 MOMENT_S = 0.05
@@ -35,42 +40,54 @@ class Prefetch:
         self._busy_s = 0.0
         self._pace = 0.0
         self.size = 0
-        """How many may wait, as of the last look at the pace."""
+        """How many may wait, by the last pace."""
 
-    def add(self, active: ActiveRun, spec: JobSpec, now_s: float) -> None:
-        """Let a run wait. One that a crash would end for good, or that keeps others of its job from
-        beginning, goes first."""
-        goes_first = spec.at_most_once or spec.retry.max_attempts == 1 or spec.limit is not None
-        (self.waiting.appendleft if goes_first else self.waiting.append)((active, now_s))
+    def add(self, active: ActiveRun, now_s: float) -> None:
+        active.is_waiting = True
+        self.waiting.append((active, now_s))
 
     def next(self) -> ActiveRun | None:
         """Whose turn it is; None where nothing waits."""
         return self.waiting.popleft()[0] if self.waiting else None
 
-    def stale(self, now_s: float) -> Iterator[ActiveRun]:
+    def stale(self, now_s: float) -> list[ActiveRun]:
         """Take out what has waited for too long."""
-        late = [one for one in self.waiting if now_s - one[1] >= PATIENCE_S]
-        for one in late:
-            self.waiting.remove(one)
-            yield one[0]
+        found = []
+        while self.waiting and now_s - self.waiting[0][1] >= PATIENCE_S:
+            found.append(self.waiting.popleft()[0])
+        return found
+
+    def stale_in_s(self, now_s: float) -> float | None:
+        """When the first of them will have waited for too long; None where nothing waits."""
+        return max(self.waiting[0][1] + PATIENCE_S - now_s, 0.0) if self.waiting else None
 
     @property
     def is_low(self) -> bool:
         """Whether so few wait that a claim is a large one."""
         return len(self.waiting) <= self.size // 2
 
-    def is_at_work(self, busy: bool, now_s: float) -> None:
-        """Whether runs are in progress from now on."""
+    def note_work(self, under_way: bool, now_s: float) -> None:
+        """Runs are in progress from now on, or none is."""
         if self._busy_since_s is not None:
             self._busy_s += now_s - self._busy_since_s
-        self._busy_since_s = now_s if busy else None
+        self._busy_since_s = now_s if under_way else None
 
-    def look(self, now_s: float) -> None:
-        """Measure the pace anew."""
-        self.is_at_work(self._busy_since_s is not None, now_s)
+    def measure(self, now_s: float) -> None:
+        """Measure the pace anew, where enough runs have ended or the last one is old."""
+        self.note_work(self._busy_since_s is not None, now_s)
         is_old = now_s - self._measured_at_s > PACE_MAX_S
-        if is_old or (self.ended >= PACE_OF_MIN and self._busy_s > 0):
-            pace = self.ended / self._busy_s if self.ended >= PACE_OF_MIN and self._busy_s > 0 else 0.0
+        is_known = self.ended >= PACE_OF_MIN and self._busy_s > 0
+        if is_old or is_known:
+            pace = self.ended / self._busy_s if is_known else 0.0
             self._pace = pace if is_old else max(pace, (self._pace + pace) / 2)
             self.ended, self._busy_s, self._measured_at_s = 0, 0.0, now_s
             self.size = min(self._most, int(self._pace * MOMENT_S))
+
+
+def not_prefetched(jobs: Mapping[JobName, Job]) -> frozenset[JobName]:
+    """The jobs of which none waits here; see the module."""
+    return frozenset(name for name, job in jobs.items() if _is_dear(job.spec))
+
+
+def _is_dear(spec: JobSpec) -> bool:
+    return spec.at_most_once or spec.retry.max_attempts == 1 or spec.limit is not None

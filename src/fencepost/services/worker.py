@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -31,10 +31,10 @@ from fencepost.services.attempt import INTERRUPT_S, Attempts
 from fencepost.services.claiming import WAITING_MAX, claim_first, helpings, share_room
 from fencepost.services.clerk import Clerk
 from fencepost.services.ledger_watch import LedgerWatch
-from fencepost.services.prefetch import PATIENCE_S, Prefetch
+from fencepost.services.prefetch import Prefetch, not_prefetched
 from fencepost.services.reach import LedgerReach
 from fencepost.services.service import Service
-from fencepost.telemetry.events import RunClaimed, emit
+from fencepost.telemetry.events import RunClaimed, emit, is_heard
 
 REST_MIN_S = 0.001
 LOCKED_REST_S = 0.02
@@ -78,6 +78,7 @@ class Worker(Service):
         }
         self._tasks: set[asyncio.Task[None]] = set()
         self._prefetch = Prefetch(settings.prefetch)
+        self._not_prefetched = not_prefetched(jobs)
         self._due_left = True
         self._idle_until_s = 0.0
         self._turns: Counter[Queue] = Counter()
@@ -107,7 +108,7 @@ class Worker(Service):
         """Claim and start what there is room for."""
         if self._bug is not None:
             raise AssertionError("an attempt must not raise") from self._bug
-        self._prefetch.look(_now_s())
+        self._prefetch.measure(_now_s())
         self._hand_back(self._prefetch.stale(_now_s()))
         if self._stopping or self._draining or self._is_fed:
             self._due_left = True
@@ -168,7 +169,8 @@ class Worker(Service):
 
     async def _claim(self) -> float:
         await self._claim_first()
-        asked = helpings(self._appetite, self._queueing, self.room, self._near)
+        bounds = [(self._queueing, self._near), (self._not_prefetched, self._to_begin)]
+        asked = helpings(self._appetite, self.room, bounds)
         rests = [await self._claim_of(appetite, limit) for appetite, limit in asked]
         return min(rests, default=self._settings.poll_s)
 
@@ -197,8 +199,15 @@ class Worker(Service):
     @property
     def _near(self) -> int:
         """How many more runs that queue for a child process would have one, or be the next to have one."""
-        in_hand = sum(one.claim.job in self._queueing and not one.has_ended for one in self._active)
-        return self._settings.processes + WAITING_MAX - in_hand
+        return self._settings.processes + WAITING_MAX - self._in_hand(self._queueing)
+
+    @property
+    def _to_begin(self) -> int:
+        """How many more runs may be taken that are not prefetched."""
+        return self._settings.concurrency - self._in_hand(self._not_prefetched)
+
+    def _in_hand(self, jobs: Collection[JobName]) -> int:
+        return sum(one.claim.job in jobs and not one.has_ended for one in self._active) if jobs else 0
 
     def _busy_queues(self) -> Counter[Queue]:
         """What this worker has in progress of each queue; one queue has nobody to share with."""
@@ -213,7 +222,7 @@ class Worker(Service):
             if self._is_fed:
                 return self._longest_rest_s
             return 0.0 if begun else LOCKED_REST_S
-        rest_s = self._settings.poll_s
+        rest_s = self._longest_rest_s
         if outlook.next_due_at is not None:
             due_in_s = -since(outlook.next_due_at, outlook.now).total_seconds()
             rest_s = min(max(due_in_s, REST_MIN_S), rest_s)
@@ -222,33 +231,38 @@ class Worker(Service):
 
     @property
     def _longest_rest_s(self) -> float:
-        return min(self._settings.poll_s, PATIENCE_S) if self._prefetch.waiting else self._settings.poll_s
+        stale_in_s = self._prefetch.stale_in_s(_now_s())
+        return self._settings.poll_s if stale_in_s is None else min(self._settings.poll_s, stale_in_s)
 
     async def _adopt(self) -> None:
         """A claim whose answer was lost may have been granted: those runs are ours to do."""
         for claim in await self._store.ledger.adopt(self._appetite.worker, self._active.fences()):
             self.log.run(claim, "adopted after a lost answer", fence=claim.fence)
-            emit(RunClaimed(claim, adopted=True))
-            self._begin([claim])
+            self._begin([claim], adopted=True)
         self._answer_lost = False
 
-    def _begin(self, claims: Sequence[Claim]) -> None:
+    def _begin(self, claims: Sequence[Claim], *, adopted: bool = False) -> None:
         """Start what there is room for; the others wait, until they do or are handed back."""
         now_s = _now_s()
         for claim in claims:
             beats, quiet_beats = self._beats[claim.job]
             active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
+            active.is_adopted = adopted
             self._active.add(active)
             if len(self._tasks) < self._settings.concurrency:
                 self._start(active)
+            elif self._stopping or self._draining:
+                self._attempts.hand_back(active)
             else:
-                self._prefetch.add(active, self._jobs[claim.job].spec, now_s)
+                self._prefetch.add(active, now_s)
 
     def _start(self, active: ActiveRun) -> None:
         claim = active.claim
         self._attempts.count(claim)
+        if is_heard():
+            emit(RunClaimed(claim, adopted=active.is_adopted))
         if not self._tasks:
-            self._prefetch.is_at_work(True, _now_s())
+            self._prefetch.note_work(True, _now_s())
         task = asyncio.create_task(self._attempts.do(active))
         active.attach(task)
         self._tasks.add(task)
@@ -279,7 +293,7 @@ class Worker(Service):
         if self._prefetch.waiting:
             self._start_next()
         if not self._tasks:
-            self._prefetch.is_at_work(False, _now_s())
+            self._prefetch.note_work(False, _now_s())
         if not task.cancelled() and task.exception() is not None:
             self._bug = task.exception()
         if job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
@@ -288,7 +302,7 @@ class Worker(Service):
     def _start_next(self) -> None:
         """Whatever was told to stop while it waited does not begin."""
         while len(self._tasks) < self._settings.concurrency and (one := self._prefetch.next()) is not None:
-            if one.cause is None:
+            if one.cause is None and not (self._stopping or self._draining):
                 self._start(one)
             else:
                 self._attempts.hand_back(one)

@@ -286,10 +286,11 @@ class Engine:
 
 def bench_settings(settings: Settings, jobs: dict[JobName, Job]) -> Settings:
     """The application's settings, as a bench needs them: the queues of all jobs worked, outcomes reported one
-    by one, and no poll in between."""
+    by one, no poll in between, and nothing claimed ahead by the pace of real time."""
     queues = dict.fromkeys([*settings.queues, *(job.spec.queue for job in jobs.values())])
     return changed_settings(
-        settings, {"queues": list(queues), "finish_batch_max": 1, "poll_s": POLL_S, "shards": SHARDS}
+        settings,
+        {"queues": list(queues), "finish_batch_max": 1, "poll_s": POLL_S, "shards": SHARDS, "prefetch": 0},
     )
 
 

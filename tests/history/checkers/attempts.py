@@ -68,14 +68,29 @@ def _check_row(
             tries = 0
         tries += change.starts
         yield from _check_spent(change, replayed)
+        if _given_back(change):
+            tries -= 1
+            continue
         yield from _check_change(change, tries, job, statement_s, looked)
+
+
+def _given_back(change: Change) -> bool:
+    """Whether a worker gave back what it had claimed ahead of its room: that is no attempt."""
+    before, after = change.before, change.after
+    return (
+        before is not None
+        and after is not None
+        and before.state is RunState.RUNNING
+        and after.state is RunState.READY
+        and after.reason == "handed back before it began"
+    )
 
 
 def _check_spent(change: Change, replayed: bool) -> Iterator[Violation]:
     before, after = change.before, change.after
     if after is None:
         return
-    expected = 0 if before is None else before.attempt if replayed else before.spent
+    expected = 0 if before is None else before.attempt if replayed else before.spent + _given_back(change)
     if after.spent != expected:
         yield SPENT.found(f"{after.run_key}: {after.spent} instead of {expected}, attempt {after.attempt}")
 

@@ -11,6 +11,7 @@ from fencepost.model.identifiers import Queue
 from fencepost.model.run import Claim
 from fencepost.ports.ledger import Ledger
 from fencepost.services.claiming import share_room
+from fencepost.telemetry.events import RunClaimed, emit, is_heard
 
 LOCKED_REST_S = 0.02
 """What is due and was not to be had is locked by another, for a moment."""
@@ -29,6 +30,8 @@ async def take(
     for kind in shares.kinds():
         if len(claims) < limit:
             claims += await shares.take(ledger, appetite, kind, limit - len(claims))
+    for one in claims if is_heard() else ():
+        emit(RunClaimed(one))
     return claims, _rest_s(outlook, settings.poll_s)
 
 
