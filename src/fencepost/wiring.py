@@ -29,7 +29,9 @@ from fencepost.services.node import SERVICES_THAT_THINK, NodeRunner, Surrounding
 from fencepost.telemetry import traces
 from fencepost.telemetry.run_lines import keep_run_lines
 
-SCHEMES = "sqlite:///path.db or postgresql://user@host/database"
+SCHEMES = (
+    "sqlite:///path.db, postgresql://user@host/database or mongodb://host1,host2/database?replicaSet=name"
+)
 LEASE_SCHEMES = {
     "etcd": "etcd",
     "etcds": "etcd",
@@ -55,6 +57,10 @@ async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
             from fencepost.stores import sqlite
 
             return await sqlite.open_store(settings.store, clock=clock, shards=settings.shards)
+        case "mongodb":
+            from fencepost.stores import mongodb
+
+            return await mongodb.open_store(settings.store)
         case _:
             _require_asyncpg()
             from fencepost.stores import postgres
@@ -131,7 +137,8 @@ def shown_store(settings: Settings) -> str:
     """The store's URL without its password."""
     if _scheme(settings.store) == "sqlite":
         return settings.store
-    _require_asyncpg()
+    if _scheme(settings.store) == "postgresql":
+        _require_asyncpg()
     from fencepost.model.address import mask
 
     return mask(settings.store)
@@ -145,6 +152,10 @@ async def migrate(settings: Settings, *, restored: bool = False) -> list[str]:
             from fencepost.stores import sqlite
 
             return await sqlite.migrate(settings.store, shards=settings.shards, restored=restored)
+        case "mongodb":
+            from fencepost.stores import mongodb
+
+            return await mongodb.migrate(settings.store, shards=settings.shards)
         case _:
             _require_asyncpg()
             from fencepost.stores import postgres
@@ -201,6 +212,8 @@ def _scheme(url: str) -> str:
     scheme = url.partition("://")[0]
     if scheme in ("postgresql", "postgres"):
         return "postgresql"
+    if scheme in ("mongodb", "mongodb+srv"):
+        return "mongodb"
     if scheme == "sqlite":
         return scheme
     # Behind a scheme, also a mistyped one, there may be a password.

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S, ask_each, in_time
+from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S, ask_each, in_time
 from fencepost.model.identifiers import Shard
 from fencepost.model.lease import Unknown
 from fencepost.testing.loop import run_virtually

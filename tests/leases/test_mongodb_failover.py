@@ -10,8 +10,8 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from fencepost.clock import SystemClock
+from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S
 from fencepost.leases.mongodb import MongoLeases, open_leases
-from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S
 from fencepost.model.identifiers import Epoch
 from fencepost.model.lease import Acquisition, Granted, HeldBy, Released, Renewal, Unknown
 from fencepost.testing.conformance.builders import ALICE, BOB

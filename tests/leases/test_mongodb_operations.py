@@ -12,9 +12,9 @@ import pymongo
 import pytest
 from pymongo.collection import Collection
 
+from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S
 from fencepost.errors import LeaseStoreUnavailable
 from fencepost.leases.mongodb import statements
-from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S
 from fencepost.model.address import parse_address
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Granted, HeldBy, Lost, Released, Unknown

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost.drivers.mongodb.address import read_url
+from fencepost.drivers.mongodb.opening import unfit
 from fencepost.errors import InvalidSettings
-from fencepost.leases.mongodb.address import read_url
-from fencepost.leases.mongodb.opening import unfit
 
 SECRET = "hunter2"
 HOST = "mongodb://127.0.0.1:27017"

@@ -19,7 +19,7 @@ LEVELS = ("debug", "info", "warning", "error")
 store_option = click.option(
     "--store",
     metavar="URL",
-    help="Where the ledger is: sqlite:///file.db or postgresql://user@host/database. "
+    help="Where the ledger is: sqlite:///file.db, postgresql://user@host/database or mongodb://host/name. "
     "FENCEPOST_STORE says it for good; without either it is sqlite:///fencepost.db.",
 )
 leases_option = click.option(

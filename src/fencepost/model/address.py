@@ -47,10 +47,12 @@ class Address:
     path: str
     parameters: Mapping[str, str]
     shown: str
+    what: str = "leases"
+    """What is kept there."""
 
     def refuse(self, complaint: str) -> InvalidSettings:
         """An error about this address, for the caller to raise."""
-        return InvalidSettings(f"leases {quoted(self.shown)}: {complaint}")
+        return InvalidSettings(f"{self.what} {quoted(self.shown)}: {complaint}")
 
     def only(self, *known: str) -> None:
         """Refuse parameters that nobody knows, and name those that are known."""
@@ -59,7 +61,7 @@ class Address:
                 raise self.refuse(f"unknown parameter {quoted(name)}; known: {', '.join(sorted(known))}")
 
 
-def parse_address(url: str, port: int) -> Address:
+def parse_address(url: str, port: int, what: str = "leases") -> Address:
     """The parts of a URL that names one server or several; `port` is for those that name none."""
     shown = mask(url)
     try:
@@ -74,9 +76,10 @@ def parse_address(url: str, port: int) -> Address:
             path=unquote(parts.path.lstrip("/")),
             parameters=dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))),
             shown=shown,
+            what=what,
         )
     except ValueError:
-        raise InvalidSettings(f"leases {quoted(shown)}: {UNREADABLE}") from None
+        raise InvalidSettings(f"{what} {quoted(shown)}: {UNREADABLE}") from None
 
 
 def mask(url: str) -> str:

@@ -14,8 +14,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import PyMongoError
 
 from fencepost.clock import Clock
+from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S, in_time
 from fencepost.leases.hints import Hints
-from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S, in_time
 from fencepost.leases.mongodb.statements import RELEASES
 
 AWAIT_S = 5.0

@@ -14,10 +14,10 @@ from pymongo.errors import DuplicateKeyError
 from pymongo.read_concern import ReadConcern
 
 from fencepost.clock import Clock
+from fencepost.drivers.mongodb.address import Target
+from fencepost.drivers.mongodb.calls import DRIVER_TIMEOUT_S, REQUEST_TIMEOUT_S, ask_each, in_time
+from fencepost.drivers.mongodb.faults import translated
 from fencepost.leases.mongodb import statements
-from fencepost.leases.mongodb.address import Target
-from fencepost.leases.mongodb.calls import DRIVER_TIMEOUT_S, REQUEST_TIMEOUT_S, ask_each, in_time
-from fencepost.leases.mongodb.faults import translated
 from fencepost.leases.mongodb.hints import MongoHints
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 from fencepost.model.lease import (

@@ -2,97 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pymongo
-from pymongo import AsyncMongoClient
-from pymongo.driver_info import DriverInfo
-from pymongo.errors import ConfigurationError, InvalidURI, ServerSelectionTimeoutError
-from pymongo.server_type import SERVER_TYPE
 
 from fencepost.clock import Clock
-from fencepost.leases.mongodb.address import Target, read_url
-from fencepost.leases.mongodb.calls import DRIVER_TIMEOUT_S, in_time
-from fencepost.leases.mongodb.faults import refused_by_driver, translated_at_open
+from fencepost.drivers.mongodb.address import read_url
+from fencepost.drivers.mongodb.calls import in_time
+from fencepost.drivers.mongodb.faults import translated_at_open
+from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect
 from fencepost.leases.mongodb.leases import MongoLeases
 
 OPEN_TIMEOUT_S = 4.0
-SELECTION_TIMEOUT_S = 3.0
-"""A primary that is being elected just now is waited for."""
-
-ALONE = (
-    "this server stands alone, and a majority needs a replica set, be it of one member; "
-    "start mongod with --replSet NAME and run rs.initiate()"
-)
-NOT_INITIATED = "this server belongs to a replica set that was never initiated; run rs.initiate()"
-MISPLACED = (
-    "no server of this URL belongs to the replica set that it names; correct replicaSet, "
-    "or, where mongod stands alone, start it with --replSet NAME and run rs.initiate()"
-)
-ROUTER = (
-    "this is a mongos, and each of them judges time by a clock of its own; "
-    "name the members of a replica set instead"
-)
 
 
 async def open_leases(url: str, *, clock: Clock) -> MongoLeases:
     """Leases in the MongoDB server of this URL, once it has answered and is fit for them."""
     target = read_url(url)
-    client = _connect(target)
+    client = connect(target)
     leases = MongoLeases(client, target, clock)
     try:
         with translated_at_open(target), pymongo.timeout(SELECTION_TIMEOUT_S):
-            await in_time(_check(client, target), OPEN_TIMEOUT_S)
+            await in_time(check(client, target), OPEN_TIMEOUT_S)
             await in_time(leases.probe(), OPEN_TIMEOUT_S)
     except BaseException:
         await leases.close()
         raise
     return leases
-
-
-def _connect(target: Target) -> AsyncMongoClient[dict[str, Any]]:
-    """A client that has not gone anywhere yet. Its time limits are ours: each call has one of its own, and
-    none may cut a change stream that has nothing to tell."""
-    limit_ms = int(DRIVER_TIMEOUT_S * 1000)
-    try:
-        return AsyncMongoClient(
-            target.url,
-            driver=DriverInfo("fencepost"),
-            connectTimeoutMS=limit_ms,
-            serverSelectionTimeoutMS=limit_ms,
-            waitQueueTimeoutMS=limit_ms,
-            socketTimeoutMS=None,
-            timeoutMS=None,
-        )
-    except (ConfigurationError, InvalidURI, ValueError, TypeError, OSError) as error:
-        raise refused_by_driver(target, error) from None
-
-
-async def _check(client: AsyncMongoClient[dict[str, Any]], target: Target) -> None:
-    try:
-        complaint = unfit(await client.admin.command("hello"))
-    except ServerSelectionTimeoutError:
-        complaint = _missing(client)
-        if not complaint:
-            raise
-    if complaint:
-        raise target.address.refuse(complaint)
-
-
-def unfit(hello: Mapping[str, Any]) -> str:
-    """Why a server of this kind cannot keep leases; nothing where it can."""
-    if hello.get("msg") == "isdbgrid":
-        return ROUTER
-    if hello.get("isreplicaset"):
-        return NOT_INITIATED
-    return "" if "setName" in hello else ALONE
-
-
-def _missing(client: AsyncMongoClient[dict[str, Any]]) -> str:
-    """Why there is no primary, where waiting will not help. The driver strikes off whoever answers and does
-    not belong to the replica set that was asked for; a single server it keeps, with its complaint."""
-    known = client.topology_description.server_descriptions().values()
-    if all(isinstance(one.error, ConfigurationError) for one in known):
-        return MISPLACED
-    return NOT_INITIATED if any(one.server_type == SERVER_TYPE.RSGhost for one in known) else ""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from bson import Int64
 
-from fencepost.leases.mongodb.calls import REQUEST_TIMEOUT_S
+from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S
 from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pymongo
 from pymongo.errors import PyMongoError
 
-from fencepost.leases.mongodb.faults import reason
+from fencepost.drivers.mongodb.faults import reason
 from fencepost.model.identifiers import Shard
 from fencepost.model.lease import Unknown
 

@@ -16,8 +16,8 @@ from pymongo.errors import (
     WriteConcernError,
 )
 
-from fencepost.errors import FencepostError, InvalidSettings, LeaseStoreUnavailable
-from fencepost.leases.mongodb.address import Target
+from fencepost.drivers.mongodb.address import Target
+from fencepost.errors import FencepostError, InvalidSettings, LeaseStoreUnavailable, StoreUnavailable
 
 DENIED = frozenset({13, 18})
 """Unauthorized and AuthenticationFailed."""
@@ -31,7 +31,7 @@ def translated(target: Target) -> Iterator[None]:
     try:
         yield
     except (PyMongoError, TimeoutError) as error:
-        raise LeaseStoreUnavailable(f"leases {target.address.shown}: {reason(error)}") from error
+        raise _unavailable(target, reason(error)) from error
 
 
 @contextmanager
@@ -44,9 +44,8 @@ def translated_at_open(target: Target) -> Iterator[None]:
     except OperationFailure as error:
         raise _refused(target, error) from error
     except (PyMongoError, TimeoutError) as error:
-        raise LeaseStoreUnavailable(
-            f"leases {target.address.shown}: {reason(error)}; is the server running, and is this its address?"
-        ) from error
+        said = f"{reason(error)}; is the server running, and is this its address?"
+        raise _unavailable(target, said) from error
 
 
 def refused_by_driver(target: Target, error: Exception) -> InvalidSettings:
@@ -65,9 +64,15 @@ def reason(error: BaseException) -> str:
     return _first_line(error)
 
 
+def _unavailable(target: Target, why: str) -> StoreUnavailable:
+    what = target.address.what
+    kind = LeaseStoreUnavailable if what == "leases" else StoreUnavailable
+    return kind(f"{what} {target.address.shown}: {why}")
+
+
 def _refused(target: Target, error: OperationFailure) -> FencepostError:
     if isinstance(error, WriteConcernError) or error.code not in DENIED:
-        return LeaseStoreUnavailable(f"leases {target.address.shown}: {reason(error)}")
+        return _unavailable(target, reason(error))
     return target.address.refuse(
         f"{reason(error)}; correct the user, password or authSource in the URL, "
         f"or grant the user the role readWrite on the database {target.database}"

@@ -1,4 +1,4 @@
-"""What the URL says: where the leases are, and what is the driver's own business.
+"""What the URL says: where the leases or the whole store are, and what is the driver's own business.
 
 `name` is ours. Every other parameter goes to the driver, which knows them all and refuses the rest by name.
 Those that would weaken the promise are refused here, and the time limits are overruled: nobody waits longer
@@ -40,7 +40,7 @@ PROMISED: Mapping[str, tuple[object, ...]] = {
 
 @dataclass(frozen=True)
 class Target:
-    """A collection of leases. `url` holds the password; `address` is for people."""
+    """A database, and the collection of its leases. `url` holds the password; `address` is for people."""
 
     address: Address
     url: str
@@ -48,10 +48,10 @@ class Target:
     collection: str
 
 
-def read_url(url: str) -> Target:
+def read_url(url: str, what: str = "leases") -> Target:
     """The parts of the URL, or a refusal that shows no password."""
-    parts = _split(url)
-    address = parse_address(f"{parts.scheme}://{parts.netloc}{parts.path}", PORT)
+    parts = _split(url, what)
+    address = parse_address(f"{parts.scheme}://{parts.netloc}{parts.path}", PORT, what)
     if address.scheme not in SCHEMES:
         raise address.refuse("expected mongodb:// or mongodb+srv://")
     if not address.hosts:
@@ -66,15 +66,15 @@ def read_url(url: str) -> Target:
     )
 
 
-def _split(url: str) -> SplitResult:
+def _split(url: str, what: str) -> SplitResult:
     """The parts of the URL. An @ elsewhere than before the hosts belongs to a password, or to nothing."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise InvalidSettings(f"leases: the URL cannot be read: {error}") from None
+        raise InvalidSettings(f"{what}: the URL cannot be read: {error}") from None
     if "@" in parts.path + parts.query + parts.fragment or parts.netloc.count("@") > 1:
         raise InvalidSettings(
-            f"leases {quoted(f'{parts.scheme}://…')}: an @ in the wrong place; "
+            f"{what} {quoted(f'{parts.scheme}://…')}: an @ in the wrong place; "
             "write / : @ ? # and % in a user, password or parameter as %2F %3A %40 %3F %23 and %25"
         )
     return parts
@@ -86,7 +86,7 @@ def _check_options(address: Address, query: str) -> None:
         if value not in allowed:
             shown = " or ".join(str(one).lower() for one in allowed)
             raise address.refuse(
-                f"{name}={str(value).lower()} would weaken the leases; leave it out (it is {shown})"
+                f"{name}={str(value).lower()} would weaken the {address.what}; leave it out (it is {shown})"
             )
 
 

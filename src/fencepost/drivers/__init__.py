@@ -1,0 +1,1 @@
+"""What several adapters of one server have in common."""

@@ -1,0 +1,1 @@
+"""The MongoDB driver: its URL, its faults, its first connection, and calls that no cancellation harms."""

@@ -1,0 +1,88 @@
+"""The schema: collections and indexes by the declared tables, and its number beside them.
+
+To make what is there already changes nothing, so any number of migrators may start at once.
+"""
+
+from __future__ import annotations
+
+from secrets import token_hex
+from typing import Any
+
+from pymongo import AsyncMongoClient
+from pymongo.errors import CollectionInvalid
+
+from fencepost.drivers.mongodb.address import Target, read_url
+from fencepost.drivers.mongodb.calls import in_time
+from fencepost.drivers.mongodb.faults import translated_at_open
+from fencepost.drivers.mongodb.opening import check, connect
+from fencepost.errors import SchemaMismatch
+from fencepost.model import tables as declared
+from fencepost.model.table import Table
+from fencepost.model.tables import META
+from fencepost.ports.rows import Transaction
+from fencepost.stores.mongodb.documents import indexes_of
+from fencepost.stores.mongodb.rows import COUNTERS, SIGNALS, TURNS, MongoRows
+
+SCHEMA = 1
+TABLES = [one for one in vars(declared).values() if isinstance(one, Table)]
+HINTS_KEPT_S = 600
+MIGRATE_TIMEOUT_S = 600.0
+
+
+async def migrate(url: str, *, shards: int) -> list[str]:
+    """Bring the store's schema up to date, and return what was applied."""
+    target = read_url(url, "store")
+    client = connect(target)
+    try:
+        with translated_at_open(target):
+            return await in_time(_migrate(client, target, shards), MIGRATE_TIMEOUT_S)
+    finally:
+        await client.close()
+
+
+async def check_schema(rows: MongoRows, target: Target) -> None:
+    """Refuse a store whose schema is not this program's."""
+    schema, store = await rows.read(_schema), target.address.shown
+    _refuse_newer(schema, store)
+    if schema < SCHEMA:
+        has = f"its schema is {schema} and this program needs {SCHEMA}" if schema else "it has no schema yet"
+        raise SchemaMismatch(f"store {store}: {has}; run: fencepost migrate --store {store}")
+
+
+async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, shards: int) -> list[str]:
+    await check(client, target)
+    rows = MongoRows(client, target)
+    there = await rows.database.list_collection_names()
+    schema = await rows.read(_schema) if META.name in there else 0
+    _refuse_newer(schema, target.address.shown)
+    if schema == SCHEMA:
+        return []
+    for name in [*(one.name for one in TABLES), COUNTERS, TURNS, SIGNALS]:
+        await _make_collection(rows, name)
+    for table in TABLES:
+        await rows.database[table.name].create_indexes(indexes_of(table))
+    await rows.database[SIGNALS].create_index("at", expireAfterSeconds=HINTS_KEPT_S)
+    first = {"shards": str(shards), "incarnation": f"1-{token_hex(16)}", "schema": str(SCHEMA)}
+    written = [{"name": name, "value": value} for name, value in first.items()]
+    await rows.write(lambda tx: tx.put_if_absent(META, written))
+    return ["0001_collections"]
+
+
+async def _make_collection(rows: MongoRows, name: str) -> None:
+    try:
+        await rows.database.create_collection(name)
+    except CollectionInvalid:
+        return
+
+
+async def _schema(tx: Transaction) -> int:
+    known = await tx.find(META.at("schema"))
+    return int(known[0]["value"]) if known else 0
+
+
+def _refuse_newer(schema: int, store: str) -> None:
+    if schema > SCHEMA:
+        raise SchemaMismatch(
+            f"store {store}: its schema is {schema} and this program knows only {SCHEMA}; "
+            "upgrade it: pip install --upgrade fencepost"
+        )

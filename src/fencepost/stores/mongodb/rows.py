@@ -1,0 +1,327 @@
+"""Rows in MongoDB. Transactions are optimistic: each sees one snapshot, and what it locked or changed must be
+as it was there, or the server refuses to commit and the rule runs again.
+
+So a lock costs nothing until the end: a row that was locked and not changed is touched then. Whoever changed
+it since the snapshot, or is about to, is in the way; a lock is waited for by trying again. `take` waits for
+nobody: from the third try on it touches its rows one by one at once, and leaves out those that are in the
+way. Writes are gathered, and sent before the next look at their table and before the commit.
+
+Fences and serial numbers are counted outside of the transaction: one that is not used is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import pymongo
+from pymongo import AsyncMongoClient, DeleteOne, InsertOne, ReturnDocument, UpdateOne
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from fencepost.drivers.mongodb.address import Target
+from fencepost.drivers.mongodb.calls import in_time
+from fencepost.drivers.mongodb.faults import translated
+from fencepost.errors import StoreUnavailable
+from fencepost.model.clocks import StoreTime
+from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
+from fencepost.ports.rows import Rule
+from fencepost.ports.signals import Topic
+from fencepost.stores.mongodb.documents import (
+    Document,
+    change_of,
+    filter_of,
+    id_of,
+    ids_of,
+    order_of,
+    to_document,
+    to_row,
+)
+
+T = TypeVar("T")
+MAJORITY = WriteConcern(w="majority", j=True)
+SNAPSHOT = ReadConcern("snapshot")
+REQUEST_TIMEOUT_S = 12.0
+"""How long a call may take at most."""
+DRIVER_TIMEOUT_S = 10.0
+"""How long the driver may look for a primary, wait, and try again."""
+TRIES_MAX = 200
+TRIES_BLIND = 2
+"""How often `take` hopes that nobody is in the way."""
+PAUSE_MAX_S = 0.05
+COMMITS_MAX = 5
+DUPLICATE_KEY = 11000
+COUNTERS, TURNS, SIGNALS = "counters", "turns", "signals"
+FENCES = "fences"
+SHARES = 16
+"""Those that share a turn take one of so many parts of it; who wants it alone takes all."""
+
+
+class InTheWay(Exception):
+    """Another transaction has changed, or is changing, what this one depends on."""
+
+
+class MongoRows:
+    """See `ports.rows`."""
+
+    def __init__(
+        self,
+        client: AsyncMongoClient[Document],
+        target: Target,
+        server_time: Callable[[], Awaitable[StoreTime]] | None = None,
+    ) -> None:
+        self.database: AsyncDatabase[Document] = client.get_database(
+            target.database, write_concern=MAJORITY, read_concern=ReadConcern("majority")
+        )
+        self._client = client
+        self._target = target
+        self.server_time = server_time or self._server_time
+
+    async def read(self, rule: Rule[T]) -> T:
+        return await self.ask(self._read(rule))
+
+    async def write(self, rule: Rule[T]) -> T:
+        return await self.ask(self._write(rule))
+
+    async def ask(self, work: Coroutine[Any, Any, T]) -> T:
+        """Some work of the driver, which no cancellation interrupts; it ends by its own limit."""
+        with translated(self._target), pymongo.timeout(DRIVER_TIMEOUT_S):
+            return await in_time(work, REQUEST_TIMEOUT_S)
+
+    async def _read(self, rule: Rule[T]) -> T:
+        async with self._client.start_session(snapshot=True) as session:
+            return await rule(MongoTransaction(self, session, set(), careful=False))
+
+    async def _write(self, rule: Rule[T]) -> T:
+        avoided: set[tuple[str, str]] = set()
+        for number in range(TRIES_MAX):
+            try:
+                return await self._try(rule, avoided, careful=number >= TRIES_BLIND)
+            except InTheWay:
+                await asyncio.sleep(random.uniform(0, min(0.001 * 2**number, PAUSE_MAX_S)))
+        raise StoreUnavailable(f"store {self._target.address.shown}: others were in the way all the time")
+
+    async def _server_time(self) -> StoreTime:
+        """The primary's clock."""
+        hello = await self._client.admin.command("hello")
+        return StoreTime(hello["localTime"].replace(tzinfo=UTC))
+
+    async def _try(self, rule: Rule[T], avoided: set[tuple[str, str]], *, careful: bool) -> T:
+        async with self._client.start_session() as session:
+            await session.start_transaction(read_concern=SNAPSHOT, write_concern=MAJORITY)
+            transaction = MongoTransaction(self, session, avoided, careful=careful)
+            try:
+                result = await rule(transaction)
+                await transaction.flush_all()
+            except BaseException as error:
+                await _abort(session)
+                if isinstance(error, PyMongoError) and _is_conflict(error):
+                    raise InTheWay from error
+                raise
+            await _commit(session)
+            return result
+
+    async def count_on(self, name: str, by: int) -> int:
+        """The last number that a counter has given out, after so many more."""
+        found = await self.database[COUNTERS].find_one_and_update(
+            {"_id": name}, {"$inc": {"last": by}}, upsert=True, return_document=ReturnDocument.AFTER
+        )
+        assert found is not None
+        return int(found["last"])
+
+
+class MongoTransaction:
+    """One snapshot, and what is to be written over it."""
+
+    def __init__(
+        self,
+        rows: MongoRows,
+        session: AsyncClientSession,
+        avoided: set[tuple[str, str]],
+        *,
+        careful: bool,
+    ) -> None:
+        self._rows = rows
+        self._session = session
+        self._avoided = avoided
+        self._careful = careful
+        self._pending: dict[str, list[Any]] = defaultdict(list)
+        self._locked: dict[tuple[str, str], None] = {}
+        self._hints: dict[Topic, None] = {}
+
+    async def now(self) -> StoreTime:
+        return await self._rows.server_time()
+
+    async def find(
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        if isinstance(selection, Ranges):
+            return [
+                row for one in selection.ranges for row in await self.find(one, limit=limit, reverse=reverse)
+            ]
+        if limit == 0 or (isinstance(selection, Keys) and not selection.keys):
+            return []
+        await self._flush(selection.table.name)
+        order = order_of(selection, reverse=reverse)
+        found = self._collection(selection.table).find(
+            filter_of(selection), sort=order, limit=limit or 0, session=self._session
+        )
+        return [to_row(selection.table, one) for one in await found.to_list()]
+
+    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        found = []
+        for one in ranges:
+            await self._flush(one.table.name)
+            stages: list[Document] = [{"$match": filter_of(one)}]
+            stages += [] if limit is None else [{"$limit": limit}]
+            counted = await self._collection(one.table).aggregate(
+                [*stages, {"$count": "rows"}], session=self._session
+            )
+            found += [one["rows"] for one in await counted.to_list()] or [0]
+        return found
+
+    async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
+        rows = await self.find(selection, limit=limit)
+        self._own(selection.table, rows)
+        return rows
+
+    async def take(
+        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
+    ) -> list[Row]:
+        table = selection.table
+        if not self._careful or limit is None or isinstance(selection, Ranges):
+            rows = await self.find(selection, limit=limit, reverse=reverse)
+        else:
+            rows = await self.find(selection, limit=limit + len(self._avoided), reverse=reverse)
+        free = [row for row in rows if (table.name, id_of(table, table.key_of(row))) not in self._avoided]
+        if isinstance(selection, Range):
+            free = free[:limit]
+        if self._careful:
+            for row in free:
+                await self._touch_now(table.name, id_of(table, table.key_of(row)))
+        self._own(table, free)
+        return free
+
+    async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+        counted = table.serial in table.key
+        """Then its key is new in any case."""
+        fresh: dict[Key, Row] = {}
+        for values in rows:
+            row = table.row(values)
+            fresh.setdefault((len(fresh),) if counted else table.key_of(row), row)
+        if not counted:
+            known = await self._ids_there(table, ids_of(table, fresh))
+            fresh = {key: row for key, row in fresh.items() if id_of(table, key) not in known}
+        written = list(fresh.values())
+        if table.serial is not None and written:
+            last = await self._rows.count_on(table.name, len(written))
+            for number, row in enumerate(written, last - len(written) + 1):
+                row[table.serial] = number
+        self._pending[table.name] += [InsertOne(to_document(table, row)) for row in written]
+        return [dict(row) for row in written]
+
+    async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
+        changed = []
+        for row, values in changes:
+            after = {**row, **values}
+            key = id_of(table, table.key_of(row))
+            if update := change_of(table, row, after):
+                self._pending[table.name].append(UpdateOne({"_id": key}, update))
+                self._locked.pop((table.name, key), None)
+            changed.append(after)
+        return changed
+
+    async def delete(self, table: Table, rows: Iterable[Row]) -> None:
+        for row in rows:
+            key = id_of(table, table.key_of(row))
+            self._pending[table.name].append(DeleteOne({"_id": key}))
+            self._locked.pop((table.name, key), None)
+
+    async def fences(self, count: int) -> Sequence[int]:
+        last = await self._rows.count_on(FENCES, count)
+        return range(last - max(count - 1, 0), last + 1)
+
+    async def take_turn(self, name: str, *, shared: bool = False) -> None:
+        parts = [random.randrange(SHARES)] if shared else range(SHARES)
+        for part in parts:
+            self._pending[TURNS].append(
+                UpdateOne({"_id": f"{name} {part}"}, {"$inc": {"taken": 1}}, upsert=True)
+            )
+        await self._flush(TURNS)
+
+    def hint(self, topic: Topic) -> None:
+        self._hints[topic] = None
+
+    async def flush_all(self) -> None:
+        """Send what is left, touch what was locked and left alone, and tell listeners with the commit."""
+        for name, key in self._locked:
+            self._pending[name].append(UpdateOne({"_id": key}, {"$inc": {"touched_": 1}}))
+        for topic in self._hints:
+            self._pending[SIGNALS].append(InsertOne({"topic": topic.value, "at": datetime.now(UTC)}))
+        for name in list(self._pending):
+            await self._flush(name)
+
+    async def _flush(self, name: str) -> None:
+        writes = self._pending.pop(name, None)
+        if writes:
+            await self._rows.database[name].bulk_write(writes, session=self._session)
+
+    async def _ids_there(self, table: Table, ids: list[str]) -> set[str]:
+        if not ids:
+            return set()
+        await self._flush(table.name)
+        found = self._collection(table).find({"_id": {"$in": ids}}, {"_id": 1}, session=self._session)
+        return {one["_id"] for one in await found.to_list()}
+
+    async def _touch_now(self, name: str, key: str) -> None:
+        await self._flush(name)
+        try:
+            await self._rows.database[name].update_one(
+                {"_id": key}, {"$inc": {"touched_": 1}}, session=self._session
+            )
+        except PyMongoError as error:
+            if _is_conflict(error):
+                self._avoided.add((name, key))
+            raise
+
+    def _own(self, table: Table, rows: Sequence[Row]) -> None:
+        self._locked |= {(table.name, id_of(table, table.key_of(row))): None for row in rows}
+
+    def _collection(self, table: Table) -> AsyncCollection[Document]:
+        return self._rows.database[table.name]
+
+
+async def _abort(session: AsyncClientSession) -> None:
+    if session.in_transaction:
+        await session.abort_transaction()
+
+
+async def _commit(session: AsyncClientSession) -> None:
+    """Until the server says whether it is committed: to ask again does no harm. Without an answer nobody is
+    told that it was."""
+    for number in range(COMMITS_MAX):
+        try:
+            await session.commit_transaction()
+        except PyMongoError as error:
+            if error.has_error_label("UnknownTransactionCommitResult") and number < COMMITS_MAX - 1:
+                continue
+            if _is_conflict(error):
+                raise InTheWay from error
+            raise
+        return
+
+
+def _is_conflict(error: PyMongoError) -> bool:
+    duplicate = isinstance(error, DuplicateKeyError) or (
+        isinstance(error, BulkWriteError)
+        and any(one["code"] == DUPLICATE_KEY for one in error.details["writeErrors"])
+    )
+    return duplicate or error.has_error_label("TransientTransactionError")

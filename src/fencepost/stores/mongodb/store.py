@@ -1,0 +1,87 @@
+"""The store in a MongoDB replica set: the rules over rows in collections."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
+
+import pymongo
+from pymongo import AsyncMongoClient
+from pymongo.errors import PyMongoError
+
+from fencepost.drivers.mongodb.address import Target, read_url
+from fencepost.drivers.mongodb.calls import in_time
+from fencepost.drivers.mongodb.faults import translated_at_open
+from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect
+from fencepost.errors import UsageError
+from fencepost.model.caveat import Caveat
+from fencepost.model.clocks import StoreTime
+from fencepost.model.run import Ticket
+from fencepost.ports.transactions import BorrowedStore, Transaction
+from fencepost.rules.leases import LeaseRules
+from fencepost.rules.store import RuleStore
+from fencepost.stores.mongodb.migrations import check_schema
+from fencepost.stores.mongodb.rows import SIGNALS, MongoRows
+from fencepost.stores.mongodb.signals import MongoSignals
+
+OPEN_TIMEOUT_S = 4.0
+CLOSE_TIMEOUT_S = 1.0
+REFUSAL = "a store on MongoDB has no transactions for jobs yet; report what was done by returning"
+
+
+class MongoTransactions:
+    """There are none yet."""
+
+    def begin(
+        self, ticket: Ticket, *, complete: bool, idle_max_s: float
+    ) -> AbstractAsyncContextManager[Transaction]:
+        raise UsageError(REFUSAL)
+
+    async def borrow(self, connection: object) -> BorrowedStore:
+        raise UsageError(REFUSAL)
+
+    def is_awaited(self, connection: object) -> bool:
+        raise UsageError(REFUSAL)
+
+
+class MongoStore(RuleStore):
+    """See `ports.store`."""
+
+    caveats: Sequence[Caveat] = ()
+
+    def __init__(self, client: AsyncMongoClient[dict[str, Any]], rows: MongoRows) -> None:
+        super().__init__(rows)
+        self.signals = MongoSignals(rows.database[SIGNALS])
+        self.leases = LeaseRules(rows, self.signals)
+        self.transactions = MongoTransactions()
+        self._client = client
+
+    async def close(self) -> None:
+        await self.signals.close()
+        await _closed(self._client)
+
+
+async def open_store(url: str, *, now: Callable[[], Awaitable[StoreTime]] | None = None) -> MongoStore:
+    """Connect to a store that has been set up, and check that its schema fits this program. `now` replaces
+    the server's clock, in tests."""
+    target = read_url(url, "store")
+    client = connect(target)
+    rows = MongoRows(client, target, now)
+    try:
+        await _check(client, target, rows)
+    except BaseException:
+        await _closed(client)
+        raise
+    return MongoStore(client, rows)
+
+
+async def _check(client: AsyncMongoClient[dict[str, Any]], target: Target, rows: MongoRows) -> None:
+    with translated_at_open(target), pymongo.timeout(SELECTION_TIMEOUT_S):
+        await in_time(check(client, target), OPEN_TIMEOUT_S)
+    await check_schema(rows, target)
+
+
+async def _closed(client: AsyncMongoClient[dict[str, Any]]) -> None:
+    with suppress(PyMongoError, TimeoutError):
+        await in_time(client.close(), CLOSE_TIMEOUT_S)
