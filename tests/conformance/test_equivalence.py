@@ -19,6 +19,7 @@ from fencepost.testing.conformance.harness import StoreHarness
 from tests.conformance.answering_lives import AnsweringLives
 from tests.conformance.clocked import open_memory
 from tests.conformance.moves import watch_postgres, watch_sqlite
+from tests.conformance.on_mongodb import open_mongodb
 from tests.conformance.on_postgres import open_postgres
 from tests.conformance.on_sqlite import open_sqlite
 from tests.conformance.operating_lives import OperatingLives
@@ -122,3 +123,15 @@ def test_postgres_does_not_answer_otherwise_than_the_rules(shared_postgres_url: 
 def test_postgres_does_not_answer_otherwise_than_the_rules_in_many_lives(postgres_url: str) -> None:
     """About 60 s: 25 lives, and some hundred questions after each. All moves of runs are in the table."""
     live(lambda: watch_postgres(postgres_url), AnsweringLives, TiedTwin, MANY)
+
+
+@pytest.mark.proof
+def test_mongodb_does_not_differ_from_memory(mongo_store_url: str) -> None:
+    """About a minute: three lives of fifty steps, everything read after each step."""
+    live(lambda: open_mongodb(mongo_store_url))
+
+
+@pytest.mark.proof
+def test_mongodb_does_not_answer_otherwise_than_the_rules(mongo_store_url: str) -> None:
+    """About 20 s: two lives, and some hundred questions after each."""
+    live(lambda: open_mongodb(mongo_store_url), AnsweringLives, TiedTwin, FEW)

@@ -136,6 +136,12 @@ def mongo_server() -> Iterator[Address]:
 
 
 @pytest.fixture(scope="session")
+def mongo_store_url(mongo_server: Address) -> str:
+    """A database for stores, of this process alone."""
+    return mongo_server.url.replace("/?", f"/store_{os.getpid()}?")
+
+
+@pytest.fixture(scope="session")
 def etcd_nodes() -> Iterator[EtcdCluster]:
     """Three nodes, in whatever state the last test left them."""
     from tests.servers.etcd import EtcdCluster

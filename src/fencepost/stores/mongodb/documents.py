@@ -125,7 +125,10 @@ def _beyond(selection: Range, columns: Sequence[str], bound: Bound | None, side:
         is_last = place == len(names) - 1
         compare = f"{operator}e" if is_last and bound.inclusive else operator
         each.append({**{one: values[one] for one in names[:place]}, name: {compare: values[name]}})
-    return each if len(each) == 1 else [{"$or": each}]
+    if len(each) == 1:
+        return each
+    # The server sees no bounds in alternatives: without the first column's it would walk from the beginning.
+    return [{names[0]: {f"{operator}e": values[names[0]]}}, {"$or": each}]
 
 
 @lru_cache(100)

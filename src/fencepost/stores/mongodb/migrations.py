@@ -9,7 +9,7 @@ from secrets import token_hex
 from typing import Any
 
 from pymongo import AsyncMongoClient
-from pymongo.errors import CollectionInvalid
+from pymongo.errors import CollectionInvalid, OperationFailure
 
 from fencepost.drivers.mongodb.address import Target, read_url
 from fencepost.drivers.mongodb.calls import in_time
@@ -17,6 +17,7 @@ from fencepost.drivers.mongodb.faults import translated_at_open
 from fencepost.drivers.mongodb.opening import check, connect
 from fencepost.errors import SchemaMismatch
 from fencepost.model import tables as declared
+from fencepost.model.address import mask
 from fencepost.model.table import Table
 from fencepost.model.tables import META
 from fencepost.ports.rows import Transaction
@@ -24,6 +25,7 @@ from fencepost.stores.mongodb.documents import indexes_of
 from fencepost.stores.mongodb.rows import COUNTERS, SIGNALS, TURNS, MongoRows
 
 SCHEMA = 1
+NAMESPACE_EXISTS = 48
 TABLES = [one for one in vars(declared).values() if isinstance(one, Table)]
 HINTS_KEPT_S = 600
 MIGRATE_TIMEOUT_S = 600.0
@@ -42,7 +44,7 @@ async def migrate(url: str, *, shards: int) -> list[str]:
 
 async def check_schema(rows: MongoRows, target: Target) -> None:
     """Refuse a store whose schema is not this program's."""
-    schema, store = await rows.read(_schema), target.address.shown
+    schema, store = await rows.read(_schema), mask(target.url)
     _refuse_newer(schema, store)
     if schema < SCHEMA:
         has = f"its schema is {schema} and this program needs {SCHEMA}" if schema else "it has no schema yet"
@@ -54,7 +56,7 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     rows = MongoRows(client, target)
     there = await rows.database.list_collection_names()
     schema = await rows.read(_schema) if META.name in there else 0
-    _refuse_newer(schema, target.address.shown)
+    _refuse_newer(schema, mask(target.url))
     if schema == SCHEMA:
         return []
     for name in [*(one.name for one in TABLES), COUNTERS, TURNS, SIGNALS]:
@@ -69,10 +71,14 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
 
 
 async def _make_collection(rows: MongoRows, name: str) -> None:
+    """The driver looks whether it is there, and another migrator may make it in between."""
     try:
         await rows.database.create_collection(name)
     except CollectionInvalid:
         return
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise
 
 
 async def _schema(tx: Transaction) -> int:

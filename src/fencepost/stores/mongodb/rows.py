@@ -15,10 +15,11 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any, TypeVar
 
 import pymongo
+from bson import ObjectId
 from pymongo import AsyncMongoClient, DeleteOne, InsertOne, ReturnDocument, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
@@ -265,7 +266,7 @@ class MongoTransaction:
         for name, key in self._locked:
             self._pending[name].append(UpdateOne({"_id": key}, {"$inc": {"touched_": 1}}))
         for topic in self._hints:
-            self._pending[SIGNALS].append(InsertOne({"topic": topic.value, "at": datetime.now(UTC)}))
+            self._pending[SIGNALS].append(_left_for(topic))
         for name in list(self._pending):
             await self._flush(name)
 
@@ -297,6 +298,12 @@ class MongoTransaction:
 
     def _collection(self, table: Table) -> AsyncCollection[Document]:
         return self._rows.database[table.name]
+
+
+def _left_for(topic: Topic) -> UpdateOne:
+    """A new document, with the server's time, by which it is removed some day."""
+    said = {"$set": {"topic": topic.value}, "$currentDate": {"at": True}}
+    return UpdateOne({"_id": ObjectId()}, said, upsert=True)
 
 
 async def _abort(session: AsyncClientSession) -> None:

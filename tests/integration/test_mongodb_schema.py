@@ -1,0 +1,68 @@
+"""A MongoDB store is set up by `migrate`, and one that is not fit is refused in one line."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from fencepost.errors import InvalidSettings, SchemaMismatch, StoreUnavailable
+from fencepost.stores.mongodb import migrate, open_store
+from tests.leases.mongodb.servers import AloneServer
+from tests.servers.fixtures import started
+from tests.servers.ports import free_port
+from tests.servers.process import Address
+
+
+@pytest.fixture
+def url(mongo_server: Address) -> str:
+    """A database that nobody has set up."""
+    name = f"schema_{id(object())}"
+    with MongoClient[dict[str, Any]](mongo_server.url) as client:
+        client.drop_database(name)
+    return mongo_server.url.replace("/?", f"/{name}?")
+
+
+async def test_a_store_that_was_not_set_up_is_refused_with_its_mend(url: str) -> None:
+    with pytest.raises(
+        SchemaMismatch, match=r"has no schema yet; run: fencepost migrate --store mongodb://.*replicaSet"
+    ):
+        await open_store(url)
+
+
+async def test_any_number_of_migrators_may_start_at_once_and_again(url: str) -> None:
+    applied = await asyncio.gather(*(migrate(url, shards=4) for _ in range(4)))
+    assert any(applied)
+    assert await migrate(url, shards=16) == []
+    store = await open_store(url)
+    assert await store.epochs.shards() == 4
+    await store.close()
+
+
+async def test_a_newer_schema_is_refused(url: str) -> None:
+    await migrate(url, shards=8)
+    with MongoClient[dict[str, Any]](url) as client:
+        client.get_default_database()["meta"].update_one({"name": "schema"}, {"$set": {"value": "99"}})
+    for refused in (open_store(url), migrate(url, shards=8)):
+        with pytest.raises(SchemaMismatch, match="its schema is 99 and this program knows only"):
+            await refused
+
+
+async def test_a_server_that_stands_alone_is_refused_with_its_mend() -> None:
+    with started(AloneServer) as server:
+        url = server.url.partition("?")[0]
+        for refused in (open_store(url), migrate(url, shards=8)):
+            with pytest.raises(InvalidSettings, match=r"store .*stands alone.*--replSet NAME"):
+                await refused
+
+
+async def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
+    with pytest.raises(StoreUnavailable, match="is the server running"):
+        await open_store(f"mongodb://127.0.0.1:{free_port()}/shop?replicaSet=rs0")
+
+
+async def test_what_would_weaken_the_store_is_refused() -> None:
+    with pytest.raises(InvalidSettings, match="w=1 would weaken the store"):
+        await open_store("mongodb://127.0.0.1/shop?w=1")
