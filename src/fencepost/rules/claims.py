@@ -38,7 +38,7 @@ from fencepost.rules.facts import SCHEDULES_MAX, facts_of, last_successes
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.limits import allowances, held_by, keep_allowances, lets_go, limit_facts, pay
 from fencepost.rules.lining import Standing, go_through
-from fencepost.rules.part import Part, groups, reads, search, writes
+from fencepost.rules.part import Part, groups, pages, reads, search, writes
 from fencepost.rules.rows import limit_if_readable, to_claim, to_payload
 from fencepost.rules.runs import Slot, fill_slots, is_tick, owners_of, with_specs
 from fencepost.rules.verdicts import carry_out, rule
@@ -223,18 +223,21 @@ async def _take_direct(
     """The first due runs of a lane; those of limited jobs that are met get into the line of their job
     instead."""
     lane = RUNS_DUE_DIRECT(appetite.namespace, portion.queue, portion.priority).through(now)
-    due = await search(tx, lane, _wants(appetite))
-    jobs = sorted({(run["namespace"], run["job"]) for run in due})
-    limited = {row["job"] for row in await tx.find(LIMITS.among(jobs))}
-    picked: list[Row] = []
-    for run in due:
-        if run["job"] not in limited and len(picked) >= most:
-            continue
-        taken = [one for one in await tx.take(RUNS.at(*RUNS.key_of(run))) if RUNS_DUE_DIRECT.has(one)]
-        if run["job"] in limited:
-            await tx.change(RUNS, [(one, {"held": Hold.PACED.value}) for one in taken])
-        else:
-            picked += taken
+    wanted, picked = _wants(appetite), list[Row]()
+    async for page in pages(tx, lane, most):
+        due = list(filter(wanted, page))
+        jobs = sorted({(run["namespace"], run["job"]) for run in due})
+        limited = {row["job"] for row in await tx.find(LIMITS.among(jobs))} if due else set()
+        while due and len(picked) < most:
+            met, due = due[: most - len(picked)], due[most - len(picked) :]
+            taken = {RUNS.key_of(one): one for one in await tx.take(RUNS.among(map(RUNS.key_of, met)))}
+            free = [taken[key] for key in map(RUNS.key_of, met) if key in taken]
+            free = [run for run in free if RUNS_DUE_DIRECT.has(run)]
+            lined = [run for run in free if run["job"] in limited]
+            await tx.change(RUNS, [(run, {"held": Hold.PACED.value}) for run in lined])
+            picked += [run for run in free if run["job"] not in limited]
+        if len(picked) >= most:
+            break
     return picked
 
 

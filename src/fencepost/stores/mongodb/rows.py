@@ -157,9 +157,13 @@ class MongoTransaction:
         self._pending: dict[str, list[Any]] = defaultdict(list)
         self._locked: dict[tuple[str, str], None] = {}
         self._hints: dict[Topic, None] = {}
+        self._now: StoreTime | None = None
 
     async def now(self) -> StoreTime:
-        return await self._rows.server_time()
+        """Asked for once after each lock."""
+        if self._now is None:
+            self._now = await self._rows.server_time()
+        return self._now
 
     async def find(
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
@@ -294,6 +298,7 @@ class MongoTransaction:
             raise
 
     def _own(self, table: Table, rows: Sequence[Row]) -> None:
+        self._now = None
         self._locked |= {(table.name, id_of(table, table.key_of(row))): None for row in rows}
 
     def _collection(self, table: Table) -> AsyncCollection[Document]:
