@@ -4,7 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from fencepost.testing.conformance.claims import ClaimContract
 from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.reports import ReportContract
+from fencepost.testing.conformance.schedules import ScheduleContract
+from fencepost.testing.conformance.signals import SignalContract
+from fencepost.testing.conformance.ticks import TickContract
 from fencepost.testing.conformance.whole import StoreConformance
 from tests.conformance.on_mongodb import open_mongodb
 
@@ -16,5 +21,10 @@ async def harness(mongo_store_url: str) -> AsyncIterator[StoreHarness]:
     await opened.close()
 
 
+class TestMongoStoreInShort(ClaimContract, ReportContract, ScheduleContract, SignalContract, TickContract):
+    """What workers and planners do all the time."""
+
+
+@pytest.mark.proof
 class TestMongoStore(StoreConformance):
-    """See `StoreConformance`."""
+    """All of it: see `StoreConformance`."""

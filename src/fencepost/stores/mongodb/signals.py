@@ -32,6 +32,7 @@ class MongoSignals:
         self._collection = collection
         self._callbacks: dict[Topic, list[Callable[[], None]]] = {topic: [] for topic in Topic}
         self._listening: asyncio.Task[None] | None = None
+        self.are_connected = False
         self._opened = asyncio.Event()
 
     async def listen(self, topic: Topic, callback: Callable[[], None]) -> Callable[[], None]:
@@ -62,9 +63,11 @@ class MongoSignals:
             if self._opened.is_set():
                 self._tell(Topic)
             self._opened.set()
+            self.are_connected = True
             while stream.alive:
                 await self._hear(stream)
         finally:
+            self.are_connected = False
             with suppress(PyMongoError, TimeoutError):
                 await in_time(stream.close(), REQUEST_TIMEOUT_S)
 
