@@ -2,8 +2,8 @@
 nothing is missed for being late.
 
 What has its turn after others is parked, and what a person or the gate holds is held; anything else that is
-due is claimed within a bound. Live ticks go first: where they never left a gap, what was replayed, filled in
-or caught up still waits.
+due is claimed within a bound, from when it was last let go. Live ticks go first: where they never left a gap,
+what was replayed, filled in or caught up still waits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def check(history: History, looked: Looked) -> Iterator[Violation]:
             quiet
             and run.state in INITIAL
             and run.held is Hold.NONE
-            and run.run_at + bound <= history.ended_at
+            and max(run.run_at, changes[-1].at) + bound <= history.ended_at
         ):
             yield LEFT_LYING.found(f"{run.run_key} is {run.state}, due {run.run_at}")
 
