@@ -17,7 +17,7 @@ TRIED_BY_THEMSELVES = {"invoices", "webhook.toml", "webhook_receiver"}
 def test_an_example_succeeds(target: str, schedule: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'example.db'}"
     with started("run", target, "--store", url, folder=EXAMPLES) as process:
-        process.wait_for("succeeded")
+        process.wait_for(f"succeeded run_key={schedule}#")
         process.signal(SIGTERM)
         assert process.ended() == 0, process.said
     runs = called_json("runs", "list", "--schedule", schedule, "--state", "succeeded", "--store", url)

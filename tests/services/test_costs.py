@@ -23,7 +23,7 @@ CALLS_PER_RUN = 68
 
 @pytest.fixture
 def app(tmp_path: Path) -> Fencepost:
-    made = Fencepost(f"sqlite:///{tmp_path}/ledger.db", concurrency=100)
+    made = Fencepost(f"sqlite:///{tmp_path}/ledger.db", concurrency=RUNS, prefetch=0)
 
     @made.job()
     async def noop(run: Run, number: int) -> None:
