@@ -287,6 +287,16 @@ async def test_a_claim_that_waits_in_a_loop_that_stands_still_is_left_to_be_resc
     await node.reported(0)
 
 
+async def test_what_was_handed_back_lives_until_the_ledger_has_it_back() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await short_runs(house, bench)
+    waiting = [one for one, _ in node.worker._prefetch.waiting]
+    node.worker.drain(True)
+    assert all(one.use_beat() for one in waiting for _ in range(WAITING_BEATS_MAX + 5))
+    bench.finish.set()
+    await node.reported(0)
+
+
 async def test_what_is_handed_back_counts_as_no_attempt(caplog: pytest.LogCaptureFixture) -> None:
     house, bench = House(concurrency=1), Bench()
     told: list[Event] = []

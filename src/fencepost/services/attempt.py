@@ -121,7 +121,7 @@ class Attempts:
 
     def hand_back(self, active: ActiveRun) -> None:
         """End an attempt that has not begun, and that nobody else has by now."""
-        active.is_given_back = True
+        active.is_given_back, active.is_waiting = True, False
         if active.cause is StopCause.LOST:
             self._active.remove(active.ticket)
             return

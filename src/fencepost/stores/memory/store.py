@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 
 from fencepost.clock import Clock
-from fencepost.errors import UsageError
 from fencepost.model.caveat import Caveat
-from fencepost.model.run import Ticket
 from fencepost.model.tables import META
-from fencepost.ports.transactions import BorrowedStore, Transaction
 from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 from fencepost.stores.memory.rows import MemoryRows
+from fencepost.stores.no_transactions import NoTransactions
 
 INCARNATION = "1-memory"
 REFUSAL = (
     "the store in memory has no tables of yours; use a file: sqlite:///test.db, "
     'or in a test Bench(app, store="sqlite")'
 )
-
-
-class MemoryTransactions:
-    """There are none, because there are no tables for others to write to."""
-
-    def begin(
-        self, ticket: Ticket, *, complete: bool, idle_max_s: float
-    ) -> AbstractAsyncContextManager[Transaction]:
-        raise UsageError(REFUSAL)
-
-    async def borrow(self, connection: object) -> BorrowedStore:
-        raise UsageError(REFUSAL)
-
-    def is_awaited(self, connection: object) -> bool:
-        raise UsageError(REFUSAL)
 
 
 class MemoryStore(RuleStore):
@@ -47,7 +29,7 @@ class MemoryStore(RuleStore):
         self.signals = self.memory.signals
         super().__init__(self.memory, lambda: "memory")
         self.leases = LeaseRules(self.memory, self.signals)
-        self.transactions = MemoryTransactions()
+        self.transactions = NoTransactions(REFUSAL)
         meta = self.memory.kept(META)
         for name, value in (("shards", str(shards)), ("incarnation", INCARNATION)):
             if (name,) not in meta.rows:

@@ -54,14 +54,13 @@ def to_row(table: Table, document: Mapping[str, Any]) -> Row:
     }
 
 
-def change_of(table: Table, before: Row, after: Row) -> Document:
-    """The update that makes one row of the other."""
-    changed = {name: value for name, value in after.items() if value != before[name]}
-    was, is_ = _marks(table, before), _marks(table, after)
-    update: Document = {"$set": {**encoded(table, changed), **dict.fromkeys(is_.keys() - was.keys(), True)}}
+def change_of(table: Table, row: Row, values: Mapping[str, Any]) -> Document:
+    """The update that gives a row new values, and puts it into the indexes that it is in then."""
+    was, is_ = _marks(table, row), _marks(table, {**row, **values})
+    update: Document = {"$set": {**encoded(table, values), **is_}}
     if gone := was.keys() - is_.keys():
         update["$unset"] = dict.fromkeys(gone, "")
-    return {name: value for name, value in update.items() if value}
+    return update
 
 
 def id_of(table: Table, key: Key) -> str:

@@ -216,8 +216,8 @@ class MongoTransaction:
         return free
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+        # A key that is counted is new in any case.
         counted = table.serial in table.key
-        """Then its key is new in any case."""
         fresh: dict[Key, Row] = {}
         for values in rows:
             row = table.row(values)
@@ -238,8 +238,8 @@ class MongoTransaction:
         for row, values in changes:
             after = {**row, **values}
             key = id_of(table, table.key_of(row))
-            if update := change_of(table, row, after):
-                self._pending[table.name].append(UpdateOne({"_id": key}, update))
+            if values:
+                self._pending[table.name].append(UpdateOne({"_id": key}, change_of(table, row, values)))
                 self._locked.pop((table.name, key), None)
             changed.append(after)
         return changed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pymongo
@@ -14,35 +14,18 @@ from fencepost.drivers.mongodb.address import Target, read_url
 from fencepost.drivers.mongodb.calls import in_time
 from fencepost.drivers.mongodb.faults import translated_at_open
 from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect
-from fencepost.errors import UsageError
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
-from fencepost.model.run import Ticket
-from fencepost.ports.transactions import BorrowedStore, Transaction
 from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 from fencepost.stores.mongodb.migrations import check_schema
 from fencepost.stores.mongodb.rows import SIGNALS, MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
+from fencepost.stores.no_transactions import NoTransactions
 
 OPEN_TIMEOUT_S = 4.0
 CLOSE_TIMEOUT_S = 1.0
 REFUSAL = "a store on MongoDB has no transactions for jobs yet; report what was done by returning"
-
-
-class MongoTransactions:
-    """There are none yet."""
-
-    def begin(
-        self, ticket: Ticket, *, complete: bool, idle_max_s: float
-    ) -> AbstractAsyncContextManager[Transaction]:
-        raise UsageError(REFUSAL)
-
-    async def borrow(self, connection: object) -> BorrowedStore:
-        raise UsageError(REFUSAL)
-
-    def is_awaited(self, connection: object) -> bool:
-        raise UsageError(REFUSAL)
 
 
 class MongoStore(RuleStore):
@@ -54,7 +37,7 @@ class MongoStore(RuleStore):
         super().__init__(rows)
         self.signals = MongoSignals(rows.database[SIGNALS])
         self.leases = LeaseRules(rows, self.signals)
-        self.transactions = MongoTransactions()
+        self.transactions = NoTransactions(REFUSAL)
         self._client = client
 
     async def close(self) -> None:
