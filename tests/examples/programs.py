@@ -14,7 +14,7 @@ from tests.cli.processes import clean_environment
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOOKS_MAX = 300
 PAUSE_S = 0.1
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def said_by(*arguments: str, folder: Path, **environment: str) -> str:

@@ -29,7 +29,7 @@ MANIFEST = WORKERS / "fencepost.toml"
 PATIENT = {"FENCEPOST_HEARTBEAT_EVERY_S": "1", "FENCEPOST_HEARTBEAT_TIMEOUT_S": "60"}
 HASTY = {
     "FENCEPOST_HEARTBEAT_EVERY_S": "1",
-    "FENCEPOST_HEARTBEAT_TIMEOUT_S": "4",
+    "FENCEPOST_HEARTBEAT_TIMEOUT_S": "8",
     "FENCEPOST_REAP_EVERY_S": "0.2",
 }
 PACKAGES = {"node": "nodejs", "curl": "curl", "jq": "jq", "openssl": "openssl", "chromium": "chromium"}
