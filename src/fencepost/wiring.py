@@ -48,19 +48,22 @@ LEASE_ENTRY_POINTS = "fencepost.leases"
 LEASE_DRIVERS = {"etcd": "aiohttp", "redis": "redis", "mongodb": "pymongo", "kubernetes": "aiohttp"}
 
 
-async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
-    """The store that the URL names, with its schema checked."""
+async def open_store(settings: Settings, clock: Clock | None = None, *, unfinished: bool = False) -> Store:
+    """The store that the URL names, with its schema checked. One that a copy was begun into, and not
+    finished, is opened only to copy into it again (`unfinished`)."""
     clock = clock or SystemClock()
     traces.switch_on()
     match _scheme(settings.store):
         case "sqlite":
             from fencepost.stores import sqlite
 
-            return await sqlite.open_store(settings.store, clock=clock, shards=settings.shards)
+            return await sqlite.open_store(
+                settings.store, clock=clock, shards=settings.shards, unfinished=unfinished
+            )
         case "mongodb":
             from fencepost.stores import mongodb
 
-            return await mongodb.open_store(settings.store)
+            return await mongodb.open_store(settings.store, unfinished=unfinished)
         case _:
             _require_asyncpg()
             from fencepost.stores import postgres
@@ -70,6 +73,7 @@ async def open_store(settings: Settings, clock: Clock | None = None) -> Store:
                 clock=clock,
                 pool_max=settings.pool_max,
                 transactions_max=settings.transactions_max,
+                unfinished=unfinished,
             )
 
 

@@ -94,7 +94,7 @@ async def runs_in_every_state(watched: Watched, number: int) -> Sequence[Row]:
         written: Sequence[Row] = await tx.put_if_absent(RUNS, rows)
         return written
 
-    written: Sequence[Row] = await watched.store.rows.write(write)  # type: ignore[attr-defined]
+    written: Sequence[Row] = await watched.store.rows.write(write)
     assert len(written) == len(rows)
     return written
 

@@ -123,7 +123,7 @@ def test_no_row_of_the_older_schema_is_lost_or_changed(
 
 
 async def _rows(harness: Harness, name: str) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    rows: Rows = harness.store.rows  # type: ignore[attr-defined]
+    rows: Rows = harness.store.rows
     table = TABLES[name]
     found = await rows.read(lambda tx: tx.find(table.all()))
     return {table.key_of(row): {name: row[name] for name in table.columns} for row in found}

@@ -53,6 +53,7 @@ class FaultyStore:
         self.after: dict[str, list[Hook]] = defaultdict(list)
         self.signals = inner.signals
         self.caveats = inner.caveats
+        self.rows = inner.rows
         self.jobs = cast(JobShelf, _Part("jobs", inner.jobs, self))
         self.calendars = cast(CalendarShelf, _Part("calendars", inner.calendars, self))
         self.schedules = cast(ScheduleShelf, _Part("schedules", inner.schedules, self))

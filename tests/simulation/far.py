@@ -95,6 +95,7 @@ class FarStore:
         self.leases: Any = FarLeases(store.leases, line)
         self.signals = FarSignals(store, network)
         self.caveats = store.caveats
+        self.rows: Any = Far(store.rows, line)
         self._store = store
         self._line = line
 

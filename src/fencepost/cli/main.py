@@ -23,7 +23,7 @@ COMMANDS = {
         for name in (
             *("web", "demo", "explain", "doctor", "dead", "gate", "log", "audit", "why", "simulate", "drain"),
             *("reshard", "whoami", "schedules", "calendars", "queues", "runs", "jobs", "enqueue", "status"),
-            *("migrate", "token"),
+            *("migrate", "copy", "token"),
         )
     },
     "next": "next:next_times",

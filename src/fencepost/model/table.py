@@ -245,6 +245,10 @@ class Table:
     def key_of(self, row: Mapping[str, Any]) -> Key:
         return tuple(map(row.__getitem__, self.key))
 
+    def brings_serial(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether rows come with the numbers that the store would count."""
+        return self.serial is not None and bool(rows) and rows[0].get(self.serial) is not None
+
     def row(self, values: Mapping[str, Any]) -> Row:
         """A whole row: what is not said is as the table's defaults have it."""
         assert values.keys() <= self.columns.keys(), values.keys() - self.columns.keys()

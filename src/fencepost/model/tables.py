@@ -4,7 +4,19 @@
 from __future__ import annotations
 
 from fencepost.model.run import LIVE_ORIGINS, Hold, Origin, RunState
-from fencepost.model.table import Above, AnyBit, AtLeast, Either, Known, NoneOf, OneOf, Unknown, Unlike, table
+from fencepost.model.table import (
+    Above,
+    AnyBit,
+    AtLeast,
+    Either,
+    Known,
+    NoneOf,
+    OneOf,
+    Table,
+    Unknown,
+    Unlike,
+    table,
+)
 
 META = table("meta", "name", text="name value")
 
@@ -348,3 +360,15 @@ ANSWERS = table(
     bytes="body",
 )
 ANSWERS_BY_AGE = ANSWERS.index("answers_by_age", "asked_at")
+
+TABLES = tuple(one for one in tuple(vars().values()) if isinstance(one, Table))
+"""All of them."""
+
+UNFINISHED = 1_000_000
+"""What is added to the number of the schema, in `META`, while a ledger is copied into a store. No release has
+such a schema, so none opens a store that has only part of a ledger."""
+
+
+def unfinished_copy(store: str) -> str:
+    """Why a store is refused that a copy was begun into."""
+    return f"store {store}: a copy to it was not finished; run the same fencepost copy again"

@@ -63,7 +63,8 @@ class Transaction(Protocol):
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         """Write the rows whose keys are not there, and return those, each with its serial number. Waits for
-        another transaction that is about to write the same key."""
+        another transaction that is about to write the same key. Rows that bring their serial numbers, all
+        of one call, keep them, and the store counts on from the largest."""
         ...
 
     async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:

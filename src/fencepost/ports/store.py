@@ -34,6 +34,7 @@ from fencepost.ports.ledger import Ledger
 from fencepost.ports.logbook import Logbook
 from fencepost.ports.planbook import PlanBook
 from fencepost.ports.roster import Roster
+from fencepost.ports.rows import Rows
 from fencepost.ports.schedules import ScheduleShelf
 from fencepost.ports.signals import Signals
 from fencepost.ports.steps import StepBook
@@ -46,6 +47,11 @@ class Store(Protocol):
     @property
     def caveats(self) -> Sequence[Caveat]:
         """What its server is set up not to promise; told at the start of a node and by the check-up."""
+        ...
+
+    @property
+    def rows(self) -> Rows:
+        """What all the rest is made of."""
         ...
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from fencepost.errors import SchemaMismatch
+from fencepost.model.tables import UNFINISHED, unfinished_copy
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ def read_migrations(package: str) -> list[Migration]:
 def missing(steps: list[Migration], schema: int, store: str) -> list[Migration]:
     """What a store of this schema still needs; 0 is a store without one."""
     first, last = steps[0].number, steps[-1].number
+    if schema > UNFINISHED:
+        raise SchemaMismatch(unfinished_copy(store))
     if schema > last:
         raise SchemaMismatch(
             f"store {store}: its schema is {schema} and this program knows only {last}; "
@@ -46,8 +49,10 @@ def missing(steps: list[Migration], schema: int, store: str) -> list[Migration]:
     return [one for one in steps if one.number > schema]
 
 
-def check_newest(steps: list[Migration], schema: int, store: str) -> None:
-    """Refuse a store whose schema is not this program's."""
+def check_newest(steps: list[Migration], schema: int, store: str, *, unfinished: bool = False) -> None:
+    """Refuse a store whose schema is not this program's, and one that is the `unfinished` target of a copy
+    unless that is what is asked for."""
+    schema = schema % UNFINISHED if unfinished else schema
     if missing(steps, schema, store):
         has = (
             f"its schema is {schema} and this program needs {steps[-1].number}"

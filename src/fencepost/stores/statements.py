@@ -137,9 +137,9 @@ def _shape(bound: Bound | None) -> tuple[int, bool] | None:
     return None if bound is None else (len(bound.values), bound.inclusive)
 
 
-def written_columns(table: Table) -> tuple[str, ...]:
-    """The columns that are written; the store counts the others itself."""
-    return tuple(column for column in table.columns if column != table.serial)
+def written_columns(table: Table, numbered: bool = False) -> tuple[str, ...]:
+    """The columns that are written; what the store counts itself only where rows bring it."""
+    return tuple(column for column in table.columns if numbered or column != table.serial)
 
 
 Encode = Callable[[Any], Any]

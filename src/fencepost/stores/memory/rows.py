@@ -192,11 +192,12 @@ class MemoryTransaction:
         kept, written = self._tables[table], []
         for values in rows:
             row = table.row(values)
-            if table.serial is not None:
+            if table.serial is not None and row[table.serial] is None:
                 row[table.serial] = kept.number + 1
             key = table.key_of(row)
             if key not in kept.rows:
-                kept.number += table.serial is not None
+                if table.serial is not None:
+                    kept.number = max(kept.number, row[table.serial])
                 self._set(table, key, row)
                 written.append(dict(row))
         return written

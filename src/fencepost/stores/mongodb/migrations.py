@@ -16,17 +16,14 @@ from fencepost.drivers.mongodb.calls import in_time
 from fencepost.drivers.mongodb.faults import translated_at_open
 from fencepost.drivers.mongodb.opening import check, connect
 from fencepost.errors import SchemaMismatch
-from fencepost.model import tables as declared
 from fencepost.model.address import mask
-from fencepost.model.table import Table
-from fencepost.model.tables import META
+from fencepost.model.tables import META, TABLES, UNFINISHED, unfinished_copy
 from fencepost.ports.rows import Transaction
 from fencepost.stores.mongodb.documents import indexes_of
 from fencepost.stores.mongodb.rows import COUNTERS, SIGNALS, TURNS, MongoRows
 
 SCHEMA = 1
 NAMESPACE_EXISTS = 48
-TABLES = [one for one in vars(declared).values() if isinstance(one, Table)]
 HINTS_KEPT_S = 600
 MIGRATE_TIMEOUT_S = 600.0
 
@@ -42,9 +39,11 @@ async def migrate(url: str, *, shards: int) -> list[str]:
         await client.close()
 
 
-async def check_schema(rows: MongoRows, target: Target) -> None:
-    """Refuse a store whose schema is not this program's."""
+async def check_schema(rows: MongoRows, target: Target, *, unfinished: bool = False) -> None:
+    """Refuse a store whose schema is not this program's, and one that is the `unfinished` target of a copy
+    unless that is what is asked for."""
     schema, store = await rows.read(_schema), mask(target.url)
+    schema = schema % UNFINISHED if unfinished else schema
     _refuse_newer(schema, store)
     if schema < SCHEMA:
         has = f"its schema is {schema} and this program needs {SCHEMA}" if schema else "it has no schema yet"
@@ -87,6 +86,8 @@ async def _schema(tx: Transaction) -> int:
 
 
 def _refuse_newer(schema: int, store: str) -> None:
+    if schema > UNFINISHED:
+        raise SchemaMismatch(unfinished_copy(store))
     if schema > SCHEMA:
         raise SchemaMismatch(
             f"store {store}: its schema is {schema} and this program knows only {SCHEMA}; "

@@ -138,6 +138,10 @@ class MongoRows:
         assert found is not None
         return int(found["last"])
 
+    async def count_through(self, name: str, number: int) -> None:
+        """Give out no number of a counter again up to this one."""
+        await self.database[COUNTERS].update_one({"_id": name}, {"$max": {"last": number}}, upsert=True)
+
 
 class MongoTransaction:
     """One snapshot, and what is to be written over it."""
@@ -216,8 +220,9 @@ class MongoTransaction:
         return free
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-        # A key that is counted is new in any case.
-        counted = table.serial in table.key
+        # A key that is counted here is new in any case.
+        numbered = table.brings_serial(rows)
+        counted = table.serial in table.key and not numbered
         fresh: dict[Key, Row] = {}
         for values in rows:
             row = table.row(values)
@@ -226,7 +231,9 @@ class MongoTransaction:
             known = await self._ids_there(table, ids_of(table, fresh))
             fresh = {key: row for key, row in fresh.items() if id_of(table, key) not in known}
         written = list(fresh.values())
-        if table.serial is not None and written:
+        if table.serial is not None and written and numbered:
+            await self._rows.count_through(table.name, max(row[table.serial] for row in written))
+        elif table.serial is not None and written:
             last = await self._rows.count_on(table.name, len(written))
             for number, row in enumerate(written, last - len(written) + 1):
                 row[table.serial] = number

@@ -45,24 +45,28 @@ class MongoStore(RuleStore):
         await _closed(self._client)
 
 
-async def open_store(url: str, *, now: Callable[[], Awaitable[StoreTime]] | None = None) -> MongoStore:
+async def open_store(
+    url: str, *, now: Callable[[], Awaitable[StoreTime]] | None = None, unfinished: bool = False
+) -> MongoStore:
     """Connect to a store that has been set up, and check that its schema fits this program. `now` replaces
-    the server's clock, in tests."""
+    the server's clock, in tests. One that a copy was begun into is opened if it may be `unfinished`."""
     target = read_url(url, "store")
     client = connect(target)
     rows = MongoRows(client, target, now)
     try:
-        await _check(client, target, rows)
+        await _check(client, target, rows, unfinished)
     except BaseException:
         await _closed(client)
         raise
     return MongoStore(client, rows)
 
 
-async def _check(client: AsyncMongoClient[dict[str, Any]], target: Target, rows: MongoRows) -> None:
+async def _check(
+    client: AsyncMongoClient[dict[str, Any]], target: Target, rows: MongoRows, unfinished: bool
+) -> None:
     with translated_at_open(target), pymongo.timeout(SELECTION_TIMEOUT_S):
         await in_time(check(client, target), OPEN_TIMEOUT_S)
-    await check_schema(rows, target)
+    await check_schema(rows, target, unfinished=unfinished)
 
 
 async def _closed(client: AsyncMongoClient[dict[str, Any]]) -> None:

@@ -40,11 +40,11 @@ async def migrate(url: str, *, shards: int) -> list[str]:
         await connection.close()
 
 
-async def check_schema(database: Database, address: Address) -> None:
+async def check_schema(database: Database, address: Address, *, unfinished: bool = False) -> None:
     """Refuse a store whose schema is not this program's."""
     is_set_up = await database.fetch_value(QUERIES["is_set_up"])
     schema = await database.fetch_value(QUERIES["schema"]) if is_set_up else 0
-    check_newest(migrations(), int(schema), address.shown)
+    check_newest(migrations(), int(schema), address.shown, unfinished=unfinished)
 
 
 async def _migrate(connection: Connection, store: str, shards: int) -> list[str]:

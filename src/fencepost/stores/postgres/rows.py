@@ -127,8 +127,12 @@ class PostgresRowTransaction:
         await self._write(table)
         self._now = None
         whole = sorted((table.row(one) for one in rows), key=lambda row: _order(table, row))
-        columns = _columns(table, whole, written_columns(table))
-        return [_decoded(table, row) for row in await self._session.fetch(_insert(table), *columns)]
+        numbered = table.brings_serial(rows)
+        columns = _columns(table, whole, written_columns(table, numbered))
+        if numbered:
+            last = max(row[str(table.serial)] for row in whole)
+            await self._session.fetch(QUERIES["count_on"], SCHEMA + table.name, table.serial, last)
+        return [_decoded(table, row) for row in await self._session.fetch(_insert(table, numbered), *columns)]
 
     async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
         wanted = list(changes)
@@ -310,10 +314,11 @@ def _by_keys(table: Table, reverse: bool, lock: str) -> str:
 
 
 @lru_cache(100)
-def _insert(table: Table) -> str:
-    columns = written_columns(table)
+def _insert(table: Table, numbered: bool) -> str:
+    columns = written_columns(table, numbered)
+    overriding = "OVERRIDING SYSTEM VALUE " if numbered else ""
     return (
-        f"INSERT INTO {SCHEMA}{table.name} ({', '.join(columns)}) "
+        f"INSERT INTO {SCHEMA}{table.name} ({', '.join(columns)}) {overriding}"
         f"SELECT * FROM unnest({_given(table, columns)}) "
         f"ON CONFLICT DO NOTHING RETURNING {', '.join(table.columns)}"
     )

@@ -70,14 +70,20 @@ class PostgresStore(RuleStore):
 
 
 async def open_store(
-    url: str, *, clock: Clock, pool_max: int = POOL_MAX, transactions_max: int = TRANSACTIONS_MAX
+    url: str,
+    *,
+    clock: Clock,
+    pool_max: int = POOL_MAX,
+    transactions_max: int = TRANSACTIONS_MAX,
+    unfinished: bool = False,
 ) -> PostgresStore:
-    """Connect to a store that has been set up, and check that its schema fits this program."""
+    """Connect to a store that has been set up, and check that its schema fits this program. One that a copy
+    was begun into is opened if it may be `unfinished`."""
     address = parse_address(url)
     database = await open_database(address, pool_max)
     try:
         with translated_at_open(address):
-            await check_schema(database, address)
+            await check_schema(database, address, unfinished=unfinished)
             caveats = await read_caveats(database)
     except BaseException:
         await database.close()

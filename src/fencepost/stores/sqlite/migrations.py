@@ -36,9 +36,9 @@ def apply(connection: apsw.Connection, url: str, shards: int) -> list[str]:
     return [one.name for one in steps]
 
 
-def check(connection: apsw.Connection, url: str) -> None:
+def check(connection: apsw.Connection, url: str, *, unfinished: bool = False) -> None:
     """Refuse a database whose schema is not this release's."""
-    check_newest(migrations(), _schema(connection), url)
+    check_newest(migrations(), _schema(connection), url, unfinished=unfinished)
 
 
 def _schema(connection: apsw.Connection) -> int:

@@ -101,10 +101,11 @@ class SqliteRowTransaction:
         return await self.find(selection, limit=limit, reverse=reverse)
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-        columns, written = written_columns(table), []
+        numbered, written = table.brings_serial(rows), []
+        columns = written_columns(table, numbered)
         for values in rows:
             row = encoded(table.row(values), columns, _encoders(table))
-            written += self._fetch(table, _insert(table), row)
+            written += self._fetch(table, _insert(table, numbered), row)
         return written
 
     async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
@@ -166,8 +167,8 @@ def _by_key(table: Table) -> str:
 
 
 @lru_cache(100)
-def _insert(table: Table) -> str:
-    columns = written_columns(table)
+def _insert(table: Table, numbered: bool) -> str:
+    columns = written_columns(table, numbered)
     places = ", ".join("?" for _ in columns)
     return (
         f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({places}) "

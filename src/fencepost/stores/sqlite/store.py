@@ -48,14 +48,17 @@ class SqliteStore(RuleStore):
         await self._database.close()
 
 
-async def open_store(url: str, *, clock: Clock, shards: int = SHARDS_DEFAULT) -> SqliteStore:
-    """Open the database of a URL; one that is empty or missing is set up at once, with so many shards."""
+async def open_store(
+    url: str, *, clock: Clock, shards: int = SHARDS_DEFAULT, unfinished: bool = False
+) -> SqliteStore:
+    """Open the database of a URL; one that is empty or missing is set up at once, with so many shards. One
+    that a copy was begun into is opened if it may be `unfinished`."""
     database = Database(path_of(url), clock)
     await database.open()
     try:
         if await database.read(lambda connection, _: migrations.is_empty(connection)):
             await database.transact(lambda connection, _: migrations.apply(connection, url, shards))
-        await database.read(lambda connection, _: migrations.check(connection, url))
+        await database.read(lambda connection, _: migrations.check(connection, url, unfinished=unfinished))
     except BaseException:
         await database.close()
         raise

@@ -38,6 +38,7 @@ from fencepost.testing.conformance.rescues import GraceContract, RescueContract
 from fencepost.testing.conformance.resuming import ResumingContract
 from fencepost.testing.conformance.retention import RetentionContract
 from fencepost.testing.conformance.roster import DrainContract, RosterContract
+from fencepost.testing.conformance.rows import RowContract
 from fencepost.testing.conformance.schedules import ScheduleContract
 from fencepost.testing.conformance.sign_in import SessionContract, SignInLinkContract
 from fencepost.testing.conformance.signals import SignalContract
@@ -101,6 +102,7 @@ class StoreConformance(
     ResumingContract,
     RetentionContract,
     RosterContract,
+    RowContract,
     RunPagingContract,
     ScheduleContract,
     ScheduleFindingContract,
