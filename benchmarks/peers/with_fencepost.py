@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import apsw
-import asyncpg
+from ledgers import ledger_of
 from measuring import (
     PATIENCE_S,
     PAYLOAD,
@@ -29,19 +28,15 @@ from measuring import (
 )
 
 from fencepost import Every, Fencepost
-from fencepost.stores.postgres import migrate
+from fencepost.config import Settings
 from fencepost.telemetry.logs import set_up_logging
+from fencepost.wiring import migrate
 
 CONCURRENCY = 200
-SHARDS = 8
-IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM {schema}runs WHERE state IN ('planned', 'ready', 'running'))"
-PLANNED = "SELECT count(*) FROM fencepost.runs"
-STARTED = "SELECT extract(epoch FROM started_at)::float8 FROM fencepost.runs WHERE started_at IS NOT NULL"
 
 
 async def install(options: Options) -> None:
-    if not _is_file(options):
-        await migrate(options.url, shards=SHARDS)
+    await migrate(Settings(store=options.url))
 
 
 async def bulk(options: Options) -> Answer:
@@ -64,11 +59,11 @@ async def single(options: Options) -> Answer:
 
 async def drain(options: Options) -> Answer:
     counter = Counter()
-    async with _application(options, counter.add) as app, _emptiness(options) as is_empty:
+    async with _application(options, counter.add) as app, ledger_of(options.url) as ledger:
         await asyncio.to_thread(ready)
         meter = Meter(options)
         async with app.running(plans=False):
-            await drained(counter, is_empty)
+            await drained(counter, ledger.is_empty)
             return meter.read(options.count)
 
 
@@ -108,15 +103,12 @@ async def create_many(options: Options) -> Answer:
 
 async def plan(options: Options) -> Answer:
     """Until every schedule has its run in the ledger, by a node that only plans."""
-    async with _application(options, lambda: None) as app:
-        connection = await asyncpg.connect(options.url)
+    async with _application(options, lambda: None) as app, ledger_of(options.url) as ledger:
         meter = Meter(options)
         async with app.running(works=False), asyncio.timeout(PATIENCE_S):
-            while await connection.fetchval(PLANNED) < options.count:  # noqa: ASYNC110
+            while await ledger.count() < options.count:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
-            spent = meter.read(options.count)
-        await connection.close()
-    return spent
+            return meter.read(options.count)
 
 
 async def schedules(options: Options) -> Answer:
@@ -127,9 +119,8 @@ async def schedules(options: Options) -> Answer:
         meter = Meter(options)
         await all_ran(counter, options)
         spent = meter.read(max(1, counter.count))
-    connection = await asyncpg.connect(options.url)
-    late = [row[0] - options.due_at for row in await connection.fetch(STARTED)]
-    await connection.close()
+    async with ledger_of(options.url) as ledger:
+        late = [at - options.due_at for at in await ledger.started()]
     return spent | lateness(late, options.count)
 
 
@@ -156,30 +147,6 @@ async def _application(options: Options, job: Callable[[], None]) -> AsyncIterat
     app.job("noop")(noop)
     async with app:
         yield app
-
-
-@asynccontextmanager
-async def _emptiness(options: Options) -> AsyncIterator[Callable[[], object]]:
-    if _is_file(options):
-        ledger = apsw.Connection(options.url.removeprefix("sqlite:///"))
-
-        async def of_the_file() -> bool:
-            return bool(next(ledger.execute(IS_EMPTY.format(schema="")))[0])
-
-        yield of_the_file
-        ledger.close()
-        return
-    connection = await asyncpg.connect(options.url)
-
-    async def of_the_server() -> bool:
-        return bool(await connection.fetchval(IS_EMPTY.format(schema="fencepost.")))
-
-    yield of_the_server
-    await connection.close()
-
-
-def _is_file(options: Options) -> bool:
-    return bool(options.url.startswith("sqlite:"))
 
 
 STEPS = {

@@ -50,6 +50,14 @@ async def test_a_newer_schema_is_refused(url: str) -> None:
             await refused
 
 
+async def test_a_schema_from_before_the_first_release_is_refused(url: str) -> None:
+    await migrate(url, shards=8)
+    with MongoClient[dict[str, Any]](url) as client:
+        client.get_default_database()["meta"].update_one({"name": "schema"}, {"$set": {"value": "1"}})
+    with pytest.raises(SchemaMismatch, match="its schema was never released"):
+        await migrate(url, shards=8)
+
+
 async def test_a_server_that_stands_alone_is_refused_with_its_mend() -> None:
     with started(AloneServer) as server:
         url = server.url.partition("?")[0]

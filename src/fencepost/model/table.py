@@ -6,9 +6,10 @@ columns, between two bounds on the columns after them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from fencepost.model.dataclasses import dataclass
@@ -248,6 +249,25 @@ class Table:
     def brings_serial(self, rows: Sequence[Mapping[str, Any]]) -> bool:
         """Whether rows come with the numbers that the store would count."""
         return self.serial is not None and bool(rows) and rows[0].get(self.serial) is not None
+
+    def indexes_of(self, row: Mapping[str, Any]) -> tuple[Index, ...]:
+        """The indexes that a row is in."""
+        return self._indexes_where(tuple(one.holds(row) for one in self._conditions))
+
+    @cached_property
+    def _conditions(self) -> tuple[Condition, ...]:
+        """Those of all indexes, each once."""
+        return tuple(dict.fromkeys(one for index in self.indexes.values() for one in index.where))
+
+    @cached_property
+    def _indexes_where(self) -> Callable[[tuple[bool, ...]], tuple[Index, ...]]:
+        """The indexes of rows for which these conditions hold, found out once for each kind of row."""
+
+        def found(holds: tuple[bool, ...]) -> tuple[Index, ...]:
+            met = {one for one, holding in zip(self._conditions, holds, strict=True) if holding}
+            return tuple(one for one in self.indexes.values() if met.issuperset(one.where))
+
+        return cache(found)
 
     def row(self, values: Mapping[str, Any]) -> Row:
         """A whole row: what is not said is as the table's defaults have it."""

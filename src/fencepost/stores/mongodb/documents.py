@@ -1,27 +1,62 @@
 """Rows as documents: how values are kept, how rows are found, and which index finds them.
 
-A document has the columns of its row, and as `_id` the text of its key. Moments are whole microseconds since
-1970: a date of the server has only milliseconds. An index with conditions is partial: a row that meets them
-has a field of the index's name, so that a condition is judged in one place (`model.table`), whatever the
-server's own partial indexes can express.
+A document has the columns of its row, and its key as `_id`. Moments are whole microseconds since 1970: a date
+of the server has only milliseconds. For each declared index that a row is in, its document has an *entry*:
+the name of the index and the columns in their order, as one value. So a condition is judged in one place
+(`model.table`), a range of an index is a range of one field, and the server has one plan for it.
+
+Indexes that no row is in at the same time share a field. The server does not mind many fields, but many
+indexes: within a transaction it reads the description of all of them for each that it writes.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from bson import MaxKey
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
 from fencepost.model.table import Bound, Index, Key, Keys, Kind, Range, Row, Selection, Table
+from fencepost.model.tables import (
+    RUNS_BEHIND,
+    RUNS_CAUGHT_UP,
+    RUNS_DEAD,
+    RUNS_DUE_DIRECT,
+    RUNS_DUE_TICKS,
+    RUNS_ENDED,
+    RUNS_FINISHED,
+    RUNS_GATED,
+    RUNS_HELD,
+    RUNS_IN_SLOTS,
+    RUNS_LIMITED,
+    RUNS_LIMITED_TICKS,
+    RUNS_LINED,
+    RUNS_OPEN,
+    RUNS_PARKED,
+    RUNS_RUNNING,
+    RUNS_SUCCEEDED,
+    RUNS_UNFINISHED,
+)
 from fencepost.model.times import EPOCH
 
 Document: TypeAlias = dict[str, Any]
 Filter: TypeAlias = dict[str, Any]
 MICROSECOND = timedelta(microseconds=1)
+ALL = Bound((), inclusive=True)
+SHARED = {
+    "by_turn": (
+        *(RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED, RUNS_LIMITED, RUNS_PARKED),
+        *(RUNS_RUNNING, RUNS_ENDED),
+    ),
+    "by_standing": (RUNS_OPEN, RUNS_BEHIND, RUNS_UNFINISHED, RUNS_FINISHED),
+    "by_fate": (RUNS_SUCCEEDED, RUNS_DEAD, RUNS_GATED, RUNS_LIMITED_TICKS, RUNS_IN_SLOTS),
+    "by_past": (RUNS_CAUGHT_UP, RUNS_HELD),
+}
+"""Fields, and the indexes that share each."""
+_FIELDS = {index: field for field, indexes in SHARED.items() for index in indexes}
 
 
 def to_us(moment: datetime) -> int:
@@ -42,8 +77,9 @@ def encoded(table: Table, values: Mapping[str, Any]) -> Document:
 
 
 def to_document(table: Table, row: Row) -> Document:
-    """A whole row: its columns, its key, and the fields of the indexes that it is in."""
-    return {"_id": id_of(table, table.key_of(row)), **encoded(table, row), **_marks(table, row)}
+    """A whole row: its key, its columns, and its entries."""
+    columns = encoded(table, row)
+    return {"_id": {name: columns[name] for name in table.key}, **columns, **_entries(table, columns)}
 
 
 def to_row(table: Table, document: Mapping[str, Any]) -> Row:
@@ -54,28 +90,30 @@ def to_row(table: Table, document: Mapping[str, Any]) -> Row:
     }
 
 
-def change_of(table: Table, row: Row, values: Mapping[str, Any]) -> Document:
-    """The update that gives a row new values, and puts it into the indexes that it is in then."""
-    was, is_ = _marks(table, row), _marks(table, {**row, **values})
-    update: Document = {"$set": {**encoded(table, values), **is_}}
-    if gone := was.keys() - is_.keys():
+def change_of(table: Table, document: Document, values: Mapping[str, Any]) -> tuple[Document, Document]:
+    """The update that gives a row new values and puts it into the indexes that it is in then, and the
+    document after it."""
+    new = encoded(table, values)
+    after = {name: value for name, value in document.items() if name not in _fields(table)} | new
+    entries = _entries(table, after)
+    moved = {field: entry for field, entry in entries.items() if document.get(field) != entry}
+    update: Document = {"$set": {**new, **moved}}
+    if gone := [field for field in _fields(table) if field in document and field not in entries]:
         update["$unset"] = dict.fromkeys(gone, "")
-    return update
+    return update, after | entries
 
 
-def id_of(table: Table, key: Key) -> str:
-    moments = _moments(table)
-    return json.dumps(
-        [
-            to_us(value) if column in moments else _plain(value)
-            for column, value in zip(table.key, key, strict=True)
-        ],
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+def key_of(table: Table, document: Document) -> Key:
+    """The key of the row; a moment in it is not a number."""
+    key = tuple(document["_id"].values())
+    return key if _moments(table).isdisjoint(table.key) else table.key_of(to_row(table, document))
 
 
-def ids_of(table: Table, keys: Iterable[Key]) -> list[str]:
+def id_of(table: Table, key: Key) -> Document:
+    return encoded(table, dict(zip(table.key, key, strict=True)))
+
+
+def ids_of(table: Table, keys: Iterable[Key]) -> list[Document]:
     return [id_of(table, key) for key in keys]
 
 
@@ -83,60 +121,76 @@ def filter_of(selection: Selection) -> Filter:
     """What finds these rows."""
     if isinstance(selection, Keys):
         return {"_id": {"$in": ids_of(selection.table, selection.keys)}}
-    index, columns = selection.index, selection.index.columns
-    equal = dict(zip(columns, selection.equal, strict=False))
-    wanted: Filter = encoded(selection.table, equal)
-    if index.where:
-        wanted[mark_of(index)] = True
-    rest = columns[len(selection.equal) :]
-    bounds = [*_beyond(selection, rest, selection.low, ">"), *_beyond(selection, rest, selection.high, "<")]
-    return {"$and": [wanted, *bounds]} if bounds else wanted
+    index, low, high = selection.index, selection.low or ALL, selection.high or ALL
+    first, last = _place(selection, low), _place(selection, high)
+    first = first if low.inclusive else _end_of(index, first)
+    last = _end_of(index, last) if high.inclusive else last
+    return {field_of(index): {"$gte": first, "$lt": last}}
 
 
 def order_of(selection: Selection, *, reverse: bool) -> list[tuple[str, int]]:
-    columns = selection.index.columns if isinstance(selection, Range) else selection.table.key
-    return [(column, DESCENDING if reverse else ASCENDING) for column in columns]
+    field = field_of(selection.index) if isinstance(selection, Range) else "_id"
+    return [(field, DESCENDING if reverse else ASCENDING)]
 
 
-def mark_of(index: Index) -> str:
-    return f"in_{index.name}"
+def field_of(index: Index) -> str:
+    """Where documents have their entry of an index."""
+    return "_id" if _is_key(index) else _FIELDS.get(index, index.name)
 
 
 def indexes_of(table: Table) -> list[IndexModel]:
-    """The declared indexes, as the server keeps them."""
-    found = []
-    for index in table.indexes.values():
-        terms = {"partialFilterExpression": {mark_of(index): True}} if index.where else {}
-        keys = [(column, ASCENDING) for column in index.columns]
-        found.append(IndexModel(keys, name=index.name, **terms))
-    return found
+    """An index of the server for each field of entries."""
+    return [IndexModel([(one, ASCENDING)], name=one, sparse=True) for one in _fields(table)]
 
 
-def _beyond(selection: Range, columns: Sequence[str], bound: Bound | None, side: str) -> list[Filter]:
-    """Rows above a bound, or below it, by the first column in which they differ from it."""
-    if bound is None:
-        return []
-    operator = {">": "$gt", "<": "$lt"}[side]
-    values = encoded(selection.table, dict(zip(columns, bound.values, strict=False)))
-    names = list(values)
-    each: list[Filter] = []
-    for place, name in enumerate(names):
-        is_last = place == len(names) - 1
-        compare = f"{operator}e" if is_last and bound.inclusive else operator
-        each.append({**{one: values[one] for one in names[:place]}, name: {compare: values[name]}})
-    if len(each) == 1:
-        return each
-    # The server sees no bounds in alternatives: without the first column's it would walk from the beginning.
-    return [{names[0]: {f"{operator}e": values[names[0]]}}, {"$or": each}]
+@lru_cache(200)
+def _is_key(index: Index) -> bool:
+    return index.columns == index.table.key and not index.where
+
+
+def _place(selection: Range, bound: Bound) -> Document:
+    """Where a bound is among the entries of its index: before all that begin with it."""
+    index = selection.index
+    values = dict(zip(index.columns, (*selection.equal, *bound.values), strict=False))
+    return _entry(index, encoded(index.table, values).values())
+
+
+def _end_of(index: Index, place: Document) -> Document:
+    """Behind all entries that begin like this one."""
+    return {**place, (*_names(index), "end")[len(place)]: MaxKey()}
+
+
+def _entry(index: Index, columns: Iterable[Any]) -> Document:
+    """Entries are compared column by column, in this order."""
+    values = columns if _is_key(index) else (index.name, *columns)
+    return dict(zip(_names(index), values, strict=False))
+
+
+@lru_cache(200)
+def _names(index: Index) -> tuple[str, ...]:
+    return index.columns if _is_key(index) else ("index", *"abcdefgh"[: len(index.columns)])
+
+
+def _entries(table: Table, columns: Document) -> Document:
+    """What a row with these columns has to be found by."""
+    entries: Document = {}
+    for index in table.indexes_of(columns):
+        if not _is_key(index):
+            field = field_of(index)
+            assert field not in entries, f"{index.name} is in the field of {entries[field]}"
+            entries[field] = _entry(index, map(columns.__getitem__, index.columns))
+    return entries
+
+
+@lru_cache(100)
+def _fields(table: Table) -> tuple[str, ...]:
+    """Where documents of a table have entries."""
+    return tuple(dict.fromkeys(field_of(one) for one in table.indexes.values() if not _is_key(one)))
 
 
 @lru_cache(100)
 def _moments(table: Table) -> frozenset[str]:
     return frozenset(name for name, kind in table.columns.items() if kind is Kind.TIME)
-
-
-def _marks(table: Table, row: Row) -> Document:
-    return {mark_of(one): True for one in table.indexes.values() if one.where and one.has(row)}
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,8 @@ from fencepost.ports.rows import Transaction
 from fencepost.stores.mongodb.documents import indexes_of
 from fencepost.stores.mongodb.rows import COUNTERS, SIGNALS, TURNS, MongoRows
 
-SCHEMA = 1
+SCHEMA = 2
+UNRELEASED = "its schema was never released; name another database, and run migrate again"
 NAMESPACE_EXISTS = 48
 HINTS_KEPT_S = 600
 MIGRATE_TIMEOUT_S = 600.0
@@ -56,12 +57,15 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     there = await rows.database.list_collection_names()
     schema = await rows.read(_schema) if META.name in there else 0
     _refuse_newer(schema, mask(target.url))
+    if 0 < schema < SCHEMA:
+        raise SchemaMismatch(f"store {mask(target.url)}: {UNRELEASED}")
     if schema == SCHEMA:
         return []
     for name in [*(one.name for one in TABLES), COUNTERS, TURNS, SIGNALS]:
         await _make_collection(rows, name)
     for table in TABLES:
-        await rows.database[table.name].create_indexes(indexes_of(table))
+        if indexes := indexes_of(table):
+            await rows.database[table.name].create_indexes(indexes)
     await rows.database[SIGNALS].create_index("at", expireAfterSeconds=HINTS_KEPT_S)
     first = {"shards": str(shards), "incarnation": f"1-{token_hex(16)}", "schema": str(SCHEMA)}
     written = [{"name": name, "value": value} for name, value in first.items()]

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import pymongo
 from bson import ObjectId
-from pymongo import AsyncMongoClient, DeleteOne, InsertOne, ReturnDocument, UpdateOne
+from pymongo import AsyncMongoClient, DeleteOne, InsertOne, ReturnDocument, UpdateMany, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
@@ -42,6 +42,7 @@ from fencepost.stores.mongodb.documents import (
     filter_of,
     id_of,
     ids_of,
+    key_of,
     order_of,
     to_document,
     to_row,
@@ -60,6 +61,7 @@ TRIES_BLIND = 2
 PAUSE_MAX_S = 0.05
 COMMITS_MAX = 5
 DUPLICATE_KEY = 11000
+TOUCH = {"$inc": {"touched_": 1}}
 COUNTERS, TURNS, SIGNALS = "counters", "turns", "signals"
 FENCES = "fences"
 SHARES = 16
@@ -102,7 +104,7 @@ class MongoRows:
             return await rule(MongoTransaction(self, session, set(), careful=False))
 
     async def _write(self, rule: Rule[T]) -> T:
-        avoided: set[tuple[str, str]] = set()
+        avoided: set[tuple[Table, Key]] = set()
         for number in range(TRIES_MAX):
             try:
                 return await self._try(rule, avoided, careful=number >= TRIES_BLIND)
@@ -115,7 +117,7 @@ class MongoRows:
         hello = await self._client.admin.command("hello")
         return StoreTime(hello["localTime"].replace(tzinfo=UTC))
 
-    async def _try(self, rule: Rule[T], avoided: set[tuple[str, str]], *, careful: bool) -> T:
+    async def _try(self, rule: Rule[T], avoided: set[tuple[Table, Key]], *, careful: bool) -> T:
         async with self._client.start_session() as session:
             await session.start_transaction(read_concern=SNAPSHOT, write_concern=MAJORITY)
             transaction = MongoTransaction(self, session, avoided, careful=careful)
@@ -144,13 +146,14 @@ class MongoRows:
 
 
 class MongoTransaction:
-    """One snapshot, and what is to be written over it."""
+    """One snapshot, and what is to be written over it. Rows that were seen in it are not asked for again by
+    their keys: nobody can have changed them, or the transaction is not committed."""
 
     def __init__(
         self,
         rows: MongoRows,
         session: AsyncClientSession,
-        avoided: set[tuple[str, str]],
+        avoided: set[tuple[Table, Key]],
         *,
         careful: bool,
     ) -> None:
@@ -158,13 +161,15 @@ class MongoTransaction:
         self._session = session
         self._avoided = avoided
         self._careful = careful
+        self._seen: dict[tuple[Table, Key], Document | None] = {}
         self._pending: dict[str, list[Any]] = defaultdict(list)
-        self._locked: dict[tuple[str, str], None] = {}
+        self._locked: dict[Table, dict[Key, None]] = defaultdict(dict)
         self._hints: dict[Topic, None] = {}
         self._now: StoreTime | None = None
+        self._has_begun = False
 
     async def now(self) -> StoreTime:
-        """Asked for once after each lock."""
+        """Asked for once after the snapshot: what is seen in it is not younger."""
         if self._now is None:
             self._now = await self._rows.server_time()
         return self._now
@@ -176,14 +181,16 @@ class MongoTransaction:
             return [
                 row for one in selection.ranges for row in await self.find(one, limit=limit, reverse=reverse)
             ]
-        if limit == 0 or (isinstance(selection, Keys) and not selection.keys):
+        if limit == 0:
             return []
-        await self._flush(selection.table.name)
-        order = order_of(selection, reverse=reverse)
-        found = self._collection(selection.table).find(
-            filter_of(selection), sort=order, limit=limit or 0, session=self._session
-        )
-        return [to_row(selection.table, one) for one in await found.to_list()]
+        if isinstance(selection, Keys):
+            await self._see(selection)
+            known = (self._seen[selection.table, key] for key in sorted(selection.keys, reverse=reverse))
+            found = [one for one in known if one is not None][:limit]
+        else:
+            order = order_of(selection, reverse=reverse)
+            found = await self._ask(selection, sort=order, limit=limit or 0)
+        return [to_row(selection.table, one) for one in found]
 
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
         found = []
@@ -210,12 +217,12 @@ class MongoTransaction:
             rows = await self.find(selection, limit=limit, reverse=reverse)
         else:
             rows = await self.find(selection, limit=limit + len(self._avoided), reverse=reverse)
-        free = [row for row in rows if (table.name, id_of(table, table.key_of(row))) not in self._avoided]
+        free = [row for row in rows if (table, table.key_of(row)) not in self._avoided]
         if isinstance(selection, Range):
             free = free[:limit]
         if self._careful:
             for row in free:
-                await self._touch_now(table.name, id_of(table, table.key_of(row)))
+                await self._touch_now(table, table.key_of(row))
         self._own(table, free)
         return free
 
@@ -228,8 +235,8 @@ class MongoTransaction:
             row = table.row(values)
             fresh.setdefault((len(fresh),) if counted else table.key_of(row), row)
         if not counted:
-            known = await self._ids_there(table, ids_of(table, fresh))
-            fresh = {key: row for key, row in fresh.items() if id_of(table, key) not in known}
+            await self._see(table.among(fresh))
+            fresh = {key: row for key, row in fresh.items() if self._seen[table, key] is None}
         written = list(fresh.values())
         if table.serial is not None and written and numbered:
             await self._rows.count_through(table.name, max(row[table.serial] for row in written))
@@ -237,25 +244,25 @@ class MongoTransaction:
             last = await self._rows.count_on(table.name, len(written))
             for number, row in enumerate(written, last - len(written) + 1):
                 row[table.serial] = number
-        self._pending[table.name] += [InsertOne(to_document(table, row)) for row in written]
-        return [dict(row) for row in written]
+        for row in written:
+            document = to_document(table, row)
+            self._pending[table.name].append(InsertOne(document))
+            self._seen[table, table.key_of(row)] = document
+        return written
 
     async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
         changed = []
         for row, values in changes:
-            after = {**row, **values}
-            key = id_of(table, table.key_of(row))
             if values:
-                self._pending[table.name].append(UpdateOne({"_id": key}, change_of(table, row, values)))
-                self._locked.pop((table.name, key), None)
-            changed.append(after)
+                self._change(table, table.key_of(row), values)
+            changed.append({**row, **values})
         return changed
 
     async def delete(self, table: Table, rows: Iterable[Row]) -> None:
         for row in rows:
-            key = id_of(table, table.key_of(row))
-            self._pending[table.name].append(DeleteOne({"_id": key}))
-            self._locked.pop((table.name, key), None)
+            key = table.key_of(row)
+            self._pending[table.name].append(DeleteOne({"_id": id_of(table, key)}))
+            self._written(table, key, None)
 
     async def fences(self, count: int) -> Sequence[int]:
         last = await self._rows.count_on(FENCES, count)
@@ -274,8 +281,10 @@ class MongoTransaction:
 
     async def flush_all(self) -> None:
         """Send what is left, touch what was locked and left alone, and tell listeners with the commit."""
-        for name, key in self._locked:
-            self._pending[name].append(UpdateOne({"_id": key}, {"$inc": {"touched_": 1}}))
+        for table, keys in self._locked.items():
+            if keys:
+                touched = UpdateMany({"_id": {"$in": ids_of(table, keys)}}, TOUCH)
+                self._pending[table.name].append(touched)
         for topic in self._hints:
             self._pending[SIGNALS].append(_left_for(topic))
         for name in list(self._pending):
@@ -283,30 +292,54 @@ class MongoTransaction:
 
     async def _flush(self, name: str) -> None:
         writes = self._pending.pop(name, None)
+        self._begin()
         if writes:
             await self._rows.database[name].bulk_write(writes, session=self._session)
 
-    async def _ids_there(self, table: Table, ids: list[str]) -> set[str]:
-        if not ids:
-            return set()
-        await self._flush(table.name)
-        found = self._collection(table).find({"_id": {"$in": ids}}, {"_id": 1}, session=self._session)
-        return {one["_id"] for one in await found.to_list()}
+    def _begin(self) -> None:
+        """What comes now sees the snapshot. A time that was asked for before it is too old."""
+        if not self._has_begun:
+            self._has_begun, self._now = True, None
 
-    async def _touch_now(self, name: str, key: str) -> None:
-        await self._flush(name)
+    async def _ask(self, selection: Selection, **how: Any) -> list[Document]:
+        table = selection.table
+        await self._flush(table.name)
+        found = (
+            await self._collection(table).find(filter_of(selection), session=self._session, **how).to_list()
+        )
+        for document in found:
+            self._seen[table, key_of(table, document)] = document
+        return found
+
+    async def _see(self, wanted: Keys) -> None:
+        """Have these rows been seen, or known not to be there."""
+        new = tuple(key for key in wanted.keys if (wanted.table, key) not in self._seen)
+        if new:
+            self._seen |= dict.fromkeys((wanted.table, key) for key in new)
+            await self._ask(Keys(wanted.table, new))
+
+    async def _touch_now(self, table: Table, key: Key) -> None:
+        await self._flush(table.name)
         try:
-            await self._rows.database[name].update_one(
-                {"_id": key}, {"$inc": {"touched_": 1}}, session=self._session
-            )
+            await self._collection(table).update_one({"_id": id_of(table, key)}, TOUCH, session=self._session)
         except PyMongoError as error:
             if _is_conflict(error):
-                self._avoided.add((name, key))
+                self._avoided.add((table, key))
             raise
 
     def _own(self, table: Table, rows: Sequence[Row]) -> None:
-        self._now = None
-        self._locked |= {(table.name, id_of(table, table.key_of(row))): None for row in rows}
+        self._locked[table] |= dict.fromkeys(map(table.key_of, rows))
+
+    def _change(self, table: Table, key: Key, values: Mapping[str, Any]) -> None:
+        document = self._seen[table, key]
+        assert document is not None
+        update, after = change_of(table, document, values)
+        self._pending[table.name].append(UpdateOne({"_id": document["_id"]}, update))
+        self._written(table, key, after)
+
+    def _written(self, table: Table, key: Key, document: Document | None) -> None:
+        self._seen[table, key] = document
+        self._locked[table].pop(key, None)
 
     def _collection(self, table: Table) -> AsyncCollection[Document]:
         return self._rows.database[table.name]

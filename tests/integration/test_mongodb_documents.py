@@ -1,0 +1,68 @@
+"""How rows are kept as documents: what shares a field of entries is never there together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import product
+
+from fencepost.core.lifecycle import ENDED
+from fencepost.model.run import IN_TURN, Hold, Origin, RunState
+from fencepost.model.table import Row
+from fencepost.model.tables import RUNS, RUNS_DUE_DIRECT, RUNS_ENDED, RUNS_HELD
+from fencepost.stores.mongodb.documents import SHARED, change_of, field_of, to_document
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOLDS = [by_people | turn for by_people in range(8) for turn in (0, Hold.PARKED, Hold.LIMITED, Hold.PACED)]
+
+
+def possible_runs() -> Iterator[Row]:
+    """Runs of every kind that a ledger can have: what has ended is held by nothing, what runs does not wait
+    for its turn."""
+    traits = product(RunState, (None, "a-schedule"), (0, 7), HOLDS, Origin, (False, True), (None, "slot"))
+    for state, schedule, fence, held, origin, stripped, slot in traits:
+        if (state in ENDED and held) or (state is RunState.RUNNING and (held & IN_TURN.value or not fence)):
+            continue
+        yield RUNS.row(
+            {
+                "namespace": "default",
+                "run_key": "key",
+                "job": "a-job",
+                "queue": "default",
+                "priority": 2,
+                "run_at": NOON,
+                "fire_time": NOON,
+                "state": state.value,
+                "schedule_id": schedule,
+                "fence": fence,
+                "held": held,
+                "origin": origin.value,
+                "finished_at": NOON if state in ENDED else None,
+                "stripped": stripped,
+                "slot": slot,
+                "worker": "w" if state is RunState.RUNNING else None,
+                "backfill_id": 3,
+            }
+        )
+
+
+def test_no_run_is_in_two_indexes_that_share_a_field() -> None:
+    met = {field: set[str]() for field in SHARED}
+    for run in possible_runs():
+        document = to_document(RUNS, run)
+        for field in SHARED.keys() & document.keys():
+            met[field].add(document[field]["index"])
+    assert met == {field: {one.name for one in indexes} for field, indexes in SHARED.items()}
+
+
+def test_a_changed_row_is_the_document_that_it_would_be_if_it_were_new() -> None:
+    ready = RUNS.row(
+        {"namespace": "default", "run_key": "key", "state": "ready", "queue": "q", "priority": 2}
+    )
+    ended = {"state": "succeeded", "finished_at": NOON, "fence": 7}
+    update, after = change_of(RUNS, to_document(RUNS, ready), ended)
+    assert after == to_document(RUNS, {**ready, **ended})
+    assert update["$set"][field_of(RUNS_ENDED)]["index"] == RUNS_ENDED.name
+    update, after = change_of(RUNS, to_document(RUNS, {**ready, "held": 1}), {"held": 0})
+    assert field_of(RUNS_HELD) in update["$unset"]
+    assert after[field_of(RUNS_DUE_DIRECT)]["index"] == RUNS_DUE_DIRECT.name
