@@ -159,7 +159,10 @@ class ClaimRules(Part):
         keys = [(one.namespace, one.run_key) for one in rulings.starts]
         runs = {RUNS.key_of(run): run for run in await tx.lock(RUNS.among(sorted(keys)))}
         begun = [runs[key] for key in keys]
-        return await _start(tx, begun, appetite, allowed.now, allowed.slots), allowed.full
+        previous: dict[tuple[str, str], datetime | None] = {
+            (one.namespace, one.schedule_id): one.previous for one in rulings.starts
+        }
+        return await _start(tx, begun, appetite, allowed.now, allowed.slots, previous), allowed.full
 
     @writes
     async def sweep_late(self, tx: Transaction, older_than_s: float, limit: int, judge: Judge) -> int:
@@ -244,8 +247,12 @@ async def _take_direct(
 async def _first_schedules(
     tx: Transaction, lane: Range, wanted: Callable[[Row], bool], most: int
 ) -> dict[tuple[str, str], None]:
-    runs = await search(tx, lane, wanted)
-    owners = dict.fromkeys((run["namespace"], run["schedule_id"]) for run in runs)
+    """The schedules of the first due ticks of a lane, so many."""
+    owners: dict[tuple[str, str], None] = {}
+    async for page in pages(tx, lane, most):
+        owners |= dict.fromkeys((run["namespace"], run["schedule_id"]) for run in filter(wanted, page))
+        if len(owners) >= most:
+            break
     return dict.fromkeys(list(owners)[:most])
 
 
@@ -262,12 +269,8 @@ async def _gather(
     if not first:
         return []
     locked = {SCHEDULES.key_of(row): row for row in await tx.take(SCHEDULES.among(first))}
-    parked, found = parked_max(room, len(first)), []
-    for owner in first:
-        if owner in locked:
-            facts = await facts_of(tx, locked[owner], wanted, now, parked)
-            found += [] if facts is None else [facts]
-    return found
+    mine = [locked[owner] for owner in first if owner in locked]
+    return await facts_of(tx, mine, wanted, now, parked_max(room, len(first)))
 
 
 async def _open_lines(
@@ -320,9 +323,10 @@ async def _start(
     appetite: Appetite,
     now: StoreTime,
     slots: Mapping[tuple[Namespace, RunKey], str],
+    previous: Mapping[tuple[str, str], datetime | None] | None = None,
 ) -> list[Claim]:
     """Begin an attempt of each run, at the moment at which its limits let it; the fences are in the order of
-    the runs."""
+    the runs. The last successes of their schedules are looked up where they are not given."""
     if not runs:
         return []
     fences, alive_until = await tx.fences(len(runs)), later(await tx.now(), appetite.alive_for_s)
@@ -344,11 +348,14 @@ async def _start(
         )
         for run, fence in zip(runs, fences, strict=True)
     ]
-    return await _claims(tx, await tx.change(RUNS, changes))
+    return await _claims(tx, await tx.change(RUNS, changes), previous)
 
 
-async def _claims(tx: Transaction, runs: Sequence[Row]) -> list[Claim]:
-    previous = await last_successes(tx, owners_of(runs))
+async def _claims(
+    tx: Transaction, runs: Sequence[Row], previous: Mapping[tuple[str, str], datetime | None] | None = None
+) -> list[Claim]:
+    if previous is None:
+        previous = await last_successes(tx, owners_of(runs))
     owned = [
         (run, previous.get((run["namespace"], run["schedule_id"]))) for run in await with_specs(tx, runs)
     ]

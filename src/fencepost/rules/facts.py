@@ -12,7 +12,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import ScheduleId, tick_key
 from fencepost.model.policies import OF_LAST_MAX
 from fencepost.model.run import IN_TURN, LIVE_ORIGINS, Hold, Origin, RunState
-from fencepost.model.table import Row
+from fencepost.model.table import Key, Ranges, Row
 from fencepost.model.tables import (
     BACKFILLS,
     CURSORS,
@@ -24,6 +24,7 @@ from fencepost.model.tables import (
     RUNS_OPEN,
     RUNS_SUCCEEDED,
     RUNS_UNFINISHED,
+    SCHEDULES,
     VERSIONS,
 )
 from fencepost.ports.rows import Transaction
@@ -39,28 +40,43 @@ Wanted: TypeAlias = Callable[[Row], bool]
 
 
 async def facts_of(
-    tx: Transaction, schedule: Row, wanted: Wanted, now: StoreTime, parked: int
-) -> ScheduleFacts | None:
-    """The facts of a schedule whose lock its caller has; None where nothing of it is due."""
-    owner = schedule["namespace"], schedule["schedule_id"]
-    waiting = [*await tx.find(RUNS_OPEN(*owner)), *await tx.find(RUNS_BEHIND(*owner))]
-    due = [run for run in waiting if run["run_at"] <= now]
-    seen = _cut([run for run in due if not run["held"] & ~IN_TURN.value and wanted(run)], parked)
-    if not seen:
-        return None
-    known = [run["fire_time"] for run in due if not run["held"] & Hold.OPERATOR]
-    row = {
-        "namespace": owner[0],
-        "schedule_id": owner[1],
-        "newest_due": max(known),
-        **await _unplanned(tx, schedule, now),
-        "previous": (await last_successes(tx, [owner])).get(owner),
+    tx: Transaction, schedules: Sequence[Row], wanted: Wanted, now: StoreTime, parked: int
+) -> list[ScheduleFacts]:
+    """The facts of schedules whose locks their caller has, of those of which something is due."""
+    owners = [SCHEDULES.key_of(one) for one in schedules]
+    waiting = _by_owner([*await tx.find(RUNS_OPEN.each(owners)), *await tx.find(RUNS_BEHIND.each(owners))])
+    due = {owner: [run for run in waiting.get(owner, ()) if run["run_at"] <= now] for owner in owners}
+    seen = {
+        owner: _cut([run for run in due[owner] if not run["held"] & ~IN_TURN.value and wanted(run)], parked)
+        for owner in owners
     }
-    ticks = [await _with_terms(tx, run) for run in await with_specs(tx, seen)]
-    unfinished = sorted(await tx.find(RUNS_UNFINISHED(*owner)), key=_place)
-    finished = await tx.find(RUNS_FINISHED(*owner), limit=FINISHED_KEPT, reverse=True)
-    facts = to_facts(row, ticks, unfinished, _ended_after(finished, seen), GateFacts())
-    return replace(facts, gate=await _gate_facts(tx, owner, waiting, facts))
+    owners = [owner for owner in owners if seen[owner]]
+    unplanned = await _unplanned(tx, [one for one in schedules if seen[SCHEDULES.key_of(one)]], now)
+    previous = await last_successes(tx, owners)
+    ticks = _by_owner(await _with_terms(tx, [run for owner in owners for run in seen[owner]]))
+    unfinished = _by_owner(await tx.find(RUNS_UNFINISHED.each(owners)))
+    finished = await _ended_since(tx, {owner: seen[owner] for owner in owners})
+    gates = {GATES.key_of(row): row for row in await tx.find(GATES.among(owners))}
+    found = []
+    for owner in owners:
+        row = {
+            **dict(zip(GATES.key, owner, strict=True)),
+            "newest_due": max(run["fire_time"] for run in due[owner] if not run["held"] & Hold.OPERATOR),
+            "previous": previous.get(owner),
+            **unplanned.get(owner, {"unplanned": None}),
+        }
+        begun = sorted(unfinished.get(owner, ()), key=_place)
+        facts = to_facts(row, ticks[owner], begun, finished.get(owner, ()), GateFacts())
+        gate = await _gate_facts(tx, gates.get(owner), waiting[owner], facts)
+        found.append(replace(facts, gate=gate))
+    return found
+
+
+def _by_owner(runs: Iterable[Row]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = {}
+    for run in runs:
+        found.setdefault(SCHEDULES.key_of(run), []).append(run)
+    return found
 
 
 async def last_successes(
@@ -82,29 +98,36 @@ async def typical_run_s(
     return {owner: sum(found) / len(found) for owner, found in lengths_s.items()}
 
 
-async def _with_terms(tx: Transaction, tick: Row) -> Row:
-    """A due tick with what its backfill allows."""
-    at_once_max = None
-    if tick["backfill_id"] is not None:
-        (backfill,) = await tx.find(BACKFILLS.at(tick["backfill_id"]))
-        at_once_max = backfill["at_once_max"]
-    return {**tick, "at_once_max": at_once_max, "is_new": tick["reason"] is None}
+async def _with_terms(tx: Transaction, ticks: Sequence[Row]) -> list[Row]:
+    """Due ticks with their specs, and with what their backfills allow."""
+    numbers = {run["backfill_id"] for run in ticks} - {None}
+    backfills = await tx.find(BACKFILLS.among((one,) for one in sorted(numbers))) if numbers else []
+    at_once_max = {row["backfill_id"]: row["at_once_max"] for row in backfills}
+    return [
+        {**run, "at_once_max": at_once_max.get(run["backfill_id"]), "is_new": run["reason"] is None}
+        for run in await with_specs(tx, ticks)
+    ]
 
 
-async def _unplanned(tx: Transaction, schedule: Row, now: StoreTime) -> Row:
-    """Where the latest cursor goes on, if that has passed, and the spec that says whether it fires then. A
-    cursor that was never planned does not know when its version fires, and what was called off or is held by
-    name is no tick to wait for."""
-    owner, version = (schedule["namespace"], schedule["schedule_id"]), schedule["version"]
-    (cursor,) = await tx.find(CURSORS.at(*owner, version))
-    moment = cursor["next_fire_at"]
-    if moment is None or moment > now or not may_plan(cursor, moment):
-        return {"unplanned": None}
-    key = tick_key(ScheduleId(owner[1]), moment, version)
-    if await tx.find(RUNS.at(owner[0], key)) or await taken(tx, *owner, [moment]):
-        return {"unplanned": None}
-    (latest,) = await tx.find(VERSIONS.at(*owner, version))
-    return {"unplanned": moment, "unplanned_spec": latest["spec"]}
+async def _unplanned(tx: Transaction, schedules: Sequence[Row], now: StoreTime) -> dict[Key, Row]:
+    """Where the latest cursor of each goes on, if that has passed, and the spec that says whether it fires
+    then. A cursor that was never planned does not know when its version fires, and what was called off or is
+    held by name is no tick to wait for."""
+    versions = [(*SCHEDULES.key_of(one), one["version"]) for one in schedules]
+    moments = {
+        CURSORS.key_of(cursor): moment
+        for cursor in await tx.find(CURSORS.among(versions))
+        if (moment := cursor["next_fire_at"]) is not None and moment <= now and may_plan(cursor, moment)
+    }
+    keys = {
+        (namespace, tick_key(ScheduleId(schedule_id), moment, version)): (namespace, schedule_id, version)
+        for (namespace, schedule_id, version), moment in moments.items()
+    }
+    there = {keys[RUNS.key_of(run)] for run in await tx.find(RUNS.among(keys))} if keys else set()
+    fired = await taken(tx, ((*place[:2], moment) for place, moment in moments.items()))
+    open_ = [one for one in moments if one not in there and (*one[:2], moments[one]) not in fired]
+    specs = {VERSIONS.key_of(row): row["spec"] for row in await tx.find(VERSIONS.among(open_))}
+    return {one[:2]: {"unplanned": moments[one], "unplanned_spec": specs[one]} for one in open_}
 
 
 def may_plan(cursor: Row, fire_time: datetime) -> bool:
@@ -124,22 +147,25 @@ def _cut(seen: Sequence[Row], most: int) -> list[Row]:
     return [*live, *sorted([*free, *parked, *limited], key=_place)]
 
 
-def _ended_after(finished: Sequence[Row], due: Sequence[Row]) -> list[Row]:
-    """The runs that ended after the first of the due live ticks became due."""
-    live = [tick["run_at"] for tick in due if tick["origin"] in LIVE_ORIGINS]
-    return [run for run in finished if live and min(live) < run["finished_at"]]
+async def _ended_since(tx: Transaction, due: Mapping[Key, Sequence[Row]]) -> dict[Key, list[Row]]:
+    """The last runs of each schedule that ended after the first of its due live ticks became due."""
+    first = {
+        owner: min((run["run_at"] for run in ticks if run["origin"] in LIVE_ORIGINS), default=None)
+        for owner, ticks in due.items()
+    }
+    since = [RUNS_FINISHED(*owner).after(moment) for owner, moment in first.items() if moment is not None]
+    return _by_owner(await tx.find(Ranges(RUNS, tuple(since)), limit=FINISHED_KEPT, reverse=True))
 
 
 async def _gate_facts(
-    tx: Transaction, owner: tuple[str, str], waiting: Sequence[Row], facts: ScheduleFacts
+    tx: Transaction, gate: Row | None, waiting: Sequence[Row], facts: ScheduleFacts
 ) -> GateFacts:
-    gates = await tx.find(GATES.at(*owner))
-    gate = gates[0] if gates else None
     closed = gate is not None and gate["closed_at"] is not None
     question = None if closed else gate_question(facts.due)
     if question is None:
         return GateFacts(closed)
     count = sum(_counts_as_waiting(run, gate) for run in waiting)
+    owner = facts.namespace, facts.schedule_id
     ended = await tx.find(RUNS_CAUGHT_UP(*owner), limit=OF_LAST_MAX, reverse=True)
     opened_at = None if gate is None else gate["opened_at"]
     since = [run for run in ended if opened_at is None or run["finished_at"] > opened_at]

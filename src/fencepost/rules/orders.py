@@ -305,13 +305,13 @@ async def _free(tx: Transaction, version: Row, ticks: Sequence[Tick]) -> list[Ti
     """The ticks of which the ledger does not say yet what becomes of them, and does not keep the key."""
     owner = version["namespace"], version["schedule_id"]
     keys = {tick.fire_time: tick_key(owner[1], tick.fire_time, version["version"]) for tick in ticks}
-    there = await taken(tx, *owner, keys)
+    there = await taken(tx, ((*owner, one) for one in keys))
     kept = by_key(await tx.find(RUNS.among((owner[0], key) for key in keys.values())))
     missed = await tx.find(MISSED_RANGES.all(*owner))
     return [
         tick
         for tick in {tick.fire_time: tick for tick in ticks}.values()
-        if tick.fire_time not in there
+        if (*owner, tick.fire_time) not in there
         and keys[tick.fire_time] not in kept
         and range_at(missed, tick.fire_time) is None
     ]

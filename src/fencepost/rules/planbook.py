@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, ScheduleId, Shard, tick_key
@@ -32,6 +32,9 @@ from fencepost.rules.part import Part, reads, search, writes
 from fencepost.rules.rows import to_cursor, to_outlived
 
 WITHDRAWN = RunState.WITHDRAWN.value
+
+FireTime: TypeAlias = tuple[str, str, datetime]
+"""Namespace, schedule and moment."""
 
 
 class PlanRules(Part):
@@ -62,13 +65,14 @@ class PlanRules(Part):
         stale = {plan.cursor.shard for plan in plans if epochs.get(plan.cursor.shard) != plan.epoch}
         fenced = [plan for plan in plans if plan.cursor.shard not in stale]
         known = await _take_cursors(tx, [plan.cursor for plan in fenced])
-        written, dropped = 0, []
+        fitting, dropped = list[tuple[Plan, Row]](), []
         for plan in fenced:
             cursor = known.get(_place(plan.cursor))
             if cursor is not None and _fits(cursor, plan.cursor) and cursor["touched"] == plan.cursor.touched:
-                written += await _write(tx, plan, cursor)
+                fitting.append((plan, cursor))
             else:
                 dropped.append(plan.cursor.place)
+        written = await _write(tx, fitting)
         if written:
             tx.hint(Topic.RUNS)
         return PlanReceipt(written, tuple(sorted(stale)), tuple(dropped))
@@ -102,12 +106,14 @@ class PlanRules(Part):
                 await tx.change(CURSORS, [(row, {"tzdata": tzdata, "next_fire_at": next_fire_at})])
 
 
-async def taken(
-    tx: Transaction, namespace: str, schedule_id: str, fire_times: Iterable[datetime]
-) -> set[datetime]:
-    """Those fire times of a schedule that have a run that was not withdrawn."""
-    runs = await tx.find(RUNS_BY_SCHEDULE.each((namespace, schedule_id, one) for one in fire_times))
-    return {run["fire_time"] for run in runs if run["state"] != WITHDRAWN}
+async def taken(tx: Transaction, fire_times: Iterable[FireTime]) -> set[FireTime]:
+    """Those fire times of schedules that have a run that was not withdrawn."""
+    runs = await tx.find(RUNS_BY_SCHEDULE.each(fire_times))
+    return {_fire_time(run) for run in runs if run["state"] != WITHDRAWN}
+
+
+def _fire_time(run: Row) -> FireTime:
+    return run["namespace"], run["schedule_id"], run["fire_time"]
 
 
 async def _take_cursors(tx: Transaction, cursors: Sequence[Cursor]) -> Mapping[Any, Row]:
@@ -131,17 +137,22 @@ def _fits(known: Row, cursor: Cursor) -> bool:
     )
 
 
-async def _write(tx: Transaction, plan: Plan, cursor: Row) -> int:
-    """Write one plan; how many of its ticks are new."""
-    assert plan.planned_through >= cursor["planned_through"]
-    for missed in plan.missed:
-        await _count_missed(tx, plan.cursor, missed, plan.counted_through(missed))
-    planned = {"planned_through": plan.planned_through, "next_fire_at": plan.next_fire_at}
-    await tx.change(CURSORS, [(cursor, {**planned, "tzdata": plan.tzdata})])
-    owner = plan.cursor.namespace, plan.cursor.schedule_id
-    there = await taken(tx, *owner, [tick.fire_time for tick in plan.ticks])
-    rows = [_new_tick(plan, tick, cursor["frozen"]) for tick in plan.ticks if tick.fire_time not in there]
-    return len(await tx.put_if_absent(RUNS, rows))
+async def _write(tx: Transaction, plans: Sequence[tuple[Plan, Row]]) -> int:
+    """Write plans, each beside its cursor; how many of their ticks are new."""
+    for plan, cursor in plans:
+        assert plan.planned_through >= cursor["planned_through"]
+        for missed in plan.missed:
+            await _count_missed(tx, plan.cursor, missed, plan.counted_through(missed))
+    moved = [
+        {"planned_through": plan.planned_through, "next_fire_at": plan.next_fire_at, "tzdata": plan.tzdata}
+        for plan, _ in plans
+    ]
+    await tx.change(CURSORS, [(cursor, values) for (_, cursor), values in zip(plans, moved, strict=True)])
+    rows = [_new_tick(plan, tick, cursor["frozen"]) for plan, cursor in plans for tick in plan.ticks]
+    there = await taken(tx, map(_fire_time, rows))
+    # Of two versions that fire at the same time the first is written.
+    fresh = {place: row for row in reversed(rows) if (place := _fire_time(row)) not in there}
+    return len(await tx.put_if_absent(RUNS, list(reversed(fresh.values()))))
 
 
 def _new_tick(plan: Plan, tick: Tick, frozen: bool) -> Row:
@@ -166,8 +177,8 @@ def _new_tick(plan: Plan, tick: Tick, frozen: bool) -> Row:
 async def _count_missed(tx: Transaction, cursor: Cursor, missed: MissedTicks, through: datetime) -> None:
     """In the range that ended where the cursor stood, or else in a new one."""
     owner = cursor.namespace, cursor.schedule_id
-    there = await taken(tx, *owner, missed.fire_times)
-    gone = [one for one in missed.fire_times if one not in there]
+    there = await taken(tx, ((*owner, one) for one in missed.fire_times))
+    gone = [one for one in missed.fire_times if (*owner, one) not in there]
     if not gone:
         return
     ranges = await tx.lock(MISSED_RANGES.all(*owner, cursor.version))

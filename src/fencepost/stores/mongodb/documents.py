@@ -11,7 +11,7 @@ indexes: within a transaction it reads the description of all of them for each t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -126,6 +126,40 @@ def filter_of(selection: Selection) -> Filter:
     first = first if low.inclusive else _end_of(index, first)
     last = _end_of(index, last) if high.inclusive else last
     return {field_of(index): {"$gte": first, "$lt": last}}
+
+
+def first_of_each(ranges: Sequence[Range], limit: int, *, reverse: bool) -> list[Document]:
+    """The question for the first rows of each of some ranges of an index."""
+    field = field_of(ranges[0].index)
+    bounds = [filter_of(one)[field] for one in ranges]
+    within = {"$and": [{"$gte": [f"${field}", "$$first"]}, {"$lt": [f"${field}", "$$last"]}]}
+    looked: list[Document] = [
+        {"$match": {"$expr": within}},
+        {"$sort": dict(order_of(ranges[0], reverse=reverse))},
+        {"$limit": limit},
+    ]
+    return [
+        {"$documents": [{"first": one["$gte"], "last": one["$lt"]} for one in bounds]},
+        {
+            "$lookup": {
+                "from": ranges[0].table.name,
+                "let": {"first": "$first", "last": "$last"},
+                "pipeline": looked,
+                "as": "found",
+            }
+        },
+    ]
+
+
+def are_distinct(ranges: Sequence[Range]) -> bool:
+    """Whether they are of one index, and no two have the same equal columns."""
+    equals = {one.equal for one in ranges}
+    return len(equals) == len(ranges) and len({(one.index, len(one.equal)) for one in ranges}) == 1
+
+
+def prefix_of(one: Range, row: Row) -> Key:
+    """What a row has in the columns in which rows of a range are equal."""
+    return tuple(row[column] for column in one.index.columns[: len(one.equal)])
 
 
 def order_of(selection: Selection, *, reverse: bool) -> list[tuple[str, int]]:

@@ -38,12 +38,16 @@ from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb.documents import (
     Document,
+    Filter,
+    are_distinct,
     change_of,
     filter_of,
+    first_of_each,
     id_of,
     ids_of,
     key_of,
     order_of,
+    prefix_of,
     to_document,
     to_row,
 )
@@ -60,6 +64,9 @@ TRIES_BLIND = 2
 """How often `take` hopes that nobody is in the way."""
 PAUSE_MAX_S = 0.05
 COMMITS_MAX = 5
+RANGES_MAX = 200
+"""How many ranges are asked for at once."""
+BATCH = 10_000
 DUPLICATE_KEY = 11000
 TOUCH = {"$inc": {"touched_": 1}}
 COUNTERS, TURNS, SIGNALS = "counters", "turns", "signals"
@@ -177,19 +184,17 @@ class MongoTransaction:
     async def find(
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        if isinstance(selection, Ranges):
-            return [
-                row for one in selection.ranges for row in await self.find(one, limit=limit, reverse=reverse)
-            ]
         if limit == 0:
             return []
+        if isinstance(selection, Ranges):
+            return await self._find_each(selection.ranges, limit, reverse)
         if isinstance(selection, Keys):
             await self._see(selection)
             known = (self._seen[selection.table, key] for key in sorted(selection.keys, reverse=reverse))
             found = [one for one in known if one is not None][:limit]
         else:
             order = order_of(selection, reverse=reverse)
-            found = await self._ask(selection, sort=order, limit=limit or 0)
+            found = await self._ask(selection.table, filter_of(selection), sort=order, limit=limit or 0)
         return [to_row(selection.table, one) for one in found]
 
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
@@ -301,22 +306,43 @@ class MongoTransaction:
         if not self._has_begun:
             self._has_begun, self._now = True, None
 
-    async def _ask(self, selection: Selection, **how: Any) -> list[Document]:
-        table = selection.table
+    async def _ask(self, table: Table, wanted: Filter, **how: Any) -> list[Document]:
         await self._flush(table.name)
-        found = (
-            await self._collection(table).find(filter_of(selection), session=self._session, **how).to_list()
-        )
-        for document in found:
-            self._seen[table, key_of(table, document)] = document
+        found = self._collection(table).find(wanted, session=self._session, **how)
+        return self._noted(table, await found.to_list())
+
+    def _noted(self, table: Table, found: list[Document]) -> list[Document]:
+        self._seen |= {(table, key_of(table, document)): document for document in found}
         return found
+
+    async def _find_each(self, ranges: Sequence[Range], limit: int | None, reverse: bool) -> list[Row]:
+        """Those of several ranges of one index, told apart by their equal columns, in few questions."""
+        if len(ranges) < 2 or not are_distinct(ranges):
+            return [row for one in ranges for row in await self.find(one, limit=limit, reverse=reverse)]
+        table, found = ranges[0].table, dict[Key, list[Row]]()
+        for start in range(0, len(ranges), RANGES_MAX):
+            for document in await self._ask_each(ranges[start : start + RANGES_MAX], limit, reverse):
+                row = to_row(table, document)
+                found.setdefault(prefix_of(ranges[0], row), []).append(row)
+        return [row for one in ranges for row in found.get(one.equal, ())[:limit]]
+
+    async def _ask_each(self, ranges: Sequence[Range], limit: int | None, reverse: bool) -> list[Document]:
+        """All of them at once. Where that may be many and few are wanted of each, range by range."""
+        table, either = ranges[0].table, {"$or": [filter_of(one) for one in ranges]}
+        order, most = order_of(ranges[0], reverse=reverse), 0 if limit is None else len(ranges)
+        found = await self._ask(table, either, sort=order, limit=most, batch_size=BATCH)
+        if limit is None or len(found) < most:
+            return found
+        firsts = first_of_each(ranges, limit, reverse=reverse)
+        answer = await self._rows.database.aggregate(firsts, session=self._session, batchSize=BATCH)
+        return self._noted(table, [document for each in await answer.to_list() for document in each["found"]])
 
     async def _see(self, wanted: Keys) -> None:
         """Have these rows been seen, or known not to be there."""
         new = tuple(key for key in wanted.keys if (wanted.table, key) not in self._seen)
         if new:
             self._seen |= dict.fromkeys((wanted.table, key) for key in new)
-            await self._ask(Keys(wanted.table, new))
+            await self._ask(wanted.table, filter_of(Keys(wanted.table, new)))
 
     async def _touch_now(self, table: Table, key: Key) -> None:
         await self._flush(table.name)
