@@ -49,6 +49,7 @@ from fencepost.rules.runs import (
     end,
     is_of,
     is_owned,
+    is_owned_in,
     keep_attempts,
     keys_of,
     unpark_first,
@@ -60,16 +61,21 @@ class ReportRules(Part):
 
     @writes
     async def pulse(self, tx: Transaction, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
-        runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of(tickets))}
-        until, answers = later(await tx.now(), alive_for_s), []
-        for ticket in tickets:
-            run = runs.get((ticket.namespace, ticket.run_key))
-            if run is None or not is_owned(run, ticket):
-                answers.append(Pulse(owned=False))
-                continue
-            await tx.change(RUNS, [(run, {"alive_until": until})])
-            answers.append(Pulse(owned=True, cancel_requested=run["cancel_requested"]))
-        return answers
+        """A run whose row is locked is passed by: it is in a transaction of its own, and cannot be taken
+        away."""
+        runs = {RUNS.key_of(run): run for run in await tx.find(keys_of(tickets))}
+        owned = [one for one in tickets if is_owned_in(runs, one)]
+        free = {RUNS.key_of(run): run for run in await tx.take(keys_of(owned))}
+        until = later(await tx.now(), alive_for_s)
+        alive = [free[(one.namespace, one.run_key)] for one in owned if is_owned_in(free, one)]
+        await tx.change(RUNS, [(run, {"alive_until": until}) for run in alive])
+        runs |= free
+        return [
+            Pulse(owned=True, cancel_requested=runs[(one.namespace, one.run_key)]["cancel_requested"])
+            if is_owned_in(runs, one)
+            else Pulse(owned=False)
+            for one in tickets
+        ]
 
     @writes
     async def report_progress(self, tx: Transaction, words: Sequence[ProgressReport]) -> Sequence[bool]:

@@ -290,6 +290,12 @@ def is_owned(run: Row, ticket: Ticket) -> bool:
     return run["state"] == RUNNING and is_of(run, ticket)
 
 
+def is_owned_in(runs: Mapping[Key, Row], ticket: Ticket) -> bool:
+    """Whether the ticket's attempt of one of these runs is under way."""
+    run = runs.get((ticket.namespace, ticket.run_key))
+    return run is not None and is_owned(run, ticket)
+
+
 async def lock_owned(tx: Transaction, ticket: Ticket) -> Row | None:
     """The run of an attempt that is under way, locked."""
     runs = await tx.lock(keys_of([ticket]))
