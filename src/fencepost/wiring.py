@@ -77,12 +77,17 @@ async def open_store(settings: Settings, clock: Clock | None = None, *, unfinish
             )
 
 
-async def borrow_store(connection: object) -> Store:
+async def borrow_store(connection: object, settings: Settings) -> Store:
     """The store behind somebody's own connection, for writes in their transaction."""
     from fencepost.stores.borrowed import borrow
 
+    database = None
+    if _scheme(settings.store) == "mongodb":
+        from fencepost.drivers.mongodb.address import read_url
+
+        database = read_url(settings.store, "store").database
     # What a transaction has no use for, such as leases and wake-ups, is not there.
-    return cast("Store", await borrow(connection))
+    return cast("Store", await borrow(connection, database=database))
 
 
 def check_blocking(connection: object) -> None:

@@ -72,6 +72,23 @@ def test_a_job_books_in_its_own_transaction(module: str, job: str, postgres_url:
     assert (f"{job}#1", "anna", 5) in rows
 
 
+@pytest.mark.parametrize("job", ["book", "book_later"])
+def test_a_job_books_in_a_transaction_of_mongodb(job: str, mongo_server: Address) -> None:
+    from pymongo import MongoClient
+
+    url = mongo_server.url.replace("/?", f"/booked_{job}?")
+    called("migrate", "--store", url)
+    with started("run", "with_pymongo:app", folder=EFFECTS, FENCEPOST_STORE=url) as process:
+        process.wait_for("started")
+        enqueued(url, job, '{"account": "anna", "amount": 5}')
+        ended_runs(url, job)
+        process.signal(SIGTERM)
+        assert process.ended() == 0, process.said
+    with MongoClient[dict[str, object]](url) as client:
+        rows = client.get_default_database()["bookings"].find().to_list()
+    assert rows == [{"_id": f"{job}#1", "account": "anna", "amount": 5}]
+
+
 def test_a_straggler_is_refused_by_the_fenced_upsert() -> None:
     said = said_by("fenced_upsert.py", folder=EFFECTS).splitlines()
     assert said[0].startswith("refused: table balances:")

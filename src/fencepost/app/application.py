@@ -246,7 +246,11 @@ class Fencepost:
         plain = plain_payload(payload)
         known.executor.check(plain)
         run = deferred.new_run(self._told(known.spec), plain, self._new_key() if key is None else key, at)
-        store = await self.open() if connection is None else await deferred.borrow_store(connection)
+        store = (
+            await self.open()
+            if connection is None
+            else await deferred.borrow_store(connection, self.settings)
+        )
         await deferred.enqueue(store.ledger, self.settings.namespace, [run])
         return run.run_key
 

@@ -161,7 +161,7 @@ class Schedules:
         that would lock them for as long as it is open."""
         app = self._app
         if self._connection is not None:
-            return await borrow_store(self._connection)
+            return await borrow_store(self._connection, app.settings)
         store = await app.open()
         await store.jobs.register(app.settings.namespace, list(app.specs().values()))
         return store

@@ -41,7 +41,7 @@ async def ask_each(shards: Iterable[Shard], ask: Callable[[Shard], Awaitable[T]]
                 return Unknown(reason(error))
 
     with pymongo.timeout(DRIVER_TIMEOUT_S):
-        asked = {shard: _begun(ask_one(shard)) for shard in wanted}
+        asked = {shard: begun(ask_one(shard)) for shard in wanted}
     if asked:
         await asyncio.wait(asked.values(), timeout=REQUEST_TIMEOUT_S)
     late = Unknown(reason(TimeoutError()))
@@ -53,14 +53,14 @@ async def in_time(work: Coroutine[Any, Any, T], at_most_s: float) -> T:
 
     The work itself is never cancelled, whoever is: the driver's locks do not survive a cancellation at the
     wrong moment, and every later call would wait for them. It ends by the driver's own limits."""
-    task = _begun(work)
+    task = begun(work)
     await asyncio.wait([task], timeout=at_most_s)
     if not task.done():
         raise TimeoutError
     return task.result()
 
 
-def _begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """A task that somebody holds on to, and whose failure somebody has seen."""
     task = asyncio.create_task(work)
     _under_way.add(task)

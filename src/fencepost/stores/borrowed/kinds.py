@@ -13,6 +13,7 @@ class Dialect(StrEnum):
 
     POSTGRES = "postgresql"
     SQLITE = "sqlite"
+    MONGODB = "mongodb"
 
 
 class Kind(Enum):
@@ -25,6 +26,8 @@ class Kind(Enum):
     APSW = auto()
     SQLALCHEMY = auto()
     SQLALCHEMY_ASYNC = auto()
+    PYMONGO = auto()
+    PYMONGO_ASYNC = auto()
     GUEST = auto()
     """A transaction that the SQLite store itself has opened for a job."""
 

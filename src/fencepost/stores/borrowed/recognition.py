@@ -15,7 +15,7 @@ from fencepost.stores.borrowed.kinds import Dialect, Kind, Lendable, Lent
 
 SUPPORTED = (
     "psycopg 3 (sync or async), asyncpg, sqlite3, apsw, SQLAlchemy's Connection and Session (sync or async), "
-    "Django's connection, or the tx of run.transaction()"
+    "Django's connection, a session of pymongo (sync or async), or the tx of run.transaction()"
 )
 
 ALCHEMICAL: dict[str, tuple[str, ...]] = {
@@ -53,6 +53,8 @@ def recognise_blocking(connection: Any) -> Lent | None:
         return _sqlite3(connection)
     if _is_a(connection, "apsw", "Connection"):
         return _apsw(connection)
+    if _is_a(connection, "pymongo.client_session", "ClientSession"):
+        return _pymongo(connection, Kind.PYMONGO)
     return None
 
 
@@ -64,6 +66,7 @@ def is_awaited(connection: Any) -> bool:
         or _is_a(connection, "psycopg", "AsyncConnection")
         or _is_a(connection, "asyncpg", "Connection")
         or _is_a(connection, "asyncpg.pool", "PoolConnectionProxy")
+        or _is_a(connection, "pymongo.asynchronous.client_session", "AsyncClientSession")
     )
 
 
@@ -73,6 +76,8 @@ def _awaited(connection: Any) -> Lent:
     if _is_a(connection, "asyncpg", "Connection") or _is_a(connection, "asyncpg.pool", "PoolConnectionProxy"):
         _require(connection.is_in_transaction(), "open one: async with connection.transaction()")
         return Lent(Dialect.POSTGRES, Kind.ASYNCPG, connection)
+    if _is_a(connection, "pymongo.asynchronous.client_session", "AsyncClientSession"):
+        return _pymongo(connection, Kind.PYMONGO_ASYNC)
     name = f"{type(connection).__module__}.{type(connection).__qualname__}"
     raise UnfitConnection(f"connection: a {name} cannot carry writes of the ledger; expected {SUPPORTED}")
 
@@ -85,6 +90,11 @@ def _psycopg(connection: Any, kind: Kind) -> Lent:
             "connection: it is in pipeline mode, where no answer is awaited; leave that first"
         )
     return Lent(Dialect.POSTGRES, kind, connection)
+
+
+def _pymongo(session: Any, kind: Kind) -> Lent:
+    _require(session.in_transaction, "open one: session.start_transaction()")
+    return Lent(Dialect.MONGODB, kind, session)
 
 
 def _sqlite3(connection: Any) -> Lent:

@@ -8,6 +8,8 @@ from typing import Any
 from fencepost.clock import Clock, SystemClock
 from fencepost.errors import RunLost, UnfitConnection
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
+from fencepost.rules.reports import finish
+from fencepost.rules.runs import Freed
 from fencepost.rules.store import RuleStore
 from fencepost.stores.borrowed.kinds import Dialect, Kind, Lent
 from fencepost.stores.borrowed.recognition import recognise
@@ -84,12 +86,41 @@ class BorrowedSqlite(Borrowed):
         self.ledger = SqliteLedger(rows)
 
 
-async def borrow(connection: object, clock: Clock | None = None) -> Borrowed:
-    """The store over a connection of any driver."""
-    return await _over(await recognise(connection), clock or SystemClock())
+class BorrowedMongo(Borrowed):
+    """Over a session in a transaction on MongoDB. It is of no database: where none is named it is the one of
+    its client's URL."""
+
+    def __init__(self, lent: Lent, database: str | None) -> None:
+        from fencepost.stores.borrowed.mongodb import BorrowedRows
+
+        super().__init__(BorrowedRows(lent, database))
+        self._lent = lent
+
+    async def complete(
+        self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
+    ) -> None:
+        """What the run leaves to others, as the next tick of its schedule, is found by their own look: to
+        touch it here would set the caller's transaction against theirs."""
+        outcome = Outcome(ticket, RunState.SUCCEEDED, output=output)
+        (receipt,) = await self.rows.write(lambda tx: finish(tx, Freed(), [outcome]))
+        if receipt is not Receipt.ACCEPTED:
+            aborted = self._lent.connection.abort_transaction()
+            if self._lent.kind is Kind.PYMONGO_ASYNC:
+                await aborted
+            raise RunLost(f"run {ticket.run_key}: it belongs to a later attempt, or has ended; roll back")
 
 
-async def _over(lent: Lent, clock: Clock) -> Borrowed:
+async def borrow(connection: object, clock: Clock | None = None, database: str | None = None) -> Borrowed:
+    """The store over a connection of any driver; a database is named for one that is of none."""
+    return await _over(await recognise(connection), clock or SystemClock(), database)
+
+
+async def _over(lent: Lent, clock: Clock, database: str | None) -> Borrowed:
+    if lent.dialect is Dialect.MONGODB:
+        from fencepost.stores.borrowed.mongodb import check_ledger
+
+        await check_ledger(lent, database)
+        return BorrowedMongo(lent, database)
     if lent.dialect is Dialect.POSTGRES:
         return BorrowedPostgres(lent)
     return BorrowedSqlite(lent, clock, await _path_of(lent, clock))

@@ -20,7 +20,8 @@ from fencepost.model.address import mask
 from fencepost.model.tables import META, TABLES, UNFINISHED, unfinished_copy
 from fencepost.ports.rows import Transaction
 from fencepost.stores.mongodb.documents import indexes_of
-from fencepost.stores.mongodb.rows import COUNTERS, SIGNALS, TURNS, MongoRows
+from fencepost.stores.mongodb.rows import MongoRows
+from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
 SCHEMA = 2
 UNRELEASED = "its schema was never released; name another database, and run migrate again"

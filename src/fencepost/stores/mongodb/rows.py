@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC
 from typing import Any, TypeVar
 
 import pymongo
-from bson import ObjectId
-from pymongo import AsyncMongoClient, DeleteOne, InsertOne, ReturnDocument, UpdateMany, UpdateOne
+from pymongo import AsyncMongoClient
 from pymongo.asynchronous.client_session import AsyncClientSession
-from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
+from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -33,24 +30,10 @@ from fencepost.drivers.mongodb.calls import in_time
 from fencepost.drivers.mongodb.faults import translated
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
-from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
+from fencepost.model.table import Key, Table
 from fencepost.ports.rows import Rule
-from fencepost.ports.signals import Topic
-from fencepost.stores.mongodb.documents import (
-    Document,
-    Filter,
-    are_distinct,
-    change_of,
-    filter_of,
-    first_of_each,
-    id_of,
-    ids_of,
-    key_of,
-    order_of,
-    prefix_of,
-    to_document,
-    to_row,
-)
+from fencepost.stores.mongodb.documents import Document
+from fencepost.stores.mongodb.transaction import MongoTransaction, is_conflict
 
 T = TypeVar("T")
 MAJORITY = WriteConcern(w="majority", j=True)
@@ -64,15 +47,6 @@ TRIES_BLIND = 2
 """How often `take` hopes that nobody is in the way."""
 PAUSE_MAX_S = 0.05
 COMMITS_MAX = 5
-RANGES_MAX = 200
-"""How many ranges are asked for at once."""
-BATCH = 10_000
-DUPLICATE_KEY = 11000
-TOUCH = {"$inc": {"touched_": 1}}
-COUNTERS, TURNS, SIGNALS = "counters", "turns", "signals"
-FENCES = "fences"
-SHARES = 16
-"""Those that share a turn take one of so many parts of it; who wants it alone takes all."""
 
 
 class InTheWay(Exception):
@@ -116,7 +90,7 @@ class MongoRows:
             try:
                 return await self._try(rule, avoided, careful=number >= TRIES_BLIND)
             except InTheWay:
-                await asyncio.sleep(random.uniform(0, min(0.001 * 2**number, PAUSE_MAX_S)))
+                await pause(number)
         raise StoreUnavailable(f"store {self._target.address.shown}: others were in the way all the time")
 
     async def _server_time(self) -> StoreTime:
@@ -132,257 +106,25 @@ class MongoRows:
                 result = await rule(transaction)
                 await transaction.flush_all()
             except BaseException as error:
-                await _abort(session)
-                if isinstance(error, PyMongoError) and _is_conflict(error):
+                await abort(session)
+                if isinstance(error, PyMongoError) and is_conflict(error):
                     raise InTheWay from error
                 raise
-            await _commit(session)
+            await commit(session)
             return result
 
-    async def count_on(self, name: str, by: int) -> int:
-        """The last number that a counter has given out, after so many more."""
-        found = await self.database[COUNTERS].find_one_and_update(
-            {"_id": name}, {"$inc": {"last": by}}, upsert=True, return_document=ReturnDocument.AFTER
-        )
-        assert found is not None
-        return int(found["last"])
 
-    async def count_through(self, name: str, number: int) -> None:
-        """Give out no number of a counter again up to this one."""
-        await self.database[COUNTERS].update_one({"_id": name}, {"$max": {"last": number}}, upsert=True)
+async def pause(number: int) -> None:
+    """Before the next try, for longer after each."""
+    await asyncio.sleep(random.uniform(0, min(0.001 * 2**number, PAUSE_MAX_S)))
 
 
-class MongoTransaction:
-    """One snapshot, and what is to be written over it. Rows that were seen in it are not asked for again by
-    their keys: nobody can have changed them, or the transaction is not committed."""
-
-    def __init__(
-        self,
-        rows: MongoRows,
-        session: AsyncClientSession,
-        avoided: set[tuple[Table, Key]],
-        *,
-        careful: bool,
-    ) -> None:
-        self._rows = rows
-        self._session = session
-        self._avoided = avoided
-        self._careful = careful
-        self._seen: dict[tuple[Table, Key], Document | None] = {}
-        self._pending: dict[str, list[Any]] = defaultdict(list)
-        self._locked: dict[Table, dict[Key, None]] = defaultdict(dict)
-        self._hints: dict[Topic, None] = {}
-        self._now: StoreTime | None = None
-        self._has_begun = False
-
-    async def now(self) -> StoreTime:
-        """Asked for once after the snapshot: what is seen in it is not younger."""
-        if self._now is None:
-            self._now = await self._rows.server_time()
-        return self._now
-
-    async def find(
-        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
-    ) -> list[Row]:
-        if limit == 0:
-            return []
-        if isinstance(selection, Ranges):
-            return await self._find_each(selection.ranges, limit, reverse)
-        if isinstance(selection, Keys):
-            await self._see(selection)
-            known = (self._seen[selection.table, key] for key in sorted(selection.keys, reverse=reverse))
-            found = [one for one in known if one is not None][:limit]
-        else:
-            order = order_of(selection, reverse=reverse)
-            found = await self._ask(selection.table, filter_of(selection), sort=order, limit=limit or 0)
-        return [to_row(selection.table, one) for one in found]
-
-    async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
-        found = []
-        for one in ranges:
-            await self._flush(one.table.name)
-            stages: list[Document] = [{"$match": filter_of(one)}]
-            stages += [] if limit is None else [{"$limit": limit}]
-            counted = await self._collection(one.table).aggregate(
-                [*stages, {"$count": "rows"}], session=self._session
-            )
-            found += [one["rows"] for one in await counted.to_list()] or [0]
-        return found
-
-    async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
-        rows = await self.find(selection, limit=limit)
-        self._own(selection.table, rows)
-        return rows
-
-    async def take(
-        self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
-    ) -> list[Row]:
-        table = selection.table
-        if not self._careful or limit is None or isinstance(selection, Ranges):
-            rows = await self.find(selection, limit=limit, reverse=reverse)
-        else:
-            rows = await self.find(selection, limit=limit + len(self._avoided), reverse=reverse)
-        free = [row for row in rows if (table, table.key_of(row)) not in self._avoided]
-        if isinstance(selection, Range):
-            free = free[:limit]
-        if self._careful:
-            for row in free:
-                await self._touch_now(table, table.key_of(row))
-        self._own(table, free)
-        return free
-
-    async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-        # A key that is counted here is new in any case.
-        numbered = table.brings_serial(rows)
-        counted = table.serial in table.key and not numbered
-        fresh: dict[Key, Row] = {}
-        for values in rows:
-            row = table.row(values)
-            fresh.setdefault((len(fresh),) if counted else table.key_of(row), row)
-        if not counted:
-            await self._see(table.among(fresh))
-            fresh = {key: row for key, row in fresh.items() if self._seen[table, key] is None}
-        written = list(fresh.values())
-        if table.serial is not None and written and numbered:
-            await self._rows.count_through(table.name, max(row[table.serial] for row in written))
-        elif table.serial is not None and written:
-            last = await self._rows.count_on(table.name, len(written))
-            for number, row in enumerate(written, last - len(written) + 1):
-                row[table.serial] = number
-        for row in written:
-            document = to_document(table, row)
-            self._pending[table.name].append(InsertOne(document))
-            self._seen[table, table.key_of(row)] = document
-        return written
-
-    async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
-        changed = []
-        for row, values in changes:
-            if values:
-                self._change(table, table.key_of(row), values)
-            changed.append({**row, **values})
-        return changed
-
-    async def delete(self, table: Table, rows: Iterable[Row]) -> None:
-        for row in rows:
-            key = table.key_of(row)
-            self._pending[table.name].append(DeleteOne({"_id": id_of(table, key)}))
-            self._written(table, key, None)
-
-    async def fences(self, count: int) -> Sequence[int]:
-        last = await self._rows.count_on(FENCES, count)
-        return range(last - max(count - 1, 0), last + 1)
-
-    async def take_turn(self, name: str, *, shared: bool = False) -> None:
-        parts = [random.randrange(SHARES)] if shared else range(SHARES)
-        for part in parts:
-            self._pending[TURNS].append(
-                UpdateOne({"_id": f"{name} {part}"}, {"$inc": {"taken": 1}}, upsert=True)
-            )
-        await self._flush(TURNS)
-
-    def hint(self, topic: Topic) -> None:
-        self._hints[topic] = None
-
-    async def flush_all(self) -> None:
-        """Send what is left, touch what was locked and left alone, and tell listeners with the commit."""
-        for table, keys in self._locked.items():
-            if keys:
-                touched = UpdateMany({"_id": {"$in": ids_of(table, keys)}}, TOUCH)
-                self._pending[table.name].append(touched)
-        for topic in self._hints:
-            self._pending[SIGNALS].append(_left_for(topic))
-        for name in list(self._pending):
-            await self._flush(name)
-
-    async def _flush(self, name: str) -> None:
-        writes = self._pending.pop(name, None)
-        self._begin()
-        if writes:
-            await self._rows.database[name].bulk_write(writes, session=self._session)
-
-    def _begin(self) -> None:
-        """What comes now sees the snapshot. A time that was asked for before it is too old."""
-        if not self._has_begun:
-            self._has_begun, self._now = True, None
-
-    async def _ask(self, table: Table, wanted: Filter, **how: Any) -> list[Document]:
-        await self._flush(table.name)
-        found = self._collection(table).find(wanted, session=self._session, **how)
-        return self._noted(table, await found.to_list())
-
-    def _noted(self, table: Table, found: list[Document]) -> list[Document]:
-        self._seen |= {(table, key_of(table, document)): document for document in found}
-        return found
-
-    async def _find_each(self, ranges: Sequence[Range], limit: int | None, reverse: bool) -> list[Row]:
-        """Those of several ranges of one index, told apart by their equal columns, in few questions."""
-        if len(ranges) < 2 or not are_distinct(ranges):
-            return [row for one in ranges for row in await self.find(one, limit=limit, reverse=reverse)]
-        table, found = ranges[0].table, dict[Key, list[Row]]()
-        for start in range(0, len(ranges), RANGES_MAX):
-            for document in await self._ask_each(ranges[start : start + RANGES_MAX], limit, reverse):
-                row = to_row(table, document)
-                found.setdefault(prefix_of(ranges[0], row), []).append(row)
-        return [row for one in ranges for row in found.get(one.equal, ())[:limit]]
-
-    async def _ask_each(self, ranges: Sequence[Range], limit: int | None, reverse: bool) -> list[Document]:
-        """All of them at once. Where that may be many and few are wanted of each, range by range."""
-        table, either = ranges[0].table, {"$or": [filter_of(one) for one in ranges]}
-        order, most = order_of(ranges[0], reverse=reverse), 0 if limit is None else len(ranges)
-        found = await self._ask(table, either, sort=order, limit=most, batch_size=BATCH)
-        if limit is None or len(found) < most:
-            return found
-        firsts = first_of_each(ranges, limit, reverse=reverse)
-        answer = await self._rows.database.aggregate(firsts, session=self._session, batchSize=BATCH)
-        return self._noted(table, [document for each in await answer.to_list() for document in each["found"]])
-
-    async def _see(self, wanted: Keys) -> None:
-        """Have these rows been seen, or known not to be there."""
-        new = tuple(key for key in wanted.keys if (wanted.table, key) not in self._seen)
-        if new:
-            self._seen |= dict.fromkeys((wanted.table, key) for key in new)
-            await self._ask(wanted.table, filter_of(Keys(wanted.table, new)))
-
-    async def _touch_now(self, table: Table, key: Key) -> None:
-        await self._flush(table.name)
-        try:
-            await self._collection(table).update_one({"_id": id_of(table, key)}, TOUCH, session=self._session)
-        except PyMongoError as error:
-            if _is_conflict(error):
-                self._avoided.add((table, key))
-            raise
-
-    def _own(self, table: Table, rows: Sequence[Row]) -> None:
-        self._locked[table] |= dict.fromkeys(map(table.key_of, rows))
-
-    def _change(self, table: Table, key: Key, values: Mapping[str, Any]) -> None:
-        document = self._seen[table, key]
-        assert document is not None
-        update, after = change_of(table, document, values)
-        self._pending[table.name].append(UpdateOne({"_id": document["_id"]}, update))
-        self._written(table, key, after)
-
-    def _written(self, table: Table, key: Key, document: Document | None) -> None:
-        self._seen[table, key] = document
-        self._locked[table].pop(key, None)
-
-    def _collection(self, table: Table) -> AsyncCollection[Document]:
-        return self._rows.database[table.name]
-
-
-def _left_for(topic: Topic) -> UpdateOne:
-    """A new document, with the server's time, by which it is removed some day."""
-    said = {"$set": {"topic": topic.value}, "$currentDate": {"at": True}}
-    return UpdateOne({"_id": ObjectId()}, said, upsert=True)
-
-
-async def _abort(session: AsyncClientSession) -> None:
+async def abort(session: AsyncClientSession) -> None:
     if session.in_transaction:
         await session.abort_transaction()
 
 
-async def _commit(session: AsyncClientSession) -> None:
+async def commit(session: AsyncClientSession) -> None:
     """Until the server says whether it is committed: to ask again does no harm. Without an answer nobody is
     told that it was."""
     for number in range(COMMITS_MAX):
@@ -391,15 +133,7 @@ async def _commit(session: AsyncClientSession) -> None:
         except PyMongoError as error:
             if error.has_error_label("UnknownTransactionCommitResult") and number < COMMITS_MAX - 1:
                 continue
-            if _is_conflict(error):
+            if is_conflict(error):
                 raise InTheWay from error
             raise
         return
-
-
-def _is_conflict(error: PyMongoError) -> bool:
-    duplicate = isinstance(error, DuplicateKeyError) or (
-        isinstance(error, BulkWriteError)
-        and any(one["code"] == DUPLICATE_KEY for one in error.details["writeErrors"])
-    )
-    return duplicate or error.has_error_label("TransientTransactionError")

@@ -18,14 +18,14 @@ from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
+from fencepost.stores.mongodb.job_transactions import MongoTransactions
 from fencepost.stores.mongodb.migrations import check_schema
-from fencepost.stores.mongodb.rows import SIGNALS, MongoRows
+from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
-from fencepost.stores.no_transactions import NoTransactions
+from fencepost.stores.mongodb.transaction import SIGNALS
 
 OPEN_TIMEOUT_S = 4.0
 CLOSE_TIMEOUT_S = 1.0
-REFUSAL = "a store on MongoDB has no transactions for jobs yet; report what was done by returning"
 
 
 class MongoStore(RuleStore):
@@ -33,15 +33,16 @@ class MongoStore(RuleStore):
 
     caveats: Sequence[Caveat] = ()
 
-    def __init__(self, client: AsyncMongoClient[dict[str, Any]], rows: MongoRows) -> None:
+    def __init__(self, client: AsyncMongoClient[dict[str, Any]], rows: MongoRows, target: Target) -> None:
         super().__init__(rows)
         self.signals = MongoSignals(rows.database[SIGNALS])
         self.leases = LeaseRules(rows, self.signals)
-        self.transactions = NoTransactions(REFUSAL)
+        self.transactions = MongoTransactions(rows, target)
         self._client = client
 
     async def close(self) -> None:
         await self.signals.close()
+        await self.transactions.close()
         await _closed(self._client)
 
 
@@ -58,7 +59,7 @@ async def open_store(
     except BaseException:
         await _closed(client)
         raise
-    return MongoStore(client, rows)
+    return MongoStore(client, rows, target)
 
 
 async def _check(

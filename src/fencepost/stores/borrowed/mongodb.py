@@ -1,0 +1,90 @@
+"""The ledger's rows in a MongoDB transaction of the caller: nothing is committed here, and nothing is run
+again. Where another transaction is in the way the driver's error says so by its label, and whoever began the
+transaction begins it again, as `session.with_transaction` does."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any, TypeVar
+
+from pymongo.errors import OperationFailure, PyMongoError
+
+from fencepost.errors import UnfitConnection
+from fencepost.model.clocks import StoreTime
+from fencepost.model.tables import META
+from fencepost.ports.rows import Rule, Transaction
+from fencepost.stores.borrowed.kinds import Kind, Lent
+from fencepost.stores.mongodb.migrations import SCHEMA
+from fencepost.stores.mongodb.rows import MAJORITY
+from fencepost.stores.mongodb.transaction import MongoTransaction, is_conflict
+
+T = TypeVar("T")
+WRITE_CONFLICT = 112
+
+
+class BorrowedRows:
+    """See `ports.rows`."""
+
+    def __init__(self, lent: Lent, database: str | None) -> None:
+        self._session = lent.connection
+        self.name = database or self._session.client.get_default_database("fencepost").name
+        client = Blocking(self._session.client) if lent.kind is Kind.PYMONGO else self._session.client
+        self.database = client.get_database(self.name, write_concern=MAJORITY)
+        self._admin = client.get_database("admin")
+
+    async def read(self, rule: Rule[T]) -> T:
+        return await self.write(rule)
+
+    async def write(self, rule: Rule[T]) -> T:
+        transaction = MongoTransaction(self, self._session, set(), careful=False)
+        try:
+            result = await rule(transaction)
+            await transaction.flush_all()
+        except PyMongoError as error:
+            if is_conflict(error) and not error.has_error_label("TransientTransactionError"):
+                again = {"errorLabels": ["TransientTransactionError"]}
+                raise OperationFailure(str(error), WRITE_CONFLICT, again) from error
+            raise
+        return result
+
+    async def server_time(self) -> StoreTime:
+        hello = await self._admin.command("hello")
+        return StoreTime(hello["localTime"].replace(tzinfo=UTC))
+
+
+async def check_ledger(lent: Lent, database: str | None) -> None:
+    """Refuse a session in whose database there is no ledger."""
+    rows = BorrowedRows(lent, database)
+    if await rows.read(_schema) != str(SCHEMA):
+        name = rows.name
+        raise UnfitConnection(f"connection: the database {name} of this session is no ledger of this release")
+
+
+async def _schema(tx: Transaction) -> str | None:
+    known = await tx.find(META.at("schema"))
+    return known[0]["value"] if known else None
+
+
+class Blocking:
+    """A driver that blocks, called as one that is awaited: each call is over when it returns."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def get_database(self, name: str, **terms: Any) -> Blocking:
+        return Blocking(self._inner.get_database(name, **terms))
+
+    def __getitem__(self, name: str) -> Blocking:
+        return Blocking(self._inner[name])
+
+    def find(self, *args: Any, **kwargs: Any) -> Blocking:
+        return Blocking(self._inner.find(*args, **kwargs))
+
+    async def aggregate(self, *args: Any, **kwargs: Any) -> Blocking:
+        return Blocking(self._inner.aggregate(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        async def called(*args: Any, **kwargs: Any) -> Any:
+            return getattr(self._inner, name)(*args, **kwargs)
+
+        return called
