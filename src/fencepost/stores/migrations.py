@@ -1,12 +1,20 @@
-"""The numbered files of a store's schema: the first makes the schema of its number, each other the next."""
+"""The numbered files of a store's schema: the first makes the schema of its number, each other the next.
+
+In a file `{tables}` and `{run_indexes}` stand for the files of these names, which all stores share. Any other
+word in braces is what the database calls a kind of column."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
 from fencepost.errors import SchemaMismatch
 from fencepost.model.tables import UNFINISHED, unfinished_copy
+
+SHARED = ("tables", "run_indexes")
+_WORD = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -18,17 +26,25 @@ class Migration:
     script: str
 
 
-def read_migrations(package: str) -> list[Migration]:
-    """All steps of a store, in order."""
+def read_migrations(package: str, words: Mapping[str, str]) -> list[Migration]:
+    """All steps of a store, in order, in the words of its database."""
     folder = resources.files(package).joinpath("migrations")
     files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
     steps = [
-        Migration(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text("utf-8"))
+        Migration(int(file.name[:4]), file.name.removesuffix(".sql"), _worded(file.read_text("utf-8"), words))
         for file in sorted(files, key=lambda file: file.name)
     ]
     first = steps[0].number
     assert [one.number for one in steps] == list(range(first, first + len(steps)))
     return steps
+
+
+def _worded(script: str, words: Mapping[str, str]) -> str:
+    for name in SHARED:
+        if f"{{{name}}}" in script:
+            text = resources.files(__package__).joinpath(f"{name}.sql").read_text("utf-8")
+            script = script.replace(f"{{{name}}}", text)
+    return _WORD.sub(lambda found: words[found[1]], script)
 
 
 def missing(steps: list[Migration], schema: int, store: str) -> list[Migration]:

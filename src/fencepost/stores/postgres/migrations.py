@@ -15,13 +15,28 @@ from fencepost.stores.postgres.faults import translated, translated_at_open
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "migrations.sql")
+WORDS = {
+    "name": 'text COLLATE "C"',
+    "text": "text",
+    "smallint": "smallint",
+    "integer": "integer",
+    "bigint": "bigint",
+    "serial": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "real": "double precision",
+    "boolean": "boolean",
+    "false": "false",
+    "time": "timestamptz",
+    "json": "jsonb",
+    "bytes": "bytea",
+    "strict": "",
+}
 TURN_TIMEOUT = "60s"
 TABLE_TIMEOUT = "5s"
 
 
 def migrations() -> list[Migration]:
     """All steps, in order."""
-    return read_migrations(__package__)
+    return read_migrations(__package__, WORDS)
 
 
 async def migrate(url: str, *, shards: int) -> list[str]:

@@ -9,11 +9,20 @@ from fencepost.stores.migrations import Migration, check_newest, missing, read_m
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "migrations.sql")
+WORDS = {
+    **dict.fromkeys(("name", "text", "json"), "TEXT"),
+    **dict.fromkeys(("smallint", "integer", "bigint", "boolean", "time"), "INTEGER"),
+    "serial": "INTEGER PRIMARY KEY",
+    "real": "REAL",
+    "false": "0",
+    "bytes": "BLOB",
+    "strict": " STRICT",
+}
 
 
 def migrations() -> list[Migration]:
     """All steps, in order."""
-    return read_migrations(__package__)
+    return read_migrations(__package__, WORDS)
 
 
 def is_empty(connection: apsw.Connection) -> bool:
