@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from fencepost.model.run import Outcome, RunState
+from fencepost.model.run import Outcome, RunState, Ticket
+from fencepost.model.table import Row
 from fencepost.services.heartbeat import Heartbeat
 from fencepost.services.reach import LedgerReach, Settlement
 from fencepost.stores.borrowed.store import Borrowed
 from fencepost.stores.postgres import transactions as postgres_transactions
 from fencepost.stores.postgres.transactions import PostgresTransactions
-from fencepost.stores.sqlite import reports
 from fencepost.stores.sqlite import transactions as sqlite_transactions
 from fencepost.stores.sqlite.guest import QUERIES, Guest
 from tests.bugs.bug import Planted, bug
@@ -65,8 +64,11 @@ def marker_in_a_transaction_of_its_own_on_postgres() -> Planted:
 )
 def transaction_without_a_fence() -> Planted:
     """A worker wakes up, and writes and commits beside its successor."""
-    blind = SimpleNamespace(finish=reports.finish, is_owned=lambda ticket, connection: True)
-    return patch.object(sqlite_transactions, "reports", blind)
+
+    async def blind(tx: Any, ticket: Ticket) -> Row:
+        return {}
+
+    return patch.object(sqlite_transactions, "lock_owned", blind)
 
 
 @bug(

@@ -169,7 +169,7 @@ def _mine_markers() -> None:
         await super(BorrowedPostgres, self).complete(*arguments, **options)
         die()
 
-    patch.object(transactions, "reports", SimpleNamespace(finish=finish, is_owned=reports.is_owned)).start()
+    patch.object(transactions, "reports", SimpleNamespace(finish=finish)).start()
     patch.object(BorrowedPostgres, "complete", complete).start()
 
 

@@ -17,6 +17,7 @@ from fencepost.model.tables import (
     RUNS_DUE_DIRECT,
     RUNS_DUE_TICKS,
     RUNS_HELD_BY_SOMEBODY,
+    RUNS_LINED,
 )
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import SqliteStore, open_store
@@ -27,7 +28,7 @@ def queries_of(part: str) -> dict[str, str]:
     return load_queries("fencepost.stores.sqlite", f"{part}.sql")
 
 
-CLAIMS, FACTS, LEDGER, LINES = (queries_of(one) for one in ("claims", "facts", "ledger", "lines"))
+CLAIMS, FACTS, LEDGER = (queries_of(one) for one in ("claims", "facts", "ledger"))
 PLANBOOK, RUNS = (queries_of(one) for one in ("planbook", "runs"))
 
 
@@ -77,7 +78,10 @@ def found(shape: Shape) -> str:
         (CLAIMS["outlook"], f"SEARCH runs USING INDEX runs_due_ticks {DUE_RANGE}"),
         (CLAIMS["outlook"], f"SEARCH runs USING INDEX runs_due_direct {FUTURE_RANGE}"),
         (CLAIMS["outlook"], f"SEARCH runs USING INDEX runs_due_ticks {FUTURE_RANGE}"),
-        (CLAIMS["next_lane"], "SEARCH runs USING INDEX runs_due_ticks ((namespace,queue)>(?,?))"),
+        (
+            found(Shape(RUNS_DUE_TICKS, 0, (3, False), None)),
+            "SEARCH runs USING INDEX runs_due_ticks ((namespace,queue,priority)>(?,?,?))",
+        ),
         (CLAIMS["picked"], "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"),
         (FACTS["facts"], f"SEARCH runs USING INDEX runs_open {TICK_RANGE}"),
         (FACTS["facts"], f"SEARCH runs USING INDEX runs_behind {TICK_RANGE}"),
@@ -95,7 +99,10 @@ def found(shape: Shape) -> str:
             FACTS["gate_failed"],
             "SEARCH runs USING INDEX runs_caught_up (namespace=? AND schedule_id=? AND finished_at>?)",
         ),
-        (LINES["heads"], "SEARCH runs USING COVERING INDEX runs_lined (namespace=? AND job=? AND queue=?)"),
+        (
+            found(Shape(RUNS_LINED, 3, None, None)),
+            "SEARCH runs USING INDEX runs_lined (namespace=? AND job=? AND queue=?)",
+        ),
         (
             counted(RUNS_HELD_BY_SOMEBODY),
             "SEARCH runs USING INDEX runs_held_by_somebody (namespace=?)",

@@ -18,7 +18,7 @@ from fencepost.model.claiming import (
 )
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.freeze import ScopeKind
-from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey
+from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
 from fencepost.model.limits import Limiter
 from fencepost.model.run import IN_TURN, Claim, Hold, RunState
 from fencepost.model.table import Index, Range, Row
@@ -34,7 +34,7 @@ from fencepost.model.tables import (
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.allowances import candidates_max
-from fencepost.rules.facts import SCHEDULES_MAX, facts_of, last_successes
+from fencepost.rules.facts import SCHEDULES_MAX, WALK_MAX, facts_of, last_successes
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.limits import allowances, held_by, keep_allowances, lets_go, limit_facts, pay
 from fencepost.rules.lining import Standing, go_through
@@ -63,7 +63,7 @@ class ClaimRules(Part):
                     heads.setdefault(index.name, []).append(Head(priority, first["run_at"], queue))
                     first = await _first(tx, index, appetite, queue, priority, now)
                 coming += [] if first is None else [first["run_at"]]
-        lined, next_ones = await _lined_heads(tx, appetite, queues, now)
+        lined, next_ones = await lined_heads(tx, appetite, queues, now)
         directs, ticks = (tuple(heads.get(one.name, ())) for one in (RUNS_DUE_DIRECT, RUNS_DUE_TICKS))
         return Outlook(now, directs, ticks, lined, min([*coming, *next_ones], default=None))
 
@@ -148,7 +148,7 @@ class ClaimRules(Part):
         for portion in walk or ():
             if portion.queue in appetite.queues:
                 lane = RUNS_DUE_TICKS(appetite.namespace, portion.queue, portion.priority).through(now)
-                owners |= await _first_schedules(tx, lane, wanted, portion.most)
+                owners |= dict.fromkeys(map(_owner, await _first_ticks(tx, lane, wanted, portion.most)))
         every = await _gather(tx, owners, wanted, limit, now, limit)
         if not every:
             return [], ()
@@ -167,12 +167,8 @@ class ClaimRules(Part):
     @writes
     async def sweep_late(self, tx: Transaction, older_than_s: float, limit: int, judge: Judge) -> int:
         now = await tx.now()
-        cutoff, runs = later(now, -older_than_s), list[Row]()
-        for lane in await groups(tx, RUNS_DUE_TICKS(), 3):
-            runs += await tx.find(RUNS_DUE_TICKS(*lane).through(cutoff))
-        runs.sort(key=lambda run: (run["priority"], run["run_at"], run["run_key"]))
-        owners = dict.fromkeys((run["namespace"], run["schedule_id"]) for run in runs)
-        every = await _gather(tx, owners, lambda run: True, limit, now, 0)
+        owners = await late_schedules(tx, later(now, -older_than_s), limit)
+        every = await _gather(tx, owners, _any, limit, now, 0)
         if not every:
             return 0
         rulings = rule(every, now, 0, judge)
@@ -191,6 +187,14 @@ async def _open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Po
     if EVERYTHING in scopes:
         return None
     return [one for one in appetite.walk(limit) if (ScopeKind.QUEUE.value, one.queue) not in scopes]
+
+
+def _owner(tick: Row) -> tuple[Namespace, ScheduleId]:
+    return tick["namespace"], tick["schedule_id"]
+
+
+def _any(run: Row) -> bool:
+    return True
 
 
 def _wants(appetite: Appetite) -> Callable[[Row], bool]:
@@ -244,21 +248,33 @@ async def _take_direct(
     return picked
 
 
-async def _first_schedules(
-    tx: Transaction, lane: Range, wanted: Callable[[Row], bool], most: int
-) -> dict[tuple[str, str], None]:
-    """The schedules of the first due ticks of a lane, so many."""
-    owners: dict[tuple[str, str], None] = {}
+async def late_schedules(
+    tx: Transaction, cutoff: StoreTime, limit: int
+) -> list[tuple[Namespace, ScheduleId]]:
+    """The first schedules that have ticks which are due since then, the most urgent first."""
+    firsts = list[Row]()
+    for lane in await groups(tx, RUNS_DUE_TICKS(), 3):
+        firsts += await _first_ticks(tx, RUNS_DUE_TICKS(*lane).through(cutoff), _any, limit)
+    firsts.sort(key=lambda run: (run["priority"], run["run_at"], run["run_key"]))
+    return list(dict.fromkeys(map(_owner, firsts)))[: min(limit, SCHEDULES_MAX)]
+
+
+async def _first_ticks(tx: Transaction, lane: Range, wanted: Callable[[Row], bool], most: int) -> list[Row]:
+    """The first tick of each of the first schedules of a lane; a long queue of one of them is not walked to
+    its end."""
+    firsts, left = dict[tuple[Namespace, ScheduleId], Row](), WALK_MAX
     async for page in pages(tx, lane, most):
-        owners |= dict.fromkeys((run["namespace"], run["schedule_id"]) for run in filter(wanted, page))
-        if len(owners) >= most:
+        for run in filter(wanted, page[:left]):
+            firsts.setdefault(_owner(run), run)
+        left -= len(page)
+        if len(firsts) >= most or left <= 0:
             break
-    return dict.fromkeys(list(owners)[:most])
+    return list(firsts.values())[:most]
 
 
 async def _gather(
     tx: Transaction,
-    owners: Mapping[tuple[str, str], None],
+    owners: Iterable[tuple[str, str]],
     wanted: Callable[[Row], bool],
     limit: int,
     now: StoreTime,
@@ -277,12 +293,17 @@ async def _open_lines(
     tx: Transaction, appetite: Appetite, queues: Sequence[Queue]
 ) -> dict[tuple[Namespace, JobName], Row]:
     """The limits of jobs with a line whose rate lets one go, those that no other claimer has."""
-    named = [(appetite.namespace, job) for job in sorted(set(appetite.jobs))]
-    known = await _letting_go(tx, await tx.find(LIMITS.among(named)))
+    known = await _letting_go(tx, await _limits_of(tx, appetite))
     lines = ((row["namespace"], row["job"], queue) for row in known for queue in queues)
     lined = {(run["namespace"], run["job"]) for run in await tx.find(RUNS_LINED.each(lines), limit=1)}
     taken = await _letting_go(tx, await tx.take(LIMITS.among(sorted(lined))))
     return {(row["namespace"], row["job"]): row for row in taken}
+
+
+async def _limits_of(tx: Transaction, appetite: Appetite) -> list[Row]:
+    """The limits of the jobs that the worker can do."""
+    jobs = frozenset(appetite.jobs)
+    return [row for row in await tx.find(LIMITS.all(appetite.namespace)) if row["job"] in jobs]
 
 
 async def _letting_go(tx: Transaction, limits: Sequence[Row]) -> Sequence[Row]:
@@ -293,13 +314,14 @@ async def _letting_go(tx: Transaction, limits: Sequence[Row]) -> Sequence[Row]:
     return [row for row in limits if lets_go(row, now)]
 
 
-async def _lined_heads(
+async def lined_heads(
     tx: Transaction, appetite: Appetite, queues: Iterable[Queue], now: StoreTime
 ) -> tuple[tuple[Head, ...], list[datetime]]:
     """The heads of the lines whose rate lets one go, and when the others will."""
     heads, next_ones = list[Head](), list[datetime]()
-    known = await tx.find(LIMITS.among((appetite.namespace, job) for job in sorted(set(appetite.jobs))))
-    for row in (one for one in known if limit_if_readable(one["terms"]) is not None):
+    for row in await _limits_of(tx, appetite):
+        if limit_if_readable(row["terms"]) is None:
+            continue
         firsts = [
             run
             for queue in queues

@@ -141,8 +141,7 @@ async def _write(tx: Transaction, plans: Sequence[tuple[Plan, Row]]) -> int:
     """Write plans, each beside its cursor; how many of their ticks are new."""
     for plan, cursor in plans:
         assert plan.planned_through >= cursor["planned_through"]
-        for missed in plan.missed:
-            await _count_missed(tx, plan.cursor, missed, plan.counted_through(missed))
+        await count_missed(tx, plan)
     moved = [
         {"planned_through": plan.planned_through, "next_fire_at": plan.next_fire_at, "tzdata": plan.tzdata}
         for plan, _ in plans
@@ -174,8 +173,14 @@ def _new_tick(plan: Plan, tick: Tick, frozen: bool) -> Row:
     }
 
 
+async def count_missed(tx: Transaction, plan: Plan) -> None:
+    """Count the ticks that are missed already: in the range that ended where the cursor stood, or else in a
+    new one."""
+    for missed in plan.missed:
+        await _count_missed(tx, plan.cursor, missed, plan.counted_through(missed))
+
+
 async def _count_missed(tx: Transaction, cursor: Cursor, missed: MissedTicks, through: datetime) -> None:
-    """In the range that ended where the cursor stood, or else in a new one."""
     owner = cursor.namespace, cursor.schedule_id
     there = await taken(tx, ((*owner, one) for one in missed.fire_times))
     gone = [one for one in missed.fire_times if (*owner, one) not in there]

@@ -9,43 +9,39 @@ them.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
-from heapq import merge
-from typing import Any, TypeAlias
+from typing import Any
 
 import apsw
 
 from fencepost.model.claiming import Appetite, Head, Judge, Outlook, nothing_due
-from fencepost.model.clocks import StoreTime
+from fencepost.model.clocks import StoreTime, later
 from fencepost.model.driving import finish_now
 from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, Queue, RunKey, ScheduleId
 from fencepost.model.job import LANES
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
+from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
+from fencepost.rules.claims import late_schedules, lined_heads
 from fencepost.rules.limits import allowances, keep_allowances
 from fencepost.rules.rows import ORIGINS, to_payload
 from fencepost.rules.runs import Slot
 from fencepost.rules.store import LedgerRules
-from fencepost.rules.verdicts import rule
+from fencepost.rules.verdicts import carry_out, rule
 from fencepost.stores.queries import load_queries
-from fencepost.stores.sqlite import lines
 from fencepost.stores.sqlite.connection import take_fences
 from fencepost.stores.sqlite.facts import choose, gather
 from fencepost.stores.sqlite.moments import from_us, span_us, to_us
 from fencepost.stores.sqlite.part import SqlitePart
 from fencepost.stores.sqlite.rows import SqliteRowTransaction
-from fencepost.stores.sqlite.rulings import carry_out
 
 QUERIES = load_queries("fencepost.stores.sqlite", "claims.sql")
 
 LINED_MAX = 2_000
 ALL = 2**31
-
-Lane: TypeAlias = tuple[Namespace, Queue]
 
 
 class SqliteClaims(SqlitePart, LedgerRules):
@@ -86,13 +82,16 @@ def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) ->
         "priorities": json.dumps(LANES),
     }
     rows = list(connection.execute(QUERIES["outlook"], terms))
-    lined, later = lines.heads(connection, wanted, now)
+    lines = lined_heads(SqliteRowTransaction(connection, now), wanted, sorted(set(wanted.queues)), now)
+    lined, next_ones = finish_now(lines)
     return Outlook(
         now,
         tuple(Head(row[0], from_us(row[2]), row[1]) for row in rows if row[2] is not None),
         tuple(Head(row[0], from_us(row[3]), row[1]) for row in rows if row[3] is not None),
         lined,
-        _first([*later, *(moment for row in rows for moment in row[4:])]),
+        min(
+            [*next_ones, *(from_us(one) for row in rows for one in row[4:] if one is not None)], default=None
+        ),
     )
 
 
@@ -100,14 +99,15 @@ def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, n
     wanted = _unpaused(appetite, connection)
     if wanted is None:
         return []
-    limited = lines.limited_jobs(connection, wanted.namespace)
+    limited = {job for (job,) in connection.execute(QUERIES["limited_jobs"], {"namespace": wanted.namespace})}
     picked: list[int] = []
     lined: list[int] = []
     for most, lane in _walk(connection, QUERIES["due_direct"], wanted, limit, now):
         end = min(limit, len(picked) + most)
         while len(picked) < end and len(lined) < LINED_MAX and (row := next(lane, None)) is not None:
             (lined if row[3] in limited else picked).append(row[2])
-    lines.line_up(connection, lined)
+    if lined:
+        connection.execute(QUERIES["line_up"], {"rows": json.dumps(lined)})
     return _start(picked, appetite, connection, now)
 
 
@@ -124,15 +124,17 @@ def _claim_ticks(
         return [], False
     due = _walk(connection, QUERIES["due_ticks"], wanted, limit, now)
     facts = gather(connection, choose(due, limit), now, wanted, limit)
-    tx = Checked(SqliteRowTransaction(connection, now))
+    rows = SqliteRowTransaction(connection, now)
+    tx = Checked(rows)
     allowed = finish_now(allowances(tx, facts.every, limiter))
     rulings = rule(facts.every, now, limit, judge, allowed)
-    rung = carry_out(rulings, facts, connection, now)
+    finish_now(carry_out(tx, rulings))
     finish_now(keep_allowances(tx, allowed))
     keys = [(one.namespace, one.run_key) for one in rulings.starts]
     claims = _start([facts.row_ids[key] for key in keys], appetite, connection, now)
-    lines.stamp(connection, [(facts.row_ids[key], slot) for key, slot in allowed.slots.items()])
-    return claims, rung
+    stamps = ({"row_id": facts.row_ids[key], "slot": slot} for key, slot in allowed.slots.items())
+    connection.executemany(QUERIES["stamp"], stamps)
+    return claims, Topic.RUNS in rows.hints
 
 
 def _sweep_late(
@@ -142,25 +144,11 @@ def _sweep_late(
     connection: apsw.Connection,
     now: StoreTime,
 ) -> tuple[int, bool]:
-    terms = {"by": to_us(now) - span_us(older_than_s), "jobs": None}
-    late = _probe(connection, QUERIES["due_ticks"], list(_lanes_with_ticks(connection)), terms)
-    facts = gather(connection, choose([(limit, late)], limit), now, None, 0)
-    rulings = rule(facts.every, now, 0, judge)
-    rung = carry_out(rulings, facts, connection, now)
-    return len(rulings.ends) + len(rulings.admits), rung
-
-
-def _probe(
-    connection: apsw.Connection, query: str, lanes: Sequence[Lane], terms: dict[str, Any]
-) -> Iterator[Any]:
-    """Due rows by priority, then by `run_at` over all lanes, read as they are taken."""
-    for priority in LANES:
-        narrowed = [
-            {**terms, "namespace": namespace, "queue": queue, "priority": priority}
-            for namespace, queue in lanes
-        ]
-        found = [connection.execute(query, one) for one in narrowed]
-        yield from found[0] if len(found) == 1 else merge(*found)
+    rows = SqliteRowTransaction(connection, now)
+    late = finish_now(late_schedules(rows, later(now, -older_than_s), limit))
+    rulings = rule(gather(connection, late, now, None, 0).every, now, 0, judge)
+    finish_now(carry_out(Checked(rows), rulings))
+    return len(rulings.ends) + len(rulings.admits), Topic.RUNS in rows.hints
 
 
 def _unpaused(appetite: Appetite, connection: apsw.Connection) -> Appetite | None:
@@ -185,15 +173,6 @@ def _walk(
     for one in appetite.walk(limit):
         lane = {"queue": one.queue, "priority": one.priority}
         yield one.most, iter(connection.execute(query, {**terms, **lane}))
-
-
-def _lanes_with_ticks(connection: apsw.Connection) -> Iterator[Lane]:
-    lane: Lane | None = (Namespace(""), Queue(""))
-    while lane is not None:
-        terms = {"namespace": lane[0], "queue": lane[1]}
-        lane = next(iter(connection.execute(QUERIES["next_lane"], terms)), None)
-        if lane is not None:
-            yield lane
 
 
 def _start(
@@ -250,11 +229,6 @@ def _to_claim(
         queue,
         ORIGINS[origin],
     )
-
-
-def _first(moments: Iterable[int | None]) -> datetime | None:
-    first = min((moment for moment in moments if moment is not None), default=None)
-    return None if first is None else from_us(first)
 
 
 def stopped_queues(connection: apsw.Connection, namespace: Namespace) -> frozenset[Queue | None]:

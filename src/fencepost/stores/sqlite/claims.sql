@@ -1,29 +1,22 @@
 -- Claiming. Every probe is a range of one partial index up to the store's time: what is not due is never walked.
 
+-- part: first(index, runs, sign)
+(SELECT min(run_at) FROM runs INDEXED BY {index}
+ WHERE {{runs}} AND namespace = :namespace AND queue = q.value AND priority = p.value AND run_at {sign} :now
+   AND job IN (SELECT value FROM json_each(:jobs)))
+
 -- name: outlook
 SELECT p.value AS priority, q.value AS queue,
-       (SELECT min(run_at) FROM runs INDEXED BY runs_due_direct
-        WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
-          AND namespace = :namespace AND queue = q.value AND priority = p.value AND run_at <= :now
-          AND job IN (SELECT value FROM json_each(:jobs))) AS direct,
-       (SELECT min(run_at) FROM runs INDEXED BY runs_due_ticks
-        WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-          AND namespace = :namespace AND queue = q.value AND priority = p.value AND run_at <= :now
-          AND job IN (SELECT value FROM json_each(:jobs))) AS tick,
-       (SELECT min(run_at) FROM runs INDEXED BY runs_due_direct
-        WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
-          AND namespace = :namespace AND queue = q.value AND priority = p.value AND run_at > :now
-          AND job IN (SELECT value FROM json_each(:jobs))) AS next_direct,
-       (SELECT min(run_at) FROM runs INDEXED BY runs_due_ticks
-        WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-          AND namespace = :namespace AND queue = q.value AND priority = p.value AND run_at > :now
-          AND job IN (SELECT value FROM json_each(:jobs))) AS next_tick
+       {first(runs_due_direct; due_direct; <=)} AS direct,
+       {first(runs_due_ticks; due_ticks; <=)} AS tick,
+       {first(runs_due_direct; due_direct; >)} AS next_direct,
+       {first(runs_due_ticks; due_ticks; >)} AS next_tick
 FROM json_each(:queues) q, json_each(:priorities) p
 
 -- name: due_direct
 SELECT run_at, run_key, rowid, job
 FROM runs INDEXED BY runs_due_direct
-WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
+WHERE {due_direct}
   AND namespace = :namespace AND queue = :queue AND priority = :priority AND run_at <= :by
   AND job IN (SELECT value FROM json_each(:jobs))
 ORDER BY run_at
@@ -31,19 +24,10 @@ ORDER BY run_at
 -- name: due_ticks
 SELECT run_at, namespace, schedule_id
 FROM runs INDEXED BY runs_due_ticks
-WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
+WHERE {due_ticks}
   AND namespace = :namespace AND queue = :queue AND priority = :priority AND run_at <= :by
-  AND (:jobs IS NULL OR job IN (SELECT value FROM json_each(:jobs)))
+  AND job IN (SELECT value FROM json_each(:jobs))
 ORDER BY run_at
-
--- A lane is a namespace and a queue; the next one is a leap through the index.
--- name: next_lane
-SELECT namespace, queue
-FROM runs INDEXED BY runs_due_ticks
-WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-  AND (namespace, queue) > (:namespace, :queue)
-ORDER BY namespace, queue
-LIMIT 1
 
 -- name: picked
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.attempt + 1 AS attempt,
@@ -68,3 +52,14 @@ WHERE runs.rowid = picked.value
 
 -- name: stopped_queues
 SELECT iif(kind = 'queue', value, NULL) FROM freezes WHERE namespace = :namespace AND kind IN ('all', 'queue')
+
+-- name: limited_jobs
+SELECT job FROM limits WHERE namespace = :namespace
+
+-- Due runs of limited jobs get into the lines of their jobs.
+-- name: line_up
+UPDATE runs SET held = 32 WHERE rowid IN (SELECT value FROM json_each(:rows))
+
+-- What a run counts for.
+-- name: stamp
+UPDATE runs SET slot = :slot WHERE rowid = :row_id

@@ -12,9 +12,6 @@ ON CONFLICT (namespace, run_key) DO NOTHING
 -- name: behind
 SELECT run_key FROM runs WHERE rowid > ?
 
--- name: owned
-SELECT 1 FROM runs WHERE namespace = ? AND run_key = ? AND attempt = ? AND fence = ? AND state = 'running'
-
 -- Ends that leave nothing else to be written: the tickets are compared where they are used up.
 -- name: finish_plain
 UPDATE runs

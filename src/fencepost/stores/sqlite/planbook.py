@@ -10,15 +10,18 @@ from functools import partial
 import apsw
 
 from fencepost.model.clocks import StoreTime, later
+from fencepost.model.driving import finish_now
 from fencepost.model.identifiers import DEFAULT_QUEUE, Namespace, Shard, tick_key
 from fencepost.model.job import PRIORITY_BEHIND, PRIORITY_DEFAULT
-from fencepost.model.plan import Cursor, Plan, PlanningWindow, PlanReceipt
+from fencepost.model.plan import Plan, PlanningWindow, PlanReceipt
 from fencepost.model.run import Hold, Origin
-from fencepost.rules.planbook import PlanRules
+from fencepost.rules.checks import Checked
+from fencepost.rules.planbook import PlanRules, count_missed
 from fencepost.rules.rows import to_cursor
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import fetch, to_us
 from fencepost.stores.sqlite.part import SqlitePart
+from fencepost.stores.sqlite.rows import SqliteRowTransaction
 
 QUERIES = load_queries("fencepost.stores.sqlite", "planbook.sql")
 
@@ -58,13 +61,14 @@ def _window(
     return PlanningWindow(now, through, tuple(to_cursor(row) for row in rows))
 
 
-def _write(plans: Sequence[Plan], connection: apsw.Connection, _: StoreTime) -> PlanReceipt:
+def _write(plans: Sequence[Plan], connection: apsw.Connection, now: StoreTime) -> PlanReceipt:
     stale = _stale_shards(connection, plans)
     fenced = [plan for plan in plans if plan.cursor.shard not in stale]
     advanced = connection.executemany(QUERIES["advance"], _advances(fenced))
     fitting = [(fenced[place], Hold.FROZEN if frozen else Hold.NONE) for place, frozen in advanced]
+    tx = Checked(SqliteRowTransaction(connection, now))
     for plan, _held in fitting:
-        _count_missed(plan, connection)
+        finish_now(count_missed(tx, plan))
     before = connection.total_changes()
     runs = [run for plan, held in fitting for run in _runs(plan, held)]
     connection.execute(QUERIES["plan"], {"runs": json.dumps(runs)})
@@ -84,8 +88,12 @@ def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
     for place, plan in enumerate(plans):
         assert plan.planned_through >= plan.cursor.planned_through, "a plan never goes back"
         yield {
-            **_mark(plan.cursor),
             "place": place,
+            "namespace": plan.cursor.namespace,
+            "schedule_id": plan.cursor.schedule_id,
+            "version": plan.cursor.version,
+            "from": to_us(plan.cursor.planned_through),
+            "until": _to_us_if_any(plan.cursor.until),
             "planned_through": to_us(plan.planned_through),
             "next_fire_at": _to_us_if_any(plan.next_fire_at),
             "tzdata": plan.tzdata,
@@ -94,32 +102,8 @@ def _advances(plans: Sequence[Plan]) -> Iterator[dict[str, str | int | None]]:
         }
 
 
-def _mark(cursor: Cursor) -> dict[str, str | int | None]:
-    return {
-        "namespace": cursor.namespace,
-        "schedule_id": cursor.schedule_id,
-        "version": cursor.version,
-        "from": to_us(cursor.planned_through),
-        "until": _to_us_if_any(cursor.until),
-    }
-
-
 def _to_us_if_any(moment: datetime | None) -> int | None:
     return None if moment is None else to_us(moment)
-
-
-def _count_missed(plan: Plan, connection: apsw.Connection) -> None:
-    """Ranges instead of rows; one that ends where the cursor stood goes on."""
-    for missed in plan.missed:
-        through = to_us(plan.counted_through(missed))
-        terms = {**_mark(plan.cursor), "reason": missed.reason, "through": through}
-        given = {**terms, "fire_times": json.dumps([to_us(moment) for moment in missed.fire_times])}
-        ((ticks, first_at, last_at),) = connection.execute(QUERIES["unaccounted"], given)
-        if not ticks:
-            continue
-        terms |= {"ticks": ticks, "first_at": first_at, "last_at": last_at}
-        if connection.execute(QUERIES["extend_range"], terms).get is None:
-            connection.execute(QUERIES["open_range"], terms)
 
 
 def _runs(plan: Plan, held: Hold) -> Iterator[list[str | int]]:

@@ -43,23 +43,3 @@ WHERE NOT EXISTS (
       AND state <> 'withdrawn'
 )
 ON CONFLICT (namespace, run_key) DO NOTHING
-
--- name: unaccounted
-SELECT count(*) AS ticks, min(given.value) AS first_at, max(given.value) AS last_at
-FROM json_each(:fire_times) AS given
-WHERE NOT EXISTS (
-    SELECT 1 FROM runs INDEXED BY runs_by_schedule
-    WHERE namespace = :namespace AND schedule_id = :schedule_id AND fire_time = given.value
-      AND state <> 'withdrawn'
-)
-
--- name: extend_range
-UPDATE missed_ranges
-SET last_at = :last_at, ticks = ticks + :ticks, through = :through
-WHERE namespace = :namespace AND schedule_id = :schedule_id AND version = :version AND reason = :reason
-  AND through = :from
-RETURNING 1
-
--- name: open_range
-INSERT INTO missed_ranges (namespace, schedule_id, version, first_at, last_at, through, ticks, reason)
-VALUES (:namespace, :schedule_id, :version, :first_at, :last_at, :through, :ticks, :reason)

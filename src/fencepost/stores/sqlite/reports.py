@@ -12,7 +12,7 @@ import apsw
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
-from fencepost.model.run import Outcome, Receipt, Ticket
+from fencepost.model.run import Outcome, Receipt
 from fencepost.ports.signals import Topic
 from fencepost.rules import reports
 from fencepost.rules.checks import Checked, check_outcomes
@@ -22,12 +22,6 @@ from fencepost.stores.sqlite.moments import to_us
 from fencepost.stores.sqlite.rows import SqliteRowTransaction
 
 QUERIES = load_queries("fencepost.stores.sqlite", "ledger.sql")
-
-
-def is_owned(ticket: Ticket, connection: apsw.Connection) -> bool:
-    """Whether the attempt is still at it."""
-    named = (ticket.namespace, ticket.run_key, ticket.attempt, ticket.fence)
-    return connection.execute(QUERIES["owned"], named).get is not None
 
 
 def finish(

@@ -37,7 +37,7 @@ LIMIT 1 OFFSET :searched_max - 1
 namespace = :namespace AND fire_time >= :since AND fire_time < :until
 AND (:schedule_id IS NULL OR schedule_id = :schedule_id)
 AND (:job IS NULL OR job = :job)
-AND (:state IS NULL OR iif(state = 'planned' AND run_at <= :now, 'ready', state) = :state)
+AND (:state IS NULL OR {shown_state} = :state)
 AND (:origin IS NULL OR origin = :origin)
 AND (:error IS NULL OR instr(error, :error) > 0)
 AND (:backfill_id IS NULL OR backfill_id = :backfill_id)
@@ -46,8 +46,7 @@ AND (fire_time, run_key) < (:after, :after_key)
 AND (:text IS NULL OR instr(run_key, :text) > 0)
 AND (:worker IS NULL OR worker = :worker)
 AND (:queue IS NULL OR queue = :queue)
-AND (:states IS NULL OR iif(state = 'planned' AND run_at <= :now, 'ready', state)
-     IN (SELECT value FROM json_each(:states)))
+AND (:states IS NULL OR {shown_state} IN (SELECT value FROM json_each(:states)))
 ORDER BY fire_time DESC, run_key DESC
 LIMIT :limit
 
@@ -58,12 +57,10 @@ SELECT queue, count(*) FILTER (WHERE kind = 0) AS ready, count(*) FILTER (WHERE 
        (:now - min(run_at) FILTER (WHERE kind = 1)) / 1e6 AS oldest_waiting_s
 FROM (
     SELECT queue, run_at, 0 AS kind FROM runs INDEXED BY runs_due_direct
-    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
-      AND namespace = :namespace AND run_at <= :now
+    WHERE {due_direct} AND namespace = :namespace AND run_at <= :now
     UNION ALL
     SELECT queue, run_at, 0 FROM runs INDEXED BY runs_due_ticks
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-      AND namespace = :namespace AND run_at <= :now
+    WHERE {due_ticks} AND namespace = :namespace AND run_at <= :now
     UNION ALL
     SELECT queue, run_at, 1 FROM runs INDEXED BY runs_limited WHERE held = 16 AND namespace = :namespace
     UNION ALL

@@ -20,10 +20,12 @@ import apsw
 from fencepost.clock import Clock
 from fencepost.errors import RunLost, StoreUnavailable
 from fencepost.model.clocks import StoreTime
+from fencepost.model.driving import finish_now
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
 from fencepost.model.times import to_utc_text
 from fencepost.ports.signals import Topic
 from fencepost.ports.transactions import BorrowedStore, Parameters, Row
+from fencepost.rules.runs import lock_owned
 from fencepost.stores.borrowed.kinds import Dialect, Kind, Lent
 from fencepost.stores.borrowed.recognition import is_awaited
 from fencepost.stores.borrowed.store import borrow
@@ -31,6 +33,7 @@ from fencepost.stores.placeholders import bound
 from fencepost.stores.sqlite import reports
 from fencepost.stores.sqlite.connection import FAULTS
 from fencepost.stores.sqlite.guest import Guest
+from fencepost.stores.sqlite.rows import SqliteRowTransaction
 from fencepost.stores.sqlite.signals import SqliteSignals
 
 T = TypeVar("T")
@@ -98,7 +101,7 @@ class SqliteTransactions:
         guest = Guest(self._path, min(idle_max_s, OPEN_MAX_S), self._turn.release)
         async with self._closed_after(guest):
             await guest.begin()
-            await guest.apply(partial(_check_owned, ticket))
+            await guest.apply(partial(self._check_owned, ticket))
             yield SqliteTransaction(guest)
             await guest.commit(partial(self._write_marker, ticket) if complete else _nothing)
         self._signals.hint(Topic.RUNS)
@@ -122,16 +125,16 @@ class SqliteTransactions:
         finally:
             await guest.close()
 
+    def _check_owned(self, ticket: Ticket, connection: apsw.Connection) -> None:
+        """The write lock is the lock on every row."""
+        rows = SqliteRowTransaction(connection, StoreTime(self._clock.wall()))
+        if finish_now(lock_owned(rows, ticket)) is None:
+            raise RunLost(f"run {ticket.run_key}: it belongs to a later attempt, or has ended")
+
     def _write_marker(self, ticket: Ticket, connection: apsw.Connection) -> None:
         now = StoreTime(self._clock.wall())
         (receipt,), _ = reports.finish([Outcome(ticket, RunState.SUCCEEDED)], connection, now)
         assert receipt is Receipt.ACCEPTED, "nobody else can have written since the run was found its own"
-
-
-def _check_owned(ticket: Ticket, connection: apsw.Connection) -> None:
-    """The write lock is the lock on every row."""
-    if not reports.is_owned(ticket, connection):
-        raise RunLost(f"run {ticket.run_key}: it belongs to a later attempt, or has ended")
 
 
 def _nothing(_: apsw.Connection) -> None:

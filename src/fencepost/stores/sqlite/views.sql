@@ -1,11 +1,11 @@
 -- name: fired
-SELECT fire_time, iif(state = 'planned' AND run_at <= :now, 'ready', state) AS state,
+SELECT fire_time, {shown_state} AS state,
        iif(state <> 'ready' AND started_at >= run_at, (started_at - run_at) / 1e6, NULL) AS late_s
 FROM runs INDEXED BY runs_by_time
 WHERE namespace = :namespace AND fire_time BETWEEN :since AND :now
 
 -- name: tally_by_job
-SELECT job, iif(state = 'planned' AND run_at <= :now, 'ready', state) AS state, count(*) AS runs
+SELECT job, {shown_state} AS state, count(*) AS runs
 FROM runs INDEXED BY runs_by_time
 WHERE namespace = :namespace AND fire_time BETWEEN :since AND :now
 GROUP BY 1, 2
@@ -15,12 +15,10 @@ GROUP BY 1, 2
 SELECT count(*) AS runs
 FROM (
     SELECT queue, fire_time FROM runs INDEXED BY runs_due_direct
-    WHERE state IN ('planned', 'ready') AND (schedule_id IS NULL OR fence > 0) AND held = 0
-      AND namespace = :namespace AND run_at < :by
+    WHERE {due_direct} AND namespace = :namespace AND run_at < :by
     UNION ALL
     SELECT queue, fire_time FROM runs INDEXED BY runs_due_ticks
-    WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0
-      AND namespace = :namespace AND run_at < :by
+    WHERE {due_ticks} AND namespace = :namespace AND run_at < :by
 ) AS free
 WHERE free.fire_time >= :since
   AND NOT EXISTS (
