@@ -19,7 +19,7 @@ from fencepost.model.claiming import (
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
-from fencepost.model.limits import Limiter
+from fencepost.model.limits import Limiter, LimitFacts
 from fencepost.model.run import IN_TURN, Claim, Hold, RunState
 from fencepost.model.table import Index, Range, Row
 from fencepost.model.tables import (
@@ -110,18 +110,21 @@ class ClaimRules(Part):
             return [], ()
         namespace, queues = appetite.namespace, sorted({one.queue for one in walk})
         limits = await _open_lines(tx, appetite, queues)
-        terms = {row["job"]: limit_if_readable(row["terms"]) for row in limits.values()}
-        lines = [(namespace, job, queue) for job in terms if terms[job] is not None for queue in queues]
+        known = ((row["job"], limit_if_readable(row["terms"])) for row in limits.values())
+        terms = {job: one for job, one in known if one is not None}
+        # Without keys a job has one slot, and it is known how many may go before the line is looked at.
+        keyed = any(one.key is not None for one in terms.values())
+        facts = {} if keyed else await limit_facts(tx, limits, [(namespace, job, "") for job in terms])
+        lines = [(namespace, job, queue) for job in terms for queue in queues]
         # One line is one look; several are found first, and taken then.
         wanted = RUNS_LINED(*lines[0]) if len(lines) == 1 else RUNS_LINED.each(lines)
-        taken = await tx.take(wanted, limit=candidates_max(limit))
-        rows = {run["run_key"]: run for run in await with_specs(tx, taken)}
+        taken = await tx.take(wanted, limit=_looked_at(walk, limit, facts.values()))
+        rows = {run["run_key"]: run for run in (await with_specs(tx, taken) if keyed else taken)}
         slots = {
-            key: known.slot_of(to_payload(run))
-            for key, run in rows.items()
-            if (known := terms[run["job"]]) is not None
+            key: terms[run["job"]].slot_of(to_payload(run)) if keyed else "" for key, run in rows.items()
         }
-        facts = await limit_facts(tx, limits, [(namespace, rows[key]["job"], slots[key]) for key in slots])
+        if keyed:
+            facts = await limit_facts(tx, limits, [(namespace, rows[key]["job"], slots[key]) for key in rows])
         books, now = {job: one for (_, job), one in facts.items()}, await tx.now()
         standing = [_standing(run, slots[key]) for key, run in rows.items()]
         passage = go_through(books, standing, walk, limit, now, limiter)
@@ -294,9 +297,12 @@ async def _open_lines(
 ) -> dict[tuple[Namespace, JobName], Row]:
     """The limits of jobs with a line whose rate lets one go, those that no other claimer has."""
     known = await _letting_go(tx, await _limits_of(tx, appetite))
-    lines = ((row["namespace"], row["job"], queue) for row in known for queue in queues)
-    lined = {(run["namespace"], run["job"]) for run in await tx.find(RUNS_LINED.each(lines), limit=1)}
-    taken = await _letting_go(tx, await tx.take(LIMITS.among(sorted(lined))))
+    named = [(row["namespace"], row["job"]) for row in known]
+    # A single one is what the caller has heard of; of several, those without a line are left to others.
+    if len(named) > 1:
+        heads = await tx.find(RUNS_LINED.each((*one, queue) for one in named for queue in queues), limit=1)
+        named = sorted({(run["namespace"], run["job"]) for run in heads})
+    taken = await _letting_go(tx, await tx.take(LIMITS.among(named)))
     return {(row["namespace"], row["job"]): row for row in taken}
 
 
@@ -334,6 +340,13 @@ async def lined_heads(
     return tuple(heads), next_ones
 
 
+def _looked_at(walk: Sequence[Portion], limit: int, facts: Collection[LimitFacts]) -> int:
+    """How far a line is looked at: no further than may start, where all of one lane may that are wanted."""
+    free = (one.limit.concurrency - one.running[""] for one in facts if one.limit.concurrency is not None)
+    all_may = bool(facts) and len(walk) == 1 and min(free, default=limit) >= limit
+    return limit if all_may else candidates_max(limit)
+
+
 def _standing(run: Row, slot: str) -> Standing:
     lane = run["queue"], run["priority"], run["run_at"]
     return Standing(run["job"], run["run_key"], *lane, slot, is_tick(run), run["reason"])
@@ -354,7 +367,7 @@ async def _start(
     fences, alive_until = await tx.fences(len(runs)), later(await tx.now(), appetite.alive_for_s)
     changes = [
         (
-            {**run},
+            run,
             {
                 "state": RunState.RUNNING.value,
                 "attempt": run["attempt"] + 1,

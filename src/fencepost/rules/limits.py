@@ -158,8 +158,10 @@ async def keep_allowances(tx: Transaction, allowed: Allowances) -> None:
 async def limit_facts(
     tx: Transaction, limits: Mapping[tuple[Namespace, JobName], Row], slots: Iterable[Slot]
 ) -> Mapping[tuple[Namespace, JobName], LimitFacts]:
-    """What there is to know of jobs whose limits are locked, and of these slots of theirs."""
-    asked = sorted(set(slots))
+    """What there is to know of jobs whose limits are locked, and of these slots of theirs. What runs counts
+    only where there is a limit to how many may."""
+    counted = {owner for owner, row in limits.items() if row["concurrency"] is not None}
+    asked = sorted({one for one in slots if one[:2] in counted})
     running: dict[tuple[str, str], dict[str, int]] = {}
     counts = await tx.count([RUNS_IN_SLOTS(*one) for one in asked])
     for (namespace, job, slot), count in zip(asked, counts, strict=True):
@@ -177,7 +179,8 @@ async def pay(
 ) -> None:
     """Keep how far the starts have used up the rates of these limits, which are locked."""
     for row in limits:
-        if (ruling := rulings.get(LIMITS.key_of(row))) is not None:
+        ruling = rulings.get(LIMITS.key_of(row))
+        if ruling is not None and (ruling.paid_until, ruling.next_at) != (row["paid_until"], row["next_at"]):
             await tx.change(LIMITS, [(row, {"paid_until": ruling.paid_until, "next_at": ruling.next_at})])
 
 

@@ -18,5 +18,5 @@ def sparse(values: list[T | None]) -> list[T | None]:
 
 
 def alike(values: list[T]) -> list[T]:
-    """The values, none of which is None; only the first where all of them are equal to it."""
+    """The values; only the first where all of them are equal to it."""
     return values if len(set(values)) > 1 else values[:1]

@@ -11,6 +11,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Keys, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.model.text import cleaned
 from fencepost.ports.signals import Topic
+from fencepost.stores.postgres.columns import alike
 from fencepost.stores.postgres.connection import Database, Session
 from fencepost.stores.queries import load_queries
 from fencepost.stores.statements import (
@@ -93,10 +94,10 @@ class PostgresRowTransaction:
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
         self._now = None
         numbers: dict[Range, int] = {}
-        for shape, alike in _by_shape(ranges).items():
+        for shape, same in _by_shape(ranges).items():
             await self._write(shape.index.table)
-            rows = await self._session.fetch(count_each(shape), *_arrays(alike), limit)
-            numbers |= {one: row["rows"] for one, row in zip(alike, rows, strict=True)}
+            rows = await self._session.fetch(count_each(shape), *_arrays(same), limit)
+            numbers |= {one: row["rows"] for one, row in zip(same, rows, strict=True)}
         return [numbers[one] for one in ranges]
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
@@ -179,14 +180,15 @@ class PostgresRowTransaction:
 
     async def _write(self, table: Table) -> None:
         """Write the changes of a table that were kept back: one statement for those of the same columns."""
-        alike: dict[tuple[str, ...], list[Row]] = {}
+        changes: dict[tuple[str, ...], list[Row]] = {}
         for key, values in self._unwritten.pop(table, {}).items():
             named = {f"{KEY}{column}": value for column, value in zip(table.key, key, strict=True)}
-            alike.setdefault(tuple(sorted(values)), []).append({**named, **values})
-        for columns, rows in alike.items():
+            changes.setdefault(tuple(sorted(values)), []).append({**named, **values})
+        for columns, rows in changes.items():
             if columns:
-                given = _columns(table, rows, (*(f"{KEY}{one}" for one in table.key), *columns))
-                await self._session.fetch(_update(table, columns), *given)
+                keys = _columns(table, rows, [f"{KEY}{one}" for one in table.key])
+                given = map(alike, _columns(table, rows, columns))
+                await self._session.fetch(_update(table, columns), *keys, *given)
 
     async def _select(self, selection: Selection, limit: int | None, reverse: bool, lock: str) -> list[Row]:
         table = selection.table
@@ -224,10 +226,10 @@ def _column(kind: Kind, values: list[Any]) -> list[Any]:
 
 def _by_shape(ranges: Iterable[Range]) -> dict[Shape, list[Range]]:
     """Ranges whose statements are the same, together."""
-    alike: dict[Shape, list[Range]] = {}
+    same: dict[Shape, list[Range]] = {}
     for one in dict.fromkeys(ranges):
-        alike.setdefault(shape_of(one), []).append(one)
-    return alike
+        same.setdefault(shape_of(one), []).append(one)
+    return same
 
 
 def _arrays(ranges: Sequence[Range]) -> list[list[Any]]:
@@ -329,9 +331,13 @@ def _update(table: Table, columns: tuple[str, ...]) -> str:
     names = [*(f"key_{one}" for one in table.key), *columns]
     arrays = _given(table, (*table.key, *columns))
     same = " AND ".join(f"kept.{one} = given.key_{one}" for one in table.key)
-    values = ", ".join(f"{one} = given.{one}" for one in columns)
+    # A value that all rows get is sent once.
+    places = [(one, f"${at}") for at, one in enumerate(columns, start=len(table.key) + 1)]
+    values = [
+        f"{one} = CASE cardinality({at}) WHEN 1 THEN ({at})[1] ELSE given.{one} END" for one, at in places
+    ]
     return (
-        f"UPDATE {SCHEMA}{table.name} AS kept SET {values} "
+        f"UPDATE {SCHEMA}{table.name} AS kept SET {', '.join(values)} "
         f"FROM unnest({arrays}) AS given ({', '.join(names)}) WHERE {same}"
     )
 
