@@ -58,7 +58,7 @@ TICKS = """
 """
 CLAIMING = (
     *("outlook", "claim_direct", "lock_due", "lock_late", "facts", "gates"),
-    *("end", "admit", "wait", "start"),
+    *("settle", "start"),
     *("finish", "unpark"),
 )
 OF_ALL_SCHEDULES = {"runs_by_time", "runs_by_origin", "runs_held", "runs_due_ticks", "schedules_by_change"}

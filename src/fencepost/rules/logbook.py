@@ -7,8 +7,8 @@ from operator import itemgetter
 
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPage, LogPlace, LogSpot
-from fencepost.model.table import Range, Ranges
-from fencepost.model.tables import RUN_LOGS
+from fencepost.model.table import Key, Range, Ranges, Row
+from fencepost.model.tables import RUN_LOGS, RUNS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.part import Part, reads, writes
 from fencepost.rules.rows import columns_of, to_logged_chunk
@@ -22,15 +22,25 @@ class LogbookRules(Part):
 
     @writes
     async def append(self, tx: Transaction, pages: Sequence[LogPage]) -> Sequence[bool]:
-        runs = await tx.find(keys_of([page.ticket for page in pages]))
-        mine = {(run["namespace"], run["run_key"]): run for run in runs}
-        taken = []
-        for page in pages:
-            run = mine.get((page.ticket.namespace, page.ticket.run_key))
-            taken.append(run is not None and is_of(run, page.ticket))
-            if taken[-1]:
-                await _append(tx, page)
-        return taken
+        # A run that is in a transaction of its own is not waited for: its lines come with the next page.
+        taken = await tx.take(keys_of([page.ticket for page in pages]))
+        runs = {RUNS.key_of(run): run for run in taken}
+        owned = [_is_of(runs.get(_owner(page)), page) for page in pages]
+        mine = [page for page, is_mine in zip(pages, owned, strict=True) if is_mine]
+        outdated = [
+            _IN_ORDER(*_owner(page), page.ticket.attempt).after(page.kept_through).before(page.kept_from)
+            for page in mine
+            if page.kept_from > page.kept_through + 1
+        ]
+        await tx.delete(RUN_LOGS, await tx.take(Ranges(RUN_LOGS, tuple(outdated))))
+        now = await tx.now()
+        chunks = [
+            {**columns_of(RUN_LOGS, page.ticket), **columns_of(RUN_LOGS, chunk), "at": now}
+            for page in mine
+            for chunk in page.chunks
+        ]
+        await tx.put_if_absent(RUN_LOGS, chunks)
+        return owned
 
     @reads
     async def read(
@@ -85,13 +95,12 @@ def _beyond(spot: LogSpot, chunks: Mapping[tuple[int, int], LoggedChunk]) -> lis
     return [chunk for place, chunk in sorted(chunks.items(), key=itemgetter(0)) if place > read]
 
 
-async def _append(tx: Transaction, page: LogPage) -> None:
-    ticket, now = page.ticket, await tx.now()
-    owner = {"namespace": ticket.namespace, "run_key": ticket.run_key, "attempt": ticket.attempt}
-    outdated = _IN_ORDER(*owner.values()).after(page.kept_through).before(page.kept_from)
-    await tx.delete(RUN_LOGS, await tx.lock(outdated))
-    chunks = [{**owner, **columns_of(RUN_LOGS, one), "at": now} for one in page.chunks]
-    await tx.put_if_absent(RUN_LOGS, chunks)
+def _owner(page: LogPage) -> Key:
+    return page.ticket.namespace, page.ticket.run_key
+
+
+def _is_of(run: Row | None, page: LogPage) -> bool:
+    return run is not None and is_of(run, page.ticket)
 
 
 def _of(namespace: Namespace, run_key: RunKey, attempt: int | None) -> Range:

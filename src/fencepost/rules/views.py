@@ -47,6 +47,7 @@ from fencepost.model.views import (
 from fencepost.ports.rows import Transaction
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.part import Part, groups, reads, search
+from fencepost.rules.rows import Row as AnyRow
 from fencepost.rules.rows import reader
 from fencepost.rules.runs import as_seen
 
@@ -103,10 +104,7 @@ class ViewRules(Part):
     ) -> Sequence[TrafficBucket]:
         now = await tx.now()
         first = bucket_start(later(now, -since_s), bucket_s)
-        found: dict[datetime, list[Row]] = {}
-        for run in await _fired(tx, namespace, first, now):
-            found.setdefault(bucket_start(run["fire_time"], bucket_s), []).append(run)
-        return every_bucket((_bucket(at, runs) for at, runs in found.items()), first, now, bucket_s)
+        return traffic_of(await _fired(tx, namespace, first, now), first, now, bucket_s)
 
     @reads
     async def tally_by_job(
@@ -217,9 +215,20 @@ def _mark(run: Row) -> RunMark:
     return _to_mark({**run, "late_s": late_s, "took_s": took_s})
 
 
-def _bucket(at: datetime, runs: Iterable[Row]) -> TrafficBucket:
-    counts = Counter(run["state"] for run in runs)
-    found = (lateness_s(run["state"], run["run_at"], run["started_at"]) for run in runs)
+def traffic_of(
+    runs: Iterable[AnyRow], first: datetime, last: StoreTime, bucket_s: int
+) -> Sequence[TrafficBucket]:
+    """What fired from the one to the other; a run has `fire_time`, `state` as it is shown, `run_at` and
+    `started_at`."""
+    found: dict[datetime, list[AnyRow]] = {}
+    for run in runs:
+        found.setdefault(bucket_start(run["fire_time"], bucket_s), []).append(run)
+    return every_bucket((_bucket(at, some) for at, some in found.items()), first, last, bucket_s)
+
+
+def _bucket(at: datetime, runs: Sequence[AnyRow]) -> TrafficBucket:
+    counts = Counter(RunState(run["state"]) for run in runs)
+    found = (lateness_s(RunState(run["state"]), run["run_at"], run["started_at"]) for run in runs)
     late = sorted(one for one in found if one is not None)
     return TrafficBucket(at, counts, percentile(late, 0.5), percentile(late, 0.95), percentile(late, 1.0))
 

@@ -40,7 +40,7 @@ WITH moment AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT run.priority, run.run_at
         FROM fencepost.runs AS run
-        WHERE run.held = 32
+        WHERE {lined}
             AND run.namespace = $3
             AND run.job = known.job
             AND run.queue = open.queue
@@ -132,10 +132,7 @@ SELECT claimed.*, swept.lined, version.spec,
     ) END AS previous
 FROM (SELECT count(*) AS lined FROM lined) AS swept
 LEFT JOIN claimed ON true
-LEFT JOIN fencepost.schedule_versions AS version
-    ON version.namespace = claimed.namespace
-    AND version.schedule_id = claimed.schedule_id
-    AND version.version = claimed.version
+LEFT JOIN fencepost.schedule_versions AS version ON {is_version_of(claimed)}
 ORDER BY claimed.number, claimed.run_at, claimed.run_key;
 
 -- Of the ticks of a lane that are walked ($5) the first schedules are taken, each in the place of the first of its
@@ -176,7 +173,7 @@ LIMIT $3;
 -- The lanes (pairs of namespace and queue) are found by leaping through the index from one to the next.
 -- name: lock_late
 WITH RECURSIVE lane AS (
-    {tick_lanes}
+    {leaps(lane; namespace, queue; due_ticks)}
 )
 SELECT ripe.namespace, ripe.schedule_id
 FROM (
@@ -220,7 +217,7 @@ WITH slot AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT run.namespace, run.run_key
         FROM fencepost.runs AS run
-        WHERE run.held = 16 AND run.namespace = slot.namespace AND run.job = slot.job AND run.slot = slot.slot
+        WHERE {limited} AND run.namespace = slot.namespace AND run.job = slot.job AND run.slot = slot.slot
         ORDER BY run.priority, run.run_at, run.run_key
         LIMIT greatest(slot.free, 0)
         FOR UPDATE SKIP LOCKED

@@ -26,13 +26,41 @@ JOIN fencepost.runs AS run
     AND run.alive_until IS NOT NULL
 WHERE NOT EXISTS (SELECT 1 FROM held WHERE held.number = given.number);
 
+-- A retry of a run that was asked to stop is its end.
+-- part: is_called_off
+given.retry_in_s IS NOT NULL AND run.cancel_requested
+
+-- part: ends
+given.retry_in_s IS NULL OR run.cancel_requested
+
+-- The first tick of each of these schedules that waits for its turn, and for nothing else, becomes due. One that somebody
+-- else has locked is being judged, or unparked, already; so nothing is waited for here.
+-- part: unparked(schedules, most)
+next AS MATERIALIZED (
+    SELECT first.namespace, first.run_key
+    FROM {schedules}
+    CROSS JOIN LATERAL (
+        SELECT run.namespace, run.run_key
+        FROM fencepost.runs AS run
+        WHERE {parked} AND run.namespace = {schedules}.namespace AND run.schedule_id = {schedules}.schedule_id
+        ORDER BY run.fire_time, run.run_key
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS first
+    LIMIT {most}
+), rung AS (
+    UPDATE fencepost.runs AS run
+    SET held = 0
+    FROM next
+    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
+    RETURNING run.run_key
+)
+
 -- What the attempt leaves behind reads the run as it was before this statement: there the worker
 -- still is.
 --
--- Where a run of a schedule has ended, the first of the schedule's ticks that wait for their turn, and for
--- nothing else, is unparked. One that somebody else has locked is being judged, or unparked, already; so
--- nothing is waited for here. A run by hand asks nothing, and a schedule where no tick waits costs a look into
--- an index that is empty most of the time.
+-- Where a run of a schedule has ended, a tick of it is unparked. A run by hand asks nothing, and a schedule where no tick
+-- waits costs a look into an index that is empty most of the time.
 -- name: finish
 WITH given AS MATERIALIZED (
     SELECT coalesce(each.namespace, ($1::text[])[1]) AS namespace, each.run_key, each.attempt, each.fence,
@@ -47,54 +75,21 @@ WITH given AS MATERIALIZED (
     ORDER BY namespace, run_key
 ), done AS (
     UPDATE fencepost.runs AS run
-    SET state = CASE
-            WHEN given.retry_in_s IS NOT NULL AND run.cancel_requested THEN 'cancelled'
-            ELSE given.state
-        END,
-        reason = CASE
-            WHEN given.retry_in_s IS NOT NULL AND run.cancel_requested THEN $11
-            ELSE given.reason
-        END,
+    SET state = CASE WHEN {is_called_off} THEN 'cancelled' ELSE given.state END,
+        reason = CASE WHEN {is_called_off} THEN $11 ELSE given.reason END,
         error = given.error,
         alive_until = NULL,
-        finished_at = CASE
-            WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN fencepost.now()
-        END,
-        worker = CASE WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN run.worker END,
-        run_at = CASE
-            WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN run.run_at
-            ELSE fencepost.now() + make_interval(secs => given.retry_in_s)
-        END,
-        held = CASE
-            WHEN given.retry_in_s IS NULL OR run.cancel_requested THEN 0
-            ELSE run.held
-        END
+        finished_at = CASE WHEN {ends} THEN fencepost.now() END,
+        worker = CASE WHEN {ends} THEN run.worker END,
+        run_at = CASE WHEN {ends} THEN run.run_at ELSE fencepost.now() + make_interval(secs => given.retry_in_s) END,
+        held = CASE WHEN {ends} THEN 0 ELSE run.held END
     FROM given
     WHERE {is_attempt_of(given)}
         AND run.alive_until IS NOT NULL
     RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
-), next AS MATERIALIZED (
-    SELECT first.namespace, first.run_key
-    FROM (
-        SELECT DISTINCT namespace, schedule_id FROM done WHERE ended AND schedule_id IS NOT NULL
-    ) AS freed
-    CROSS JOIN LATERAL (
-        SELECT parked.namespace, parked.run_key
-        FROM fencepost.runs AS parked
-        WHERE parked.namespace = freed.namespace
-            AND parked.schedule_id = freed.schedule_id
-            AND parked.held = 8
-        ORDER BY parked.fire_time, parked.run_key
-        LIMIT 1
-        FOR UPDATE SKIP LOCKED
-    ) AS first
-), rung AS (
-    UPDATE fencepost.runs AS run
-    SET held = 0
-    FROM next
-    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
-    RETURNING run.run_key
-), kept AS (
+), freed AS (
+    SELECT DISTINCT namespace, schedule_id FROM done WHERE ended AND schedule_id IS NOT NULL
+), {unparked(freed; ALL)}, kept AS (
     INSERT INTO fencepost.attempts (
         namespace, run_key, attempt, fence, worker, started_at, finished_at, outcome, error, detail,
         output
@@ -124,7 +119,7 @@ JOIN fencepost.runs AS run
 -- anything for a reaper to do. Else the rule has to look.
 -- name: note_sweep
 WITH RECURSIVE lane AS (
-    {tick_lanes}
+    {leaps(lane; namespace, queue; due_ticks)}
 ), moment AS MATERIALIZED (
     SELECT fencepost.now() AS now
 ), noted AS (
@@ -239,45 +234,8 @@ SELECT count(*) FROM old;
 -- found by leaping through the index from one to the next.
 -- name: unpark
 WITH RECURSIVE waiting AS (
-    (
-        SELECT run.namespace, run.schedule_id
-        FROM fencepost.runs AS run
-        WHERE run.held = 8
-        ORDER BY run.namespace, run.schedule_id
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT next.namespace, next.schedule_id
-    FROM waiting
-    CROSS JOIN LATERAL (
-        SELECT run.namespace, run.schedule_id
-        FROM fencepost.runs AS run
-        WHERE run.held = 8
-            AND (run.namespace, run.schedule_id) > (waiting.namespace, waiting.schedule_id)
-        ORDER BY run.namespace, run.schedule_id
-        LIMIT 1
-    ) AS next
-), next AS MATERIALIZED (
-    SELECT first.namespace, first.run_key
-    FROM waiting
-    CROSS JOIN LATERAL (
-        SELECT parked.namespace, parked.run_key
-        FROM fencepost.runs AS parked
-        WHERE parked.namespace = waiting.namespace
-            AND parked.schedule_id = waiting.schedule_id
-            AND parked.held = 8
-        ORDER BY parked.fire_time, parked.run_key
-        LIMIT 1
-        FOR UPDATE SKIP LOCKED
-    ) AS first
-    LIMIT $1
-), rung AS (
-    UPDATE fencepost.runs AS run
-    SET held = 0
-    FROM next
-    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
-    RETURNING run.run_key
-)
+    {leaps(waiting; namespace, schedule_id; parked)}
+), {unparked(waiting; $1)}
 SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_runs', '') END AS told,
     EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
         OR EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16) AS limited,
@@ -305,24 +263,7 @@ FROM (SELECT count(*) AS unparked FROM rung) AS total;
 -- for anybody are passed over, so that the first ones do not hide the others.
 -- name: limited_slots
 WITH RECURSIVE waiting AS (
-    (
-        SELECT run.namespace, run.job, run.slot
-        FROM fencepost.runs AS run
-        WHERE run.held = 16
-        ORDER BY run.namespace, run.job, run.slot
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT next.namespace, next.job, next.slot
-    FROM waiting
-    CROSS JOIN LATERAL (
-        SELECT run.namespace, run.job, run.slot
-        FROM fencepost.runs AS run
-        WHERE run.held = 16
-            AND (run.namespace, run.job, run.slot) > (waiting.namespace, waiting.job, waiting.slot)
-        ORDER BY run.namespace, run.job, run.slot
-        LIMIT 1
-    ) AS next
+    {leaps(waiting; namespace, job, slot; limited)}
 )
 SELECT waiting.namespace, waiting.job, waiting.slot
 FROM waiting

@@ -5,27 +5,36 @@ run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0)
 -- part: due_ticks
 run.state IN ('planned', 'ready') AND run.schedule_id IS NOT NULL AND run.attempt >= 0 AND run.fence = 0 AND run.held = 0
 
--- The queues with ticks that were never started, found by leaping through the index from one to the next; as the
--- recursive query `lane`.
--- part: tick_lanes
+-- What waits for its turn, for a slot of its job, and in the line of its job, and for nothing else.
+-- part: parked
+run.held = 8
+
+-- part: limited
+run.held = 16
+
+-- part: lined
+run.held = 32
+
+-- The different values of the first columns of an index, found by leaping through it from one to the next; as the
+-- recursive query `known`.
+-- part: leaps(known, columns, runs)
 (
-    SELECT run.namespace, run.queue
-    FROM fencepost.runs AS run
-    WHERE {due_ticks}
-    ORDER BY run.namespace, run.queue
-    LIMIT 1
+    SELECT {columns} FROM fencepost.runs AS run WHERE {{runs}} ORDER BY {columns} LIMIT 1
 )
 UNION ALL
-SELECT next.namespace, next.queue
-FROM lane
+SELECT next.*
+FROM {known}
 CROSS JOIN LATERAL (
-    SELECT run.namespace, run.queue
+    SELECT {columns}
     FROM fencepost.runs AS run
-    WHERE {due_ticks}
-        AND (run.namespace, run.queue) > (lane.namespace, lane.queue)
-    ORDER BY run.namespace, run.queue
+    WHERE {{runs}} AND ({columns}) > ROW({known}.*)
+    ORDER BY {columns}
     LIMIT 1
 ) AS next
+
+-- The version of a run or a cursor.
+-- part: is_version_of(row)
+version.namespace = {row}.namespace AND version.schedule_id = {row}.schedule_id AND version.version = {row}.version
 
 -- part: is_open(namespace, queue)
 NOT EXISTS (
@@ -66,10 +75,3 @@ to_char({moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00')
 -- The attempt of a ticket, while it runs.
 -- part: is_under_way
 namespace = $1 AND run_key = $2 AND attempt = $3 AND fence = $4 AND alive_until IS NOT NULL
-
--- How far the ledger has come.
--- part: high_water
-(SELECT value FROM fencepost.meta WHERE name = 'incarnation') AS incarnation,
-    (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM fencepost.fences) AS fence,
-    (SELECT coalesce(sum(epoch), 0)::bigint FROM fencepost.epochs) AS epochs,
-    (SELECT value FROM fencepost.meta WHERE name = 'older') AS older

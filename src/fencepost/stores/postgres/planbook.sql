@@ -36,10 +36,7 @@ WITH moment AS MATERIALIZED (
         coalesce(job.queue, 'default') AS queue,
         coalesce(job.priority, 2) AS priority
     FROM due
-    JOIN fencepost.schedule_versions AS version
-        ON version.namespace = due.namespace
-        AND version.schedule_id = due.schedule_id
-        AND version.version = due.version
+    JOIN fencepost.schedule_versions AS version ON {is_version_of(due)}
     LEFT JOIN fencepost.jobs AS job
         ON job.namespace = version.namespace AND job.name = version.job
 )

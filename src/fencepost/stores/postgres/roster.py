@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.model.clocks import STEP_MIN_S
+from fencepost.model.high_water import HighWater
+from fencepost.model.identifiers import Fence
 from fencepost.model.node import BeatResponse, Node, NodeRecord, NodeReport
 from fencepost.rules.roster import RosterRules, node_to_text, report_to_text, to_node_record
-from fencepost.stores.postgres.epochs import to_high_water
 from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.postgres.signals import PostgresSignals
@@ -24,10 +25,11 @@ class PostgresRoster(Accelerated, RosterRules):
         self._signals = signals
 
     async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
-        said = node.node_id, node_to_text(node), report.skew_s, alive_for_s, report_to_text(report)
-        rows = await self._database.fetch(QUERIES["beat"], *said, self._signals.session_key, STEP_MIN_S)
-        live = tuple(to_node_record(row) for row in rows)
-        return BeatResponse(live, to_high_water(rows[0]), rows[0]["shards"])
+        terms = node.node_id, node_to_text(node), report.skew_s, alive_for_s, report_to_text(report)
+        rows = await self._database.fetch(QUERIES["beat"], *terms, self._signals.session_key, STEP_MIN_S)
+        live, said = tuple(to_node_record(row) for row in rows), rows[0]
+        high_water = HighWater(said["incarnation"], Fence(said["fence"]), said["epochs"], said["older"])
+        return BeatResponse(live, high_water, said["shards"])
 
     async def live(self) -> Sequence[NodeRecord]:
         return [to_node_record(row) for row in await self._database.fetch(QUERIES["live"], STEP_MIN_S)]

@@ -25,7 +25,10 @@ WITH beaten AS (
 )
 SELECT about, started_at, report, reported_at, draining,
     extract(epoch FROM alive_until - (SELECT fencepost.now()))::double precision AS alive_for_s,
-    {high_water},
+    (SELECT value FROM fencepost.meta WHERE name = 'incarnation') AS incarnation,
+    (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM fencepost.fences) AS fence,
+    (SELECT coalesce(sum(epoch), 0)::bigint FROM fencepost.epochs) AS epochs,
+    (SELECT value FROM fencepost.meta WHERE name = 'older') AS older,
     (SELECT value::integer FROM fencepost.meta WHERE name = 'shards') AS shards
 FROM alive
 ORDER BY node_id;

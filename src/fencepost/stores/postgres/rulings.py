@@ -1,18 +1,17 @@
-"""Carrying out verdicts in PostgreSQL: one statement for each common kind, where there is one to carry out;
+"""Carrying out verdicts in PostgreSQL: one statement for ticks that do not start, and one for those that do;
 stops and closed gates are by the rules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fencepost.model.claiming import Admit, Appetite, End, Wait
-from fencepost.model.run import Claim
+from fencepost.model.claiming import Appetite
+from fencepost.model.run import Claim, Hold, Origin
 from fencepost.rules.checks import Checked
 from fencepost.rules.limits import keep_allowances
 from fencepost.rules.rows import to_claim
 from fencepost.rules.runs import Freed
-from fencepost.rules.verdicts import Ruled, close_gates, stop
+from fencepost.rules.verdicts import Ruled, Rulings, close_gates, stop
 from fencepost.stores.postgres.columns import alike, sparse
 from fencepost.stores.postgres.connection import clean
 from fencepost.stores.postgres.rows import PostgresRowTransaction
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from fencepost.stores.postgres.facts import Judged
 
 QUERIES = load_queries(__package__, "rulings.sql")
+CATCH_UP = Origin.CATCH_UP.value
 
 
 async def carry_out(tx: PostgresRowTransaction, judged: Judged) -> int:
@@ -34,14 +34,12 @@ async def carry_out(tx: PostgresRowTransaction, judged: Judged) -> int:
     await stop(checked, freed, rulings)
     judged.slots |= freed.slots.keys()
     freed.slots.clear()
-    ended = await _end(tx, rulings.ends)
-    admitted = await _admit(tx, rulings.admits)
-    await _wait(tx, rulings.waits)
+    settled = await _settle(tx, rulings)
     await close_gates(checked, rulings)
     if judged.allowed is not None:
         await keep_allowances(checked, judged.allowed)
     await freed.wake_next(checked)
-    return ended + admitted
+    return settled
 
 
 async def start(tx: PostgresRowTransaction, judged: Judged, appetite: Appetite) -> list[Claim]:
@@ -64,38 +62,23 @@ async def start(tx: PostgresRowTransaction, judged: Judged, appetite: Appetite) 
     return [to_claim(row, previous[row["namespace"], row["run_key"]]) for row in rows]
 
 
-async def _end(tx: PostgresRowTransaction, ends: Sequence[Ruled[End]]) -> int:
-    if not ends:
+async def _settle(tx: PostgresRowTransaction, rulings: Rulings) -> int:
+    settled: list[tuple[Ruled[Any], str | None, str | None, str | None, int, str | None]] = [
+        *((one, one.verdict.state, one.verdict.reason, one.verdict.met, 0, None) for one in rulings.ends),
+        *((one, None, one.verdict.waits, None, int(one.verdict.hold), CATCH_UP) for one in rulings.admits),
+        *((one, None, one.verdict.reason, None, Hold.PARKED.value, None) for one in rulings.waits),
+    ]
+    if not settled:
         return 0
+    ticks, states, reasons, blocked_by, holds, origins = zip(*settled, strict=True)
     rows = await tx.fetch(
-        QUERIES["end"],
-        [one.namespace for one in ends],
-        [one.verdict.run_key for one in ends],
-        [one.verdict.state for one in ends],
-        [clean(one.verdict.reason) for one in ends],
-        [one.verdict.met for one in ends],
+        QUERIES["settle"],
+        [one.namespace for one in ticks],
+        [one.verdict.run_key for one in ticks],
+        states,
+        [clean(one) for one in reasons],
+        blocked_by,
+        holds,
+        origins,
     )
-    return len(rows)
-
-
-async def _admit(tx: PostgresRowTransaction, admits: Sequence[Ruled[Admit]]) -> int:
-    if not admits:
-        return 0
-    rows = await tx.fetch(
-        QUERIES["admit"],
-        [one.namespace for one in admits],
-        [one.verdict.run_key for one in admits],
-        [int(one.verdict.hold) for one in admits],
-        [one.verdict.waits and clean(one.verdict.waits) for one in admits],
-    )
-    return len(rows)
-
-
-async def _wait(tx: PostgresRowTransaction, waits: Sequence[Ruled[Wait]]) -> None:
-    if waits:
-        await tx.fetch(
-            QUERIES["wait"],
-            [one.namespace for one in waits],
-            [one.verdict.run_key for one in waits],
-            [clean(one.verdict.reason) for one in waits],
-        )
+    return sum(row["counts"] for row in rows)

@@ -1,44 +1,31 @@
 -- What a claim does with the verdicts, under the locks of the schedules. A tick that somebody held, called
 -- off or started since the facts were read is not touched: it is named by its key, and compared again.
+-- part: may_be_judged(given)
+run.namespace = {given}.namespace AND run.run_key = {given}.run_key
+    AND run.fence = 0 AND run.finished_at IS NULL AND run.held IN (0, 8, 16, 32)
 
--- A parked tick is locked for long where the run before it has ended in its job's own transaction, which
--- unparks it. It is judged again after that.
--- name: end
+-- Ends, admissions to catch-up, and ticks that are parked. A tick that is locked is passed over, and judged again: a parked
+-- one is locked for long where the run before it has ended in its job's own transaction, which unparks it.
+-- name: settle
 WITH given AS MATERIALIZED (
     SELECT each.*
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-        AS each (namespace, run_key, state, reason, met)
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], $7::text[])
+        AS each (namespace, run_key, state, reason, met, held, origin)
     JOIN fencepost.runs AS run
-        ON run.namespace = each.namespace AND run.run_key = each.run_key
-        AND run.fence = 0
-        AND run.finished_at IS NULL
-        AND run.held IN (0, 8, 16, 32)
+        ON {may_be_judged(each)}
     FOR NO KEY UPDATE OF run SKIP LOCKED
 )
 UPDATE fencepost.runs AS run
-SET state = given.state, reason = given.reason, met = given.met, finished_at = fencepost.now(), held = 0
+SET state = coalesce(given.state, run.state),
+    finished_at = CASE WHEN given.state IS NOT NULL THEN fencepost.now() END,
+    origin = coalesce(given.origin, run.origin),
+    priority = CASE WHEN given.origin IS NULL THEN run.priority ELSE 5 END,
+    reason = given.reason,
+    met = given.met,
+    held = given.held
 FROM given
 WHERE run.namespace = given.namespace AND run.run_key = given.run_key
-RETURNING run.run_key;
-
--- name: admit
-UPDATE fencepost.runs AS run
-SET origin = 'catch_up', priority = 5, reason = given.reason, held = given.held
-FROM unnest($1::text[], $2::text[], $3::smallint[], $4::text[]) AS given (namespace, run_key, held, reason)
-WHERE run.namespace = given.namespace AND run.run_key = given.run_key
-    AND run.fence = 0
-    AND run.finished_at IS NULL
-    AND run.held IN (0, 8, 16, 32)
-RETURNING run.run_key;
-
--- name: wait
-UPDATE fencepost.runs AS run
-SET held = 8, reason = given.reason
-FROM unnest($1::text[], $2::text[], $3::text[]) AS given (namespace, run_key, reason)
-WHERE run.namespace = given.namespace AND run.run_key = given.run_key
-    AND run.fence = 0
-    AND run.finished_at IS NULL
-    AND run.held IN (0, 8, 16, 32);
+RETURNING given.state IS NOT NULL OR given.origin IS NOT NULL AS counts;
 
 -- A tick of a limited job begins at the moment at which its limits let it.
 -- name: start
@@ -63,18 +50,12 @@ WITH given AS MATERIALIZED (
         held = 0,
         slot = given.slot
     FROM given
-    WHERE run.namespace = given.namespace AND run.run_key = given.run_key
-        AND run.fence = 0
-        AND run.finished_at IS NULL
-        AND run.held IN (0, 8, 16, 32)
+    WHERE {may_be_judged(given)}
     RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
         run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,
         run.spent, run.queue, run.origin
 )
 SELECT started.*, version.spec
 FROM started
-JOIN fencepost.schedule_versions AS version
-    ON version.namespace = started.namespace
-    AND version.schedule_id = started.schedule_id
-    AND version.version = started.version
+JOIN fencepost.schedule_versions AS version ON {is_version_of(started)}
 ORDER BY started.fence;

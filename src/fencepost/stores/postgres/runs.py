@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Origin, RunFilter, RunList, RunRecord, RunState
@@ -32,10 +32,6 @@ class PostgresRuns(PostgresPart):
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None:
         row = await self._database.fetch_one(QUERIES["get"], namespace, run_key)
         return None if row is None else to_run_record(row)
-
-    async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:
-        rows = await self._database.fetch(QUERIES["get_many"], namespace, list(run_keys))
-        return {row["run_key"]: to_run_record(row) for row in rows}
 
     async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:
         after, after_key = filter.after or (None, None)

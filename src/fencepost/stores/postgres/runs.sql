@@ -8,18 +8,11 @@ SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.
     run.origin, run.held, run.met, run.begun_at, run.spent, run.backfill_id, run.alive_until,
     run.note, run.progress_at, version.spec
 FROM fencepost.runs AS run
-LEFT JOIN fencepost.schedule_versions AS version
-    ON version.namespace = run.namespace
-    AND version.schedule_id = run.schedule_id
-    AND version.version = run.version
+LEFT JOIN fencepost.schedule_versions AS version ON {is_version_of(run)}
 
 -- name: get
 {shown}
 WHERE run.namespace = $1 AND run.run_key = $2;
-
--- name: get_many
-{shown}
-WHERE run.namespace = $1 AND run.run_key = ANY ($2::text[]);
 
 -- A list is found first and shown then. It begins with the runs that one index has, in the order of that index, which
 -- no server has a reason to sort; those of one fire time come together, and are put in order at the end. What no index

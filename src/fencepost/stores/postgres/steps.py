@@ -18,10 +18,10 @@ class PostgresSteps(Accelerated, StepRules):
 
     async def recorded(self, namespace: Namespace, run_key: RunKey) -> Mapping[str, str]:
         """What is found is taken for done, so it has to survive the loss of the primary."""
-        rows = await self._database.fetch(QUERIES["recorded"], namespace, run_key)
-        if rows:
+        found = await super().recorded(namespace, run_key)
+        if found:
             await self._database.confirm()
-        return {row["name"]: row["result"] for row in rows}
+        return found
 
     async def record(self, ticket: Ticket, name: str, result: str) -> str | None:
         key = ticket.namespace, ticket.run_key
@@ -30,10 +30,5 @@ class PostgresSteps(Accelerated, StepRules):
         assert row is not None
         if not row["owned"]:
             return None
-        return str(row["result"] or await self._standing(*key, name))
-
-    async def _standing(self, namespace: Namespace, run_key: RunKey, name: str) -> str:
-        """The name was there already: read in a snapshot of its own."""
-        standing = await self._database.fetch_value(QUERIES["standing"], namespace, run_key, name)
-        await self._database.confirm()
-        return str(standing)
+        # Where the name was there already, it is read in a snapshot of its own.
+        return str(row["result"] or (await self.recorded(*key))[name])

@@ -1,6 +1,3 @@
--- name: recorded
-SELECT name, result FROM fencepost.steps WHERE namespace = $1 AND run_key = $2 ORDER BY number;
-
 -- The run's row is locked, so that nobody can take the run from the attempt before this is committed; a comparison
 -- without the lock would let in a write that a rescue has overtaken.
 -- name: record
@@ -16,6 +13,3 @@ WITH owned AS MATERIALIZED (
     RETURNING result
 )
 SELECT EXISTS (SELECT 1 FROM owned) AS owned, (SELECT result FROM written) AS result;
-
--- name: standing
-SELECT result FROM fencepost.steps WHERE namespace = $1 AND run_key = $2 AND name = $3;

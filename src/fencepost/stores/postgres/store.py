@@ -12,11 +12,9 @@ from fencepost.stores.postgres.address import Address, parse_address
 from fencepost.stores.postgres.audit_log import PostgresAuditLog
 from fencepost.stores.postgres.caveats import read_caveats
 from fencepost.stores.postgres.connection import Database, open_database
-from fencepost.stores.postgres.epochs import PostgresEpochs
 from fencepost.stores.postgres.faults import translated_at_open
 from fencepost.stores.postgres.leases import PostgresLeases
 from fencepost.stores.postgres.ledger import PostgresLedger
-from fencepost.stores.postgres.logbook import PostgresLogbook
 from fencepost.stores.postgres.migrations import check_schema
 from fencepost.stores.postgres.planbook import PostgresPlanBook
 from fencepost.stores.postgres.roster import PostgresRoster
@@ -50,13 +48,11 @@ class PostgresStore(RuleStore):
         self.signals = PostgresSignals(address, clock)
         self.schedules = PostgresSchedules(rows)
         self.audit_log = PostgresAuditLog(rows)
-        self.epochs = PostgresEpochs(rows)
         self.planbook = PostgresPlanBook(rows)
         self.ledger = PostgresLedger(rows)
         self.leases = PostgresLeases(database, self.signals, clock)
         self.roster = PostgresRoster(rows, self.signals)
         self.steps = PostgresSteps(rows)
-        self.logbook = PostgresLogbook(rows)
         self.transactions = PostgresTransactions(address, transactions_max)
 
     async def now(self) -> StoreTime:

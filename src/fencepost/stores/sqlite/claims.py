@@ -19,7 +19,6 @@ import apsw
 from fencepost.model.claiming import Appetite, Head, Judge, Outlook, nothing_due
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.driving import finish_now
-from fencepost.model.identifiers import Epoch, Fence, JobName, Namespace, Queue, RunKey, ScheduleId
 from fencepost.model.job import LANES
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
@@ -153,7 +152,8 @@ def _sweep_late(
 
 def _unpaused(appetite: Appetite, connection: apsw.Connection) -> Appetite | None:
     """The appetite without the queues that are paused; None where everything is frozen."""
-    stopped = stopped_queues(connection, appetite.namespace)
+    found = connection.execute(QUERIES["stopped_queues"], {"namespace": appetite.namespace})
+    stopped = frozenset(queue for (queue,) in found)
     if not stopped:
         return appetite
     if None in stopped:
@@ -183,33 +183,16 @@ def _start(
         return []
     fence, now_us = take_fences(connection, len(picked)), to_us(now)
     terms = {"picked": json.dumps(picked), "fence": fence, "now": now_us}
-    claims = [_to_claim(now, *row) for row in connection.execute(QUERIES["picked"], terms)]
+    claims = [_to_claim(now, row) for row in connection.execute(QUERIES["picked"], terms)]
     grant = {"worker": appetite.worker, "alive_until": now_us + span_us(appetite.alive_for_s)}
     connection.execute(QUERIES["start"], {**terms, **grant})
     return claims
 
 
-def _to_claim(
-    now: StoreTime,
-    namespace: Namespace,
-    run_key: RunKey,
-    schedule_id: ScheduleId | None,
-    job: JobName,
-    fire_time: int,
-    version: int,
-    attempt: int,
-    fence: Fence,
-    epoch: Epoch,
-    run_at: int,
-    payload: str | None,
-    spec: str | None,
-    begun_at: int | None,
-    spent: int,
-    queue: Queue,
-    origin: str,
-    previous: int | None,
-) -> Claim:
-    """One row of `picked`, by its columns: a worker's appetite is fed through here."""
+def _to_claim(now: StoreTime, row: Any) -> Claim:
+    """A row of `picked`: every claim of a worker comes through here."""
+    namespace, run_key, schedule_id, job, fire_time, version, attempt, fence, epoch = row[:9]
+    payload, spec, run_at, previous, begun_at, spent, queue, origin = row[9:]
     return Claim(
         namespace,
         run_key,
@@ -224,14 +207,8 @@ def _to_claim(
         from_us(run_at),
         now,
         None if previous is None else from_us(previous),
-        None if begun_at is None else StoreTime(from_us(begun_at)),
+        StoreTime(from_us(begun_at)),
         spent,
         queue,
         ORIGINS[origin],
     )
-
-
-def stopped_queues(connection: apsw.Connection, namespace: Namespace) -> frozenset[Queue | None]:
-    """The queues of which nothing may start; None among them is all of them."""
-    rows = connection.execute(QUERIES["stopped_queues"], {"namespace": namespace})
-    return frozenset(queue for (queue,) in rows)

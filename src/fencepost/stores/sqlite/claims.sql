@@ -31,11 +31,11 @@ ORDER BY run_at
 
 -- name: picked
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.attempt + 1 AS attempt,
-       :fence + picked.key AS fence, r.epoch, r.run_at, r.payload, v.spec,
-       coalesce(r.begun_at, :now) AS begun_at, r.spent, r.queue, r.origin,
+       :fence + picked.key AS fence, r.epoch, r.payload, v.spec, r.run_at,
        (SELECT p.fire_time FROM runs p INDEXED BY runs_succeeded
         WHERE p.namespace = r.namespace AND p.schedule_id = r.schedule_id AND p.state = 'succeeded'
-        ORDER BY p.fire_time DESC LIMIT 1) AS previous
+        ORDER BY p.fire_time DESC LIMIT 1) AS previous,
+       coalesce(r.begun_at, :now) AS begun_at, r.spent, r.queue, r.origin
 FROM json_each(:picked) AS picked
 CROSS JOIN runs r ON r.rowid = picked.value
 LEFT JOIN schedule_versions v
@@ -50,6 +50,7 @@ SET state = 'running', attempt = attempt + 1, fence = :fence + picked.key, worke
 FROM json_each(:picked) AS picked
 WHERE runs.rowid = picked.value
 
+-- The queues of which nothing may start; NULL is all of them.
 -- name: stopped_queues
 SELECT iif(kind = 'queue', value, NULL) FROM freezes WHERE namespace = :namespace AND kind IN ('all', 'queue')
 

@@ -1,6 +1,5 @@
 -- name: fired
-SELECT fire_time, {shown_state} AS state,
-       iif(state <> 'ready' AND started_at >= run_at, (started_at - run_at) / 1e6, NULL) AS late_s
+SELECT fire_time, {shown_state} AS state, run_at, started_at
 FROM runs INDEXED BY runs_by_time
 WHERE namespace = :namespace AND fire_time BETWEEN :since AND :now
 
