@@ -40,7 +40,7 @@ from fencepost.rules.facts import may_plan
 from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.meta import forgotten_before, read_time, write_meta
-from fencepost.rules.part import Part, groups, reads, search, writes
+from fencepost.rules.part import Part, groups, pages, reads, writes
 from fencepost.rules.rows import to_expired
 from fencepost.rules.runs import (
     Ended,
@@ -164,10 +164,13 @@ class ReportRules(Part):
     async def forget(self, tx: Transaction, older_than_s: float, limit: int) -> int:
         cutoff = later(await tx.now(), -older_than_s)
         old: list[Row] = []
-        for run in await search(tx, RUNS_ENDED().before(cutoff), lambda run: _is_forgettable(run, cutoff)):
-            if len(old) < limit and not await _may_be_planned(tx, run):
-                old.append(run)
-        gone = [run for run in await tx.take(RUNS.among(map(RUNS.key_of, old))) if RUNS_ENDED.has(run)]
+        async for page in pages(tx, RUNS_ENDED().before(cutoff), limit):
+            passed = [run for run in page if _is_forgettable(run, cutoff)]
+            old += [run for run in passed if not await _may_be_planned(tx, run)]
+            if len(old) >= limit:
+                break
+        keys = map(RUNS.key_of, old[:limit])
+        gone = [run for run in await tx.take(RUNS.among(keys)) if RUNS_ENDED.has(run)]
         for run in gone:
             await _let_go(tx, run)
         if any(run["schedule_id"] is not None for run in gone):

@@ -1,4 +1,4 @@
-"""How far a claim by the rules looks: at what it may start, and not at all that waits."""
+"""How far rules look: a claim at what it may start, and retention at what it may remove."""
 
 from __future__ import annotations
 
@@ -104,3 +104,14 @@ async def test_a_long_queue_of_one_schedule_is_not_walked_to_its_end(ground: Gro
     now = StoreTime(START + timedelta(hours=1))
     assert await ground.store.memory.read(lambda tx: late_schedules(tx, now, MANY)) == [(NS, "long")]
     assert WALK_MAX <= ground.found[RUNS] <= WALK_MAX + PAGE_MAX
+
+
+async def test_retention_does_not_read_more_than_it_may_remove(ground: Ground) -> None:
+    for number in range(2_000):
+        at = START + timedelta(milliseconds=number)
+        run = {"namespace": NS, "run_key": f"old#{number:05}", "job": JOB, "queue": DEFAULT_QUEUE}
+        ended = {"state": RunState.SUCCEEDED, "priority": 2, "finished_at": at}
+        put_row(ground.store, RUNS, **run, **ended, fire_time=at, run_at=at)
+    await ground.harness.advance(3_600)
+    assert await ground.store.ledger.forget(60.0, ROOM) == ROOM
+    assert ground.found[RUNS] == 2 * ROOM
