@@ -235,6 +235,10 @@ class Table:
         """All rows, or those whose keys begin so, in the order of the keys."""
         return self.indexes[f"{self.name}_key"](*equal)
 
+    def each(self, keys: Iterable[tuple[Any, ...]]) -> Ranges:
+        """The rows whose keys begin with each of these."""
+        return self.indexes[f"{self.name}_key"].each(keys)
+
     def at(self, *key: Any) -> Keys:
         """The row of one key."""
         return Keys(self, (key,))

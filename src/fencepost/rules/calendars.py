@@ -133,7 +133,7 @@ async def use_calendars(tx: Transaction, revisions: Mapping[Key, Mapping[str, in
 
 async def drop_calendars(tx: Transaction, schedules: Iterable[Key]) -> None:
     """Forget what the versions before were written with."""
-    old = await tx.find(CALENDAR_USES.indexes["calendar_uses_key"].each(schedules))
+    old = await tx.find(CALENDAR_USES.each(schedules))
     await tx.delete(CALENDAR_USES, await tx.lock(CALENDAR_USES.among(map(CALENDAR_USES.key_of, old))))
 
 

@@ -36,10 +36,6 @@ _to_refusal = reader(Refusal)
 
 SHARDS_TURN = "shards"
 """Those who create a schedule have it together, and keep a new cut of the shards waiting."""
-_ALL = EPOCHS.all
-_TERMS = TERMS.all
-_REFUSALS = REFUSALS.all
-_CURSORS = CURSORS.indexes["cursors_key"]
 MOVED_MAX = 1_000
 """How many schedules get another shard at a time."""
 
@@ -78,7 +74,7 @@ class EpochRules(Part):
 
     @reads
     async def all(self, tx: Transaction) -> Sequence[LeaderRecord]:
-        return [_to_leader(row) for row in await tx.find(_ALL())]
+        return [_to_leader(row) for row in await tx.find(EPOCHS.all())]
 
     @reads
     async def shards(self, tx: Transaction) -> int:
@@ -92,7 +88,7 @@ class EpochRules(Part):
         if shards == before:
             return Resharding(before, before, 0)
         await tx.change(META, [(known, {"value": str(shards)})])
-        for row in await tx.lock(_ALL()):
+        for row in await tx.lock(EPOCHS.all()):
             leader = replace(_to_leader(row), epoch=Epoch(row["epoch"] + 1))
             await tx.change(EPOCHS, [(row, {"epoch": leader.epoch})])
             if leader.shard < min(before, shards):
@@ -110,7 +106,7 @@ class EpochRules(Part):
         self, tx: Transaction, shard: Shard | None, before: int | None, limit: int
     ) -> Sequence[Term]:
         of_shard = partial(_is_of, shard)
-        rows = await search(tx, older(_TERMS(), before), of_shard, limit, reverse=True)
+        rows = await search(tx, older(TERMS.all(), before), of_shard, limit, reverse=True)
         return [_to_term({**row, "until": await _end_of(tx, row)}) for row in rows]
 
     @writes
@@ -122,7 +118,7 @@ class EpochRules(Part):
 
     @reads
     async def refusals(self, tx: Transaction, before: int | None, limit: int) -> Sequence[Refusal]:
-        rows = await tx.find(older(_REFUSALS(), before), limit=limit, reverse=True)
+        rows = await tx.find(older(REFUSALS.all(), before), limit=limit, reverse=True)
         return [_to_refusal(row) for row in rows]
 
     @reads
@@ -136,7 +132,7 @@ class EpochRules(Part):
     @writes
     async def restore(self, tx: Transaction, namespace: Namespace, author: Author) -> HighWater:
         (known,) = await tx.lock(META.at("incarnation"))
-        leaders = await tx.lock(_ALL())
+        leaders = await tx.lock(EPOCHS.all())
         before, now = await read_high_water(tx), await tx.now()
         await tx.fences(lifted(before.fence, now) - before.fence)
         await tx.delete(META, await tx.lock(META.at("older")))
@@ -149,10 +145,10 @@ class EpochRules(Part):
 
     @writes
     async def trim(self, tx: Transaction, terms_max: int, refusals_max: int) -> int:
-        terms = await _lock_beyond(tx, _TERMS(), terms_max)
+        terms = await _lock_beyond(tx, TERMS.all(), terms_max)
         ended = [row for row in terms if await _end_of(tx, row) is not None]
         await tx.delete(TERMS, ended)
-        gone = await _lock_beyond(tx, _REFUSALS(), refusals_max)
+        gone = await _lock_beyond(tx, REFUSALS.all(), refusals_max)
         await tx.delete(REFUSALS, gone)
         return len(ended) + len(gone)
 
@@ -191,7 +187,7 @@ async def _move(tx: Transaction, shards: int) -> int:
                 moved[owner] = shard
     parts = [list(moved)[start : start + MOVED_MAX] for start in range(0, len(moved), MOVED_MAX)]
     for part in parts:
-        found = await tx.find(_CURSORS.each(part))
+        found = await tx.find(CURSORS.each(part))
         cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, found)))
         await tx.change(CURSORS, [(one, {"shard": moved[SCHEDULES.key_of(one)]}) for one in cursors])
     for part in parts:
@@ -203,7 +199,7 @@ async def _move(tx: Transaction, shards: int) -> int:
 async def read_high_water(tx: Transaction) -> HighWater:
     """How far the ledger has come."""
     about = {row["name"]: row["value"] for row in await tx.find(META.among([("incarnation",), ("older",)]))}
-    epochs = sum(row["epoch"] for row in await tx.find(_ALL()))
+    epochs = sum(row["epoch"] for row in await tx.find(EPOCHS.all()))
     (fence,) = await tx.fences(0)
     return HighWater(about["incarnation"], Fence(fence), epochs, about.get("older"))
 

@@ -17,7 +17,6 @@ from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log, to_author, written_by
 from fencepost.rules.part import Part, reads, search, writes
 
-_CURSORS = CURSORS.indexes["cursors_key"]
 _owner = SCHEDULES.key_of
 EVERYTHING = (ScopeKind.ALL.value, "")
 
@@ -81,7 +80,7 @@ async def mark_frozen(tx: Transaction, schedules: Sequence[Row], frozen: bool) -
     A run that is in a transaction of its own is not waited for: `mark_left` comes for it."""
     owners = [SCHEDULES.key_of(one) for one in schedules if one["frozen"] != frozen]
     marked = await tx.change(SCHEDULES, [(one, {"frozen": frozen}) for one in schedules])
-    cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, await tx.find(_CURSORS.each(owners)))))
+    cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, await tx.find(CURSORS.each(owners)))))
     await tx.change(CURSORS, [(cursor, {"frozen": frozen}) for cursor in cursors])
     waiting = [*await tx.find(RUNS_OPEN.each(owners)), *await tx.find(RUNS_BEHIND.each(owners))]
     begun = await tx.find(RUNS_UNFINISHED.each(owners))

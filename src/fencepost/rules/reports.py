@@ -137,11 +137,10 @@ class ReportRules(Part):
         silent: dict[Key, Rescue] = {}
         receipts = []
         for one in rescues:
-            run = runs.get((one.ticket.namespace, one.ticket.run_key))
-            is_silent = run is not None and is_owned(run, one.ticket) and run["alive_until"] < now
-            taken = run is not None and is_silent and RUNS.key_of(run) not in silent
+            key = one.ticket.namespace, one.ticket.run_key
+            taken = key not in silent and is_owned_in(runs, one.ticket) and runs[key]["alive_until"] < now
             receipts.append(Receipt.ACCEPTED if taken else Receipt.REFUSED)
-            silent |= {RUNS.key_of(run): one} if run is not None and taken else {}
+            silent |= {key: one} if taken else {}
         await keep_attempts(tx, [Ended(runs[key], "lost", one.reason) for key, one in silent.items()])
         fences = await tx.fences(len(silent)) if silent else ()
         for (key, one), fence in zip(silent.items(), fences, strict=True):

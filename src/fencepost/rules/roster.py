@@ -22,7 +22,6 @@ from fencepost.rules.meta import read_meta, write_meta
 from fencepost.rules.part import Part, reads, writes
 from fencepost.rules.rows import reader
 
-_ALL = NODES.all
 NODES_MAX = 1_024
 REPORTED = tuple(one.name for one in fields(NodeReport))
 LED = tuple(one.name for one in fields(Led))
@@ -64,7 +63,7 @@ class RosterRules(Part):
 
     @reads
     async def owners(self, tx: Transaction) -> Mapping[NodeId, Namespace]:
-        return await _gone(tx) | _owners_of(await tx.find(_ALL()))
+        return await _gone(tx) | _owners_of(await tx.find(NODES.all()))
 
     @writes
     async def drain(
@@ -84,7 +83,7 @@ class RosterRules(Part):
     @writes
     async def sweep(self, tx: Transaction, dead_for_s: float) -> int:
         now = await tx.now()
-        nodes = await tx.take(_ALL())
+        nodes = await tx.take(NODES.all())
         ahead = [row for row in nodes if _is_from_the_future(row, now)]
         await tx.change(NODES, [(row, {"reported_at": now, "alive_until": now}) for row in ahead])
         cutoff = later(now, -dead_for_s)
@@ -117,7 +116,7 @@ def _owners_of(nodes: Sequence[Row]) -> dict[NodeId, Namespace]:
 
 async def _shown(tx: Transaction, keep: Callable[[Row, StoreTime], bool]) -> list[NodeRecord]:
     now = await tx.now()
-    nodes = [row for row in await tx.find(_ALL()) if keep(row, now)]
+    nodes = [row for row in await tx.find(NODES.all()) if keep(row, now)]
     return [
         to_node_record({**row, "alive_for_s": (row["alive_until"] - now).total_seconds()}) for row in nodes
     ]

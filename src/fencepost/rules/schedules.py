@@ -35,9 +35,6 @@ from fencepost.rules.part import Part, reads, search, writes
 from fencepost.rules.rows import to_schedule, to_schedule_version
 from fencepost.rules.versions import ACTIVE, PAUSED, REMOVED, close, create, edit, owner_of
 
-_ALL = SCHEDULES.all
-_VERSIONS = VERSIONS.all
-
 
 class ScheduleRules(Part):
     """See `ports.schedules`."""
@@ -192,7 +189,7 @@ class ScheduleRules(Part):
         since: datetime | None = None,
     ) -> Sequence[ScheduleVersion]:
         rows = await search(
-            tx, _VERSIONS(namespace, schedule_id).after(after), partial(_lasts_beyond, since), limit
+            tx, VERSIONS.all(namespace, schedule_id).after(after), partial(_lasts_beyond, since), limit
         )
         return [to_schedule_version(row) for row in rows]
 
@@ -201,23 +198,25 @@ class ScheduleRules(Part):
         self, tx: Transaction, namespace: Namespace, schedule_ids: Sequence[ScheduleId]
     ) -> Mapping[ScheduleId, Sequence[ScheduleVersion]]:
         found: dict[ScheduleId, list[ScheduleVersion]] = {one: [] for one in schedule_ids}
-        wanted = VERSIONS.indexes["schedule_versions_key"].each((namespace, one) for one in found)
+        wanted = VERSIONS.each((namespace, one) for one in found)
         for row in await tx.find(wanted):
             found[row["schedule_id"]].append(to_schedule_version(row))
         return found
 
     @reads
     async def find(self, tx: Transaction, namespace: Namespace, wanted: ScheduleFilter) -> Sequence[Schedule]:
-        everything = _ALL(namespace) if wanted.after is None else _ALL(namespace).after(wanted.after)
+        everything = (
+            SCHEDULES.all(namespace) if wanted.after is None else SCHEDULES.all(namespace).after(wanted.after)
+        )
         return await _all_shown(tx, await search(tx, everything, partial(_matches, wanted), wanted.limit))
 
     @reads
     async def count(self, tx: Transaction, namespace: Namespace, wanted: ScheduleFilter) -> int:
-        return len(await search(tx, _ALL(namespace), partial(_matches, wanted), COUNTED_MAX))
+        return len(await search(tx, SCHEDULES.all(namespace), partial(_matches, wanted), COUNTED_MAX))
 
     @reads
     async def labels(self, tx: Transaction, namespace: Namespace, limit: int) -> Sequence[str]:
-        rows = await search(tx, _ALL(namespace), _is_there)
+        rows = await search(tx, SCHEDULES.all(namespace), _is_there)
         every = {f"{key}={value}" for row in rows for key, value in json.loads(row["labels"]).items()}
         return sorted(every)[:limit]
 

@@ -21,7 +21,6 @@ from fencepost.rules.epochs import read_shards
 from fencepost.rules.freezes import frozen_scopes, is_frozen, mark_frozen
 from fencepost.rules.runs import Freed, end
 
-_CURSORS = CURSORS.indexes["cursors_key"]
 ACTIVE, PAUSED, REMOVED = (one.value for one in ScheduleState)
 owner_of = SCHEDULES.key_of
 
@@ -125,7 +124,7 @@ async def close(
         key: StoreTime(max(wanted, row["in_force_until"] or row["in_force_from"]))
         for key, row in last.items()
     }
-    cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, await tx.find(_CURSORS.each(last)))))
+    cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, await tx.find(CURSORS.each(last)))))
     beyond = [
         kind(*key).after(moment) for kind in (RUNS_OPEN, RUNS_BEHIND) for key, moment in boundaries.items()
     ]

@@ -18,9 +18,7 @@
 )
 
 -- name: outlook
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), slot AS (
+WITH {moment}, slot AS (
     SELECT given.queue, each.priority::smallint AS priority
     FROM unnest($1::text[]) AS given (queue)
     CROSS JOIN generate_series(1, 5) AS each (priority)

@@ -1,7 +1,5 @@
 -- name: enqueue
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), written AS (
+WITH {moment}, written AS (
     INSERT INTO fencepost.runs (
         namespace, run_key, job, fire_time, state, queue, priority, run_at, payload
     )

@@ -47,9 +47,7 @@
 -- wanted in two orders is cut in the order of its index, ties included, and sorted after that. What waits for a limit is
 -- not asked for by the condition of `runs_behind`: the server would walk all that is parked there.
 -- name: facts
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-)
+WITH {moment}
 SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.limited,
     ARRAY(
         SELECT ROW(version.version, version.spec)

@@ -120,9 +120,7 @@ JOIN fencepost.runs AS run
 -- name: note_sweep
 WITH RECURSIVE lane AS (
     {leaps(lane; namespace, queue; due_ticks)}
-), moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), noted AS (
+), {moment}, noted AS (
     UPDATE fencepost.meta AS known
     SET value = {as_text(moment.now)}
     FROM moment
@@ -167,6 +165,13 @@ WHERE run.state = 'running' AND run.alive_until < $2::timestamptz
 ORDER BY run.alive_until, run.run_key
 LIMIT $1;
 
+-- part: removed(rows)
+{rows} AS (
+    DELETE FROM fencepost.{rows} AS own
+    USING old
+    WHERE own.namespace = old.namespace AND own.run_key = old.run_key
+)
+
 -- A tick that a cursor may still come by stays, because its row is what would stop it; after a pause the next
 -- cursor can begin where the pause did.
 -- name: forget
@@ -197,19 +202,7 @@ WITH cutoff AS MATERIALIZED (
     ORDER BY finished_at
     LIMIT $2
     FOR UPDATE OF run SKIP LOCKED
-), attempts AS (
-    DELETE FROM fencepost.attempts AS attempt
-    USING old
-    WHERE attempt.namespace = old.namespace AND attempt.run_key = old.run_key
-), steps AS (
-    DELETE FROM fencepost.steps AS step
-    USING old
-    WHERE step.namespace = old.namespace AND step.run_key = old.run_key
-), logs AS (
-    DELETE FROM fencepost.run_logs AS log
-    USING old
-    WHERE log.namespace = old.namespace AND log.run_key = old.run_key
-), removed AS (
+), {removed(attempts)}, {removed(steps)}, {removed(run_logs)}, removed AS (
     DELETE FROM fencepost.runs AS run
     USING old
     WHERE run.namespace = old.namespace AND run.run_key = old.run_key

@@ -1,3 +1,7 @@
+-- The store's time, read once for a statement.
+-- part: moment
+moment AS MATERIALIZED (SELECT fencepost.now() AS now)
+
 -- What the indexes on what is due say of their rows.
 -- part: due_direct
 run.state IN ('planned', 'ready') AND (run.schedule_id IS NULL OR run.fence > 0) AND run.held = 0
@@ -60,8 +64,8 @@ run.namespace = {given}.namespace AND run.run_key = {given}.run_key
     AND run.attempt = {given}.attempt AND run.fence = {given}.fence
 
 -- As rules write it, whatever the style of dates that a server or a database has.
--- part: as_text(moment)
-to_char({moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00')
+-- part: as_text(time)
+to_char({time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00')
 
 -- How many runs a slot of a job has.
 -- part: running_in(slot)

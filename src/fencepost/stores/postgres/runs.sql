@@ -103,9 +103,7 @@ WITH unended AS (
 extract(epoch FROM (SELECT now FROM moment) - min(each.run_at) FILTER (WHERE each.kind = '{kind}'))::double precision
 
 -- name: queues
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), each AS (
+WITH {moment}, each AS (
     SELECT queue, run_at, 'ready' AS kind FROM fencepost.runs AS run
     WHERE {due_direct} AND namespace = $1 AND run_at <= (SELECT now FROM moment)
     UNION ALL

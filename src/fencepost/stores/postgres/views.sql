@@ -1,7 +1,5 @@
 -- name: traffic
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), fired AS (
+WITH {moment}, fired AS (
     SELECT floor(extract(epoch FROM run.fire_time) / $3::integer)::bigint * $3::integer AS at_s,
         {shown_state(moment.now)} AS state,
         CASE
@@ -30,9 +28,7 @@ SELECT moment.now,
 FROM moment;
 
 -- name: tally_by_job
-WITH moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), shown AS (
+WITH {moment}, shown AS (
     SELECT run.job,
         {shown_state(moment.now)} AS state
     FROM moment
@@ -101,9 +97,7 @@ CROSS JOIN {known}
 
 -- By the indexes of what may be taken: what is held is in neither.
 -- name: overdue
-WITH RECURSIVE moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), names AS (
+WITH RECURSIVE {moment}, names AS (
     SELECT $1::text AS namespace
 ), {due_lanes}, late AS (
     {late(direct; due_direct)}
@@ -118,9 +112,7 @@ SELECT coalesce(sum(late.runs), 0)::bigint AS runs FROM late WHERE {is_open($1; 
 -- Through what is due it leaps from one lane (a queue, a priority) to the next, whose first run
 -- is its oldest. No count goes further than $3.
 -- name: news
-WITH RECURSIVE moment AS MATERIALIZED (
-    SELECT fencepost.now() AS now
-), told AS (
+WITH RECURSIVE {moment}, told AS (
     (
         SELECT namespace, run_key, started_at AS at
         FROM fencepost.runs

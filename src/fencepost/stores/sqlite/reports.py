@@ -68,11 +68,5 @@ def _finish_plain(
 
 def _plain(outcome: Outcome) -> list[str | int | None]:
     ticket = outcome.ticket
-    return [
-        ticket.namespace,
-        ticket.run_key,
-        ticket.attempt,
-        ticket.fence,
-        outcome.state,
-        outcome.reason,
-    ]
+    named = ticket.namespace, ticket.run_key, ticket.attempt, ticket.fence
+    return [*named, outcome.state, outcome.reason]
