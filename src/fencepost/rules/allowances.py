@@ -23,7 +23,7 @@ from fencepost.model.run import Hold
 
 Owner: TypeAlias = tuple[Namespace, JobName]
 
-NOBODY = LimitRuling()
+NO_RULING = LimitRuling()
 CANDIDATES_MAX = 200
 
 
@@ -35,7 +35,7 @@ def candidates_max(room: int) -> int:
 @dataclass(slots=True)
 class Allowances:
     """The limits of the jobs of some due ticks. Those of `closed` jobs belong to another claimer just now, or
-    there is nobody to ask: their ticks are left as they are."""
+    there is no limiter to ask: their ticks are left as they are."""
 
     now: StoreTime
     limiter: Limiter | None = None
@@ -117,7 +117,7 @@ class Allowances:
 
     def _ask(self, owner: Owner, candidates: Sequence[Candidate]) -> LimitRuling:
         facts = replace(self.open[owner], candidates=tuple(candidates))
-        return NOBODY if self.limiter is None else self.limiter(facts, self.now, len(candidates))
+        return NO_RULING if self.limiter is None else self.limiter(facts, self.now, len(candidates))
 
     def _slot(self, owner: Owner, tick: DueTick) -> str:
         return self.open[owner].limit.slot_of(tick.payload)

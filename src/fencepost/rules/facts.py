@@ -139,7 +139,7 @@ def may_plan(cursor: Row, fire_time: datetime) -> bool:
 
 
 def _cut(seen: Sequence[Row], most: int) -> list[Row]:
-    """So many of each, live ticks first: a long line of parked ticks must not hide those not parked yet."""
+    """The first of each kind, live ticks first: many parked ticks must not hide those not parked yet."""
     in_order = sorted(seen, key=_place)
     live = [run for run in in_order if run["origin"] in LIVE_ORIGINS][:DUE_MAX]
     behind = [run for run in in_order if run["origin"] not in LIVE_ORIGINS]

@@ -18,7 +18,7 @@ from fencepost.model.identifiers import JobName, Queue, RunKey
 from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitRuling, Waiting
 from fencepost.model.run import Hold
 
-Books: TypeAlias = Mapping[JobName, LimitFacts]
+KnownLimits: TypeAlias = Mapping[JobName, LimitFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Quota:
 
 
 def go_through(
-    books: Books,
+    known: KnownLimits,
     standing: Iterable[Standing],
     walk: Sequence[Portion],
     room: int,
@@ -85,7 +85,7 @@ def go_through(
     limiter: Limiter,
 ) -> Passage:
     """Ask the limiter about each lane of each line in turn, until no more runs may start."""
-    passage, quota, seen = Passage(), _Quota.of(walk, room), dict(books)
+    passage, quota, seen = Passage(), _Quota.of(walk, room), dict(known)
     begun: dict[JobName, list[Candidate]] = {}
     for lane in _in_order(standing, walk):
         first, rows = lane[0], {one.run_key: one for one in lane}
@@ -104,7 +104,7 @@ def go_through(
         passage.waits += [one for one in ruling.waits if _has_to_be_told(one, rows[one.run_key])]
         passage.full |= {(first.job, one.slot) for one in ruling.waits if one.hold is Hold.LIMITED}
     for job, starts in begun.items():
-        passage.paid[job] = limiter(replace(books[job], candidates=tuple(starts)), now, len(starts))
+        passage.paid[job] = limiter(replace(known[job], candidates=tuple(starts)), now, len(starts))
     return passage
 
 

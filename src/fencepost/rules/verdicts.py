@@ -125,7 +125,7 @@ async def carry_out(tx: Transaction, rulings: Rulings) -> None:
 async def stop(tx: Transaction, freed: Freed, rulings: Rulings) -> None:
     """Make runs give way, those that can be had.
 
-    A run that is in a transaction of its own can be neither fenced off nor asked, and nobody waits for it.
+    A run that is in a transaction of its own can be neither fenced off nor asked, and is not waited for.
     The tick that would have started in its stead is parked: the two must not run side by side. One that only
     asks it to stop is parked anyway. Both are judged again when the run ends, or the net calls them.
     """

@@ -1,4 +1,4 @@
--- What is said to PostgreSQL only in somebody else's transaction.
+-- What is said to PostgreSQL only in a caller's own transaction.
 
 -- name: begin
 SAVEPOINT fencepost;
@@ -9,7 +9,7 @@ RELEASE SAVEPOINT fencepost;
 -- name: undo
 ROLLBACK TO SAVEPOINT fencepost;
 
--- Whoever stalls with the run's row locked must not keep it for ever. A bound of the caller's own stays.
+-- A caller that stalls with the run's row locked must not keep it for ever. A bound of the caller's own stays.
 -- name: bound
 SELECT set_config('idle_in_transaction_session_timeout', $1, true)
 WHERE current_setting('idle_in_transaction_session_timeout') IN ('0', '0ms');

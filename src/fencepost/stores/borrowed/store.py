@@ -132,7 +132,7 @@ async def _path_of(lent: Lent, clock: Clock) -> Path:
 
     path = await BorrowedDatabase(lent, clock).file()
     if not path:
-        raise UnfitConnection("connection: a SQLite database in memory is nobody's ledger")
+        raise UnfitConnection("connection: a SQLite database in memory is no ledger of a store")
     if lent.kind in (Kind.SQLITE3, Kind.SQLALCHEMY, Kind.SQLALCHEMY_ASYNC):
         check_library(Path(path))
     return Path(path)

@@ -32,7 +32,7 @@ class Watchers:
                 waiting[topic] = hint
                 return
             self._hints[id(driver)] = {topic: hint}
-        # The thread keeps the connection, so that its id is nobody else's as long as it is watched.
+        # The thread keeps the connection, so that its id is not given to another as long as it is watched.
         Thread(target=self._watch, args=(driver,), name="fencepost-hint", daemon=True).start()
 
     def _watch(self, driver: Any) -> None:

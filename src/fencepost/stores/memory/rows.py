@@ -164,7 +164,7 @@ class MemoryRows:
 
 
 class MemoryTransaction:
-    """One call. There is one event loop and no rule waits, so nobody else is ever in between."""
+    """One call. There is one event loop and no rule waits, so no other call is ever in between."""
 
     def __init__(self, rows: MemoryRows) -> None:
         self._rows = rows

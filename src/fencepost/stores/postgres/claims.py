@@ -1,10 +1,10 @@
-"""Claiming in PostgreSQL: what is due goes to whoever locks it first.
+"""Claiming in PostgreSQL: what is due goes to the first that locks it.
 
 A direct run is claimed by one statement, lane by lane; those of limited jobs get into the lines of their
 jobs, from which the rules take them. A tick is judged, and the judgement depends on the other runs of its
 schedule, so its claim is a transaction: lock the schedules, read the facts with a snapshot that is
-younger than the locks, ask the judge, write. Whoever started or ended a tick of the schedule before held
-the same lock, so the facts are complete; whoever comes later waits or passes on.
+younger than the locks, ask the judge, write. Every call that started or ended a tick of the
+schedule before held the same lock, so the facts are complete; one that comes later waits or passes on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PostgresClaims(PostgresPart):
     """The claiming part of `ports.ledger`."""
 
     async def outlook(self, appetite: Appetite) -> Outlook:
-        row = await self._database.fetch_one(QUERIES["outlook"], *_tastes(appetite), appetite.namespace)
+        row = await self._database.fetch_one(QUERIES["outlook"], *_wanted(appetite), appetite.namespace)
         assert row is not None
         return to_outlook(row)
 
@@ -64,14 +64,14 @@ class PostgresClaims(PostgresPart):
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        most, tastes = min(limit, SCHEDULES_MAX), _tastes(appetite)
+        most, wanted = min(limit, SCHEDULES_MAX), _wanted(appetite)
         queues, priorities, mosts = _portions(appetite, most)
         walk = WALK_PER_SCHEDULE * most + WALK_MIN
         due = queues, _jobs(appetite), most, appetite.namespace, walk, priorities, mosts
 
         async def claim(tx: PostgresRowTransaction) -> tuple[list[Claim], Judged]:
             locked = await tx.fetch(QUERIES["lock_due"], *due)
-            judged = await judge_locked(tx, locked, tastes, limit, judge, limiter)
+            judged = await judge_locked(tx, locked, wanted, limit, judge, limiter)
             await carry_out(tx, judged)
             return await start(tx, judged, appetite), judged
 
@@ -107,7 +107,7 @@ class PostgresClaims(PostgresPart):
         return found
 
 
-def _tastes(appetite: Appetite) -> tuple[list[str], list[str]]:
+def _wanted(appetite: Appetite) -> tuple[list[str], list[str]]:
     return sorted(set(appetite.queues)), _jobs(appetite)
 
 

@@ -66,7 +66,7 @@ FROM moment;
 
 -- Rows are locked as they are walked, one lane after the other, each as far as its portion says; the walk ends at the
 -- limit. The inner limit is for the server's planner, which knows nothing of a lane's. What is of a limited job
--- gets into the line of its job and takes up a place of the walk, so whoever asks looks again. A row that is locked
+-- gets into the line of its job and takes up a place of the walk, so the caller looks again. A row that is locked
 -- stays where it is, so it is found again by its place. One that was written since this statement began is
 -- not seen there, and left for the next claim.
 -- name: claim_direct

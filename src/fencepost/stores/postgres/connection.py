@@ -6,9 +6,9 @@ left idle ends after five, and a peer that has gone is noticed by TCP. They also
 durable where the server's default is otherwise (`synchronous_commit=off`), and run at read committed.
 
 Where the server has a synchronous standby, a commit is answered once the standby has it. That wait can be
-cancelled; the server then answers success with a warning, the commit stands and is seen by everybody, and the
-loss of the primary would take it back. So the warning means that the outcome is unknown, and whoever takes
-something for done because it is there to be read asks for it to be confirmed.
+cancelled; the server then answers success with a warning, the commit stands and is seen by all, and the
+loss of the primary would take it back. So the warning means that the outcome is unknown, and a caller that
+takes something for done because it is there to be read asks for it to be confirmed.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Database:
     """The pool behind all parts of the store.
 
     Taking a connection from the pool and giving it back costs as much as a small statement. So one
-    connection stays out for single statements, whenever nobody else is using it; one whose statement did not
+    connection stays out for single statements, whenever no other call uses it; one whose statement did not
     end well goes back to the pool, which knows what to do with it.
     """
 
@@ -149,7 +149,7 @@ class Database:
         task.add_done_callback(self._returned)
 
     def _returned(self, task: asyncio.Task[None]) -> None:
-        """A connection that broke on its way back is the pool's loss, and nobody else's."""
+        """A connection that broke on its way back is the pool's loss alone."""
         self._returning.discard(task)
         if not task.cancelled():
             task.exception()
@@ -217,7 +217,7 @@ def clean(text: str | None) -> str | None:
 
 
 def _is_open(session: Session) -> bool:
-    """A connection that broke while nobody used it was taken back by the pool, and cannot be asked."""
+    """A connection that broke while it was not used was taken back by the pool, and cannot be asked."""
     try:
         return not session.is_closed()
     except asyncpg.InterfaceError:

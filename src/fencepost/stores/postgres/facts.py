@@ -47,12 +47,12 @@ class Judged:
 async def judge_locked(
     tx: PostgresRowTransaction,
     locked: Sequence[Row],
-    tastes: tuple[list[str] | None, list[str] | None],
+    wanted: tuple[list[str] | None, list[str] | None],
     room: int,
     judge: Judge,
     limiter: Limiter | None = None,
 ) -> Judged:
-    """Ask the judge about these schedules; without tastes every due tick counts. Where there is room for
+    """Ask the judge about these schedules; without wanted every due tick counts. Where there is room for
     something, the limits of the ticks' jobs are asked first."""
     owners = dict.fromkeys((row["namespace"], row["schedule_id"]) for row in locked)
     if not owners:
@@ -61,7 +61,7 @@ async def judge_locked(
         QUERIES["facts"],
         [one for one, _ in owners],
         [one for _, one in owners],
-        *tastes,
+        *wanted,
         *LIMITS,
         parked_max(room, len(owners)),
     )

@@ -1,6 +1,6 @@
 """What the driver's exceptions mean to the rest of the house.
 
-Anything after which nobody knows whether the server did the work, or which says that it would not just
+Anything after which it is not known whether the server did the work, or which says that it would not just
 now, is `StoreUnavailable`: the caller asks again. What remains is our own bug and stays what it is.
 """
 

@@ -1,4 +1,4 @@
--- A run whose row is locked has its own transaction open, or is being taken away just now. Nobody waits for it:
+-- A run whose row is locked has its own transaction open, or is being taken away just now. It is not waited for:
 -- the first cannot be taken away while the lock is held, and the second hears of it with the next heartbeat.
 -- name: pulse
 WITH given AS MATERIALIZED (
@@ -33,8 +33,8 @@ given.retry_in_s IS NOT NULL AND run.cancel_requested
 -- part: ends
 given.retry_in_s IS NULL OR run.cancel_requested
 
--- The first tick of each of these schedules that waits for its turn, and for nothing else, becomes due. One that somebody
--- else has locked is being judged, or unparked, already; so nothing is waited for here.
+-- The first tick of each of these schedules that waits for its turn, and for nothing else, becomes due. One that another
+-- has locked is being judged, or unparked, already; so nothing is waited for here.
 -- part: unparked(schedules, most)
 next AS MATERIALIZED (
     SELECT first.namespace, first.run_key
@@ -48,7 +48,7 @@ next AS MATERIALIZED (
         FOR UPDATE SKIP LOCKED
     ) AS first
     LIMIT {most}
-), rung AS (
+), woken AS (
     UPDATE fencepost.runs AS run
     SET held = 0
     FROM next
@@ -104,7 +104,7 @@ WITH given AS MATERIALIZED (
 )
 SELECT total.numbers,
     ARRAY(SELECT DISTINCT ROW(namespace, job, slot) FROM done WHERE slot IS NOT NULL) AS freed,
-    CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM rung) THEN pg_notify('fencepost_runs', '') END AS told
+    CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM woken) THEN pg_notify('fencepost_runs', '') END AS told
 FROM (
     SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once FROM done
 ) AS total;
@@ -250,10 +250,10 @@ SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_ru
                 WHERE schedule.namespace = run.namespace AND schedule.schedule_id = run.schedule_id
             )
     ) AS left_by_a_freeze
-FROM (SELECT count(*) AS unparked FROM rung) AS total;
+FROM (SELECT count(*) AS unparked FROM woken) AS total;
 
--- The slots that somebody waits for are found by leaping through the index from one to the next; those with no place
--- for anybody are passed over, so that the first ones do not hide the others.
+-- The slots that some run waits for are found by leaping through the index from one to the next; those with no place
+-- are passed over, so that the first ones do not hide the others.
 -- name: limited_slots
 WITH RECURSIVE waiting AS (
     {leaps(waiting; namespace, job, slot; limited)}

@@ -48,7 +48,7 @@ ORDER BY cursor.next_fire_at, cursor.namespace, cursor.schedule_id, cursor.versi
 -- The rows of the fence are locked FOR SHARE, which keeps a newer epoch from being registered until
 -- this write is durable. One that was registered while this statement waited for the row is seen,
 -- because PostgreSQL compares a row again after a wait, and drops it. A cursor that moved meanwhile is
--- dropped in the same way, and one that is locked is passed over. So is one beside which somebody else wrote ticks: runs are not read again after a
+-- dropped in the same way, and one that is locked is passed over. So is one beside which another wrote ticks: runs are not read again after a
 -- wait, and this statement may have begun too early to see them. Runs are written only for cursors that this
 -- very statement advanced, and held where the cursor, as it is after any wait, says that its schedule is
 -- frozen.

@@ -1,4 +1,4 @@
--- What a claim does with the verdicts, under the locks of the schedules. A tick that somebody held, called
+-- What a claim does with the verdicts, under the locks of the schedules. A tick that another held, called
 -- off or started since the facts were read is not touched: it is named by its key, and compared again.
 -- part: may_be_judged(given)
 run.namespace = {given}.namespace AND run.run_key = {given}.run_key

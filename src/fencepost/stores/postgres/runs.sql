@@ -16,7 +16,7 @@ WHERE run.namespace = $1 AND run.run_key = $2;
 
 -- A list is found first and shown then. It begins with the runs that one index has, in the order of that index, which
 -- no server has a reason to sort; those of one fire time come together, and are put in order at the end. What no index
--- knows is looked for among so many of the newest ($12) and no further; where that was not enough for a full page, the
+-- knows is looked for among the newest ($12 of them) and no further; where that was not enough for a full page, the
 -- answer says how far it went, in one row without a run if need be.
 -- part: walked(runs, condition)
 walked AS NOT MATERIALIZED (

@@ -3,9 +3,9 @@
 What was sent while the connection was away is lost. So every listener is called once after each
 reconnection, and nothing more is promised: the pollers are the net.
 
-The same session vouches for the process: it holds a lock under a key of the process's own, and whoever sees
-the lock gone knows that the session has ended (see `leases` and `roster`). Behind a pooler there is no
-session to keep: nothing is heard there, and nobody vouched for.
+The same session vouches for the process: it holds a lock under a key of the process's own, and a process that
+sees the lock gone knows that the session has ended (see `leases` and `roster`). Behind a pooler there is no
+session to keep: nothing is heard there, and no process vouched for.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class PostgresSignals:
         await self._disconnect()
 
     async def _keep(self, lost: asyncio.Event) -> None:
-        """Wait until the connection is lost, make another, tell everybody, and so on."""
+        """Wait until the connection is lost, make another, tell all listeners, and so on."""
         while True:
             await lost.wait()
             await self._disconnect()

@@ -1,4 +1,4 @@
--- The run's row is locked, so that nobody can take the run from the attempt before this is committed; a comparison
+-- The run's row is locked, so that no call can take the run from the attempt before this is committed; a comparison
 -- without the lock would let in a write that a rescue has overtaken.
 -- name: record
 WITH owned AS MATERIALIZED (

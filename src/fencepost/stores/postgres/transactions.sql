@@ -9,7 +9,7 @@ SELECT
         WHEN 'off' THEN set_config('synchronous_commit', 'on', true)
     END;
 
--- Whoever takes the run away waits for this lock or passes on; whoever came before has changed the row.
+-- A call that takes the run away waits for this lock or passes on; one that came before has changed the row.
 -- name: lock_run
 SELECT pg_current_xact_id()::text AS transaction
 FROM fencepost.runs

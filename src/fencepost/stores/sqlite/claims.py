@@ -1,6 +1,6 @@
 """Claims in SQLite.
 
-The write lock of the transaction is the lock on every schedule, so nobody else judges meanwhile. What is
+The write lock of the transaction is the lock on every schedule, so no other call judges meanwhile. What is
 due is found by probes, one for each lane, in the order of the portions; a probe is read only as far as it is
 needed. Runs of limited jobs that a probe meets get into the lines of their jobs, from which the rules take
 them.
@@ -56,17 +56,17 @@ class SqliteClaims(SqlitePart, LedgerRules):
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
         work = partial(_claim_ticks, appetite, limit, judge, limiter)
-        claims, rung = await self._database.transact(work)
-        self._hint_if(rung)
+        claims, woken = await self._database.transact(work)
+        self._hint_if(woken)
         return claims
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
-        settled, rung = await self._database.transact(partial(_sweep_late, older_than_s, limit, judge))
-        self._hint_if(rung)
+        settled, woken = await self._database.transact(partial(_sweep_late, older_than_s, limit, judge))
+        self._hint_if(woken)
         return settled
 
     async def _call(self, slots: Collection[Slot]) -> None:
-        """Writers come one after the other, so nobody has missed anything."""
+        """Writers come one after the other, so none has missed anything."""
 
 
 def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) -> Outlook:

@@ -66,7 +66,7 @@ FAULTS = (
 
 
 def take_fences(connection: apsw.Connection, count: int) -> Fence:
-    """Take so many fences from the sequence; the first of them."""
+    """Take fences from the sequence; the first of them."""
     value = connection.execute(QUERIES["take_fences"], {"count": count}).get
     return Fence(int(value) - count + 1)
 

@@ -16,7 +16,7 @@ SELECT row_id FROM (
     ORDER BY fire_time, run_key LIMIT {most}
 )
 
--- Each schedule comes with when the first of its due live ticks became due: what ended before that is in nobody's way.
+-- Each schedule comes with when the first of its due live ticks became due: what ended before that is not in the way.
 -- A tick that an operator holds (1) makes none of the others old. A cursor that was never planned does not know when its
 -- version fires (`next_fire_at` is where it begins), and what was called off or is held by name is not unplanned.
 -- name: facts

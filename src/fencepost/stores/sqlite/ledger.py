@@ -36,8 +36,8 @@ class SqliteLedger(SqliteClaims, SqliteRuns, SqliteViews):
         return fresh
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-        receipts, rung = await self._database.transact(partial(reports.finish, outcomes))
-        self._hint_if(rung or any(outcome.retry_in_s is not None for outcome in outcomes))
+        receipts, woken = await self._database.transact(partial(reports.finish, outcomes))
+        self._hint_if(woken or any(outcome.retry_in_s is not None for outcome in outcomes))
         return receipts
 
 

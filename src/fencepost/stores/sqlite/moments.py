@@ -44,7 +44,7 @@ def to_us(moment: datetime) -> int:
 
 @lru_cache(RECENT_MAX)
 def from_us(microseconds: int) -> datetime:
-    """The moment so many microseconds after the epoch; rows of one answer share many of them."""
+    """The moment that many microseconds after the epoch; rows of one answer share many of them."""
     return EPOCH + timedelta(0, 0, microseconds)
 
 

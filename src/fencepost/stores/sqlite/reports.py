@@ -34,13 +34,13 @@ def finish(
     rest = [place for place in range(len(outcomes)) if place not in done]
     settled = finish_now(reports.finish(Checked(rows), freed, [outcomes[place] for place in rest]))
     receipts = dict(zip(rest, settled, strict=True))
-    ring(connection, rows, freed)
+    wake_next(connection, rows, freed)
     found = [receipts.get(place, Receipt.ACCEPTED) for place in range(len(outcomes))]
     return found, Topic.RUNS in rows.hints
 
 
-def ring(connection: apsw.Connection, rows: SqliteRowTransaction, freed: Freed) -> None:
-    """Let those go whose turn it is. Nearly always nobody waits anywhere: that is asked first, and costs a
+def wake_next(connection: apsw.Connection, rows: SqliteRowTransaction, freed: Freed) -> None:
+    """Let those go whose turn it is. Nearly always nothing waits anywhere: that is asked first, and costs a
     look at two empty indexes."""
     if connection.execute(QUERIES["any_waiting"]).get is not None:
         finish_now(freed.wake_next(Checked(rows)))

@@ -12,7 +12,7 @@ LEFT JOIN schedule_versions v
 ORDER BY found.key
 
 -- A list goes through one index, in the order of fire times where that has it. Each ends in `wanted`, or in `edge`,
--- which says how far it goes at most: no further than so many runs, and the others of the last one's fire time.
+-- which says how far it goes at most: no further than that many runs, and the others of the last one's fire time.
 -- name: list
 FROM runs INDEXED BY runs_by_time WHERE
 

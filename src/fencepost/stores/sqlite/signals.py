@@ -5,7 +5,7 @@ a hint is one datagram to each socket found there. Nothing is queued for those w
 waits: a datagram that cannot be sent is dropped, because the listeners' own poll is the net. A full socket
 has hints in it already. A socket that refuses belongs to a process that is gone, and is removed.
 
-A socket is bound under a hidden name and then renamed, so that nobody meets it half made and takes it for
+A socket is bound under a hidden name and then renamed, so that no process meets it half made and takes it for
 a dead one. This process's own listeners are told in the same way as those of others.
 """
 
@@ -40,25 +40,27 @@ class SqliteSignals:
 
     def __init__(self, database: Path) -> None:
         self._folder = folder_of(database)
-        self._mouth: socket.socket | None = None
-        self._ears: dict[asyncio.AbstractEventLoop, _Ear] = {}
+        self._sender: socket.socket | None = None
+        self._listeners: dict[asyncio.AbstractEventLoop, _Listener] = {}
 
     async def listen(self, topic: Topic, callback: Callable[[], None]) -> Callable[[], None]:
         loop = asyncio.get_running_loop()
-        ear = self._ears.get(loop) or self._ears.setdefault(loop, _Ear(self._folder, loop))
+        listener = self._listeners.get(loop) or self._listeners.setdefault(
+            loop, _Listener(self._folder, loop)
+        )
         entry = (topic, callback)
-        ear.entries.append(entry)
+        listener.entries.append(entry)
 
         def stop() -> None:
             with suppress(ValueError):
-                ear.entries.remove(entry)
-            if not ear.entries and self._ears.get(loop) is ear:
-                self._ears.pop(loop).close()
+                listener.entries.remove(entry)
+            if not listener.entries and self._listeners.get(loop) is listener:
+                self._listeners.pop(loop).close()
 
         return stop
 
     def hint(self, topic: Topic) -> None:
-        """Tell everybody who listens that something of this kind may have changed."""
+        """Tell all listeners that something of this kind may have changed."""
         with suppress(OSError):
             for path in self._folder.iterdir():
                 if not path.name.startswith("."):
@@ -66,25 +68,25 @@ class SqliteSignals:
 
     def close(self) -> None:
         """Stop listening, and leave nothing behind."""
-        for ear in list(self._ears.values()):
-            ear.close()
-        self._ears.clear()
-        if self._mouth is not None:
-            self._mouth.close()
-            self._mouth = None
+        for listener in list(self._listeners.values()):
+            listener.close()
+        self._listeners.clear()
+        if self._sender is not None:
+            self._sender.close()
+            self._sender = None
 
     def _send(self, path: Path, topic: Topic) -> None:
-        if self._mouth is None:
-            self._mouth = _datagram_socket()
+        if self._sender is None:
+            self._sender = _datagram_socket()
         try:
-            self._mouth.sendto(topic.encode(), str(path))
+            self._sender.sendto(topic.encode(), str(path))
         except ConnectionRefusedError:
             _remove(path)
         except OSError:
             log.debug("a hint to %s was dropped", path, exc_info=True)
 
 
-class _Ear:
+class _Listener:
     """The socket of one event loop and those who wait at it."""
 
     def __init__(self, folder: Path, loop: asyncio.AbstractEventLoop) -> None:
@@ -125,20 +127,20 @@ def folder_of(database: Path) -> Path:
     return Path(tempfile.gettempdir(), f"fencepost-{digest}")
 
 
-def _bind(ear: socket.socket, folder: Path) -> Path:
+def _bind(listener: socket.socket, folder: Path) -> Path:
     """Bind under a name of our own. The folder may vanish meanwhile: the last to leave removes it."""
     name = f"{os.getpid()}-{secrets.token_hex(4)}"
     for _ in range(BIND_TRIES_MAX):
         _make_private(folder)
         with suppress(FileNotFoundError):
-            ear.bind(str(folder / f".{name}"))
+            listener.bind(str(folder / f".{name}"))
             (folder / f".{name}").rename(folder / name)
             return folder / name
     raise OSError(f"{folder} vanishes again and again")
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder, or see that it is nobody else's: a public folder for temporary files is shared."""
+    """Make the folder, or see that it is this user's alone: a public folder for temporary files is shared."""
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700

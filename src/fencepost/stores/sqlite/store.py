@@ -51,7 +51,7 @@ class SqliteStore(RuleStore):
 async def open_store(
     url: str, *, clock: Clock, shards: int = SHARDS_DEFAULT, unfinished: bool = False
 ) -> SqliteStore:
-    """Open the database of a URL; one that is empty or missing is set up at once, with so many shards. One
+    """Open the database of a URL; one that is empty or missing is set up at once, with that many shards. One
     that a copy was begun into is opened if it may be `unfinished`."""
     database = Database(path_of(url), clock)
     await database.open()

@@ -134,7 +134,7 @@ class SqliteTransactions:
     def _write_marker(self, ticket: Ticket, connection: apsw.Connection) -> None:
         now = StoreTime(self._clock.wall())
         (receipt,), _ = reports.finish([Outcome(ticket, RunState.SUCCEEDED)], connection, now)
-        assert receipt is Receipt.ACCEPTED, "nobody else can have written since the run was found its own"
+        assert receipt is Receipt.ACCEPTED, "no other can have written since the run was found its own"
 
 
 def _nothing(_: apsw.Connection) -> None:

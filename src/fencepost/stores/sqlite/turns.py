@@ -46,7 +46,7 @@ class Turns:
             os.close(self._folder)
 
     def wait(self, looks: int) -> bool:
-        """Called by SQLite while another connection has the lock, after so many looks: whether to look
+        """Called by SQLite while another connection has the lock, with the count of looks: whether to look
         again."""
         if not looks:
             self._waits_since = self._clock.monotonic()
