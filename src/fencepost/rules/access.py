@@ -45,7 +45,8 @@ from fencepost.rules.credentials import (
     log_credential,
     log_ends,
     logged,
-    put_token,
+    new_token,
+    put_once,
     session_until,
     shorten_sessions,
     to_link,
@@ -64,13 +65,8 @@ class AccessRules(Part):
     async def create_token(
         self, tx: Transaction, new: NewToken, *, author: Author, asked_in: Namespace
     ) -> TokenRecord:
-        written = await put_token(tx, new, author, None)
-        if written is None:
-            (known,) = await tx.find(TOKENS.at(new.token_id))
-            return to_token(known)
-        record = to_token(written)
-        await log_credential(tx, author, asked_in, Action.TOKEN_CREATE, record, {}, logged(record))
-        return record
+        token = new_token(new, author, None, await tx.now())
+        return await put_once(tx, TOKENS, to_token, token, author, asked_in, Action.TOKEN_CREATE)
 
     @reads
     async def tokens(
@@ -113,13 +109,10 @@ class AccessRules(Part):
             TOKENS, [(rows[0], {"expires_at": min(until, rows[0]["expires_at"] or until)})]
         )
         await shorten_sessions(tx, token_id, until)
-        written = await put_token(tx, new, author, token_id)
-        assert written is not None
-        record = to_token(written)
         said = logged(before), logged(to_token(after), successor=new.token_id)
         await log_credential(tx, author, asked_in, Action.TOKEN_ROTATE, before, *said)
-        await log_credential(tx, author, asked_in, Action.TOKEN_ROTATE, record, {}, logged(record))
-        return record
+        token = new_token(new, author, token_id, now)
+        return await put_once(tx, TOKENS, to_token, token, author, asked_in, Action.TOKEN_ROTATE)
 
     @writes
     async def revoke_token(
@@ -146,13 +139,7 @@ class AccessRules(Part):
         now = await tx.now()
         made = {"created_at": now, "created_by": author.name, "expires_at": later(now, new.lasts_s)}
         link = {**columns_of(LINKS, new), **made}
-        written = await tx.put_if_absent(LINKS, [link])
-        row = written[0] if written else await first(tx, LINKS, new.link_id)
-        assert row is not None
-        record = to_link(row)
-        if written:
-            await log_credential(tx, author, asked_in, Action.LINK_OPEN, record, {}, logged(record))
-        return record
+        return await put_once(tx, LINKS, to_link, link, author, asked_in, Action.LINK_OPEN)
 
     @reads
     async def find_link(self, tx: Transaction, link_id: str) -> Found[SignInLink] | None:

@@ -44,17 +44,14 @@ async def first(tx: Transaction, table: Table, key: str) -> Row | None:
     return rows[0] if rows else None
 
 
-async def put_token(tx: Transaction, new: NewToken, author: Author, rotated_from: str | None) -> Row | None:
-    now = await tx.now()
-    token = {
+def new_token(new: NewToken, author: Author, rotated_from: str | None, now: StoreTime) -> Row:
+    return {
         **columns_of(TOKENS, new),
         "created_at": now,
         "created_by": author.name,
         "expires_at": None if new.lasts_s is None else later(now, new.lasts_s),
         "rotated_from": rotated_from,
     }
-    written = await tx.put_if_absent(TOKENS, [token])
-    return written[0] if written else None
 
 
 async def write_session(
@@ -68,12 +65,24 @@ async def write_session(
     now = await tx.now()
     times = {"created_at": now, "expires_at": until, "last_used_at": now}
     session = {**columns_of(SESSIONS, new), "rests_on": rests_on, **times}
-    written = await tx.put_if_absent(SESSIONS, [session])
-    row = written[0] if written else await first(tx, SESSIONS, new.session_id)
-    assert row is not None
-    record = to_session(row)
+    return await put_once(tx, SESSIONS, to_session, session, author, asked_in, Action.SESSION_OPEN)
+
+
+async def put_once(
+    tx: Transaction,
+    table: Table,
+    to_record: Callable[[AnyRow], R],
+    new: Row,
+    author: Author,
+    asked_in: Namespace,
+    action: Action,
+) -> R:
+    """Write a credential and the entry about it; the one that is there, where the call is a repetition."""
+    written = await tx.put_if_absent(table, [new])
+    (row,) = written or await tx.find(table.at(*table.key_of(new)))
+    record = to_record(row)
     if written:
-        await log_credential(tx, author, asked_in, Action.SESSION_OPEN, record, {}, logged(record))
+        await log_credential(tx, author, asked_in, action, record, {}, logged(record))
     return record
 
 

@@ -11,12 +11,13 @@ transaction that goes on.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, ItemsView, Iterator, KeysView, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
 from typing import Any
 
 from fencepost.errors import UnfitConnection
+from fencepost.model.table import Row
 from fencepost.stores.borrowed.kinds import Kind, Lent
 from fencepost.stores.queries import load_queries
 
@@ -25,33 +26,6 @@ BORROWED = load_queries("fencepost.stores.borrowed", "postgres.sql")
 _PLACE = re.compile(r"\$(\d+)")
 NO_LEDGER = ("42P01", "42703", "3F000")
 """No such table, column or schema."""
-
-
-class Row:
-    """A row of any driver: `row["name"]`, `row[0]`, and in the order of its columns when walked."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, names: Sequence[str], values: Sequence[Any]) -> None:
-        self._values = dict(zip(names, values, strict=True))
-
-    def __getitem__(self, key: str | int) -> Any:
-        return list(self._values.values())[key] if isinstance(key, int) else self._values[key]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._values.values())
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def get(self, name: str, otherwise: Any = None) -> Any:
-        return self._values.get(name, otherwise)
-
-    def keys(self) -> KeysView[str]:
-        return self._values.keys()
-
-    def items(self) -> ItemsView[str, Any]:
-        return self._values.items()
 
 
 class BorrowedDatabase:
@@ -79,7 +53,7 @@ class BorrowedDatabase:
 
     async def fetch_value(self, statement: str, *arguments: Any) -> Any:
         row = await self.fetch_one(statement, *arguments)
-        return None if row is None else row[0]
+        return None if row is None else next(iter(row.values()))
 
     fetchrow = fetch_one
     fetchval = fetch_value
@@ -132,7 +106,7 @@ async def _by_async_psycopg(connection: Any, statement: str, arguments: Sequence
 
 async def _by_asyncpg(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
     records = await connection.fetch(statement, *arguments)
-    return [Row(list(one.keys()), list(one.values())) for one in records]
+    return [dict(one) for one in records]
 
 
 async def _by_sqlalchemy(connection: Any, statement: str, arguments: Sequence[Any]) -> list[Row]:
@@ -185,7 +159,7 @@ def _through_sqlalchemy(connection: Any, statement: str, arguments: Sequence[Any
     if not result.returns_rows:
         return []
     names = list(result.keys())
-    return [Row(names, tuple(one)) for one in result]
+    return [dict(zip(names, one, strict=True)) for one in result]
 
 
 def _by_name(statement: str) -> str:
@@ -194,4 +168,4 @@ def _by_name(statement: str) -> str:
 
 def _rows(description: Sequence[Any] | None, fetched: Sequence[Sequence[Any]]) -> list[Row]:
     names = [column[0] for column in description or ()]
-    return [Row(names, one) for one in fetched]
+    return [dict(zip(names, one, strict=True)) for one in fetched]

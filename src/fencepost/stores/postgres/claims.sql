@@ -3,15 +3,17 @@
 -- The fifth priority is that of what comes behind live work. Where everything is frozen, or a queue, there is nothing
 -- to see.
 
+-- A run of a lane that the worker can do.
+-- part: is_of_lane(namespace, lane)
+run.namespace = {namespace} AND run.queue = {lane}.queue AND run.priority = {lane}.priority
+    AND run.job = ANY ($2::text[])
+
 -- part: first(runs, sign)
 (
     SELECT run.run_at
     FROM fencepost.runs AS run
     WHERE {{runs}}
-        AND run.namespace = $3
-        AND run.queue = slot.queue
-        AND run.priority = slot.priority
-        AND run.job = ANY ($2::text[])
+        AND {is_of_lane($3; slot)}
         AND run.run_at {sign} (SELECT now FROM moment)
     ORDER BY run.run_at
     LIMIT 1
@@ -80,10 +82,7 @@ WITH due AS MATERIALIZED (
             SELECT run.ctid AS place, run.job
             FROM fencepost.runs AS run
             WHERE {due_direct}
-                AND run.namespace = $6
-                AND run.queue = portion.queue
-                AND run.priority = portion.priority
-                AND run.job = ANY ($2::text[])
+                AND {is_of_lane($6; portion)}
                 AND run.run_at <= (SELECT fencepost.now())
             ORDER BY run.run_at
             LIMIT $3
@@ -146,10 +145,7 @@ CROSS JOIN LATERAL (
             SELECT run.namespace, run.schedule_id, run.run_at
             FROM fencepost.runs AS run
             WHERE {due_ticks}
-                AND run.namespace = $4
-                AND run.queue = portion.queue
-                AND run.priority = portion.priority
-                AND run.job = ANY ($2::text[])
+                AND {is_of_lane($4; portion)}
                 AND run.run_at <= (SELECT fencepost.now())
             ORDER BY run.run_at
             LIMIT $5

@@ -99,7 +99,8 @@ async def _call_others(limit: int, found: Row, tx: PostgresRowTransaction) -> in
     if found["unstamped"]:
         await stamp_running(checked)
     if found["limited"]:
-        slots = [tuple(row) for row in await tx.fetch(QUERIES["limited_slots"], limit)]
+        rows = await tx.fetch(QUERIES["limited_slots"], limit)
+        slots = [(row["namespace"], row["job"], row["slot"]) for row in rows]
         called = await call_waiting(checked, limit, slots)
     if called:
         tx.hint(Topic.RUNS)
