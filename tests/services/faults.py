@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from fencepost.errors import StoreUnavailable
+from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.ports.access import AccessBook
 from fencepost.ports.answers import AnswerBook
@@ -71,6 +72,9 @@ class FaultyStore:
         self.steps = cast(StepBook, _Part("steps", inner.steps, self))
         self.logbook = cast(Logbook, _Part("logbook", inner.logbook, self))
         self.transactions = inner.transactions
+
+    async def examine(self) -> Sequence[Caveat]:
+        return await self.inner.examine()
 
     async def now(self) -> StoreTime:
         return await self.inner.now()

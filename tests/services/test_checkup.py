@@ -21,6 +21,7 @@ from fencepost.model.stretch import parse_stretch
 from fencepost.services import checkup
 from fencepost.services.checkup import Target, edges, gather
 from fencepost.services.reaper import Reaper
+from fencepost.testing.clock import VirtualClock
 from fencepost.triggers import Calendar, Combinable, Cron, Every
 from tests.services.house import NS, START, House, PlanningNode, WorkingNode, make_job
 
@@ -45,7 +46,7 @@ async def told(house: House, under: Target, point: Point, online: bool = True) -
 
 
 async def looked(house: House, under: Target, online: bool = True) -> Facts:
-    return await gather(under, house.store if online else None, START, "there is no store yet")
+    return await gather(under, house.store if online else None, house.clock, "there is no store yet")
 
 
 async def worked(house: House, job: Any) -> None:
@@ -266,3 +267,12 @@ async def test_a_state_other_than_dead_is_no_dead_run() -> None:
     assert await house.states() == [RunState.READY]
     (finding,) = await told(house, target(house), Point.REPLAY)
     assert finding.severity is Severity.OK
+
+
+@pytest.mark.parametrize(("ahead_s", "said"), [(5, "5 s ahead of"), (-5, "5 s behind"), (0.5, None)])
+async def test_a_clock_that_differs_from_the_stores_is_told_of(ahead_s: float, said: str | None) -> None:
+    house = House()
+    clock = VirtualClock(START + timedelta(seconds=ahead_s))
+    facts = await gather(target(house), house.store, clock, "")
+    told = [one.reason for one in check_up(facts, [Point.RETENTION]) if one.severity is Severity.WARN]
+    assert told == ([f"the clock of this host is {said} the store's"] if said else [])

@@ -99,6 +99,9 @@ class FarStore:
         self._store = store
         self._line = line
 
+    async def examine(self) -> Any:
+        return await self._line.call("examine", self._store.examine)
+
     async def now(self) -> Any:
         return await self._line.call("now", self._store.now)
 

@@ -85,7 +85,7 @@ async def _gathered(
 
     store, unasked = (None, "the store was not asked (--offline)") if offline else await _opened(app)
     try:
-        facts = await gather(_target(app), store, SystemClock().wall(), unasked, points)
+        facts = await gather(_target(app), store, SystemClock(), unasked, points)
         return facts, None if store is None else await _fleet(app, store)
     finally:
         if store is not None:
@@ -123,7 +123,7 @@ def _target(app: Fencepost) -> Target:
         jobs={name: _job(job) for name, job in app.jobs.items()},
         schedules=app.code_schedules,
         calendars=app.code_calendars,
-        has_pool=not _is_file(app),
+        has_pool=app.settings.store.startswith("postgres"),
     )
 
 

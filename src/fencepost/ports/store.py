@@ -108,6 +108,10 @@ class Store(Protocol):
     @property
     def signals(self) -> Signals: ...
 
+    async def examine(self) -> Sequence[Caveat]:
+        """What the check-up should know besides `caveats`; to find it may take a while."""
+        ...
+
     async def now(self) -> StoreTime:
         """The store's clock, in UTC."""
         ...

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.ports.rows import Rows, Transaction
 from fencepost.rules.access import AccessRules
@@ -52,6 +53,10 @@ class RuleStore:
         self.answers = AnswerRules(rows)
         self.steps = StepRules(rows)
         self.logbook = LogbookRules(rows)
+
+    async def examine(self) -> Sequence[Caveat]:
+        """What a check-up finds; nothing, unless a store can look."""
+        return ()
 
     async def now(self) -> StoreTime:
         """The store's clock."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
+from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.checkup import POINTS, Point
 from fencepost.core.checkup.alerts import JOB_NAMES
@@ -35,6 +36,7 @@ from fencepost.core.deployment import same_words
 from fencepost.core.lifecycle import ENDED
 from fencepost.errors import InvalidSpec, SearchExhausted, UsageError
 from fencepost.model.audit import Action, LogFilter
+from fencepost.model.caveat import Caveat
 from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.policies import OverlapKind
@@ -68,13 +70,15 @@ class Target:
 
 
 async def gather(
-    target: Target, store: Store | None, now: datetime, unasked: str, points: Collection[Point] = POINTS
+    target: Target, store: Store | None, clock: Clock, unasked: str, points: Collection[Point] = POINTS
 ) -> Facts:
     """All facts that these points need; without a store, those of the code."""
-    namespace = target.settings.namespace
+    namespace, now = target.settings.namespace, clock.wall()
+    skew: list[Caveat] = []
     jobs, specs, calendars = dict(target.jobs), dict(target.schedules), dict(target.calendars)
     if store is not None:
-        now = await store.now()
+        before, now = now, await store.now()
+        skew = _skew(before, now, clock.wall(), target.settings.skew_warning_s)
         known = await store.jobs.all(namespace)
         jobs = {name: _foreign(name, JobSheet(spec)) for name, spec in known.items()} | jobs
         specs = await _in_force(store, namespace, specs)
@@ -86,9 +90,20 @@ async def gather(
     if store is not None and Point.OVERLAP in points:
         sheets, cut = await _with_lengths(store, namespace, sheets)
         cuts |= cut
-    ledger = None if store is None else await _ledger(store, namespace, jobs.values(), now)
+    ledger = None if store is None else await _ledger(store, namespace, jobs.values(), now, skew)
     limits = _limits(target)
     return Facts(namespace, now, limits, jobs, tuple(sheets), ledger, unasked, cuts)
+
+
+def _skew(before: datetime, store_now: datetime, after: datetime, most_s: float) -> list[Caveat]:
+    """Whether this host's clock differs from the store's, which was read between two looks at it: then by
+    so much at least."""
+    ahead_s, behind_s = (before - store_now).total_seconds(), (store_now - after).total_seconds()
+    if max(ahead_s, behind_s) <= most_s:
+        return []
+    way = "ahead of" if ahead_s > 0 else "behind"
+    told = f"the clock of this host is {max(ahead_s, behind_s):.3g} s {way} the store's"
+    return [Caveat(told, "set the time of this host, or of the store's")]
 
 
 def _limits(target: Target) -> Limits:
@@ -280,7 +295,7 @@ def _period(sheet: ScheduleSheet) -> timedelta:
 
 
 async def _ledger(
-    store: Store, namespace: Namespace, jobs: Collection[JobSheet], now: datetime
+    store: Store, namespace: Namespace, jobs: Collection[JobSheet], now: datetime, skew: Sequence[Caveat]
 ) -> LedgerSheet:
     dead = await store.ledger.list(namespace, RunFilter(state=RunState.DEAD, limit=1))
     runs = await store.ledger.list(namespace, RunFilter(limit=RUNS_READ_MAX))
@@ -291,7 +306,7 @@ async def _ledger(
         replayed=await _replayed(store, namespace),
         fenced_off=await _fenced_off(store, namespace, begun),
         runs_read=len(begun),
-        caveats=tuple(store.caveats),
+        caveats=(*store.caveats, *await store.examine(), *skew),
         watched={watch: last for watch, last in watched.items() if last is not None},
     )
 

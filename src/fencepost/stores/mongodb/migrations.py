@@ -8,7 +8,7 @@ from __future__ import annotations
 from secrets import token_hex
 from typing import Any
 
-from pymongo import AsyncMongoClient
+from pymongo import AsyncMongoClient, IndexModel
 from pymongo.errors import CollectionInvalid, OperationFailure
 
 from fencepost.drivers.mongodb.address import Target, read_url
@@ -17,6 +17,7 @@ from fencepost.drivers.mongodb.faults import translated_at_open
 from fencepost.drivers.mongodb.opening import check, connect
 from fencepost.errors import SchemaMismatch
 from fencepost.model.address import mask
+from fencepost.model.table import Table
 from fencepost.model.tables import META, TABLES, UNFINISHED, unfinished_copy
 from fencepost.ports.rows import Transaction
 from fencepost.stores.mongodb.documents import indexes_of
@@ -25,6 +26,7 @@ from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
 SCHEMA = 2
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
+VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
 HINTS_KEPT_S = 600
 MIGRATE_TIMEOUT_S = 600.0
@@ -41,6 +43,15 @@ async def migrate(url: str, *, shards: int) -> list[str]:
         await client.close()
 
 
+async def check_version(client: AsyncMongoClient[dict[str, Any]], target: Target) -> None:
+    """Refuse a server that is too old."""
+    build = await client.admin.command("buildInfo")
+    if build["versionArray"][0] < VERSION_MIN:
+        raise target.address.refuse(
+            f"it is MongoDB {build['version']}, and a store needs {VERSION_MIN}.0 or newer; upgrade it"
+        )
+
+
 async def check_schema(rows: MongoRows, target: Target, *, unfinished: bool = False) -> None:
     """Refuse a store whose schema is not this program's, and one that is the `unfinished` target of a copy
     unless that is what is asked for."""
@@ -54,6 +65,7 @@ async def check_schema(rows: MongoRows, target: Target, *, unfinished: bool = Fa
 
 async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, shards: int) -> list[str]:
     await check(client, target)
+    await check_version(client, target)
     rows = MongoRows(client, target)
     there = await rows.database.list_collection_names()
     schema = await rows.read(_schema) if META.name in there else 0
@@ -61,7 +73,8 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     if 0 < schema < SCHEMA:
         raise SchemaMismatch(f"store {mask(target.url)}: {UNRELEASED}")
     if schema == SCHEMA:
-        return []
+        missing = [(table, name) for table, name, there in await index_differences(rows) if not there]
+        return [await _make_index(rows, table, name) for table, name in missing]
     for name in [*(one.name for one in TABLES), COUNTERS, TURNS, SIGNALS]:
         await _make_collection(rows, name)
     for table in TABLES:
@@ -72,6 +85,24 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     written = [{"name": name, "value": value} for name, value in first.items()]
     await rows.write(lambda tx: tx.put_if_absent(META, written))
     return ["0001_collections"]
+
+
+async def index_differences(rows: MongoRows) -> list[tuple[Table, str, bool]]:
+    """Indexes that are either declared or there, and whether they are there."""
+    found = []
+    for table in TABLES:
+        there = (await rows.database[table.name].index_information()).keys() - {"_id_"}
+        found += [(table, name, name in there) for name in sorted(there ^ _declared(table).keys())]
+    return found
+
+
+async def _make_index(rows: MongoRows, table: Table, name: str) -> str:
+    await rows.database[table.name].create_indexes([_declared(table)[name]])
+    return f"index {name} of {table.name}"
+
+
+def _declared(table: Table) -> dict[str, IndexModel]:
+    return {one.document["name"]: one for one in indexes_of(table)}
 
 
 async def _make_collection(rows: MongoRows, name: str) -> None:

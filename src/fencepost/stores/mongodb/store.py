@@ -18,8 +18,9 @@ from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
+from fencepost.stores.mongodb.caveats import examine, read_caveats
 from fencepost.stores.mongodb.job_transactions import MongoTransactions
-from fencepost.stores.mongodb.migrations import check_schema
+from fencepost.stores.mongodb.migrations import check_schema, check_version
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
 from fencepost.stores.mongodb.transaction import SIGNALS
@@ -31,14 +32,23 @@ CLOSE_TIMEOUT_S = 1.0
 class MongoStore(RuleStore):
     """See `ports.store`."""
 
-    caveats: Sequence[Caveat] = ()
-
-    def __init__(self, client: AsyncMongoClient[dict[str, Any]], rows: MongoRows, target: Target) -> None:
+    def __init__(
+        self,
+        client: AsyncMongoClient[dict[str, Any]],
+        rows: MongoRows,
+        target: Target,
+        caveats: Sequence[Caveat] = (),
+    ) -> None:
         super().__init__(rows)
+        self.caveats = caveats
+        self._rows = rows
         self.signals = MongoSignals(rows.database[SIGNALS])
         self.leases = LeaseRules(rows, self.signals)
         self.transactions = MongoTransactions(rows, target)
         self._client = client
+
+    async def examine(self) -> Sequence[Caveat]:
+        return await self._rows.ask(examine(self._client, self._rows))
 
     async def close(self) -> None:
         await self.signals.close()
@@ -55,19 +65,22 @@ async def open_store(
     client = connect(target)
     rows = MongoRows(client, target, now)
     try:
-        await _check(client, target, rows, unfinished)
+        caveats = await _check(client, target, rows, unfinished)
     except BaseException:
         await _closed(client)
         raise
-    return MongoStore(client, rows, target)
+    return MongoStore(client, rows, target, caveats)
 
 
 async def _check(
     client: AsyncMongoClient[dict[str, Any]], target: Target, rows: MongoRows, unfinished: bool
-) -> None:
+) -> list[Caveat]:
     with translated_at_open(target), pymongo.timeout(SELECTION_TIMEOUT_S):
         await in_time(check(client, target), OPEN_TIMEOUT_S)
+        await in_time(check_version(client, target), OPEN_TIMEOUT_S)
+        caveats = await in_time(read_caveats(client), OPEN_TIMEOUT_S)
     await check_schema(rows, target, unfinished=unfinished)
+    return caveats
 
 
 async def _closed(client: AsyncMongoClient[dict[str, Any]]) -> None:
