@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,14 @@ class Process:
 
     def signal(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)
+
+    def stop(self) -> None:
+        """Stop it where it stands; when this returns, none of its threads runs."""
+        self._popen.send_signal(signal.SIGSTOP)
+        end = time.monotonic() + PATIENCE_S
+        while not _stands(self._popen.pid):
+            assert time.monotonic() < end, "it does not stop"
+            time.sleep(0.001)
 
     def ended(self) -> int:
         """The exit code, once it has ended by itself."""
@@ -120,3 +129,11 @@ def said(*arguments: str, **environment: str) -> tuple[int, str]:
 
 def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
+
+
+def _stands(pid: int) -> bool:
+    """Whether all threads of a process are stopped."""
+    states = [
+        path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")
+    ]
+    return set(states) == {"T"}

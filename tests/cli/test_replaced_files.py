@@ -42,7 +42,7 @@ def test_a_deleted_file_never_makes_two_ledgers(store: Path, url: str, gone: str
     words = ("run", "fencepost.toml", "--store", url)
     with started(*words, folder=store.parent) as first:
         first.wait_for("succeeded")
-        first.signal(signal.SIGSTOP)
+        first.stop()
         for name in names:
             (store.parent / name).unlink()
         with started(*words, folder=store.parent) as second:
@@ -62,7 +62,7 @@ def test_a_deleted_file_never_makes_two_ledgers(store: Path, url: str, gone: str
 def test_a_replaced_file_is_not_touched_by_the_process_that_had_the_old_one(store: Path, url: str) -> None:
     with started("run", "fencepost.toml", "--store", url, folder=store.parent) as first:
         first.wait_for("succeeded")
-        first.signal(signal.SIGSTOP)
+        first.stop()
         for suffix in SUFFIXES:
             Path(f"{store}{suffix}").rename(f"{store}.old{suffix}")
         with started("run", "fencepost.toml", "--store", url, folder=store.parent) as second:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
+from signal import SIGCONT
 from time import sleep
 from typing import Any
 
@@ -98,7 +98,7 @@ def on_sqlite(tmp_path: Path) -> Place:
 @pytest.fixture
 def on_postgres(postgres_url: str, tmp_path: Path) -> Place:
     def overwrite(process: Process) -> None:
-        process.signal(SIGSTOP)
+        process.stop()
         here.shell(blocks("PostgreSQL")[1].splitlines()[0])
         process.signal(SIGCONT)
 
