@@ -14,6 +14,7 @@ from contextlib import closing
 
 from benchmarks import (
     failover,
+    on_mongodb,
     on_postgres,
     on_schedules,
     on_sqlite,
@@ -46,6 +47,7 @@ def measure(only: str, large: bool) -> Iterator[Figure]:
         "triggers": on_triggers.measure,
         "start": on_start.measure,
         "sqlite": on_sqlite.measure,
+        "mongodb": on_mongodb.measure,
         "postgres": lambda: _on_a_server(on_postgres.measure),
         "schedules": lambda: _on_a_server(lambda ground: on_schedules.measure(ground, large)),
         "work": lambda: _on_a_server(_work),
@@ -98,7 +100,7 @@ async def _pages() -> Sequence[Figure]:
         await asyncio.to_thread(server.close)
 
 
-PARTS = ["", "triggers", "start", "sqlite", "postgres", "schedules", "work", "streams", "pages"]
+PARTS = ["", "triggers", "start", "sqlite", "mongodb", "postgres", "schedules", "work", "streams", "pages"]
 
 
 def main() -> int:
