@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,29 @@ from pymongo.errors import ConnectionFailure, OperationFailure
 from tests.servers.binaries import MONGODB
 from tests.servers.process import Cluster, Server, wait_until
 
+Client = pymongo.MongoClient[dict[str, Any]]
+
 ANSWER_TIMEOUT_MS = 2000
+STOPPED_WITHIN_MS = 30_000
 SET = "fencepost"
 SETTINGS = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200, "catchUpTimeoutMillis": 1000}
 ENGINE = "log=(file_max=4MB,prealloc=false)"
 PARAMETERS = {
     "diagnosticDataCollectionEnabled": "false",
     "shutdownTimeoutMillisForSignaledShutdown": "100",
+    "enableTestCommands": "1",
 }
+
+
+@contextmanager
+def fail_point(url: str, name: str, mode: object = "alwaysOn", **data: Any) -> Iterator[Client]:
+    """While it is entered, the server fails there. The server needs the parameter `enableTestCommands`."""
+    with Client(url) as client:
+        client.admin.command("configureFailPoint", name, mode=mode, data=data)
+        try:
+            yield client
+        finally:
+            client.admin.command("configureFailPoint", name, mode="off")
 
 
 class MongoServer(Server):
@@ -81,7 +97,7 @@ class MongoServer(Server):
             "serverSelectionTimeoutMS": ANSWER_TIMEOUT_MS,
             "socketTimeoutMS": ANSWER_TIMEOUT_MS,
         }
-        with pymongo.MongoClient[dict[str, Any]](self.address, directConnection=True, **limits) as client:
+        with Client(self.address, directConnection=True, **limits) as client:
             return client.admin.command(command, value)
 
 
@@ -113,3 +129,17 @@ class MongoReplicaSet(Cluster[MongoServer]):
 
     def is_whole(self) -> bool:
         return all(node.is_member() for node in self.nodes) and bool(self.primary())
+
+    @contextmanager
+    def replication_stopped(self) -> Iterator[None]:
+        """All members answer and vote, and no secondary gets what is written on the primary."""
+        primary = self.primary()
+        with ExitStack() as exits:
+            for node in self.nodes:
+                if node is not primary:
+                    alone = f"mongodb://{node.address}/?directConnection=true"
+                    client = exits.enter_context(fail_point(alone, "stopReplProducer"))
+                    client.admin.command(
+                        "waitForFailPoint", "stopReplProducer", timesEntered=1, maxTimeMS=STOPPED_WITHIN_MS
+                    )
+            yield

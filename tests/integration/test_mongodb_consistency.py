@@ -1,0 +1,164 @@
+"""What the store promises of a replica set, with a server that fails where it is told to: nothing counts
+before a majority has it, a claim sees one snapshot, an unknown commit is no commit, and what happened while
+the change stream was broken is not missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from fencepost.errors import StoreUnavailable
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
+from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
+from fencepost.model.run import NewRun, Outcome, RunFilter, RunState
+from fencepost.ports.signals import Topic
+from fencepost.stores.mongodb import MongoStore, migrate, open_store
+from fencepost.stores.mongodb.rows import COMMITS_MAX
+from fencepost.stores.mongodb.transaction import SIGNALS
+from tests.conformance.on_mongodb import empty
+from tests.integration.test_mongodb_failover import answered
+from tests.servers.mongodb import MongoReplicaSet, fail_point
+
+pytestmark = pytest.mark.timeout(300)
+
+JOB = JobName("report")
+KEY = RunKey("report#1")
+RUN = NewRun(KEY, JOB, {}, DEFAULT_QUEUE, 2)
+PATIENCE_S = 60.0
+HISTORY_LOST = 286
+"""With this answer the driver does not resume a stream."""
+
+
+@pytest.fixture
+async def store(mongo_store_url: str) -> AsyncIterator[MongoStore]:
+    await migrate(mongo_store_url, shards=8)
+    empty(mongo_store_url)
+    opened = await open_store(mongo_store_url)
+    yield opened
+    await opened.close()
+    with MongoClient[dict[str, Any]](mongo_store_url) as client:
+        # A transaction whose commit was cut off stays open for a minute, and is in the way of the next test.
+        client.admin.command("killAllSessions", [])
+
+
+@pytest.fixture
+async def replicated(mongo_replica_set: MongoReplicaSet) -> AsyncIterator[MongoStore]:
+    url = mongo_replica_set.url.replace("/?", f"/consistency_{id(object())}?")
+    await answered(lambda: migrate(url, shards=8))
+    empty(url)
+    opened = await open_store(url)
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.proof
+async def test_what_no_majority_has_is_neither_acknowledged_nor_shown(
+    mongo_replica_set: MongoReplicaSet, replicated: MongoStore
+) -> None:
+    """About 25 s: a call that no majority confirms is given up after its time."""
+    with mongo_replica_set.replication_stopped():
+        with pytest.raises(StoreUnavailable):
+            await replicated.ledger.enqueue(NS, [RUN])
+        with pytest.raises(StoreUnavailable):
+            await replicated.ledger.enqueue(NS, [RUN])
+        assert await replicated.ledger.get(NS, KEY) is None
+    await answered(lambda: replicated.ledger.enqueue(NS, [RUN]))
+    assert await answered(lambda: replicated.ledger.get(NS, KEY)) is not None
+
+
+@pytest.mark.proof
+async def test_what_was_rolled_back_was_not_acknowledged_and_can_be_written_again(
+    mongo_replica_set: MongoReplicaSet, replicated: MongoStore
+) -> None:
+    """About 20 s: the primary is lost with a write that only it has."""
+    with mongo_replica_set.replication_stopped():
+        with pytest.raises(StoreUnavailable):
+            await replicated.ledger.enqueue(NS, [RUN])
+        await asyncio.to_thread(mongo_replica_set.kill_primary)
+    await asyncio.to_thread(mongo_replica_set.primary)
+    assert await answered(lambda: replicated.ledger.get(NS, KEY)) is None
+    assert await answered(lambda: replicated.ledger.enqueue(NS, [RUN])) == [True]
+    await asyncio.to_thread(mongo_replica_set.restore)
+    (kept,) = await answered(lambda: replicated.ledger.list(NS, RunFilter(limit=10)))
+    assert (kept.run_key, kept.state) == (KEY, RunState.READY)
+
+
+async def test_every_transaction_sees_one_snapshot(store: MongoStore, mongo_store_url: str) -> None:
+    """As the server was told. What it read without one is confirmed with the commit too, so no outcome shows
+    it on a replica set; across shards it does."""
+    with MongoClient[dict[str, Any]](mongo_store_url) as client:
+        database = client.get_default_database()
+        database.command("profile", 2)
+        try:
+            await enqueue_claim_and_finish(store)
+        finally:
+            database.command("profile", 0)
+        first = [
+            one["command"] for one in database["system.profile"].find({"command.startTransaction": True})
+        ]
+        database.drop_collection("system.profile")
+    assert len(first) >= 3
+    assert {one["readConcern"]["level"] for one in first} == {"snapshot"}
+
+
+@pytest.mark.proof
+async def test_a_commit_without_an_answer_is_not_acknowledged(
+    store: MongoStore, mongo_store_url: str
+) -> None:
+    """About 10 s: the driver asks again until its time is up."""
+    cut: dict[str, Any] = {"failCommands": ["commitTransaction"], "closeConnection": True}
+    with fail_point(mongo_store_url, "failCommand", **cut), pytest.raises(StoreUnavailable):
+        await store.ledger.enqueue(NS, [RUN])
+    assert await store.ledger.get(NS, KEY) is None
+
+
+async def test_a_commit_whose_answers_were_lost_is_asked_for_until_there_is_one(
+    store: MongoStore, mongo_store_url: str
+) -> None:
+    cut: dict[str, Any] = {"failCommands": ["commitTransaction"], "closeConnection": True}
+    with fail_point(mongo_store_url, "failCommand", {"times": COMMITS_MAX}, **cut):
+        assert await store.ledger.enqueue(NS, [RUN]) == [True]
+    assert await store.ledger.get(NS, KEY) is not None
+
+
+async def test_what_happened_while_the_stream_was_broken_is_not_missed(
+    store: MongoStore, mongo_store_url: str
+) -> None:
+    heard = asyncio.Event()
+    stop = await store.signals.listen(Topic.RUNS, heard.set)
+    with ExitStack() as broken:
+        broken.enter_context(
+            fail_point(
+                mongo_store_url,
+                "failCommand",
+                failCommands=["getMore", "aggregate"],
+                errorCode=HISTORY_LOST,
+                namespace=f"{store.signals._collection.database.name}.{SIGNALS}",
+            )
+        )
+        await store.ledger.enqueue(NS, [RUN])
+        await eventually(lambda: not store.signals.are_connected)
+        heard.clear()
+        await store.ledger.enqueue(NS, [NewRun(RunKey("report#2"), JOB, {}, DEFAULT_QUEUE, 2)])
+    await eventually(lambda: store.signals.are_connected)
+    assert heard.is_set()
+    stop()
+
+
+async def enqueue_claim_and_finish(store: MongoStore) -> None:
+    await store.ledger.enqueue(NS, [RUN])
+    appetite = Appetite(NodeId("a"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+    (claim,) = await store.ledger.claim_direct(appetite, 1)
+    await store.ledger.finish([Outcome(claim.ticket, RunState.SUCCEEDED)])
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
