@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 from fencepost import Run
 from fencepost.guards import fenced_upsert
@@ -95,20 +96,60 @@ async def work_in_transaction(run: Run) -> None:
     """Two of its points are outside of the function: see the program."""
     begin(run)
     _die_at(Point.AFTER_START, run)
-    async with run.transaction() as tx:
-        await tx.execute(INSERT, (run.key, run.fence))
+    async with run.transaction() as transaction:
+        tx: Any = transaction
+        if os.environ[STORE].startswith("mongodb"):
+            await tx.database["sent"].insert_one(_row(run), session=tx.session)
+        else:
+            await tx.execute(INSERT, (run.key, run.fence))
         _die_at(Point.IN_TRANSACTION, run)
 
 
 async def work_in_own_transaction(run: Run) -> None:
-    """Over a connection of the job's own: apsw on SQLite, asyncpg on PostgreSQL."""
+    """Over a connection of the job's own: apsw on SQLite, asyncpg on PostgreSQL, pymongo on MongoDB."""
     begin(run)
     _die_at(Point.AFTER_START, run)
     if os.environ[STORE].startswith("sqlite"):
         _complete_over_apsw(run)
+    elif os.environ[STORE].startswith("mongodb"):
+        await _complete_over_pymongo(run)
     else:
         await _complete_over_asyncpg(run)
     _die_at(Point.AFTER_COMMIT, run)
+
+
+def work_in_blocking_transaction(run: Run) -> None:
+    """The same on MongoDB, in a thread. A heartbeat that is in the way of the marker repeats it."""
+    from pymongo import MongoClient
+
+    def write(session: Any) -> None:
+        client.get_default_database()["sent"].insert_one(_row(run), session=session)
+        _die_at(Point.IN_TRANSACTION, run)
+        run.complete_in(session)
+        _die_at(Point.BEFORE_COMMIT, run)
+
+    begin(run)
+    _die_at(Point.AFTER_START, run)
+    with MongoClient[Any](os.environ[STORE]) as client, client.start_session() as session:
+        session.with_transaction(write)
+    _die_at(Point.AFTER_COMMIT, run)
+
+
+async def _complete_over_pymongo(run: Run) -> None:
+    from pymongo import AsyncMongoClient
+
+    async def write(session: Any) -> None:
+        await client.get_default_database()["sent"].insert_one(_row(run), session=session)
+        _die_at(Point.IN_TRANSACTION, run)
+        await run.complete_in(session)
+        _die_at(Point.BEFORE_COMMIT, run)
+
+    async with AsyncMongoClient[Any](os.environ[STORE]) as client, client.start_session() as session:
+        await session.with_transaction(write)
+
+
+def _row(run: Run) -> dict[str, Any]:
+    return {"run_key": run.key, "fence": run.fence}
 
 
 def _complete_over_apsw(run: Run) -> None:

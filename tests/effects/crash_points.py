@@ -48,6 +48,7 @@ class Kind(StrEnum):
     """A function whose effect is a row that it writes by a fenced upsert, beside the ledger."""
     TRANSACTION = "run.transaction()"
     OWN_TRANSACTION = "run.complete_in()"
+    BLOCKING_TRANSACTION = "run.complete_in() over a driver that blocks"
 
 
 class Delivery(StrEnum):
@@ -75,7 +76,7 @@ TRANSACTIONAL = (
 )
 APART = (Kind.HTTP,)
 """Work that goes on when its worker dies: it is on another's machine."""
-IN_TRANSACTIONS = (Kind.TRANSACTION, Kind.OWN_TRANSACTION)
+IN_TRANSACTIONS = (Kind.TRANSACTION, Kind.OWN_TRANSACTION, Kind.BLOCKING_TRANSACTION)
 
 _ONCE = Outcome(1, 1, "succeeded")
 _AGAIN = {
@@ -91,7 +92,6 @@ _AGAIN = {
     Point.AFTER_COMMIT: _ONCE,
 }
 _NEVER_AGAIN = {
-    Point.BEFORE_CLAIM: _ONCE,
     Point.BEFORE_CLAIM: _ONCE,
     Point.CLAIM_WRITTEN: Outcome(0, 0, "dead"),
     Point.BEFORE_START: Outcome(0, 0, "dead"),

@@ -37,6 +37,7 @@ FUNCTIONS: dict[Kind, tuple[Callable[..., Any], str]] = {
     Kind.PROCESS: (crash_jobs.work_in_child, "process"),
     Kind.TRANSACTION: (crash_jobs.work_in_transaction, "auto"),
     Kind.OWN_TRANSACTION: (crash_jobs.work_in_own_transaction, "auto"),
+    Kind.BLOCKING_TRANSACTION: (crash_jobs.work_in_blocking_transaction, "auto"),
 }
 
 
@@ -158,7 +159,7 @@ def _mine_transactions(store: Store, point: Point) -> None:
 
 def _mine_markers() -> None:
     """The marker of `run.transaction()` is its last write."""
-    from fencepost.stores.borrowed.store import BorrowedPostgres
+    from fencepost.stores.borrowed.store import BorrowedMongo, BorrowedPostgres
     from fencepost.stores.sqlite import reports, transactions
 
     def finish(*arguments: Any) -> Any:
@@ -169,8 +170,15 @@ def _mine_markers() -> None:
         await super(BorrowedPostgres, self).complete(*arguments, **options)
         die()
 
+    complete_on_mongodb = BorrowedMongo.complete
+
+    async def complete_there(self: Any, *arguments: Any, **options: Any) -> None:
+        await complete_on_mongodb(self, *arguments, **options)
+        die()
+
     patch.object(transactions, "reports", SimpleNamespace(finish=finish)).start()
     patch.object(BorrowedPostgres, "complete", complete).start()
+    patch.object(BorrowedMongo, "complete", complete_there).start()
 
 
 def serve_web(url: str, folder: str, bind: str, mortal: bool) -> None:

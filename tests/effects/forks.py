@@ -19,7 +19,7 @@ FORKING = get_context("forkserver")
 PRELOADED = [
     *("tests.effects.crash_program", "tests.effects.drill_app"),
     *("fencepost.cli.main", "fencepost.cli.run", "fencepost.cli.serving", "fencepost.web.server"),
-    *("fencepost.stores.sqlite.store", "fencepost.stores.postgres.store"),
+    *("fencepost.stores.sqlite.store", "fencepost.stores.postgres.store", "fencepost.stores.mongodb"),
     *("aiohttp", "psycopg", "sqlalchemy.ext.asyncio", "django.db"),
 ]
 FORKING.set_forkserver_preload(PRELOADED)

@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 from fencepost.stores.postgres import migrate
 from tests.chaos.fleet import eventually
@@ -29,12 +31,15 @@ from tests.effects.forks import Fork
 from tests.effects.receiver import Receiver
 from tests.servers.ports import free_port
 from tests.servers.postgres import execute
+from tests.servers.process import Address
 
 AT_ONCE = 4
 DIES_WITHIN_S = 60.0
-DONE_WITHIN_S = 60.0
+DONE_WITHIN_S = 120.0
 ENDED = ("succeeded", "dead")
 RUNS = "SELECT job, state FROM {0}runs"
+ABANDONED_S, DEFAULT_ABANDONED_S = 10, 60
+"""How long MongoDB keeps the transaction of a worker that was killed."""
 ROWS = "SELECT run_key FROM sent UNION ALL SELECT run_key FROM latest"
 
 CASES = [
@@ -46,6 +51,7 @@ CASES = [
             marks=[] if kind is Kind.LOOP else pytest.mark.proof,
         )
         for kind in Kind
+        if kind is not Kind.BLOCKING_TRANSACTION
     ),
     *(
         pytest.param(
@@ -53,6 +59,15 @@ CASES = [
             "postgres",
             id=f"{kind.name.lower()}-on-postgres",
             marks=[pytest.mark.postgres, pytest.mark.proof],
+        )
+        for kind in (Kind.TRANSACTION, Kind.OWN_TRANSACTION)
+    ),
+    *(
+        pytest.param(
+            kind,
+            "mongodb",
+            id=f"{kind.name.lower()}-on-mongodb",
+            marks=[pytest.mark.mongodb, pytest.mark.proof],
         )
         for kind in IN_TRANSACTIONS
     ),
@@ -120,6 +135,9 @@ class Scene:
         return {row["job"]: row["state"] for row in await self._rows(RUNS)}
 
     async def _rows(self, sql: str) -> Any:
+        if self.url.startswith("mongodb"):
+            with MongoClient[dict[str, Any]](self.url) as client:
+                return list(client.get_default_database()["runs" if sql == RUNS else "sent"].find())
         ledger: Ledger
         if self.url.startswith("sqlite"):
             ledger = SqliteLedger(Path(self.url.removeprefix("sqlite:///")))
@@ -161,7 +179,19 @@ class Scene:
 
 
 @pytest.fixture
+def mongo_url(mongo_server: Address) -> Iterator[str]:
+    """A database of its own on a server that soon forgets who was killed."""
+    limit = "transactionLifetimeLimitSeconds"
+    with MongoClient[dict[str, Any]](mongo_server.url) as client:
+        client.admin.command({"setParameter": 1, limit: ABANDONED_S})
+        yield mongo_server.url.replace("/?", f"/crashes_{token_hex(6)}?")
+        client.admin.command({"setParameter": 1, limit: DEFAULT_ABANDONED_S})
+
+
+@pytest.fixture
 def store_url(place: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    if place == "mongodb":
+        return str(request.getfixturevalue("mongo_url"))
     if place == "postgres":
         return str(request.getfixturevalue("empty_postgres_url"))
     return f"sqlite:///{tmp_path / 'ledger.db'}"
@@ -200,6 +230,12 @@ async def prepare(url: str) -> None:
         with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as maker:
             for table in TABLES:
                 maker.execute(table)
+    elif url.startswith("mongodb"):
+        from fencepost.stores import mongodb
+
+        await mongodb.migrate(url, shards=1)
+        with MongoClient[dict[str, Any]](url) as client:
+            client.get_default_database().create_collection("sent")
     else:
         await migrate(url, shards=1)
         for table in TABLES:
