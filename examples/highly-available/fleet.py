@@ -48,6 +48,7 @@ def start_mongodb(mongod: str, ports: list[int], processes: dict[str, subprocess
         folder.mkdir()
         command = [mongod, "--replSet", "rs0", "--bind_ip", "127.0.0.1", "--port", str(port)]
         command += ["--dbpath", str(folder), "--wiredTigerCacheSizeGB", "0.25", "--nounixsocket"]
+        command += ["--setParameter", "transactionLifetimeLimitSeconds=10"]
         start(f"mongodb-{number}", command, processes)
     for port in ports:
         until(lambda port=port: answers(port), "MongoDB")

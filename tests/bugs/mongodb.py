@@ -67,7 +67,7 @@ def read_from_the_primary_alone() -> Planted:
     async def locally(self: Any, rule: Any) -> Any:
         self.database = self.database.with_options(read_concern=ReadConcern("local"))
         async with self._client.start_session() as session:
-            return await rule(MongoTransaction(self, session, set(), careful=False))
+            return await rule(MongoTransaction(self, session, set()))
 
     return patch.object(MongoRows, "_read", locally)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from click.testing import Result
 
 from fencepost.cli.progress import Progress
 from fencepost.config import settings_from
-from fencepost.model.identifiers import NodeId
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, NodeId
 from fencepost.model.node import Node, NodeReport
+from fencepost.model.run import Claim
 from fencepost.ports.store import Store
 from fencepost.services import copying
+from fencepost.testing.conformance.builders import ALICE, JOB, by_hand, success
 from fencepost.wiring import open_store
 from tests.cli.calls import call, called, called_json
 
@@ -125,3 +129,22 @@ def test_a_source_that_changes_meanwhile_is_not_copied(
         refused = copied(used, target)
     assert "source: it changed while it was copied" in refused.stderr
     assert "a copy to it was not finished" in call("status", "--store", target).stderr
+
+
+def test_a_source_in_which_a_run_ends_meanwhile_is_not_copied(
+    used: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A success without output writes no new row, and takes no fence."""
+    claims: list[Claim] = []
+
+    async def claim(store: Store) -> None:
+        await store.ledger.enqueue(DEFAULT_NAMESPACE, [by_hand("under way")])
+        wanted = Appetite(ALICE, (DEFAULT_QUEUE,), (JOB,), 0.0, DEFAULT_NAMESPACE)
+        claims.extend(await store.ledger.claim_direct(wanted, 1))
+
+    on(used, claim)
+    ended = partial(on, used, lambda store: store.ledger.finish([success(claims[0].ticket)]))
+    with ThreadPoolExecutor(1) as another:
+        monkeypatch.setattr(Progress, "reached", lambda *_: another.submit(ended).result())
+        refused = copied(used, target)
+    assert "source: it changed while it was copied" in refused.stderr

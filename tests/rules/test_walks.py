@@ -21,7 +21,16 @@ from fencepost.rules.part import PAGE_MAX
 from fencepost.stores.memory import MemoryStore
 from fencepost.stores.memory.rows import MemoryTransaction
 from fencepost.testing.clock import VirtualClock
-from fencepost.testing.conformance.builders import JOB, MANY, NS, appetite, enqueue
+from fencepost.testing.conformance.builders import (
+    JOB,
+    MANY,
+    NS,
+    SCHEDULE,
+    appetite,
+    enqueue,
+    put,
+    start_ticks,
+)
 from fencepost.testing.conformance.limits import limit
 from tests.conformance.clocked import START, ClockHarness
 from tests.rows import put as put_row
@@ -104,6 +113,18 @@ async def test_a_long_queue_of_one_schedule_is_not_walked_to_its_end(ground: Gro
     now = StoreTime(START + timedelta(hours=1))
     assert await ground.store.memory.read(lambda tx: late_schedules(tx, now, MANY)) == [(NS, "long")]
     assert WALK_MAX <= ground.found[RUNS] <= WALK_MAX + PAGE_MAX
+
+
+async def test_ticks_of_a_job_that_a_worker_does_not_do_are_not_in_its_way(ground: Ground) -> None:
+    await put(ground.harness)
+    for number, job in enumerate(["another"] * WALK_MAX + [JOB]):
+        at = START + timedelta(milliseconds=number)
+        tick = {"namespace": NS, "run_key": f"tick#{number:05}", "schedule_id": SCHEDULE, "job": job}
+        lane = {"state": RunState.PLANNED, "queue": DEFAULT_QUEUE, "priority": 2}
+        put_row(ground.store, RUNS, **tick, **lane, fire_time=at, run_at=at, version=1)
+    await ground.harness.advance(3_600)
+    (claim,) = await start_ticks(ground.harness, limit=ROOM)
+    assert claim.run_key == f"tick#{WALK_MAX:05}"
 
 
 async def test_retention_does_not_read_more_than_it_may_remove(ground: Ground) -> None:

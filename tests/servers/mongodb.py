@@ -25,6 +25,7 @@ PARAMETERS = {
     "diagnosticDataCollectionEnabled": "false",
     "shutdownTimeoutMillisForSignaledShutdown": "100",
     "enableTestCommands": "1",
+    "transactionLifetimeLimitSeconds": "10",
 }
 
 

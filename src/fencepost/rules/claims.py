@@ -267,9 +267,10 @@ async def _first_ticks(tx: Transaction, lane: Range, wanted: Callable[[Row], boo
     its end."""
     firsts, left = dict[tuple[Namespace, ScheduleId], Row](), WALK_MAX
     async for page in pages(tx, lane, most):
-        for run in filter(wanted, page[:left]):
+        met = list(filter(wanted, page))
+        for run in met[:left]:
             firsts.setdefault(_owner(run), run)
-        left -= len(page)
+        left -= len(met)
         if len(firsts) >= most or left <= 0:
             break
     return list(firsts.values())[:most]

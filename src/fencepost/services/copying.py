@@ -10,9 +10,9 @@ backup. So no fence comes twice, also where a process is started on the source a
 *Failure.* From the first row to the last the target has a schema number that no release opens. A copy that
 did not come to its end is begun anew by the same call, which first removes what is there.
 
-*A source that changes.* The rows are read a page at a time. Every change leaves a trace in the number of rows
-of a table, in the fences or in the epochs; those are compared at the end, and a copy of something that
-changed is not finished.
+*A source that changes.* The rows are read a page at a time. What a fleet does leaves a trace in the number of
+rows of a table, of runs that are running and that have ended, in the fences or in the epochs; those are
+compared at the end, and a copy of something that changed is not finished.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fencepost.model.audit import Author
 from fencepost.model.high_water import HighWater
 from fencepost.model.identifiers import Namespace
 from fencepost.model.table import Range, Row, Table
-from fencepost.model.tables import META, TABLES, UNFINISHED
+from fencepost.model.tables import META, RUNS_ENDED, RUNS_RUNNING, TABLES, UNFINISHED
 from fencepost.ports.rows import Transaction
 from fencepost.ports.store import Store
 
@@ -44,6 +44,8 @@ class Seen:
 
     high_water: HighWater
     rows: Mapping[str, int]
+    running: int
+    ended: int
 
     @property
     def total(self) -> int:
@@ -65,7 +67,8 @@ async def look(store: Store) -> Seen:
             f"source: it was restored from a backup: {high_water.older}; "
             "first run on it: fencepost migrate --restored"
         )
-    return Seen(high_water, {table.name: await _count(store, table) for table in LEDGER})
+    rows = {table.name: await _count(store, table.all()) for table in LEDGER}
+    return Seen(high_water, rows, await _count(store, RUNS_RUNNING()), await _count(store, RUNS_ENDED()))
 
 
 class Copier:
@@ -123,8 +126,8 @@ class Copier:
             )
 
 
-async def _count(store: Store, table: Table) -> int:
-    (number,) = await store.rows.read(lambda tx: tx.count([table.all()]))
+async def _count(store: Store, rows: Range) -> int:
+    (number,) = await store.rows.read(lambda tx: tx.count([rows]))
     return number
 
 

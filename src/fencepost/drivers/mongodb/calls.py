@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextvars import Context
 from typing import Any, TypeVar
 
 import pymongo
@@ -48,21 +49,22 @@ async def ask_each(shards: Iterable[Shard], ask: Callable[[Shard], Awaitable[T]]
     return {shard: one.result() if one.done() else late for shard, one in asked.items()}
 
 
-async def in_time(work: Coroutine[Any, Any, T], at_most_s: float) -> T:
-    """What the work comes to, or `TimeoutError` where that takes longer.
+async def in_time(work: Coroutine[Any, Any, T], at_most_s: float, context: Context | None = None) -> T:
+    """What the work comes to, or `TimeoutError` where that takes longer. In an empty context it does
+    not have the driver's time limit of its caller.
 
     The work itself is never cancelled, whoever is: the driver's locks do not survive a cancellation at the
     wrong moment, and every later call would wait for them. It ends by the driver's own limits."""
-    task = begun(work)
+    task = begun(work, context)
     await asyncio.wait([task], timeout=at_most_s)
     if not task.done():
         raise TimeoutError
     return task.result()
 
 
-def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+def begun(work: Coroutine[Any, Any, T], context: Context | None = None) -> asyncio.Task[T]:
     """A task that somebody holds on to, and whose failure somebody has seen."""
-    task = asyncio.create_task(work)
+    task = asyncio.create_task(work, context=context)
     _under_way.add(task)
     task.add_done_callback(_ended)
     return task

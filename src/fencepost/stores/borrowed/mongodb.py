@@ -36,7 +36,7 @@ class BorrowedRows:
         return await self.write(rule)
 
     async def write(self, rule: Rule[T]) -> T:
-        transaction = MongoTransaction(self, self._session, set(), careful=False)
+        transaction = MongoTransaction(self, self._session, set())
         try:
             result = await rule(transaction)
             await transaction.flush_all()

@@ -8,6 +8,7 @@ from typing import Any
 from fencepost.clock import Clock, SystemClock
 from fencepost.errors import RunLost, UnfitConnection
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
+from fencepost.rules.checks import Checked
 from fencepost.rules.reports import finish
 from fencepost.rules.runs import Freed
 from fencepost.rules.store import RuleStore
@@ -102,7 +103,7 @@ class BorrowedMongo(Borrowed):
         """What the run leaves to others, as the next tick of its schedule, is found by their own look: to
         touch it here would set the caller's transaction against theirs."""
         outcome = Outcome(ticket, RunState.SUCCEEDED, output=output)
-        (receipt,) = await self.rows.write(lambda tx: finish(tx, Freed(), [outcome]))
+        (receipt,) = await self.rows.write(lambda tx: finish(Checked(tx), Freed(), [outcome]))
         if receipt is not Receipt.ACCEPTED:
             aborted = self._lent.connection.abort_transaction()
             if self._lent.kind is Kind.PYMONGO_ASYNC:

@@ -25,6 +25,7 @@ Client = AsyncMongoClient[dict[str, Any]]
 UNAUTHORIZED = 13
 HOLDS_DATA = frozenset({"PRIMARY", "SECONDARY"})
 WINDOW_MIN = timedelta(hours=1)
+LIFETIME, LIFETIME_MAX_S = "transactionLifetimeLimitSeconds", 20
 FULL = 0.8
 """From here on an oplog forgets its oldest entries to have room for the next."""
 JOURNAL = Caveat(
@@ -47,7 +48,22 @@ async def read_caveats(client: Client) -> list[Caveat]:
 async def examine(client: Client, rows: MongoRows) -> list[Caveat]:
     """What a check-up finds besides."""
     indexes = [_index(*one) for one in await index_differences(rows)]
-    return [*indexes, *await _of_replica_set(client)]
+    return [*indexes, *await _lifetime(client), *await _of_replica_set(client)]
+
+
+async def _lifetime(client: Client) -> list[Caveat]:
+    """How long the rows of a process that was killed in the middle of a write stay locked."""
+    try:
+        answer = await client.admin.command({"getParameter": 1, LIFETIME: 1})
+    except OperationFailure as error:
+        if error.code != UNAUTHORIZED:
+            raise
+        return []
+    if answer[LIFETIME] <= LIFETIME_MAX_S:
+        return []
+    told = f"{LIFETIME} is {answer[LIFETIME]}: a process that is killed in a write keeps its locks for longer"
+    set_to = f"db.adminCommand({{setParameter: 1, {LIFETIME}: 10}}) on every node, and in its configuration"
+    return [Caveat(told, set_to)]
 
 
 def _index(table: Table, name: str, is_there: bool) -> Caveat:

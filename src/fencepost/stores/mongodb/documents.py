@@ -139,7 +139,7 @@ def first_of_each(ranges: Sequence[Range], limit: int, *, reverse: bool) -> list
         {"$limit": limit},
     ]
     return [
-        {"$documents": [{"first": one["$gte"], "last": one["$lt"]} for one in bounds]},
+        {"$documents": [{"$literal": {"first": one["$gte"], "last": one["$lt"]}} for one in bounds]},
         {
             "$lookup": {
                 "from": ranges[0].table.name,

@@ -2,7 +2,7 @@
 
 They have clients of their own: a job may be cancelled in the middle of a call, which the driver's locks may
 not survive. The client of such a job is thrown away, and the server is told to end its session. Of a worker
-that was killed nobody tells it: it ends a transaction a minute after its begin, and until then the run
+that was killed nobody tells it: it ends a transaction 60 to 90 s after its begin, and until then the run
 cannot be taken from its attempt (`transactionLifetimeLimitSeconds`).
 """
 
@@ -105,7 +105,7 @@ class MongoTransactions:
         watching = asyncio.create_task(self._watch(transaction))
         sound = False
         try:
-            run = await self._ask(_take(session, store, ticket))
+            run = await self._ask(_take(transaction, store, ticket))
             yield transaction
             await self._ask(_end(session, store, ticket, complete, idle_max_s))
             sound = True
@@ -114,6 +114,7 @@ class MongoTransactions:
             sound = await self._roll_back(session)
             raise
         finally:
+            transaction.abort()
             watching.cancel()
             await self._let_go(client, session, sound)
 
@@ -177,11 +178,14 @@ class MongoTransactions:
             await self._rows.ask(self._rows.database.command("killSessions", named))
 
 
-async def _take(session: AsyncClientSession, store: BorrowedMongo, ticket: Ticket) -> TableRow:
+async def _take(transaction: MongoJobTransaction, store: BorrowedMongo, ticket: Ticket) -> TableRow:
     """Lock the run for its attempt: its row is touched at once, so nobody else can have it. A heartbeat that
     is in the way has gone soon."""
 
+    session = transaction.session
     for number in range(TRIES_MAX):
+        if transaction.aborted.is_set():
+            break
         await session.start_transaction(read_concern=SNAPSHOT, write_concern=MAJORITY)
         try:
             run = await store.rows.write(lambda tx: lock_owned(tx, ticket))

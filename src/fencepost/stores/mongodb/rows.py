@@ -3,8 +3,8 @@ as it was there, or the server refuses to commit and the rule runs again.
 
 So a lock costs nothing until the end: a row that was locked and not changed is touched then. Whoever changed
 it since the snapshot, or is about to, is in the way; a lock is waited for by trying again. `take` waits for
-nobody: from the third try on it touches its rows one by one at once, and leaves out those that are in the
-way. Writes are gathered, and sent before the next look at their table and before the commit.
+nobody: from the third try on it tries each row by itself, and leaves out those that are in the way. Writes
+are gathered, and sent before the next look at their table and before the commit.
 
 Fences and serial numbers are counted outside of the transaction: one that is not used is lost.
 """
@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from contextvars import Context
 from datetime import UTC
 from typing import Any, TypeVar
 
@@ -32,8 +35,8 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Table
 from fencepost.ports.rows import Rule
-from fencepost.stores.mongodb.documents import Document
-from fencepost.stores.mongodb.transaction import MongoTransaction, is_conflict
+from fencepost.stores.mongodb.documents import Document, id_of
+from fencepost.stores.mongodb.transaction import TOUCH, MongoTransaction, is_conflict
 
 T = TypeVar("T")
 MAJORITY = WriteConcern(w="majority", j=True)
@@ -47,6 +50,9 @@ TRIES_BLIND = 2
 """How often `take` hopes that nobody is in the way."""
 PAUSE_MAX_S = 0.05
 COMMITS_MAX = 5
+ABORT_TIMEOUT_S = 2.0
+PROBES_MAX = 16
+"""How many rows are tried side by side."""
 
 
 class InTheWay(Exception):
@@ -82,14 +88,16 @@ class MongoRows:
 
     async def _read(self, rule: Rule[T]) -> T:
         async with self._client.start_session(snapshot=True) as session:
-            return await rule(MongoTransaction(self, session, set(), careful=False))
+            return await rule(MongoTransaction(self, session, set()))
 
     async def _write(self, rule: Rule[T]) -> T:
-        avoided: set[tuple[Table, Key]] = set()
+        avoided, end = set[tuple[Table, Key]](), time.monotonic() + DRIVER_TIMEOUT_S
         for number in range(TRIES_MAX):
             try:
                 return await self._try(rule, avoided, careful=number >= TRIES_BLIND)
             except InTheWay:
+                if time.monotonic() > end:
+                    break
                 await pause(number)
         raise StoreUnavailable(f"store {self._target.address.shown}: others were in the way all the time")
 
@@ -101,7 +109,7 @@ class MongoRows:
     async def _try(self, rule: Rule[T], avoided: set[tuple[Table, Key]], *, careful: bool) -> T:
         async with self._client.start_session() as session:
             await session.start_transaction(read_concern=SNAPSHOT, write_concern=MAJORITY)
-            transaction = MongoTransaction(self, session, avoided, careful=careful)
+            transaction = MongoTransaction(self, session, avoided, self._in_the_way if careful else None)
             try:
                 result = await rule(transaction)
                 await transaction.flush_all()
@@ -113,6 +121,30 @@ class MongoRows:
             await commit(session)
             return result
 
+    async def _in_the_way(self, table: Table, keys: Sequence[Key]) -> set[Key]:
+        """Those rows that another transaction is changing: each is tried by itself."""
+        turn = asyncio.Semaphore(PROBES_MAX)
+
+        async def is_free(key: Key) -> bool:
+            async with turn:
+                return await self._is_free(table, key)
+
+        free = await asyncio.gather(*map(is_free, keys))
+        return {key for key, is_one in zip(keys, free, strict=True) if not is_one}
+
+    async def _is_free(self, table: Table, key: Key) -> bool:
+        async with self._client.start_session() as session:
+            await session.start_transaction()
+            try:
+                await self.database[table.name].update_one({"_id": id_of(table, key)}, TOUCH, session=session)
+            except PyMongoError as error:
+                if not is_conflict(error):
+                    raise
+                return False
+            finally:
+                await abort(session)
+            return True
+
 
 async def pause(number: int) -> None:
     """Before the next try, for longer after each."""
@@ -120,7 +152,14 @@ async def pause(number: int) -> None:
 
 
 async def abort(session: AsyncClientSession) -> None:
+    """Also where the time of what failed is over: what it has locked would stay so for a minute or more."""
     if session.in_transaction:
+        with suppress(PyMongoError, TimeoutError):
+            await in_time(_abort(session), ABORT_TIMEOUT_S, Context())
+
+
+async def _abort(session: AsyncClientSession) -> None:
+    with pymongo.timeout(ABORT_TIMEOUT_S):
         await session.abort_transaction()
 
 

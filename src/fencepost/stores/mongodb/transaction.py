@@ -62,13 +62,13 @@ class MongoTransaction:
         rows: Ledger,
         session: Any,
         avoided: set[tuple[Table, Key]],
-        *,
-        careful: bool,
+        in_the_way: Callable[[Table, Sequence[Key]], Awaitable[set[Key]]] | None = None,
     ) -> None:
         self._rows = rows
         self._session = session
         self._avoided = avoided
-        self._careful = careful
+        self._in_the_way = in_the_way
+        self._changed: set[tuple[Table, Key]] = set()
         self._seen: dict[tuple[Table, Key], Document | None] = {}
         self._pending: dict[str, list[Any]] = defaultdict(list)
         self._locked: dict[Table, dict[Key, None]] = defaultdict(dict)
@@ -119,18 +119,28 @@ class MongoTransaction:
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         table = selection.table
-        if not self._careful or limit is None or isinstance(selection, Ranges):
-            rows = await self.find(selection, limit=limit, reverse=reverse)
-        else:
-            rows = await self.find(selection, limit=limit + len(self._avoided), reverse=reverse)
-        free = [row for row in rows if (table, table.key_of(row)) not in self._avoided]
-        if isinstance(selection, Range):
-            free = free[:limit]
-        if self._careful:
-            for row in free:
-                await self._touch_now(table, table.key_of(row))
+        while True:
+            rows = await self._find_more(selection, limit, reverse)
+            free = [row for row in rows if (table, table.key_of(row)) not in self._avoided]
+            free = free[:limit] if isinstance(selection, Range) else free
+            if not await self._avoid(table, free):
+                break
         self._own(table, free)
         return free
+
+    async def _find_more(self, selection: Selection | Ranges, limit: int | None, reverse: bool) -> list[Row]:
+        """Of one range so many more as are left out."""
+        more = len(self._avoided) if isinstance(selection, Range) and limit is not None else 0
+        return await self.find(selection, limit=limit and limit + more, reverse=reverse)
+
+    async def _avoid(self, table: Table, rows: Sequence[Row]) -> bool:
+        """Whether some of these rows are in another's hands, and are left out from now on."""
+        if self._in_the_way is None:
+            return False
+        keys = [key for key in map(table.key_of, rows) if (table, key) not in self._changed]
+        met = await self._in_the_way(table, keys)
+        self._avoided |= {(table, key) for key in met}
+        return bool(met)
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         # A key that is counted here is new in any case.
@@ -153,7 +163,7 @@ class MongoTransaction:
         for row in written:
             document = to_document(table, row)
             self._pending[table.name].append(InsertOne(document))
-            self._seen[table, table.key_of(row)] = document
+            self._written(table, table.key_of(row), document)
         return written
 
     async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
@@ -245,15 +255,6 @@ class MongoTransaction:
             self._seen |= dict.fromkeys((wanted.table, key) for key in new)
             await self._ask(wanted.table, filter_of(Keys(wanted.table, new)))
 
-    async def _touch_now(self, table: Table, key: Key) -> None:
-        await self._flush(table.name)
-        try:
-            await self._collection(table).update_one({"_id": id_of(table, key)}, TOUCH, session=self._session)
-        except PyMongoError as error:
-            if is_conflict(error):
-                self._avoided.add((table, key))
-            raise
-
     async def _count(self, name: str, by: int) -> int:
         """The last number that a counter has given out, after so many more."""
         found = await self._rows.database[COUNTERS].find_one_and_update(
@@ -273,11 +274,13 @@ class MongoTransaction:
         document = self._seen[table, key]
         assert document is not None
         update, after = change_of(table, document, values)
-        self._pending[table.name].append(UpdateOne({"_id": document["_id"]}, update))
-        self._written(table, key, after)
+        if after != document:
+            self._pending[table.name].append(UpdateOne({"_id": document["_id"]}, update))
+            self._written(table, key, after)
 
     def _written(self, table: Table, key: Key, document: Document | None) -> None:
         self._seen[table, key] = document
+        self._changed.add((table, key))
         self._locked[table].pop(key, None)
 
     def _collection(self, table: Table) -> Any:
