@@ -11,7 +11,7 @@ from unittest.mock import patch
 from fencepost.core import deployment, judgement, retry, settling
 from fencepost.model.clocks import later
 from fencepost.model.run import Hold, RunState
-from fencepost.model.table import Range, Row
+from fencepost.model.table import Ranges, Row
 from fencepost.model.tables import RUNS, RUNS_BY_SCHEDULE, RUNS_HELD, RUNS_UNFINISHED
 from fencepost.rules import claims, orders, reports, runs
 from fencepost.rules.claims import ClaimRules
@@ -243,7 +243,8 @@ def _unfinished_if(counts: Callable[[Row], bool]) -> See:
     """Of the unfinished runs of a schedule, some are overlooked."""
 
     def see(selection: Any, run: Any) -> Any:
-        unfinished = isinstance(selection, Range) and selection.index is RUNS_UNFINISHED
+        asked = selection.ranges if isinstance(selection, Ranges) else ()
+        unfinished = any(one.index is RUNS_UNFINISHED for one in asked)
         return None if unfinished and not counts(run) else run
 
     return see

@@ -169,17 +169,13 @@ async def test_a_schedule_that_gets_a_label_does_not_miss_the_freeze_of_that_lab
 async def test_a_tick_that_is_parked_while_the_run_before_it_ends_is_not_left_behind(
     harness: PostgresHarness, rival: Any
 ) -> None:
-    """The bell rings before the tick is parked; the net finds it."""
+    """A tick that is locked is not parked: it stays due, and is judged again."""
     first = await started(harness, Overlap.BUFFER_ONE)
     (key,) = await due_ticks(harness, 60)
     async with holding(rival, key):
-        parking = asyncio.create_task(claim_with(harness, judge))
-        await until_blocked(rival)
+        assert await claim_with(harness, judge) == []
         assert await finish(harness, success(first.ticket)) is Receipt.ACCEPTED
-    assert await parking == []
-    assert (await read(harness, key)).held == Hold.PARKED
-    assert (await harness.store.ledger.outlook(appetite())).tick is None
-    assert await harness.store.ledger.unpark(MANY) == 1
+    assert (await read(harness, key)).held == Hold.NONE
     assert [one.run_key for one in await claim_with(harness, judge)] == [key]
 
 

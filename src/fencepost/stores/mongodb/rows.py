@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import Context
@@ -91,12 +90,12 @@ class MongoRows:
             return await rule(MongoTransaction(self, session, set()))
 
     async def _write(self, rule: Rule[T]) -> T:
-        avoided, end = set[tuple[Table, Key]](), time.monotonic() + DRIVER_TIMEOUT_S
+        avoided, end = set[tuple[Table, Key]](), asyncio.get_running_loop().time() + DRIVER_TIMEOUT_S
         for number in range(TRIES_MAX):
             try:
                 return await self._try(rule, avoided, careful=number >= TRIES_BLIND)
             except InTheWay:
-                if time.monotonic() > end:
+                if asyncio.get_running_loop().time() > end:
                     break
                 await pause(number)
         raise StoreUnavailable(f"store {self._target.address.shown}: others were in the way all the time")
