@@ -14,14 +14,16 @@ from typing import Any
 
 import asyncpg
 
-from fencepost.stores import postgres, sqlite
+from fencepost.stores import mongodb, postgres, sqlite
 from tests.chaos import lease_places, recording
 from tests.chaos.lease_places import ETCD, KUBERNETES, MONGODB, POSTGRES, REDIS, SQLITE, LeasePlace
 from tests.chaos.ledgers import Ledger, SqliteLedger
+from tests.chaos.mongodb import MongoLedger, MongoSource
 from tests.chaos.recording import PostgresSource, Source, SqliteSource
+from tests.leases.test_mongodb_failover import step_down
 from tests.servers.etcd import EtcdServer
 from tests.servers.kubernetes import KubernetesServer
-from tests.servers.mongodb import MongoServer
+from tests.servers.mongodb import MongoReplicaSet, MongoServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_pair import PostgresPair
 from tests.servers.process import Server, wait_until
@@ -36,6 +38,10 @@ PLAIN = "?sslmode=disable"
 FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 STORE_RESTART, FAILOVER = "store restart", "failover"
 LEASE_RESTART, LEASE_WIPE = "lease store restart", "lease store wiped"
+
+ABANDONED_S = 10
+"""How long MongoDB keeps the transaction of a process that was killed. By default a minute: for that long its
+rows cannot be written."""
 
 Misfortune = Callable[[], Awaitable[object]]
 
@@ -118,6 +124,35 @@ async def on_file(path: Path) -> Ground:
     await sqlite.migrate(f"sqlite:///{path}", shards=SHARDS)
     recording.install_sqlite(path)
     return Ground(SQLITE, SqliteLedger(path), SqliteSource(path), lease_places.own(SQLITE))
+
+
+async def on_replica_set(exits: AsyncExitStack) -> Ground:
+    """Three members: the primary is killed and comes back, or is told to step down."""
+    members = await asyncio.to_thread(
+        lambda: MongoReplicaSet(transactionLifetimeLimitSeconds=str(ABANDONED_S))
+    )
+    exits.push_async_callback(asyncio.to_thread, members.close)
+    url = members.url.replace("/?", "/drill?")
+    await mongodb.migrate(url, shards=SHARDS)
+    ledger = MongoLedger(url)
+    source = MongoSource(ledger)
+    exits.push_async_callback(asyncio.to_thread, source.close)
+    await asyncio.to_thread(source.start)
+
+    def restart() -> None:
+        members.kill_primary()
+        members.primary()
+        members.restore()
+
+    def fail_over() -> None:
+        step_down(members)
+        members.wait_until_whole()
+
+    misfortunes: dict[str, Misfortune] = {
+        STORE_RESTART: lambda: asyncio.to_thread(restart),
+        FAILOVER: lambda: asyncio.to_thread(fail_over),
+    }
+    return Ground(MONGODB, ledger, source, lease_places.own(MONGODB), misfortunes)
 
 
 async def on_leases(kind: str, server: PostgresServer, exits: AsyncExitStack, folder: Path) -> Ground:

@@ -30,6 +30,7 @@ from tests.servers.kubernetes import kube_apiserver
 from tests.servers.postgres import PostgresServer
 
 FLOORS = {KILLS: 100, STALLS: 50, RESTARTS: 20, FAILOVERS: 5, TICKED: 100_000, REFUSED: 50}
+MONGODB_FLOORS = {KILLS: 2, RESTARTS: 1, FAILOVERS: 1, RESCUED: 1}
 SHORT_FLOORS = {KILLS: 6, STALLS: 3, RESTARTS: 1, REFUSED: 1, RESCUED: 1, RESET: 1, PARTITION: 1}
 
 NETWORK = {PARTITION: 1, ONE_WAY: 1, RESET: 1, LOST_ANSWER: 1}
@@ -43,6 +44,7 @@ ON_LEASES = {KILL: 3, MASSACRE: 1, STALL_IN_WRITE: 4, STALL: 1, CLOCK_JUMP: 1, *
     LEASE_WIPE: 1,
 }
 ON_FILE = {KILL: 4, MASSACRE: 1, STALL_IN_WRITE: 1, STALL: 1}
+ON_REPLICA_SET = {KILL: 3, MASSACRE: 1, STALL: 1, STORE_RESTART: 2, FAILOVER: 2}
 SHORT = {KILL: 3, STALL_IN_WRITE: 4, STALL: 1, STORE_RESTART: 1, **NETWORK}
 
 PROGRAMS: Mapping[str, Callable[[], Path]] = {
@@ -94,6 +96,12 @@ def short(seed: int) -> Sequence[Sequence[Part]]:
     )
 
 
+def on_mongodb(seed: int) -> Sequence[Sequence[Part]]:
+    """One fleet on a replica set of three."""
+    part = Part(MONGODB, _on_replica_set, Plan(2, 2, 3), ON_REPLICA_SET, pause_s=1)
+    return _seeded(seed, [[part]])
+
+
 def missing(kind: str) -> str:
     """Why there is no fleet with leases there; nothing where there is one."""
     try:
@@ -113,6 +121,10 @@ def _seeded(seed: int, lanes: Sequence[Sequence[Part]]) -> Sequence[Sequence[Par
 
 async def _on_pair(exits: AsyncExitStack, folder: Path) -> Ground:
     return await grounds.on_pair(exits)
+
+
+async def _on_replica_set(exits: AsyncExitStack, folder: Path) -> Ground:
+    return await grounds.on_replica_set(exits)
 
 
 async def _on_file(exits: AsyncExitStack, folder: Path) -> Ground:

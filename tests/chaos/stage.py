@@ -270,6 +270,9 @@ async def _has_begun(member: Member) -> bool:
 
 
 def _address(ledger: str) -> tuple[str, int] | None:
+    """Where a line can lead. A replica set tells its clients its own addresses, past any line."""
+    if ledger.startswith("mongodb"):
+        return None
     parts = urlsplit(ledger)
     return (parts.hostname, parts.port) if parts.hostname and parts.port else None
 

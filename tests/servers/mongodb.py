@@ -45,7 +45,8 @@ class MongoServer(Server):
 
     faults = (OSError, ConnectionFailure, OperationFailure)
 
-    def __init__(self, *, start: bool = True) -> None:
+    def __init__(self, *, start: bool = True, **parameters: str) -> None:
+        self._parameters = PARAMETERS | parameters
         super().__init__("mongodb", f"mongodb://127.0.0.1:{{port}}/?replicaSet={SET}")
         if start:
             self.start()
@@ -70,7 +71,7 @@ class MongoServer(Server):
         ]
         options += ["--replSet", SET, "--oplogSize", "64", "--wiredTigerCacheSizeGB", "0.25", "--quiet"]
         options += ["--wiredTigerEngineConfigString", ENGINE]
-        for name, value in PARAMETERS.items():
+        for name, value in self._parameters.items():
             options += ["--setParameter", f"{name}={value}"]
         return [MONGODB.path(), *options]
 
@@ -105,8 +106,8 @@ class MongoServer(Server):
 class MongoReplicaSet(Cluster[MongoServer]):
     """Three nodes, of which one may be lost."""
 
-    def __init__(self, size: int = 3) -> None:
-        super().__init__([MongoServer(start=False) for _ in range(size)])
+    def __init__(self, size: int = 3, **parameters: str) -> None:
+        super().__init__([MongoServer(start=False, **parameters) for _ in range(size)])
         for node in self.nodes:
             node.spawn()
         for node in self.nodes:
