@@ -12,7 +12,7 @@ from fencepost.model.clocks import later
 from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import Pulse, RunState
 from fencepost.model.tables import RUNS
-from fencepost.rules import reports
+from fencepost.rules import reports, runs
 from fencepost.rules.claims import ClaimRules
 from fencepost.rules.part import reads, writes
 from fencepost.rules.reports import ReportRules
@@ -75,7 +75,7 @@ def heartbeat_by_key_alone() -> Planted:
     pulse = unwrap(ReportRules.pulse)
 
     async def by_key(self: Any, tx: Any, tickets: Any, alive_for_s: float) -> Any:
-        with patch.object(reports, "is_owned", lambda run, ticket: run["state"] == RunState.RUNNING):
+        with patch.object(runs, "is_owned", lambda run, ticket: run["state"] == RunState.RUNNING):
             return await pulse(self, tx, tickets, alive_for_s)
 
     return patch.object(ReportRules, "pulse", writes(by_key))
