@@ -40,7 +40,8 @@ LEDGER = tuple(table for table in TABLES if table is not META)
 
 @dataclass(frozen=True)
 class Seen:
-    """How a store stands: how far it has come, and how many rows each table has."""
+    """How a store stands: how far it has come, how many rows each table has, and how many runs are running or
+    have ended."""
 
     high_water: HighWater
     rows: Mapping[str, int]

@@ -1,6 +1,6 @@
 """The ledger's rows in a MongoDB transaction of the caller: nothing is committed here, and nothing is run
-again. Where another transaction is in the way the driver's error says so by its label, and whoever began the
-transaction begins it again, as `session.with_transaction` does."""
+again. Where another transaction is in the way the driver's error says so by its label, and the caller begins
+the transaction again, as `session.with_transaction` does."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 They have clients of their own: a job may be cancelled in the middle of a call, which the driver's locks may
 not survive. The client of such a job is thrown away, and the server is told to end its session. Of a worker
-that was killed nobody tells it: it ends a transaction 60 to 90 s after its begin, and until then the run
+that was killed it hears nothing: it ends a transaction 60 to 90 s after its begin, and until then the run
 cannot be taken from its attempt (`transactionLifetimeLimitSeconds`).
 """
 
@@ -49,7 +49,7 @@ NO_SQL = (
     "run.transaction() on MongoDB has no SQL: in an async job write tx.database.orders.insert_one(…, "
     "session=tx.session); in a plain one use a session of your own and run.complete_in(session)"
 )
-TOO_LONG = "the transaction was ended by the server: it was open for longer than a minute, or was broken off"
+TOO_LONG = "the server ended the transaction: broken off, or open past transactionLifetimeLimitSeconds"
 NO_SUCH_TRANSACTION = 251
 IDLE_MAX = 4
 """How many clients are kept for the next transaction."""
@@ -114,8 +114,9 @@ class MongoTransactions:
             sound = await self._roll_back(session)
             raise
         finally:
-            transaction.abort()
             watching.cancel()
+            # What is still on its way, because the job was cancelled, begins nothing any more.
+            transaction.abort()
             await self._let_go(client, session, sound)
 
     async def borrow(self, connection: object) -> BorrowedStore:
@@ -179,8 +180,8 @@ class MongoTransactions:
 
 
 async def _take(transaction: MongoJobTransaction, store: BorrowedMongo, ticket: Ticket) -> TableRow:
-    """Lock the run for its attempt: its row is touched at once, so nobody else can have it. A heartbeat that
-    is in the way has gone soon."""
+    """Lock the run for its attempt: its row is touched at once, so no other transaction can have it. A
+    heartbeat that is in the way has gone soon."""
 
     session = transaction.session
     for number in range(TRIES_MAX):

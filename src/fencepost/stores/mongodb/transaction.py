@@ -38,7 +38,7 @@ TOUCH = {"$inc": {"touched_": 1}}
 COUNTERS, TURNS, SIGNALS = "counters", "turns", "signals"
 FENCES = "fences"
 SHARES = 16
-"""Those that share a turn take one of so many parts of it; who wants it alone takes all."""
+"""The parts of a turn: those that share it take one, a transaction that wants it alone takes all."""
 
 
 class Ledger(Protocol):
@@ -55,7 +55,7 @@ class Ledger(Protocol):
 
 class MongoTransaction:
     """One snapshot, and what is to be written over it. Rows that were seen in it are not asked for again by
-    their keys: nobody can have changed them, or the transaction is not committed."""
+    their keys: where another transaction has changed them, this one is not committed."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class MongoTransaction:
         return free
 
     async def _find_more(self, selection: Selection | Ranges, limit: int | None, reverse: bool) -> list[Row]:
-        """Of one range so many more as are left out."""
+        """Of one range, more by as many as are left out."""
         more = len(self._avoided) if isinstance(selection, Range) and limit is not None else 0
         return await self.find(selection, limit=limit and limit + more, reverse=reverse)
 
@@ -256,7 +256,7 @@ class MongoTransaction:
             await self._ask(wanted.table, filter_of(Keys(wanted.table, new)))
 
     async def _count(self, name: str, by: int) -> int:
-        """The last number that a counter has given out, after so many more."""
+        """The last number that a counter has given out, after it has given out that many more."""
         found = await self._rows.database[COUNTERS].find_one_and_update(
             {"_id": name}, {"$inc": {"last": by}}, upsert=True, return_document=ReturnDocument.AFTER
         )
