@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pymongo import MongoClient
@@ -49,7 +50,7 @@ async def store(mongo_store_url: str) -> AsyncIterator[MongoStore]:
 
 @pytest.fixture
 async def replicated(mongo_replica_set: MongoReplicaSet) -> AsyncIterator[MongoStore]:
-    url = mongo_replica_set.url.replace("/?", f"/consistency_{id(object())}?")
+    url = mongo_replica_set.url.replace("/?", f"/consistency_{uuid4().hex}?")
     await answered(lambda: migrate(url, shards=8))
     empty(url)
     opened = await open_store(url)

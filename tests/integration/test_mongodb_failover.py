@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import TypeVar
+from uuid import uuid4
 
 import pytest
 
@@ -31,7 +32,7 @@ PATIENCE_S = 60.0
 
 @pytest.fixture
 async def store(mongo_replica_set: MongoReplicaSet) -> AsyncIterator[MongoStore]:
-    url = mongo_replica_set.url.replace("/?", f"/failover_{id(object())}?")
+    url = mongo_replica_set.url.replace("/?", f"/failover_{uuid4().hex}?")
     await answered(lambda: migrate(url, shards=8))
     opened = await open_store(url)
     yield opened

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pymongo import MongoClient
@@ -19,7 +20,7 @@ from tests.servers.process import Address
 @pytest.fixture
 def url(mongo_server: Address) -> str:
     """A database that nobody has set up."""
-    name = f"schema_{id(object())}"
+    name = f"schema_{uuid4().hex}"
     with MongoClient[dict[str, Any]](mongo_server.url) as client:
         client.drop_database(name)
     return mongo_server.url.replace("/?", f"/{name}?")

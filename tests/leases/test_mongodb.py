@@ -6,7 +6,8 @@ import pytest
 
 from fencepost.model.address import parse_address
 from fencepost.testing.conformance.leases import HintContract, LeaseConformance
-from tests.leases.mongodb.harness import MongoHarness, mongo_harness
+from tests.conformance.on_mongodb import open_mongodb
+from tests.leases.mongodb.harness import MongoHarness, StoreLeases, mongo_harness
 from tests.servers.mongodb import MongoReplicaSet
 from tests.servers.process import Address
 
@@ -17,6 +18,16 @@ class TestOneMember(LeaseConformance, HintContract):
         host = parse_address(mongo_server.url, 27017).hosts[0]
         async with mongo_harness(mongo_server.url, str(host)) as harness:
             yield harness
+
+
+class TestOfAStore(LeaseConformance, HintContract):
+    """The store's own."""
+
+    @pytest.fixture
+    async def harness(self, mongo_server: Address) -> AsyncIterator[StoreLeases]:
+        opened = await open_mongodb(mongo_server.url.replace("/?", "/leases?"))
+        yield StoreLeases(opened)
+        await opened.close()
 
 
 @pytest.mark.proof

@@ -10,11 +10,12 @@ from typing import Any
 
 import pymongo
 import pytest
+from bson import ObjectId
 from pymongo.collection import Collection
 
+from fencepost.drivers.mongodb import lease_statements as statements
 from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S
 from fencepost.errors import LeaseStoreUnavailable
-from fencepost.leases.mongodb import statements
 from fencepost.model.address import parse_address
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import Granted, HeldBy, Lost, Released, Unknown
@@ -82,7 +83,7 @@ async def test_a_renewal_that_comes_late_does_not_cut_what_was_promised(harness:
 @pytest.mark.parametrize(("ttl_s", "term_ms"), [(10.0, 10_001), (0.5004, 502), (0.0, 1)])
 def test_a_term_is_not_cut_to_whole_milliseconds(ttl_s: float, term_ms: int) -> None:
     """The server's clock is: it may have dropped almost one already."""
-    (stage,) = statements.extension(ttl_s)
+    (stage,) = statements.extension(ttl_s, ObjectId())
     assert stage["$set"]["expires_at"]["$max"][1] == {"$add": ["$$NOW", term_ms]}
 
 

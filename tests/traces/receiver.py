@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 PATIENCE_S = 90.0
 KEY = "fencepost.run_key"
+VERBS = ("plan", "dispatch", "run", "attempt")
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,16 @@ class Receiver:
             came = self.arrived.wait_for(lambda: found(self), PATIENCE_S)
         assert came, "\n".join(f"{one.service} {one.title} {one.said.get(KEY)}" for one in self.spans)
 
-    def until_run(self, job: str, *, without: tuple[str, ...] = ()) -> list[Seen]:
-        """Wait for a run of the job whose every span has come, and return them."""
-        self.until(lambda _: self._whole(job, without) is not None)
-        key = self._whole(job, without)
+    def until_run(self, job: str, verbs: Iterable[str] = VERBS) -> list[Seen]:
+        """Wait for a run of the job that has spans of all these verbs, and return them."""
+        self.until(lambda _: self._whole(job, verbs) is not None)
+        key = self._whole(job, verbs)
         assert key is not None
         return self.of(key)
 
-    def _whole(self, job: str, without: tuple[str, ...]) -> str | None:
-        """A run that has ended, with a beginning."""
-        wanted = {"plan", "dispatch", "run", "attempt"} - set(without)
+    def _whole(self, job: str, verbs: Iterable[str]) -> str | None:
+        """A run that has ended, with all that comes before."""
+        wanted = set(verbs)
         ended = [one.said[KEY] for one in self.spans if one.title == f"run {job}"]
         whole = (key for key in ended if wanted <= {one.verb for one in self.of(key)})
         return next(whole, None)

@@ -193,7 +193,7 @@ def test_a_run_whose_worker_was_killed_goes_on_in_the_same_trace(tmp_path: Path)
         # Only once it runs is the second one there to rescue it, and not to do it.
         wait_for_state(url, "lethal#1", "running")
         stack.enter_context(fleet.process("worker", "second"))
-        spans = receiver.until_run("lethal", without=("plan",))
+        spans = receiver.until_run("lethal", ("dispatch", "rescue", "run", "attempt"))
     check_tree(spans)
     rescue = only(spans, "rescue")
     assert rescue.is_error

@@ -8,13 +8,16 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fencepost.clock import SystemClock
+from fencepost.drivers.mongodb.leases import LeaseDocuments
 from fencepost.leases.mongodb import MongoLeases, open_leases
 from fencepost.model.address import parse_address
+from tests.leases.own import OwnLeases
 from tests.servers.proxy import Proxy
 
 TTL_S = 1.0
 SLACK_S = 0.1
-COMMAND = b"findAndModify"
+COMMAND = b"txnNumber"
+"""What every command has that changes a lease."""
 
 
 class MongoHarness:
@@ -55,11 +58,7 @@ class MongoHarness:
         await asyncio.sleep(seconds)
 
     async def set_back(self, seconds: float) -> None:
-        """Later expiries look as these would by a clock set back."""
-        later = {"$add": ["$expires_at", int(seconds * 1000)]}
-        await self.leases._collection.update_many(
-            {"holder": {"$ne": None}}, [{"$set": {"expires_at": later}}]
-        )
+        await put_off(self.leases, seconds)
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
@@ -72,6 +71,26 @@ class MongoHarness:
         self.proxy.cut()
         yield
         self.proxy.heal()
+
+
+class StoreLeases(OwnLeases):
+    """The leases of a whole store, by the server's clock."""
+
+    ttl_s = TTL_S
+    slack_s = SLACK_S
+
+    async def advance(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def set_back(self, seconds: float) -> None:
+        assert isinstance(self.leases, LeaseDocuments)
+        await put_off(self.leases, seconds)
+
+
+async def put_off(leases: LeaseDocuments, seconds: float) -> None:
+    """Later expiries look as these would by a clock set back."""
+    later = {"$add": ["$expires_at", int(seconds * 1000)]}
+    await leases._collection.update_many({"holder": {"$ne": None}}, [{"$set": {"expires_at": later}}])
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextvars import Context
 from typing import Any, TypeVar
 
@@ -29,7 +29,21 @@ T = TypeVar("T")
 _under_way: set[asyncio.Task[Any]] = set()
 
 
-async def ask_each(shards: Iterable[Shard], ask: Callable[[Shard], Awaitable[T]]) -> dict[Shard, T | Unknown]:
+async def ask_all(
+    shards: Iterable[Shard], work: Coroutine[Any, Any, Mapping[Shard, T]]
+) -> Mapping[Shard, T | Unknown]:
+    """Ask about all shards by one piece of work: where it fails, or has no answer in time, nothing is known
+    of any."""
+    try:
+        with pymongo.timeout(DRIVER_TIMEOUT_S):
+            return await in_time(work, REQUEST_TIMEOUT_S)
+    except (PyMongoError, TimeoutError) as error:
+        return dict.fromkeys(shards, Unknown(reason(error)))
+
+
+async def ask_each(
+    shards: Iterable[Shard], ask: Callable[[Shard], Awaitable[T]], at_most_s: float = REQUEST_TIMEOUT_S
+) -> dict[Shard, T | Unknown]:
     """Ask about every shard. One that fails, or has no answer in time, takes nothing from the others."""
     wanted = list(shards)
     turn = asyncio.Semaphore(AT_ONCE_MAX)
@@ -44,7 +58,7 @@ async def ask_each(shards: Iterable[Shard], ask: Callable[[Shard], Awaitable[T]]
     with pymongo.timeout(DRIVER_TIMEOUT_S):
         asked = {shard: begun(ask_one(shard)) for shard in wanted}
     if asked:
-        await asyncio.wait(asked.values(), timeout=REQUEST_TIMEOUT_S)
+        await asyncio.wait(asked.values(), timeout=at_most_s)
     late = Unknown(reason(TimeoutError()))
     return {shard: one.result() if one.done() else late for shard, one in asked.items()}
 

@@ -11,9 +11,11 @@ server without a replica set is refused.
 one `findOneAndUpdate` with a pipeline: where the lease is free or has expired, the holder is set and the
 epoch rises by one; otherwise nothing is changed, and the document says who has it. A release clears holder
 and expiry and leaves the epoch, and no document is ever deleted (never put a TTL index on the collection), so
-the number only rises. The lineage is thrown by dice when the document is first written: a collection that was
-dropped is another lineage. A restored backup is not, and there the numbers fall; the ledger refuses them
-until somebody mends it.
+the number only rises. Before it asks, a node reads all documents of the shards that it wants, and leaves
+those alone that another holds. All renewals of a node are one request of single updates, each with a mark of
+that request; reading the documents afterwards tells which of them were renewed. The lineage is thrown by dice
+when the document is first written: a collection that was dropped is another lineage. A restored backup is
+not, and there the numbers fall; the ledger refuses them until somebody mends it.
 
 **Expiry** is judged by the primary's clock inside the operation, by `$$NOW`. That is read once, when the
 operation begins, and not again when it had to wait for the document or was tried again after a conflict: it

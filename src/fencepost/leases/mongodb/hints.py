@@ -15,8 +15,8 @@ from pymongo.errors import PyMongoError
 
 from fencepost.clock import Clock
 from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S, in_time
+from fencepost.drivers.mongodb.lease_statements import RELEASES
 from fencepost.leases.hints import Hints
-from fencepost.leases.mongodb.statements import RELEASES
 
 AWAIT_S = 5.0
 """How long the server may keep a question open while there is nothing to tell."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from contextvars import Context
 from datetime import UTC
@@ -34,8 +34,9 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Table
 from fencepost.ports.rows import Rule
+from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb.documents import Document, id_of
-from fencepost.stores.mongodb.transaction import TOUCH, MongoTransaction, is_conflict
+from fencepost.stores.mongodb.transaction import SIGNALS, TOUCH, MongoTransaction, is_conflict, left_for
 
 T = TypeVar("T")
 MAJORITY = WriteConcern(w="majority", j=True)
@@ -84,6 +85,13 @@ class MongoRows:
         """Some work of the driver, which no cancellation interrupts; it ends by its own limit."""
         with translated(self._target), pymongo.timeout(DRIVER_TIMEOUT_S):
             return await in_time(work, REQUEST_TIMEOUT_S)
+
+    async def tell(self, topics: Iterable[Topic]) -> None:
+        """Leave hints outside of a transaction. One that is lost is made up for by the listeners' next
+        look."""
+        if said := [left_for(one) for one in topics]:
+            with suppress(StoreUnavailable):
+                await self.ask(self.database[SIGNALS].bulk_write(said))
 
     async def _read(self, rule: Rule[T]) -> T:
         async with self._client.start_session(snapshot=True) as session:

@@ -16,10 +16,10 @@ from fencepost.drivers.mongodb.faults import translated_at_open
 from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
-from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 from fencepost.stores.mongodb.caveats import examine, read_caveats
 from fencepost.stores.mongodb.job_transactions import MongoTransactions
+from fencepost.stores.mongodb.leases import MongoStoreLeases
 from fencepost.stores.mongodb.migrations import check_schema, check_version
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
@@ -43,7 +43,7 @@ class MongoStore(RuleStore):
         self.caveats = caveats
         self._rows = rows
         self.signals = MongoSignals(rows.database[SIGNALS])
-        self.leases = LeaseRules(rows, self.signals)
+        self.leases = MongoStoreLeases(client, target, rows, self.signals)
         self.transactions = MongoTransactions(rows, target)
         self._client = client
 

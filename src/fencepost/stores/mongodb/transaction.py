@@ -202,7 +202,7 @@ class MongoTransaction:
                 touched = UpdateMany({"_id": {"$in": ids_of(table, keys)}}, TOUCH)
                 self._pending[table.name].append(touched)
         for topic in self._hints:
-            self._pending[SIGNALS].append(_left_for(topic))
+            self._pending[SIGNALS].append(left_for(topic))
         for name in list(self._pending):
             await self._flush(name)
 
@@ -287,7 +287,7 @@ class MongoTransaction:
         return self._rows.database[table.name]
 
 
-def _left_for(topic: Topic) -> UpdateOne:
+def left_for(topic: Topic) -> UpdateOne:
     """A new document, with the server's time, by which it is removed some day."""
     said = {"$set": {"topic": topic.value}, "$currentDate": {"at": True}}
     return UpdateOne({"_id": ObjectId()}, said, upsert=True)

@@ -1,13 +1,13 @@
-"""What is said to the server. Each operation is about one document; why each is safe is told in the
-package."""
+"""What is said to the server about leases. Each operation is about one document; why each is safe is told in
+`leases.mongodb`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from bson import Int64
+from bson import Int64, ObjectId
 
 from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S
 from fencepost.model.clocks import STEP_MIN_S
@@ -30,6 +30,7 @@ SHOWN: Document = {
     "epoch": 1,
     "lineage": 1,
     "set_back_ms": 1,
+    "renewal": 1,
     "left_ms": LEFT_MS,
     "from_future": IS_AHEAD,
 }
@@ -46,6 +47,11 @@ RELEASES: Sequence[Document] = (
 def lease_of(shard: Shard) -> Document:
     """The document of a shard, whatever is in it."""
     return {"_id": shard}
+
+
+def leases_of(shards: Iterable[Shard]) -> Document:
+    """The documents of some shards."""
+    return {"_id": {"$in": list(shards)}}
 
 
 def own_lease(shard: Shard, holder: NodeId, epoch: Epoch) -> Document:
@@ -80,9 +86,9 @@ def grant(holder: NodeId, ttl_s: float, lineage: str) -> Sequence[Document]:
     ]
 
 
-def extension(ttl_s: float) -> Sequence[Document]:
+def extension(ttl_s: float, renewal: ObjectId) -> Sequence[Document]:
     """Let a lease last that long from now, and never less than was promised already, unless it is from the
-    future."""
+    future. The document says which renewal was the last."""
     promised = {"$cond": [IS_AHEAD, None, "$expires_at"]}
     return [
         {
@@ -90,6 +96,7 @@ def extension(ttl_s: float) -> Sequence[Document]:
                 "expires_at": {"$max": [promised, _after(ttl_s)]},
                 "ttl_ms": {"$max": ["$ttl_ms", _ms(ttl_s)]},
                 "set_back_ms": _SET_BACK,
+                "renewal": renewal,
             }
         }
     ]
