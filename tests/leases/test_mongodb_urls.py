@@ -89,8 +89,12 @@ def test_the_name_is_not_passed_to_the_driver() -> None:
 def test_a_server_without_a_clock_or_majority_of_its_own_is_not_fit(
     hello: dict[str, object], complaint: str
 ) -> None:
-    assert complaint in unfit(hello)
+    assert complaint in unfit(hello, "leases")
 
 
 def test_a_member_of_a_replica_set_is_not_unfit() -> None:
-    assert unfit({"setName": "rs0", "isWritablePrimary": True}) == ""
+    assert unfit({"setName": "rs0", "isWritablePrimary": True}, "leases") == ""
+
+
+def test_a_router_is_fit_for_a_store() -> None:
+    assert unfit({"msg": "isdbgrid", "isWritablePrimary": True}, "store") == ""

@@ -19,6 +19,7 @@ from tests.servers.process import Address, Server
 
 if TYPE_CHECKING:
     from tests.servers.etcd import EtcdCluster
+    from tests.servers.mongo_router import MongoRouter
     from tests.servers.mongodb import MongoReplicaSet
     from tests.servers.pgbouncer import Detour
     from tests.servers.postgres import PostgresDatabases
@@ -139,6 +140,15 @@ def mongo_server() -> Iterator[Address]:
 def mongo_store_url(mongo_server: Address) -> str:
     """A database for stores, of this process alone."""
     return mongo_server.url.replace("/?", f"/store_{os.getpid()}?")
+
+
+@pytest.fixture(scope="session")
+def mongo_router(mongo_server: Address) -> Iterator[MongoRouter]:
+    """A stand-in for a mongos, before the same server."""
+    from tests.servers.mongo_router import MongoRouter
+
+    with closing(MongoRouter(mongo_server)) as router:
+        yield router
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ MISPLACED = (
 )
 ROUTER = (
     "this is a mongos, and each of them judges time by a clock of its own; "
-    "name the members of a replica set instead"
+    "name the members of a replica set instead, or leave the leases in the store"
 )
 
 
@@ -50,22 +50,39 @@ def connect(target: Target) -> AsyncMongoClient[dict[str, Any]]:
         raise refused_by_driver(target, error) from None
 
 
-async def check(client: AsyncMongoClient[dict[str, Any]], target: Target) -> None:
-    """Refuse a server that is not fit."""
+async def check(client: AsyncMongoClient[dict[str, Any]], target: Target) -> Mapping[str, Any]:
+    """What the server says of itself. One that is not fit is refused."""
+    hello: Mapping[str, Any] = {}
     try:
-        complaint = unfit(await client.admin.command("hello"))
+        hello = await client.admin.command("hello")
+        complaint = unfit(hello, target.address.what)
     except ServerSelectionTimeoutError:
         complaint = _missing(client)
         if not complaint:
             raise
     if complaint:
         raise target.address.refuse(complaint)
+    return hello
 
 
-def unfit(hello: Mapping[str, Any]) -> str:
-    """Why a server of this kind cannot be used; nothing where it can."""
-    if hello.get("msg") == "isdbgrid":
-        return ROUTER
+def is_router(hello: Mapping[str, Any]) -> bool:
+    """Whether the server is a mongos, before a sharded cluster."""
+    return hello.get("msg") == "isdbgrid"
+
+
+def behind_router(client: Any) -> bool:
+    """Whether a client talks to routers, as it has heard with its first call."""
+    known = client.topology_description
+    servers = known.server_descriptions().values()
+    return known.topology_type_name == "Sharded" or any(
+        one.server_type == SERVER_TYPE.Mongos for one in servers
+    )
+
+
+def unfit(hello: Mapping[str, Any], what: str) -> str:
+    """Why a server of this kind cannot be used for the leases or the store; nothing where it can."""
+    if is_router(hello):
+        return ROUTER if what == "leases" else ""
     if hello.get("isreplicaset"):
         return NOT_INITIATED
     return "" if "setName" in hello else ALONE

@@ -91,11 +91,13 @@ class BorrowedMongo(Borrowed):
     """Over a session in a transaction on MongoDB. It is of no database: where none is named it is the one of
     its client's URL."""
 
-    def __init__(self, lent: Lent, database: str | None) -> None:
+    def __init__(self, lent: Lent, database: str | None, *, is_sharded: bool | None = None) -> None:
         from fencepost.stores.borrowed.mongodb import BorrowedRows
 
-        super().__init__(BorrowedRows(lent, database))
+        rows = BorrowedRows(lent, database, is_sharded=is_sharded)
+        super().__init__(rows)
         self._lent = lent
+        self.catch_up = rows.catch_up
 
     async def complete(
         self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
@@ -103,6 +105,7 @@ class BorrowedMongo(Borrowed):
         """What the run leaves to others, as the next tick of its schedule, is found by their own look: to
         touch it here would set the caller's transaction against theirs."""
         outcome = Outcome(ticket, RunState.SUCCEEDED, output=output)
+        await self.catch_up(ticket)
         (receipt,) = await self.rows.write(lambda tx: finish(Checked(tx), Freed(), [outcome]))
         if receipt is not Receipt.ACCEPTED:
             aborted = self._lent.connection.abort_transaction()

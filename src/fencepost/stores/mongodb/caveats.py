@@ -6,7 +6,7 @@ the check-up; a process that starts goes on without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -16,13 +16,13 @@ from pymongo.errors import OperationFailure
 from fencepost.model.caveat import Caveat
 from fencepost.model.durations import format_duration
 from fencepost.model.table import Table
-from fencepost.stores.mongodb.migrations import index_differences
+from fencepost.stores.mongodb.migrations import UNAUTHORIZED, index_differences
 from fencepost.stores.mongodb.rows import MongoRows
+from fencepost.stores.mongodb.sharding import SPREAD, spread
 
 Answer = Mapping[str, Any]
 Client = AsyncMongoClient[dict[str, Any]]
 
-UNAUTHORIZED = 13
 HOLDS_DATA = frozenset({"PRIMARY", "SECONDARY"})
 WINDOW_MIN = timedelta(hours=1)
 LIFETIME, LIFETIME_MAX_S = "transactionLifetimeLimitSeconds", 20
@@ -46,8 +46,10 @@ async def read_caveats(client: Client) -> list[Caveat]:
 
 
 async def examine(client: Client, rows: MongoRows) -> list[Caveat]:
-    """What a check-up finds besides."""
+    """What a check-up finds besides. Through a router the members of the shards are not seen."""
     indexes = [_index(*one) for one in await index_differences(rows)]
+    if rows.is_sharded:
+        return [*indexes, *_unspread(await spread(rows.database))]
     return [*indexes, *await _lifetime(client), *await _of_replica_set(client)]
 
 
@@ -72,6 +74,12 @@ def _index(table: Table, name: str, is_there: bool) -> Caveat:
         return Caveat(told, f'db.{table.name}.dropIndex("{name}")')
     told = f"{table.name} has no index {name}: what it would find is searched for among all documents"
     return Caveat(told, "run: fencepost migrate")
+
+
+def _unspread(done: Collection[str]) -> list[Caveat]:
+    left = [table.name for table in SPREAD if table.name not in done]
+    told = f"{', '.join(left)}: on one shard of the cluster alone"
+    return [Caveat(told, "run: fencepost migrate")] if left else []
 
 
 async def _of_replica_set(client: Client) -> list[Caveat]:

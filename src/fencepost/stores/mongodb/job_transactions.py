@@ -101,7 +101,8 @@ class MongoTransactions:
         client = self._idle.pop() if self._idle else connect(self._target)
         session = client.start_session()
         transaction = MongoJobTransaction(session, client.get_database(self._target.database))
-        store = BorrowedMongo(transaction.lent(), self._target.database)
+        lent, sharded = transaction.lent(), self._rows.is_sharded
+        store = BorrowedMongo(lent, self._target.database, is_sharded=sharded)
         watching = asyncio.create_task(self._watch(transaction))
         sound = False
         try:
@@ -184,6 +185,7 @@ async def _take(transaction: MongoJobTransaction, store: BorrowedMongo, ticket: 
     heartbeat that is in the way has gone soon."""
 
     session = transaction.session
+    await store.catch_up(ticket)
     for number in range(TRIES_MAX):
         if transaction.aborted.is_set():
             break

@@ -5,6 +5,7 @@ To make what is there already changes nothing, so any number of migrators may st
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from secrets import token_hex
 from typing import Any
 
@@ -14,20 +15,26 @@ from pymongo.errors import CollectionInvalid, OperationFailure
 from fencepost.drivers.mongodb.address import Target, read_url
 from fencepost.drivers.mongodb.calls import in_time
 from fencepost.drivers.mongodb.faults import translated_at_open
-from fencepost.drivers.mongodb.opening import check, connect
-from fencepost.errors import SchemaMismatch
+from fencepost.drivers.mongodb.opening import check, connect, is_router
+from fencepost.errors import InvalidSettings, SchemaMismatch
 from fencepost.model.address import mask
 from fencepost.model.table import Table
 from fencepost.model.tables import META, TABLES, UNFINISHED, unfinished_copy
 from fencepost.ports.rows import Transaction
 from fencepost.stores.mongodb.documents import indexes_of
 from fencepost.stores.mongodb.rows import MongoRows
+from fencepost.stores.mongodb.sharding import commands, spread
 from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
 SCHEMA = 2
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
+UNAUTHORIZED = 13
+MAY_NOT_SHARD = (
+    "the user of the store's URL may not shard it; grant the role clusterManager on admin, or have an "
+    "administrator run sh.shardCollection({!r}, {{_id: 1}}); until then the store works on one shard"
+)
 HINTS_KEPT_S = 600
 MIGRATE_TIMEOUT_S = 600.0
 
@@ -64,9 +71,10 @@ async def check_schema(rows: MongoRows, target: Target, *, unfinished: bool = Fa
 
 
 async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, shards: int) -> list[str]:
-    await check(client, target)
+    hello = await check(client, target)
     await check_version(client, target)
     rows = MongoRows(client, target)
+    rows.is_sharded = is_router(hello)
     there = await rows.database.list_collection_names()
     schema = await rows.read(_schema) if META.name in there else 0
     _refuse_newer(schema, mask(target.url))
@@ -74,7 +82,8 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
         raise SchemaMismatch(f"store {mask(target.url)}: {UNRELEASED}")
     if schema == SCHEMA:
         missing = [(table, name) for table, name, there in await index_differences(rows) if not there]
-        return [await _make_index(rows, table, name) for table, name in missing]
+        made = [await _make_index(rows, table, name) for table, name in missing]
+        return [*made, *await _shard(client, rows, hello)]
     for name in [*(one.name for one in TABLES), COUNTERS, TURNS, SIGNALS]:
         await _make_collection(rows, name)
     for table in TABLES:
@@ -84,7 +93,23 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     first = {"shards": str(shards), "incarnation": f"1-{token_hex(16)}", "schema": str(SCHEMA)}
     written = [{"name": name, "value": value} for name, value in first.items()]
     await rows.write(lambda tx: tx.put_if_absent(META, written))
-    return ["0001_collections"]
+    return ["0001_collections", *await _shard(client, rows, hello)]
+
+
+async def _shard(
+    client: AsyncMongoClient[dict[str, Any]], rows: MongoRows, hello: Mapping[str, Any]
+) -> list[str]:
+    """Spread what grows over the shards of a cluster. To spread it again changes nothing."""
+    asked = commands(hello, rows.database.name, await spread(rows.database) if rows.is_sharded else ())
+    for one in asked:
+        try:
+            await client.admin.command(one)
+        except OperationFailure as error:
+            if error.code != UNAUTHORIZED:
+                raise
+            name = one["shardCollection"]
+            raise InvalidSettings(f"{name}: {MAY_NOT_SHARD.format(name)}") from error
+    return [f"sharding of {one['shardCollection']}" for one in asked]
 
 
 async def index_differences(rows: MongoRows) -> list[tuple[Table, str, bool]]:

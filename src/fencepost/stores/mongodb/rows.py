@@ -36,6 +36,7 @@ from fencepost.model.table import Key, Table
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb.documents import Document, id_of
+from fencepost.stores.mongodb.sharding import catch_up, shard_time
 from fencepost.stores.mongodb.transaction import SIGNALS, TOUCH, MongoTransaction, is_conflict, left_for
 
 T = TypeVar("T")
@@ -74,6 +75,7 @@ class MongoRows:
         self._client = client
         self._target = target
         self.server_time = server_time or self._server_time
+        self.is_sharded = False
 
     async def read(self, rule: Rule[T]) -> T:
         return await self.ask(self._read(rule))
@@ -94,6 +96,8 @@ class MongoRows:
                 await self.ask(self.database[SIGNALS].bulk_write(said))
 
     async def _read(self, rule: Rule[T]) -> T:
+        if self.is_sharded:
+            await catch_up(self.database)
         async with self._client.start_session(snapshot=True) as session:
             return await rule(MongoTransaction(self, session, set()))
 
@@ -110,10 +114,14 @@ class MongoRows:
 
     async def _server_time(self) -> StoreTime:
         """The primary's clock."""
+        if self.is_sharded:
+            return await shard_time(self.database)
         hello = await self._client.admin.command("hello")
         return StoreTime(hello["localTime"].replace(tzinfo=UTC))
 
     async def _try(self, rule: Rule[T], avoided: set[tuple[Table, Key]], *, careful: bool) -> T:
+        if self.is_sharded:
+            await catch_up(self.database)
         async with self._client.start_session() as session:
             await session.start_transaction(read_concern=SNAPSHOT, write_concern=MAJORITY)
             transaction = MongoTransaction(self, session, avoided, self._in_the_way if careful else None)

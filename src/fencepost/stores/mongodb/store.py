@@ -1,4 +1,4 @@
-"""The store in a MongoDB replica set: the rules over rows in collections."""
+"""The store in a MongoDB replica set or sharded cluster: the rules over rows in collections."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pymongo.errors import PyMongoError
 from fencepost.drivers.mongodb.address import Target, read_url
 from fencepost.drivers.mongodb.calls import in_time
 from fencepost.drivers.mongodb.faults import translated_at_open
-from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect
+from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect, is_router
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
+from fencepost.ports.leases import LeaseStore
+from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 from fencepost.stores.mongodb.caveats import examine, read_caveats
 from fencepost.stores.mongodb.job_transactions import MongoTransactions
@@ -43,7 +45,9 @@ class MongoStore(RuleStore):
         self.caveats = caveats
         self._rows = rows
         self.signals = MongoSignals(rows.database[SIGNALS])
-        self.leases = MongoStoreLeases(client, target, rows, self.signals)
+        self.leases: LeaseStore = MongoStoreLeases(client, target, rows, self.signals)
+        if rows.is_sharded:
+            self.leases = LeaseRules(rows, self.signals)
         self.transactions = MongoTransactions(rows, target)
         self._client = client
 
@@ -76,9 +80,9 @@ async def _check(
     client: AsyncMongoClient[dict[str, Any]], target: Target, rows: MongoRows, unfinished: bool
 ) -> list[Caveat]:
     with translated_at_open(target), pymongo.timeout(SELECTION_TIMEOUT_S):
-        await in_time(check(client, target), OPEN_TIMEOUT_S)
+        rows.is_sharded = is_router(await in_time(check(client, target), OPEN_TIMEOUT_S))
         await in_time(check_version(client, target), OPEN_TIMEOUT_S)
-        caveats = await in_time(read_caveats(client), OPEN_TIMEOUT_S)
+        caveats = [] if rows.is_sharded else await in_time(read_caveats(client), OPEN_TIMEOUT_S)
     await check_schema(rows, target, unfinished=unfinished)
     return caveats
 

@@ -52,6 +52,11 @@ class Ledger(Protocol):
         """The primary's clock."""
         ...
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether a router is asked, before a sharded cluster."""
+        ...
+
 
 class MongoTransaction:
     """One snapshot, and what is to be written over it. Rows that were seen in it are not asked for again by
@@ -244,6 +249,10 @@ class MongoTransaction:
         found = await self._ask(table, either, sort=order, limit=most, batch_size=BATCH)
         if limit is None or len(found) < most:
             return found
+        if self._rows.is_sharded:
+            # Before 8.0 a router refuses to look up in a sharded collection within a transaction.
+            each = [await self._ask(table, filter_of(one), sort=order, limit=limit) for one in ranges]
+            return [document for found in each for document in found]
         firsts = first_of_each(ranges, limit, reverse=reverse)
         answer = await self._rows.database.aggregate(firsts, session=self._session, batchSize=BATCH)
         return self._noted(table, [document for each in await answer.to_list() for document in each["found"]])
