@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 from unittest.mock import patch
 
+from pymongo import UpdateMany
 from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from fencepost.ports.signals import Topic
-from fencepost.stores.mongodb import rows
+from fencepost.stores.mongodb import each, rows
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
 from fencepost.stores.mongodb.transaction import MongoTransaction
@@ -74,8 +75,26 @@ def read_from_the_primary_alone() -> Planted:
 
 @bug(
     "a claim decides by one snapshot",
-    f"{CONSISTENCY}::test_every_transaction_sees_one_snapshot",
+    f"{CONSISTENCY}::test_every_rule_sees_one_snapshot",
 )
 def claim_with_read_concern_local() -> Planted:
     """The run is of one moment and its limit of another, on shards that are not equally far."""
-    return patch.object(rows, "SNAPSHOT", ReadConcern("local"))
+
+    async def locally(self: Any, *, snapshot: bool = False) -> Any:
+        return self._client.start_session()
+
+    return patch.object(MongoRows, "session", locally)
+
+
+@bug(
+    "a claim is of a run that is as it was seen",
+    "tests/integration/test_mongodb_each.py::test_a_run_that_changed_since_it_was_seen_is_not_claimed",
+)
+def claim_without_comparing_revisions() -> Planted:
+    """Two workers see the same run, and both begin it."""
+    alike = each._of_one_kind
+
+    def blind(changes: Any) -> UpdateMany:
+        return UpdateMany({"_id": {"$in": [one.id for one in changes]}}, alike(changes)._doc)
+
+    return patch.object(each, "_of_one_kind", blind)

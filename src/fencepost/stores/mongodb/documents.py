@@ -172,6 +172,11 @@ def field_of(index: Index) -> str:
     return "_id" if _is_key(index) else _FIELDS.get(index, index.name)
 
 
+def has_entry(document: Document, index: Index) -> bool:
+    """Whether an index has this document."""
+    return _is_key(index) or bool(document.get(field_of(index), {}).get("index") == index.name)
+
+
 def indexes_of(table: Table) -> list[IndexModel]:
     """An index of the server for each field of entries."""
     return [IndexModel([(one, ASCENDING)], name=one, sparse=True) for one in _fields(table)]

@@ -20,6 +20,7 @@ from datetime import UTC
 from typing import Any, TypeVar
 
 import pymongo
+from bson import ObjectId
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.database import AsyncDatabase
@@ -37,7 +38,7 @@ from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb.documents import Document, id_of
 from fencepost.stores.mongodb.sharding import catch_up, shard_time
-from fencepost.stores.mongodb.transaction import SIGNALS, TOUCH, MongoTransaction, is_conflict, left_for
+from fencepost.stores.mongodb.transaction import REVISION, SIGNALS, MongoTransaction, is_conflict, left_for
 
 T = TypeVar("T")
 MAJORITY = WriteConcern(w="majority", j=True)
@@ -77,6 +78,12 @@ class MongoRows:
         self.server_time = server_time or self._server_time
         self.is_sharded = False
 
+    async def session(self, *, snapshot: bool = False) -> AsyncClientSession:
+        """A session for a rule, or one that sees one moment and cannot write."""
+        if self.is_sharded:
+            await catch_up(self.database)
+        return self._client.start_session(snapshot=snapshot)
+
     async def read(self, rule: Rule[T]) -> T:
         return await self.ask(self._read(rule))
 
@@ -96,9 +103,7 @@ class MongoRows:
                 await self.ask(self.database[SIGNALS].bulk_write(said))
 
     async def _read(self, rule: Rule[T]) -> T:
-        if self.is_sharded:
-            await catch_up(self.database)
-        async with self._client.start_session(snapshot=True) as session:
+        async with await self.session(snapshot=True) as session:
             return await rule(MongoTransaction(self, session, set()))
 
     async def _write(self, rule: Rule[T]) -> T:
@@ -120,9 +125,7 @@ class MongoRows:
         return StoreTime(hello["localTime"].replace(tzinfo=UTC))
 
     async def _try(self, rule: Rule[T], avoided: set[tuple[Table, Key]], *, careful: bool) -> T:
-        if self.is_sharded:
-            await catch_up(self.database)
-        async with self._client.start_session() as session:
+        async with await self.session() as session:
             await session.start_transaction(read_concern=SNAPSHOT, write_concern=MAJORITY)
             transaction = MongoTransaction(self, session, avoided, self._in_the_way if careful else None)
             try:
@@ -151,7 +154,8 @@ class MongoRows:
         async with self._client.start_session() as session:
             await session.start_transaction()
             try:
-                await self.database[table.name].update_one({"_id": id_of(table, key)}, TOUCH, session=session)
+                which, touched = {"_id": id_of(table, key)}, {"$set": {REVISION: ObjectId()}}
+                await self.database[table.name].update_one(which, touched, session=session)
             except PyMongoError as error:
                 if not is_conflict(error):
                     raise

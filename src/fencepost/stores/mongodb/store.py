@@ -22,6 +22,7 @@ from fencepost.rules.store import RuleStore
 from fencepost.stores.mongodb.caveats import examine, read_caveats
 from fencepost.stores.mongodb.job_transactions import MongoTransactions
 from fencepost.stores.mongodb.leases import MongoStoreLeases
+from fencepost.stores.mongodb.ledger import MongoLedger
 from fencepost.stores.mongodb.migrations import check_schema, check_version
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
@@ -44,6 +45,7 @@ class MongoStore(RuleStore):
         super().__init__(rows)
         self.caveats = caveats
         self._rows = rows
+        self.ledger = MongoLedger(rows)
         self.signals = MongoSignals(rows.database[SIGNALS])
         self.leases: LeaseStore = MongoStoreLeases(client, target, rows, self.signals)
         if rows.is_sharded:

@@ -34,7 +34,8 @@ RANGES_MAX = 200
 """How many ranges are asked for at once."""
 BATCH = 10_000
 DUPLICATE_KEY = 11000
-TOUCH = {"$inc": {"touched_": 1}}
+REVISION = "revision_"
+"""What every transaction that writes or locks a document leaves in it, each another."""
 COUNTERS, TURNS, SIGNALS = "counters", "turns", "signals"
 FENCES = "fences"
 SHARES = 16
@@ -79,6 +80,7 @@ class MongoTransaction:
         self._locked: dict[Table, dict[Key, None]] = defaultdict(dict)
         self._hints: dict[Topic, None] = {}
         self._now: StoreTime | None = None
+        self.revision = {REVISION: ObjectId()}
         self._has_begun = False
 
     async def now(self) -> StoreTime:
@@ -166,7 +168,7 @@ class MongoTransaction:
             for number, row in enumerate(written, last - len(written) + 1):
                 row[table.serial] = number
         for row in written:
-            document = to_document(table, row)
+            document = to_document(table, row) | self.revision
             self._pending[table.name].append(InsertOne(document))
             self._written(table, table.key_of(row), document)
         return written
@@ -204,7 +206,7 @@ class MongoTransaction:
         """Send what is left, touch what was locked and left alone, and tell listeners with the commit."""
         for table, keys in self._locked.items():
             if keys:
-                touched = UpdateMany({"_id": {"$in": ids_of(table, keys)}}, TOUCH)
+                touched = UpdateMany({"_id": {"$in": ids_of(table, keys)}}, {"$set": self.revision})
                 self._pending[table.name].append(touched)
         for topic in self._hints:
             self._pending[SIGNALS].append(left_for(topic))
@@ -284,8 +286,9 @@ class MongoTransaction:
         assert document is not None
         update, after = change_of(table, document, values)
         if after != document:
+            update["$set"] |= self.revision
             self._pending[table.name].append(UpdateOne({"_id": document["_id"]}, update))
-            self._written(table, key, after)
+            self._written(table, key, after | self.revision)
 
     def _written(self, table: Table, key: Key, document: Document | None) -> None:
         self._seen[table, key] = document
