@@ -44,6 +44,13 @@ AHEAD = timedelta(hours=1)
 Document = dict[str, Any]
 
 
+class Listener(socketserver.ThreadingTCPServer):
+    """A thread for each connection; a driver opens many at once."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
 class MongoRouter:
     """Listens on a port of its own, before a server."""
 
@@ -57,8 +64,7 @@ class MongoRouter:
         self.commands: list[Document] = []
         self.heard = Timestamp(0, 0)
         self._lock = Lock()
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", free_port()), self._handler())
-        self._server.daemon_threads = True
+        self._server = Listener(("127.0.0.1", free_port()), self._handler())
         self.port = self._server.server_address[1]
         Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 

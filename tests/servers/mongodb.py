@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pymongo
 from pymongo.errors import ConnectionFailure, OperationFailure
 
 from tests.servers.binaries import MONGODB
-from tests.servers.process import Cluster, Server, wait_until
+from tests.servers.process import Cluster, Server, says_yes, wait_until
 
 Client = pymongo.MongoClient[dict[str, Any]]
 
 ANSWER_TIMEOUT_MS = 2000
 STOPPED_WITHIN_MS = 30_000
+INITIATED_WITHIN_MS = 60_000
 SET = "fencepost"
 SETTINGS = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200, "catchUpTimeoutMillis": 1000}
 ENGINE = "log=(file_max=4MB,prealloc=false)"
@@ -51,7 +53,9 @@ class MongoServer(Server):
         if start:
             self.start()
             self.initiate([self])
-            wait_until(self.is_primary, lambda: f"no primary: {self.log[-2000:]}")
+            wait_until(
+                partial(says_yes, self, MongoServer.is_primary), lambda: f"no primary: {self.log[-2000:]}"
+            )
 
     @property
     def address(self) -> str:
@@ -91,14 +95,12 @@ class MongoServer(Server):
     def initiate(self, members: Sequence[MongoServer]) -> None:
         """Found the replica set."""
         hosts = [{"_id": number, "host": member.address} for number, member in enumerate(members)]
-        self.call("replSetInitiate", {"_id": SET, "members": hosts, "settings": SETTINGS})
+        wanted = {"_id": SET, "members": hosts, "settings": SETTINGS}
+        self.call("replSetInitiate", wanted, within_ms=INITIATED_WITHIN_MS)
 
-    def call(self, command: str, value: object = 1) -> dict[str, Any]:
+    def call(self, command: str, value: object = 1, *, within_ms: int = ANSWER_TIMEOUT_MS) -> dict[str, Any]:
         """Send one command to this node, whatever its part in the set."""
-        limits: dict[str, Any] = {
-            "serverSelectionTimeoutMS": ANSWER_TIMEOUT_MS,
-            "socketTimeoutMS": ANSWER_TIMEOUT_MS,
-        }
+        limits: dict[str, Any] = {"serverSelectionTimeoutMS": within_ms, "socketTimeoutMS": within_ms}
         with Client(self.address, directConnection=True, **limits) as client:
             return client.admin.command(command, value)
 

@@ -189,7 +189,7 @@ class Cluster(Generic[S]):
     def _one(self, is_it: Callable[[S], bool], title: str) -> S:
         """The running node that is it, once there is one. Who cannot be asked is not."""
         return wait_until(
-            lambda: next((node for node in self.running if _says_yes(node, is_it)), None),
+            lambda: next((node for node in self.running if says_yes(node, is_it)), None),
             lambda: f"no {title}: {self.logs}",
         )
 
@@ -205,7 +205,7 @@ def wait_until(
     return found
 
 
-def _says_yes(node: S, question: Callable[[S], bool]) -> bool:
+def says_yes(node: S, question: Callable[[S], bool]) -> bool:
     try:
         return question(node)
     except node.faults:

@@ -30,8 +30,10 @@ from fencepost.model.tables import META, RUNS_ENDED, RUNS_RUNNING, TABLES, UNFIN
 from fencepost.ports.rows import Transaction
 from fencepost.ports.store import Store
 
-PAGE = 250
-"""How many rows are read and written at a time; one has at most a quarter of a megabyte."""
+PAGE, PAGE_BYTES = 250, 4_000_000
+"""How many rows are read and written at a time, and from how many bytes on no more are read."""
+STEP = 50
+"""How many rows are read before they are measured; one has at most a quarter of a megabyte."""
 NAMES_MAX = 5
 OWN = frozenset({"schema", "shards", "incarnation"})
 """What a new store says of itself."""
@@ -127,14 +129,14 @@ class Copier:
             )
 
 
-async def _count(store: Store, rows: Range) -> int:
-    (number,) = await store.rows.read(lambda tx: tx.count([rows]))
+async def _count(store: Store, rows: Range, limit: int | None = None) -> int:
+    (number,) = await store.rows.read(lambda tx: tx.count([rows], limit=limit))
     return number
 
 
 async def _used(store: Store) -> list[str]:
     """What a store has that a new one has not."""
-    found = [table.name for table in LEDGER if await store.rows.read(partial(_page, table.all()))]
+    found = [table.name for table in LEDGER if await _count(store, table.all(), limit=1)]
     return found + sorted((await store.rows.read(_about)).keys() - OWN)
 
 
@@ -143,7 +145,18 @@ async def _about(tx: Transaction) -> dict[str, str]:
 
 
 async def _page(rest: Range, tx: Transaction) -> list[Row]:
-    return await tx.find(rest, limit=PAGE)
+    page: list[Row] = []
+    size = 0
+    while len(page) < PAGE and size < PAGE_BYTES and (more := await tx.find(rest, limit=STEP)):
+        page += more
+        size += sum(map(_size, more))
+        rest = rest.table.all().after(*rest.table.key_of(more[-1]))
+    return page
+
+
+def _size(row: Row) -> int:
+    texts = (one.encode() if isinstance(one, str) else one for one in row.values())
+    return sum(len(one) for one in texts if isinstance(one, bytes))
 
 
 async def _put(table: Table, page: list[Row], tx: Transaction) -> int:
@@ -152,7 +165,8 @@ async def _put(table: Table, page: list[Row], tx: Transaction) -> int:
 
 async def _remove(table: Table, tx: Transaction) -> int:
     """Remove some rows of a table, and of what the store says of itself all that it did not bring."""
-    found = await tx.lock(table.all(), limit=PAGE)
+    page = await _page(table.all(), tx)
+    found = await tx.lock(table.among(map(table.key_of, page)))
     gone = [row for row in found if table is not META or row["name"] not in OWN]
     await tx.delete(table, gone)
     return len(gone)

@@ -47,13 +47,13 @@ Filter: TypeAlias = dict[str, Any]
 MICROSECOND = timedelta(microseconds=1)
 ALL = Bound((), inclusive=True)
 SHARED = {
-    "by_turn": (
+    "by_state": (
         *(RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED, RUNS_LIMITED, RUNS_PARKED),
         *(RUNS_RUNNING, RUNS_ENDED),
     ),
-    "by_standing": (RUNS_OPEN, RUNS_BEHIND, RUNS_UNFINISHED, RUNS_FINISHED),
-    "by_fate": (RUNS_SUCCEEDED, RUNS_DEAD, RUNS_GATED, RUNS_LIMITED_TICKS, RUNS_IN_SLOTS),
-    "by_past": (RUNS_CAUGHT_UP, RUNS_HELD),
+    "by_schedule_and_state": (RUNS_OPEN, RUNS_BEHIND, RUNS_UNFINISHED, RUNS_FINISHED),
+    "by_outcome_or_limit": (RUNS_SUCCEEDED, RUNS_DEAD, RUNS_GATED, RUNS_LIMITED_TICKS, RUNS_IN_SLOTS),
+    "by_catch_up_or_hold": (RUNS_CAUGHT_UP, RUNS_HELD),
 }
 """Fields, and the indexes that share each."""
 _FIELDS = {index: field for field, indexes in SHARED.items() for index in indexes}
