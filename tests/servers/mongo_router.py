@@ -3,6 +3,7 @@ the shards. What a router refuses or does otherwise, as its manual and its sourc
 
 - its clock is its own, an hour off here; what asks for `$$NOW` would get it, and is refused here;
 - it does not know the commands of a replica set, nor the database `local`;
+- outside of transactions it does not know how many documents an update of many has changed: refused here;
 - it refuses `$lookup` within a transaction, as before 8.0 where the collection is sharded;
 - a snapshot is of the latest cluster time that the router has heard of in requests and answers.
 
@@ -39,6 +40,8 @@ OF_A_MEMBER = TIMES | {
     *("lastWrite", "secondary", "topologyVersion"),
 }
 UNAUTHORIZED, NOT_FOUND, NO_SUCH_OPTION, NO_LOOKUP, LOCAL = 13, 59, 72, 3904800, 20
+MULTI = b"\x08multi\0\1"
+"""What is in the statement for an update of many."""
 AHEAD = timedelta(hours=1)
 
 Document = dict[str, Any]
@@ -143,6 +146,8 @@ def _serve(router: MongoRouter, client: socket, server: socket) -> None:
     own = None if flags & NO_ANSWER else router.answer(command)
     if b"$$NOW" in request:
         own = refusal(NO_SUCH_OPTION, "$$NOW is the router's clock")
+    if command.get("autocommit") is None and MULTI in request:
+        own = refusal(NO_SUCH_OPTION, "nothing is known of an update of many outside of a transaction")
     if own is not None:
         client.sendall(_packed(OP_MSG, number, own))
         return

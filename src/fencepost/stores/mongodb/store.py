@@ -45,11 +45,11 @@ class MongoStore(RuleStore):
         super().__init__(rows)
         self.caveats = caveats
         self._rows = rows
-        self.ledger = MongoLedger(rows)
         self.signals = MongoSignals(rows.database[SIGNALS])
-        self.leases: LeaseStore = MongoStoreLeases(client, target, rows, self.signals)
-        if rows.is_sharded:
-            self.leases = LeaseRules(rows, self.signals)
+        self.leases: LeaseStore = LeaseRules(rows, self.signals)
+        if not rows.is_sharded:  # See `sharding`.
+            self.leases = MongoStoreLeases(client, target, rows, self.signals)
+            self.ledger = MongoLedger(rows)
         self.transactions = MongoTransactions(rows, target)
         self._client = client
 
