@@ -99,7 +99,6 @@ RUNNABLE = {
     "list_of_backfill": (RUNS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),
     "list_dead": (RUNS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
     "list_not_run": (RUNS["not_run"], ("default", *[None] * 3, "missed", *[None] * 5, 50, *BEHIND)),
-    "list_of_origin": (RUNS["of_origin"], ("default", *[None] * 4, "replay", *[None] * 4, 50, *BEHIND)),
     "list_of_error": (RUNS["of_error"], ("default", *[None] * 5, "boom", *[None] * 3, 50, *BEHIND)),
     "strips": (find_each(shape_of(STRIPS[0]), reverse=True), (*_arrays(STRIPS), 30)),
     "traffic": (VIEWS["traffic"], ("default", 60.0, 60)),

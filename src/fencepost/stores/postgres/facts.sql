@@ -1,24 +1,32 @@
 -- part: of(row)
 {row}.namespace = given.namespace AND {row}.schedule_id = given.schedule_id
 
--- part: newest(origins)
+-- part: live
+run.origin IN ('live', 'manual')
+
+-- Not by the condition of `runs_behind`: the server would walk all that is parked there. Few are found by their
+-- priority, which nothing else has.
+-- part: behind
+run.origin || '' NOT IN ('live', 'manual') AND run.priority = 5
+
+-- part: newest(origins, after)
 (
     SELECT run.fire_time
     FROM fencepost.runs AS run
     WHERE {of(run)}
         AND run.state IN ('planned', 'ready') AND run.fence = 0 AND run.origin {origins}
-        AND run.run_at <= moment.now AND run.held & 1 = 0
+        AND run.run_at <= moment.now AND run.held & 1 = 0 AND run.fire_time > {after}
     ORDER BY run.fire_time DESC
     LIMIT 1
 )
 
--- part: due(origins, held, most)
+-- part: due(kind, held, most)
 (
     SELECT run.run_key, run.fire_time, run.version, run.run_at, run.origin, run.held,
         run.backfill_id, run.job, run.reason
     FROM fencepost.runs AS run
     WHERE {of(run)}
-        AND run.state IN ('planned', 'ready') AND run.fence = 0 AND run.origin {origins}
+        AND run.state IN ('planned', 'ready') AND run.fence = 0 AND {{kind}}
         AND run.held {held}
         AND run.run_at <= moment.now
         AND (
@@ -44,8 +52,8 @@
 -- held by name is not unplanned.
 --
 -- A server that knows nothing of a table yet takes one row for as good as a thousand, and would sort them. So what is
--- wanted in two orders is cut in the order of its index, ties included, and sorted after that. What waits for a limit is
--- not asked for by the condition of `runs_behind`: the server would walk all that is parked there.
+-- wanted in two orders is cut in the order of its index, ties included, and sorted after that. The newest
+-- live tick is looked for among those that are newer than what is behind: what was admitted leaves dead entries.
 -- name: facts
 WITH {moment}
 SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.limited,
@@ -55,14 +63,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
         WHERE {of(version)}
             AND version.version = ANY (due.versions)
     ) AS specs,
-    (
-        SELECT max(newest.fire_time)
-        FROM (
-            {newest(IN ('live', 'manual'))}
-            UNION ALL
-            {newest(IN ('catch_up', 'backfill', 'replay'))}
-        ) AS newest
-    ) AS newest_due,
+    coalesce({newest(IN ('live', 'manual'); coalesce(behind.newest, '-infinity'))}, behind.newest) AS newest_due,
     (
         SELECT ROW(
             latest.next_fire_at,
@@ -147,16 +148,20 @@ CROSS JOIN LATERAL (
         bool_or(tick.job IN (SELECT job FROM fencepost.limits WHERE namespace = given.namespace)) AS limited,
         min(tick.run_at) FILTER (WHERE tick.origin IN ('live', 'manual')) AS run_at
     FROM (
-        {due(IN ('live', 'manual'); IN (0, 8, 16, 32); $5)}
+        {due(live; IN (0, 8, 16, 32); $5)}
         UNION ALL
-        {due(IN ('catch_up', 'backfill', 'replay'); = 0; $5)}
+        {due(behind; = 0; $5)}
         UNION ALL
-        {due(IN ('catch_up', 'backfill', 'replay'); = 8; $7)}
+        {due(behind; = 8; $7)}
         UNION ALL
-        {due(NOT IN ('live', 'manual'); IN (16, 32); $5)}
+        {due(behind; IN (16, 32); $5)}
     ) AS tick
     LEFT JOIN fencepost.backfills AS backfill ON backfill.backfill_id = tick.backfill_id
 ) AS due
+CROSS JOIN LATERAL (
+    SELECT {newest(IN ('catch_up', 'backfill', 'replay'); '-infinity')} AS newest
+    OFFSET 0
+) AS behind
 LEFT JOIN fencepost.gates AS gate
     ON {of(gate)}
 WHERE due.ticks IS NOT NULL

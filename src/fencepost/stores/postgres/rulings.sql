@@ -8,7 +8,7 @@ run.namespace = {given}.namespace AND run.run_key = {given}.run_key
 -- one is locked for long where the run before it has ended in its job's own transaction, which unparks it.
 -- name: settle
 WITH given AS MATERIALIZED (
-    SELECT each.*
+    SELECT each.*, run.ctid AS place
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], $7::text[])
         AS each (namespace, run_key, state, reason, met, held, origin)
     JOIN fencepost.runs AS run
@@ -24,7 +24,7 @@ SET state = coalesce(given.state, run.state),
     met = given.met,
     held = given.held
 FROM given
-WHERE run.namespace = given.namespace AND run.run_key = given.run_key
+WHERE run.ctid = given.place
 RETURNING given.state IS NOT NULL OR given.origin IS NOT NULL AS counts;
 
 -- A tick of a limited job begins at the moment at which its limits let it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fencepost.model.identifiers import Namespace, RunKey
-from fencepost.model.run import Origin, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.run import RunFilter, RunList, RunRecord, RunState
 from fencepost.model.status import QueueView
 from fencepost.rules.rows import to_queue_view, to_run_record
 from fencepost.stores.postgres.part import PostgresPart
@@ -20,7 +20,6 @@ NARROW = (
     "unended",
     "not_run",
     "of_error",
-    "of_origin",
 )
 UNENDED = frozenset({RunState.PLANNED, RunState.READY, RunState.RUNNING})
 NOT_RUN = frozenset({RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED, RunState.WITHDRAWN})
@@ -80,6 +79,5 @@ def _narrowest(filter: RunFilter) -> str:
         bool(states) and states <= UNENDED,
         filter.state in NOT_RUN,
         filter.error is not None,
-        filter.origin not in (None, Origin.LIVE),
     )
     return next((name for name, fit in zip(NARROW, fits, strict=True) if fit), "all")

@@ -72,9 +72,6 @@ WITH {walked(fencepost.runs; run.epoch >= 0 AND run.schedule_id = $10)}
 -- name: of_backfill
 WITH {walked(fencepost.runs; run.backfill_id = $8)}
 
--- name: of_origin
-WITH {walked(fencepost.runs; run.attempt >= 0 AND run.origin <> 'live' AND run.origin = $6)}
-
 -- name: of_error
 WITH {walked(fencepost.runs; run.error IS NOT NULL)}
 
