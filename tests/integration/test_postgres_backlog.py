@@ -57,7 +57,7 @@ TICKS = """
     CROSS JOIN LATERAL (SELECT now() - make_interval(secs => 60 + $2::integer - n) AS at) AS moment
 """
 CLAIMING = (
-    *("outlook", "claim_direct", "lock_due", "lock_late", "facts", "gates"),
+    *("outlook", "claim_direct", "lock_due", "facts", "gates"),
     *("settle", "start"),
     *("finish", "unpark"),
 )

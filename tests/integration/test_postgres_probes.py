@@ -83,7 +83,7 @@ RUNNABLE = {
     "outlook": (CLAIMS["outlook"], (QUEUES, JOBS, "default")),
     "claim_direct": (CLAIMS["claim_direct"], (LANES[0], JOBS, 100, "w", 30.0, "default", *LANES[1:])),
     "lock_due": (CLAIMS["lock_due"], (LANES[0], JOBS, 100, "default", 600, *LANES[1:])),
-    "lock_late": (CLAIMS["lock_late"], (10.0, 100, 600)),
+    "open_lines": (CLAIMS["open_lines"], ("default", JOBS, QUEUES)),
     "fill_slots": (CLAIMS["fill_slots"], (["default"], ["j"], [""])),
     "facts": (FACTS["facts"], (["default"], ["schedule-1"], QUEUES, JOBS, *LIMITS, 20)),
     "gates": (FACTS["gates"], (["default"], ["schedule-1"], [1_001], [10])),

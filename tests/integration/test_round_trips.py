@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fencepost.core.limits import decide
 from fencepost.model.claiming import Admit, CloseGate, ScheduleFacts, Verdict
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import RunKey, ScheduleId
@@ -28,6 +30,7 @@ from fencepost.stores.sqlite.connection import Database
 from fencepost.testing.conformance.builders import MANY, NS, TZDATA, appetite, enqueue, make_spec, put
 from fencepost.testing.conformance.calendars import CHRISTMAS, using
 from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.limits import limit, line_up
 from fencepost.testing.conformance.operators import ANNA
 from tests.conformance.on_postgres import open_postgres
 from tests.conformance.on_sqlite import open_sqlite
@@ -35,6 +38,8 @@ from tests.conformance.on_sqlite import open_sqlite
 FEW, MORE = 2, 40
 TRIPS_MAX = 16
 """Those of two transactions, with their begin and their end."""
+LINED_MAX = 6
+"""With begin and end."""
 NOBODY = "job#nobody"
 
 
@@ -50,7 +55,8 @@ class Ground:
         return Control(self.harness.store, NS, ANNA)
 
     async def trips(self, asking: Awaitable[Any]) -> int:
-        """How often the store is asked for this."""
+        """How often the store is asked for this. What was sent before is told a moment later."""
+        await asyncio.sleep(0)
         self.sent.clear()
         await asking
         return len(self.sent)
@@ -174,3 +180,17 @@ async def test_a_batch_of_schedules_takes_as_many_statements_as_a_batch_of_two(
 
     trips = {count: [await ground.trips(write(count, one)) for one in every_s] for count in (FEW, BATCH)}
     assert 0 < sum(trips[BATCH]) <= sum(trips[FEW]) <= 50, ground.sent
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("terms", [{"concurrency": 10}, {"rate": "1000/s"}], ids=["slots", "rate"])
+async def test_a_small_claim_of_a_limited_job_asks_little(
+    postgres_ground: Ground, terms: Mapping[str, Any]
+) -> None:
+    """It locks the limit of the job, looks what runs and what waits, starts that, and keeps what it used."""
+    harness = postgres_ground.harness
+    await limit(harness, **terms)
+    await waiting(postgres_ground, FEW, "limited")
+    await line_up(harness)
+    trips = await postgres_ground.trips(harness.store.ledger.claim_lined(appetite(), FEW, decide))
+    assert 0 < trips <= LINED_MAX, postgres_ground.sent

@@ -22,22 +22,22 @@ class Checked:
     """A transaction that lets pass only what is allowed."""
 
     def __init__(self, inner: Transaction) -> None:
-        self._inner = inner
+        self.inner = inner
         self._mine: set[tuple[str, Key]] = set()
         # What writes no row is the transaction's own.
         self.now, self.find, self.count = inner.now, inner.find, inner.count
         self.fences, self.take_turn, self.hint = inner.fences, inner.take_turn, inner.hint
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
-        return self._own(selection.table, await self._inner.lock(selection, limit=limit))
+        return self.own(selection.table, await self.inner.lock(selection, limit=limit))
 
     async def take(
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        return self._own(selection.table, await self._inner.take(selection, limit=limit, reverse=reverse))
+        return self.own(selection.table, await self.inner.take(selection, limit=limit, reverse=reverse))
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-        return self._own(table, await self._inner.put_if_absent(table, rows))
+        return self.own(table, await self.inner.put_if_absent(table, rows))
 
     async def change(self, table: Table, changes: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[Row]:
         wanted = list(changes)
@@ -45,15 +45,16 @@ class Checked:
             self._check_owned(table, row)
             if table is RUNS and "state" in values:
                 _check_move(row, values)
-        return await self._inner.change(table, wanted)
+        return await self.inner.change(table, wanted)
 
     async def delete(self, table: Table, rows: Iterable[Row]) -> None:
         gone = list(rows)
         for row in gone:
             self._check_owned(table, row)
-        await self._inner.delete(table, gone)
+        await self.inner.delete(table, gone)
 
-    def _own(self, table: Table, rows: list[Row]) -> list[Row]:
+    def own(self, table: Table, rows: list[Row]) -> list[Row]:
+        """Rows that this transaction has locked."""
         self._mine |= {(table.name, table.key_of(row)) for row in rows}
         return rows
 

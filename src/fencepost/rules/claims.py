@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 
 from fencepost.model.claiming import (
     Appetite,
@@ -34,6 +35,7 @@ from fencepost.model.tables import (
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.allowances import candidates_max
+from fencepost.rules.checks import Checked
 from fencepost.rules.facts import SCHEDULES_MAX, WALK_MAX, facts_of, last_successes
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.limits import allowances, held_by, keep_allowances, lets_go, limit_facts, pay
@@ -42,6 +44,8 @@ from fencepost.rules.part import Part, groups, pages, reads, search, writes
 from fencepost.rules.rows import limit_if_readable, to_claim, to_payload
 from fencepost.rules.runs import Slot, fill_slots, is_tick, owners_of, with_specs
 from fencepost.rules.verdicts import carry_out, rule
+
+Slots: TypeAlias = Mapping[tuple[Namespace, RunKey], str]
 
 
 class ClaimRules(Part):
@@ -101,15 +105,29 @@ class ClaimRules(Part):
         if await fill_slots(tx, slots):
             tx.hint(Topic.RUNS)
 
+    async def _open_lines(
+        self, tx: Checked, appetite: Appetite, limit: int
+    ) -> tuple[Sequence[Portion], dict[tuple[Namespace, JobName], Row]]:
+        """The lanes to be walked, and the limits that let one of a line go and that no other claimer has."""
+        walk = await _open_walk(tx, appetite, limit) or []
+        known, now = await _limits_of(tx, appetite) if walk else [], await tx.now()
+        named = [(row["namespace"], row["job"]) for row in known if lets_go(row, now)]
+        # A single one is what the caller has heard of; of several, those without a line are left to others.
+        if len(named) > 1:
+            lines = {(*one, portion.queue) for one in named for portion in walk}
+            heads = await tx.find(RUNS_LINED.each(sorted(lines)), limit=1)
+            named = sorted({(run["namespace"], run["job"]) for run in heads})
+        taken, now = await tx.take(LIMITS.among(named)), await tx.now()
+        return walk, {(row["namespace"], row["job"]): row for row in taken if lets_go(row, now)}
+
     @writes
     async def _claim_lined(
-        self, tx: Transaction, appetite: Appetite, limit: int, limiter: Limiter
+        self, tx: Checked, appetite: Appetite, limit: int, limiter: Limiter
     ) -> tuple[list[Claim], Collection[Slot]]:
-        walk = await _open_walk(tx, appetite, limit)
-        if walk is None:
+        walk, limits = await self._open_lines(tx, appetite, limit)
+        if not limits:
             return [], ()
         namespace, queues = appetite.namespace, sorted({one.queue for one in walk})
-        limits = await _open_lines(tx, appetite, queues)
         known = ((row["job"], limit_if_readable(row["terms"])) for row in limits.values())
         terms = {job: one for job, one in known if one is not None}
         # Without keys a job has one slot, and it is known how many may go before the line is looked at.
@@ -132,8 +150,13 @@ class ClaimRules(Part):
         await tx.change(RUNS, [(rows[one.run_key], held_by(rows[one.run_key], one)) for one in passage.waits])
         await pay(tx, limits.values(), {(namespace, job): one for job, one in passage.paid.items()})
         begun = {(namespace, one.run_key): one.slot for one in passage.begun}
-        claims = await _start(tx, [rows[key] for _, key in begun], appetite, now, begun)
+        claims = await self._begin(tx, [rows[key] for _, key in begun], appetite, now, begun)
         return claims, {(namespace, *one) for one in passage.full}
+
+    async def _begin(
+        self, tx: Checked, runs: Sequence[Row], appetite: Appetite, now: StoreTime, slots: Slots
+    ) -> list[Claim]:
+        return await _start(tx, runs, appetite, now, slots)
 
     @writes
     async def _claim_ticks(
@@ -293,32 +316,10 @@ async def _gather(
     return await facts_of(tx, mine, wanted, now, parked_max(room, len(first)))
 
 
-async def _open_lines(
-    tx: Transaction, appetite: Appetite, queues: Sequence[Queue]
-) -> dict[tuple[Namespace, JobName], Row]:
-    """The limits of jobs with a line whose rate lets one go, those that no other claimer has."""
-    known = await _letting_go(tx, await _limits_of(tx, appetite))
-    named = [(row["namespace"], row["job"]) for row in known]
-    # A single one is what the caller has heard of; of several, those without a line are left to others.
-    if len(named) > 1:
-        heads = await tx.find(RUNS_LINED.each((*one, queue) for one in named for queue in queues), limit=1)
-        named = sorted({(run["namespace"], run["job"]) for run in heads})
-    taken = await _letting_go(tx, await tx.take(LIMITS.among(named)))
-    return {(row["namespace"], row["job"]): row for row in taken}
-
-
 async def _limits_of(tx: Transaction, appetite: Appetite) -> list[Row]:
     """The limits of the jobs that the worker can do."""
     jobs = frozenset(appetite.jobs)
     return [row for row in await tx.find(LIMITS.all(appetite.namespace)) if row["job"] in jobs]
-
-
-async def _letting_go(tx: Transaction, limits: Sequence[Row]) -> Sequence[Row]:
-    """Those whose rate lets one go; without a rate there is nothing to ask the clock."""
-    if all(row["next_at"] is None for row in limits):
-        return limits
-    now = await tx.now()
-    return [row for row in limits if lets_go(row, now)]
 
 
 async def lined_heads(
@@ -358,7 +359,7 @@ async def _start(
     runs: Sequence[Row],
     appetite: Appetite,
     now: StoreTime,
-    slots: Mapping[tuple[Namespace, RunKey], str],
+    slots: Slots,
     previous: Mapping[tuple[str, str], datetime | None] | None = None,
 ) -> list[Claim]:
     """Begin an attempt of each run, at the moment at which its limits let it; the fences are in the order of

@@ -14,6 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S", bound="Part")
 Rule = Callable[Concatenate[S, Transaction, P], Coroutine[Any, Any, T]]
+Change = Callable[Concatenate[S, Checked, P], Coroutine[Any, Any, T]]
 Verb = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 
 PAGE, PAGE_MAX = 100, 1_000
@@ -35,7 +36,7 @@ def reads(rule: Rule[S, P, T]) -> Verb[S, P, T]:
     return cast("Verb[S, P, T]", update_wrapper(verb, rule))
 
 
-def writes(rule: Rule[S, P, T]) -> Verb[S, P, T]:
+def writes(rule: Change[S, P, T]) -> Verb[S, P, T]:
     """A verb that is one transaction."""
 
     async def verb(self: S, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -10,14 +10,22 @@ schedule before held the same lock, so the facts are complete; one that comes la
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import cast
 
-from fencepost.model.claiming import Appetite, Judge, Outlook
-from fencepost.model.identifiers import Fence, NodeId
+from fencepost.model.claiming import Appetite, Judge, Outlook, Portion
+from fencepost.model.clocks import StoreTime, later
+from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId
 from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
-from fencepost.rules.facts import SCHEDULES_MAX
+from fencepost.model.table import Row
+from fencepost.model.tables import LIMITS, SCHEDULES
+from fencepost.rules.allowances import Allowances
+from fencepost.rules.checks import Checked
+from fencepost.rules.claims import Slots, late_schedules
+from fencepost.rules.facts import SCHEDULES_MAX, last_successes
 from fencepost.rules.rows import to_claim, to_outlook
-from fencepost.rules.runs import Slot
+from fencepost.rules.runs import Slot, owners_of
+from fencepost.rules.verdicts import Rulings, Started
 from fencepost.stores.postgres.facts import Judged, judge_locked
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.postgres.rows import PostgresRowTransaction
@@ -61,6 +69,25 @@ class PostgresClaims(PostgresPart):
                 break
         return claims
 
+    async def _open_lines(
+        self, tx: Checked, appetite: Appetite, limit: int
+    ) -> tuple[Sequence[Portion], dict[tuple[Namespace, JobName], Row]]:
+        walk = appetite.walk(limit)
+        terms = appetite.namespace, _jobs(appetite), sorted({one.queue for one in walk})
+        found = await cast("PostgresRowTransaction", tx.inner).fetch(QUERIES["open_lines"], *terms)
+        rows = tx.own(LIMITS, [dict(row) for row in found])
+        queues = rows[0]["queues"] if rows else ()
+        return [one for one in walk if one.queue in queues], {LIMITS.key_of(row): row for row in rows}
+
+    async def _begin(
+        self, tx: Checked, runs: Sequence[Row], appetite: Appetite, now: StoreTime, slots: Slots
+    ) -> list[Claim]:
+        before = await last_successes(tx, owners_of(runs))
+        keys = [(run["namespace"], run["schedule_id"], run["run_key"]) for run in runs]
+        starts = [Started(*key, before.get(key[:2])) for key in keys]
+        judged = Judged(Rulings(starts), Allowances(now, slots=dict(slots)))
+        return await start(cast("PostgresRowTransaction", tx.inner), judged, appetite)
+
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
@@ -70,7 +97,8 @@ class PostgresClaims(PostgresPart):
         due = queues, _jobs(appetite), most, appetite.namespace, walk, priorities, mosts
 
         async def claim(tx: PostgresRowTransaction) -> tuple[list[Claim], Judged]:
-            locked = await tx.fetch(QUERIES["lock_due"], *due)
+            rows = await tx.fetch(QUERIES["lock_due"], *due)
+            locked = [(row["namespace"], row["schedule_id"]) for row in rows]
             judged = await judge_locked(tx, locked, wanted, limit, judge, limiter)
             await carry_out(tx, judged)
             return await start(tx, judged, appetite), judged
@@ -80,14 +108,9 @@ class PostgresClaims(PostgresPart):
         return claims
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
-        most = min(limit, SCHEDULES_MAX)
-        late = older_than_s, most, WALK_PER_SCHEDULE * most + WALK_MIN
-        # Nearly always there is none: one statement, whose locks are gone when it has answered.
-        if not await self._database.fetch(QUERIES["lock_late"], *late):
-            return 0
-
         async def sweep(tx: PostgresRowTransaction) -> tuple[int, Judged]:
-            locked = await tx.fetch(QUERIES["lock_late"], *late)
+            late = await late_schedules(tx, later(await tx.now(), -older_than_s), limit)
+            locked = [(row["namespace"], row["schedule_id"]) for row in await tx.take(SCHEDULES.among(late))]
             judged = await judge_locked(tx, locked, (None, None), 0, judge)
             return await carry_out(tx, judged), judged
 

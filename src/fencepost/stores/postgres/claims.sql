@@ -132,6 +132,18 @@ LEFT JOIN claimed ON true
 LEFT JOIN fencepost.schedule_versions AS version ON {is_version_of(claimed)}
 ORDER BY claimed.number, claimed.run_at, claimed.run_key;
 
+-- The limits of jobs with a line in an open queue whose rate lets one go, those that no other claimer has.
+-- name: open_lines
+SELECT known.*, open.queues
+FROM (SELECT ARRAY(SELECT queue FROM unnest($3::text[]) AS queue WHERE {is_open($1; queue)}) AS queues) AS open
+CROSS JOIN fencepost.limits AS known
+WHERE known.namespace = $1 AND known.job = ANY ($2::text[]) AND coalesce(known.next_at, '-infinity') <= fencepost.now()
+    AND EXISTS (
+        SELECT 1 FROM fencepost.runs AS run
+        WHERE {lined} AND run.namespace = $1 AND run.job = known.job AND run.queue = ANY (open.queues)
+    )
+FOR UPDATE OF known SKIP LOCKED;
+
 -- Of the ticks of a lane that are walked ($5) the first schedules are taken, each in the place of the first of its
 -- ticks; one that another claimer has locked is passed over. A schedule with ticks in two lanes comes twice.
 -- name: lock_due
@@ -163,39 +175,6 @@ CROSS JOIN LATERAL (
 ) AS ripe
 WHERE {is_open($4; portion.queue)}
 LIMIT $3;
-
--- The lanes (pairs of namespace and queue) are found by leaping through the index from one to the next.
--- name: lock_late
-WITH RECURSIVE lane AS (
-    {leaps(lane; namespace, queue; due_ticks)}
-)
-SELECT ripe.namespace, ripe.schedule_id
-FROM (
-    SELECT late.namespace, late.schedule_id
-    FROM lane
-    CROSS JOIN generate_series(1, 5) AS slot (priority)
-    CROSS JOIN LATERAL (
-        SELECT run.namespace, run.schedule_id, run.run_at
-        FROM fencepost.runs AS run
-        WHERE {due_ticks}
-            AND run.namespace = lane.namespace
-            AND run.queue = lane.queue
-            AND run.priority = slot.priority::smallint
-            AND run.run_at <= (SELECT fencepost.now()) - make_interval(secs => $1)
-        ORDER BY run.run_at
-        LIMIT $3
-    ) AS late
-    GROUP BY late.namespace, late.schedule_id
-    ORDER BY min(slot.priority), (array_agg(late.run_at ORDER BY slot.priority, late.run_at))[1],
-        late.namespace, late.schedule_id
-) AS ripe
-CROSS JOIN LATERAL (
-    SELECT 1
-    FROM fencepost.schedules AS schedule
-    WHERE schedule.namespace = ripe.namespace AND schedule.schedule_id = ripe.schedule_id
-    FOR NO KEY UPDATE SKIP LOCKED
-) AS locked
-LIMIT $2;
 
 -- Runs that wait for a slot get into line again, one for each place that is free; a tick becomes due, to be judged. The
 -- outer limit is for the server's planner, which knows nothing of the inner one.

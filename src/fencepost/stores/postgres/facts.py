@@ -46,7 +46,7 @@ class Judged:
 
 async def judge_locked(
     tx: PostgresRowTransaction,
-    locked: Sequence[Row],
+    locked: Sequence[tuple[str, str]],
     wanted: tuple[list[str] | None, list[str] | None],
     room: int,
     judge: Judge,
@@ -54,7 +54,7 @@ async def judge_locked(
 ) -> Judged:
     """Ask the judge about these schedules; without wanted every due tick counts. Where there is room for
     something, the limits of the ticks' jobs are asked first."""
-    owners = dict.fromkeys((row["namespace"], row["schedule_id"]) for row in locked)
+    owners = dict.fromkeys(locked)
     if not owners:
         return Judged()
     rows = await tx.fetch(

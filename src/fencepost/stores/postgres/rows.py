@@ -26,7 +26,7 @@ from fencepost.stores.statements import (
 
 T = TypeVar("T")
 QUERIES = load_queries(__package__, "rows.sql")
-SCHEMA = "fencepost."
+SCHEMA, READ_AT = "fencepost.", "read_at"
 TYPES = {
     Kind.TEXT: "text",
     Kind.INTEGER: "bigint",
@@ -140,7 +140,7 @@ class PostgresRowTransaction:
         unwritten = self._unwritten.setdefault(table, {})
         for row, values in wanted:
             unwritten.setdefault(table.key_of(row), {}).update(values)
-        if any(column in table.key for _, values in wanted for column in values):
+        if not all(values.keys().isdisjoint(table.key) for _, values in wanted):
             await self._write(table)
         return [{**row, **values} for row, values in wanted]
 
@@ -180,15 +180,16 @@ class PostgresRowTransaction:
 
     async def _write(self, table: Table) -> None:
         """Write the changes of a table that were kept back: one statement for those of the same columns."""
-        changes: dict[tuple[str, ...], list[Row]] = {}
+        changes: dict[tuple[str, ...], list[tuple[Key, Row]]] = {}
         for key, values in self._unwritten.pop(table, {}).items():
-            named = {f"{KEY}{column}": value for column, value in zip(table.key, key, strict=True)}
-            changes.setdefault(tuple(sorted(values)), []).append({**named, **values})
+            if values:
+                changes.setdefault(tuple(values), []).append((key, values))
         for columns, rows in changes.items():
-            if columns:
-                keys = _columns(table, rows, [f"{KEY}{one}" for one in table.key])
-                given = map(alike, _columns(table, rows, columns))
-                await self._session.fetch(_update(table, columns), *keys, *given)
+            keys = zip(*(key for key, _ in rows), strict=True)
+            given = (alike([values[name] for _, values in rows]) for name in columns)
+            kinds = [table.columns[name] for name in (*table.key, *columns)]
+            arrays = [_column(kind, list(one)) for kind, one in zip(kinds, (*keys, *given), strict=True)]
+            await self._session.fetch(_update(table, columns), *arrays)
 
     async def _select(self, selection: Selection, limit: int | None, reverse: bool, lock: str) -> list[Row]:
         table = selection.table
@@ -202,20 +203,22 @@ class PostgresRowTransaction:
             values: list[Any] = [*_columns(table, rows, table.key)]
         else:
             text = f"{_numbered(find_text(shape_of(selection), SCHEMA, reverse))} LIMIT ${{}} {lock}"
+            if lock.endswith("SKIP LOCKED"):
+                # It waits for nothing, so the time at which it read is the time after it.
+                text = text.replace(" FROM ", f", fencepost.now() AS {READ_AT} FROM ", 1)
             values = [_encode(table, column, value) for column, value in values_of(selection)]
             text = text.replace("${}", f"${len(values) + 1}")
             values.append(limit)
             limit = None
         found = [_decoded(table, row) for row in await self._session.fetch(text, *values)]
+        for row in found:
+            self._now = row.pop(READ_AT, None)
         return found[:limit]
-
-
-KEY = "key of "
 
 
 def _columns(table: Table, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[Any]]:
     """One array for each column."""
-    return [_column(table.columns[name.removeprefix(KEY)], [row[name] for row in rows]) for name in names]
+    return [_column(table.columns[name], [row[name] for row in rows]) for name in names]
 
 
 def _column(kind: Kind, values: list[Any]) -> list[Any]:

@@ -1,8 +1,8 @@
 -- What a claim does with the verdicts, under the locks of the schedules. A tick that another held, called
 -- off or started since the facts were read is not touched: it is named by its key, and compared again.
--- part: may_be_judged(given)
+-- part: may_begin(given)
 run.namespace = {given}.namespace AND run.run_key = {given}.run_key
-    AND run.fence = 0 AND run.finished_at IS NULL AND run.held IN (0, 8, 16, 32)
+    AND run.finished_at IS NULL AND run.held IN (0, 8, 16, 32)
 
 -- Ends, admissions to catch-up, and ticks that are parked. A tick that is locked is passed over, and judged again: a parked
 -- one is locked for long where the run before it has ended in its job's own transaction, which unparks it.
@@ -12,7 +12,7 @@ WITH given AS MATERIALIZED (
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], $7::text[])
         AS each (namespace, run_key, state, reason, met, held, origin)
     JOIN fencepost.runs AS run
-        ON {may_be_judged(each)}
+        ON {may_begin(each)} AND run.fence = 0
     FOR NO KEY UPDATE OF run SKIP LOCKED
 )
 UPDATE fencepost.runs AS run
@@ -27,7 +27,7 @@ FROM given
 WHERE run.ctid = given.place
 RETURNING given.state IS NOT NULL OR given.origin IS NOT NULL AS counts;
 
--- A tick of a limited job begins at the moment at which its limits let it.
+-- A run of a limited job begins when its limits let it. One from the line of its job (32) is locked, and may be a retry.
 -- name: start
 WITH given AS MATERIALIZED (
     SELECT namespace, run_key, slot, at, nextval('fencepost.fences') AS fence
@@ -45,17 +45,17 @@ WITH given AS MATERIALIZED (
         reason = NULL,
         worker = $3,
         started_at = coalesce(given.at, fencepost.now()),
-        begun_at = coalesce(given.at, fencepost.now()),
+        begun_at = coalesce(run.begun_at, given.at, fencepost.now()),
         alive_until = fencepost.now() + make_interval(secs => $4),
         held = 0,
         slot = given.slot
     FROM given
-    WHERE {may_be_judged(given)}
+    WHERE {may_begin(given)} AND (run.fence = 0 OR run.held = 32)
     RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
         run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,
         run.spent, run.queue, run.origin
 )
 SELECT started.*, version.spec
 FROM started
-JOIN fencepost.schedule_versions AS version ON {is_version_of(started)}
+LEFT JOIN fencepost.schedule_versions AS version ON {is_version_of(started)}
 ORDER BY started.fence;

@@ -12,15 +12,7 @@ from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "runs.sql")
-NARROW = (
-    "of_backfill",
-    "of_schedule",
-    "dead",
-    "held",
-    "unended",
-    "not_run",
-    "of_error",
-)
+NARROW = ("of_backfill", "of_schedule", "dead", "held", "unended", "not_run", "of_error")
 UNENDED = frozenset({RunState.PLANNED, RunState.READY, RunState.RUNNING})
 NOT_RUN = frozenset({RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED, RunState.WITHDRAWN})
 
