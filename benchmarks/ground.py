@@ -15,9 +15,9 @@ from fencepost.model.codec import job_to_text, schedule_to_text
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.node import Node
+from fencepost.model.node_codec import node_to_text
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import Stretch
-from fencepost.rules.roster import node_to_text
 from fencepost.stores.queries import load_queries
 from fencepost.triggers import Combinable, Cron, Every
 

@@ -84,7 +84,7 @@ def heartbeat_by_key_alone() -> Planted:
 @bug("a run is not taken from the living", "I8")
 def living_worker_robbed() -> Planted:
     """The reaper takes every run that has been going for a while, whether or not its worker is alive."""
-    silent, rescue = unwrap(ReportRules._silent), unwrap(ReportRules.rescue)
+    silent, rescue = unwrap(ReportRules._look), unwrap(ReportRules.rescue)
 
     async def going(self: Any, tx: Any, limit: int, now: Any) -> Any:
         return await silent(self, Misled(tx, _as_if_silent_after(5.0)), limit, now)
@@ -92,7 +92,7 @@ def living_worker_robbed() -> Planted:
     async def rob(self: Any, tx: Any, rescues: Any) -> Any:
         return await rescue(self, Misled(tx, _as_if_silent_after(5.0)), rescues)
 
-    planted = {"_silent": reads(going), "rescue": writes(rob)}
+    planted = {"_look": reads(going), "rescue": writes(rob)}
     return all_of(*(patch.object(ReportRules, name, one) for name, one in planted.items()))
 
 

@@ -15,11 +15,11 @@ from fencepost.model.identifiers import NodeId, ScheduleId, job_key, shard_of, t
 from fencepost.model.job import JobSpec
 from fencepost.model.limits import JobLimit
 from fencepost.model.node import Node, NodeReport
+from fencepost.model.node_codec import node_to_text, report_to_text
 from fencepost.model.policies import CatchUp
 from fencepost.model.run import Hold
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.table import Table
-from fencepost.rules.roster import node_to_text, report_to_text
 from fencepost.testing.conformance.builders import JOB, NS, OTHER_JOB, OTHER_NS, make_spec
 from fencepost.triggers import Every
 from tests.conformance.clocked import START

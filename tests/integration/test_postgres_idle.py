@@ -9,24 +9,16 @@ from typing import Any
 import pytest
 
 from fencepost.clock import SystemClock
-from fencepost.config import Settings
-from fencepost.model.identifiers import NodeId
-from fencepost.model.node import Node
 from fencepost.ports.signals import Topic
-from fencepost.services.node import NodeRunner, Surroundings
 from fencepost.services.reaper import Reaper
-from fencepost.services.service import Service
-from fencepost.services.worker import Worker
 from fencepost.stores.postgres import open_store
 from fencepost.stores.postgres.connection import Database
 from fencepost.stores.postgres.leases import LOOKS_LEFT_OUT_MAX
 from fencepost.stores.postgres.store import PostgresStore
-from tests.services.house import make_job
+from tests.services.idle import SETTINGS, costs, passes, per_second, runner, settled
 
 pytestmark = pytest.mark.postgres
 
-SETTINGS = Settings()
-PASSES = 20
 FUTURE = """
     INSERT INTO fencepost.runs (
         namespace, run_key, schedule_id, job, fire_time, version, state, queue, priority, run_at
@@ -65,45 +57,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return begun
 
 
-def runner(store: PostgresStore, *, plans: bool = True, works: bool = True) -> NodeRunner:
-    job = make_job(lambda: None)
-    node = Node(NodeId("alice"), "host", 1, plans, works)
-    around = Surroundings(store, store.leases, SystemClock(), lambda: 0.5, SETTINGS, {job.spec.name: job})
-    return NodeRunner(node, around)
-
-
-def loops(of: NodeRunner) -> list[Service]:
-    """What asks by itself: the clerk and the heart only speak of runs."""
-    return [one for one in of._services() if isinstance(one, Service) and one.name != "clerk"]
-
-
-async def passes(asked: list[str], one: Service, count: int = PASSES) -> tuple[float, float]:
-    """How many transactions a pass needs that comes after its whole rest, and how long it rests then."""
-    asked.clear()
-    rests = []
-    for _ in range(count):
-        if isinstance(one, Worker):
-            one._idle_until_s = 0.0
-        rests.append(await one.run_once())
-    return len(asked) / count, sum(rests) / count
-
-
-async def settled(of: NodeRunner) -> list[Service]:
-    every = loops(of)
-    for one in sorted(every, key=lambda one: one.name != "elector"):
-        await one.run_once()
-        await one.run_once()
-    return every
-
-
 @pytest.mark.parametrize(("plans", "works"), [(True, True), (True, False), (False, True)])
 async def test_an_idle_process_does_not_ask_more_than_once_a_second(
     store: PostgresStore, asked: list[str], plans: bool, works: bool
 ) -> None:
-    cost: dict[str, tuple[float, float]] = {}
-    for one in await settled(runner(store, plans=plans, works=works)):
-        cost[one.name] = await passes(asked, one)
-    assert sum(count / rest_s for count, rest_s in cost.values()) <= 1, cost
+    cost = await costs(asked, runner(store, plans=plans, works=works))
+    assert per_second(cost) <= 1, cost
 
 
 async def test_no_idle_pass_asks_more_than_it_needs(store: PostgresStore, asked: list[str]) -> None:

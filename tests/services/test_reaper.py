@@ -259,6 +259,7 @@ async def test_an_answer_that_waited_out_an_absence_does_not_take_runs() -> None
 
 async def test_a_reaper_does_not_rest_longer_than_a_gap_that_it_must_tell() -> None:
     house = House(heartbeat_every_s=1, heartbeat_timeout_s=3, reap_every_s=5)
+    await claim(house)
     assert await Reaper(house.store, house.settings).run_once() == 0.5
 
 

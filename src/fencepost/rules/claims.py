@@ -53,8 +53,9 @@ class ClaimRules(Part):
 
     @reads
     async def outlook(self, tx: Transaction, appetite: Appetite) -> Outlook:
-        now = await tx.now()
-        walk = await _open_walk(tx, appetite, 1)
+        now, waiting = await tx.now(), (RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED)
+        there = await tx.count([index(appetite.namespace) for index in waiting], limit=1)
+        walk = await _open_walk(tx, appetite, 1) if any(there) else None
         if walk is None:
             return nothing_due(now)
         queues = sorted({one.queue for one in walk} & set(appetite.queues))

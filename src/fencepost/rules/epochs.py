@@ -198,10 +198,17 @@ async def _move(tx: Transaction, shards: int) -> int:
 
 async def read_high_water(tx: Transaction) -> HighWater:
     """How far the ledger has come."""
-    about = {row["name"]: row["value"] for row in await tx.find(META.among([("incarnation",), ("older",)]))}
+    high_water, _ = await read_standing(tx)
+    return high_water
+
+
+async def read_standing(tx: Transaction) -> tuple[HighWater, int]:
+    """How far the ledger has come, and into how many shards the schedules are cut."""
+    names = META.among([("incarnation",), ("older",), ("shards",)])
+    about = {row["name"]: row["value"] for row in await tx.find(names)}
     epochs = sum(row["epoch"] for row in await tx.find(EPOCHS.all()))
     (fence,) = await tx.fences(0)
-    return HighWater(about["incarnation"], Fence(fence), epochs, about.get("older"))
+    return HighWater(about["incarnation"], Fence(fence), epochs, about.get("older")), int(about["shards"])
 
 
 async def _lock_beyond(tx: Transaction, everything: Range, most: int) -> list[Row]:

@@ -51,9 +51,12 @@ class PlanRules(Part):
     ) -> PlanningWindow:
         now = await tx.now()
         through, due = later(now, horizon_s), list[Row]()
-        for shard in sorted(set(shards)):
-            of_shard = CURSORS_NEXT(shard).through(through)
-            due += await search(tx, of_shard, lambda row: row["namespace"] not in without, limit)
+        every = CURSORS_NEXT.each((shard,) for shard in sorted(set(shards))).through(through)
+        if without:
+            for one in every.ranges:
+                due += await search(tx, one, lambda row: row["namespace"] not in without, limit)
+        else:
+            due = await tx.find(every, limit=limit)
         due.sort(key=lambda row: (row["next_fire_at"], *CURSORS.key_of(row)))
         cursors = await _with_specs(tx, due[:limit])
         return PlanningWindow(now, through, tuple(map(to_cursor, cursors)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from fencepost.model.clocks import StoreTime, later, since
-from fencepost.model.rescue import Expired, Rescue, Sweep, SweepTerms
+from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import (
     STOPPED_ON_REQUEST,
     Origin,
@@ -27,9 +27,12 @@ from fencepost.model.tables import (
     META,
     RUN_LOGS,
     RUNS,
+    RUNS_DUE_TICKS,
     RUNS_ENDED,
+    RUNS_HELD,
     RUNS_PARKED,
     RUNS_RUNNING,
+    RUNS_UNFINISHED,
     SCHEDULES,
     STEPS,
 )
@@ -100,7 +103,7 @@ class ReportRules(Part):
         now, last_s = await self._note_sweep(terms)
         if last_s is not None:
             return Sweep(last_s=last_s)
-        return Sweep(tuple(await self._silent(limit, now)))
+        return await self._look(limit, now)
 
     @writes
     async def _note_sweep(self, tx: Transaction, terms: SweepTerms) -> tuple[StoreTime, float | None]:
@@ -114,13 +117,17 @@ class ReportRules(Part):
         return now, since(last, now).total_seconds()
 
     @reads
-    async def _silent(self, tx: Transaction, limit: int, now: StoreTime) -> Sequence[Expired]:
+    async def _look(self, tx: Transaction, limit: int, now: StoreTime) -> Sweep:
         """As of the sweep: what expires after it, as during an absence, is for the next one to judge."""
+        looked = [RUNS_DUE_TICKS(), RUNS_RUNNING(), RUNS_UNFINISHED(), RUNS_HELD()]
+        ticks, *others = await tx.count(looked, limit=1)
+        if not any(others):
+            return Sweep(quiet=not ticks or not await _is_a_tick_due(tx, now))
         silent = [run for run in await tx.find(RUNS_RUNNING()) if run["alive_until"] < now]
         silent.sort(key=lambda run: (run["alive_until"], run["run_key"]))
         names = sorted({(run["namespace"], run["job"]) for run in silent[:limit]})
         specs = {JOBS.key_of(row): row["spec"] for row in await tx.find(JOBS.among(names))}
-        return to_expired(
+        expired = to_expired(
             {
                 **run,
                 "silent_for_s": since(run["alive_until"], now).total_seconds(),
@@ -128,6 +135,7 @@ class ReportRules(Part):
             }
             for run in silent[:limit]
         )
+        return Sweep(tuple(expired))
 
     @writes
     async def rescue(self, tx: Transaction, rescues: Sequence[Rescue]) -> Sequence[Receipt]:
@@ -235,6 +243,11 @@ async def _requeue(
     run_at = later(await tx.now(), delay_s)
     waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "run_at": run_at}
     return await change(tx, freed, run, **waits, reason=reason, error=error)
+
+
+async def _is_a_tick_due(tx: Transaction, now: StoreTime) -> bool:
+    lanes = await groups(tx, RUNS_DUE_TICKS(), 3)
+    return any(tick["run_at"] <= now for tick in await tx.find(RUNS_DUE_TICKS.each(lanes), limit=1))
 
 
 async def _give_grace(tx: Transaction, terms: SweepTerms, last: StoreTime, now: StoreTime) -> None:

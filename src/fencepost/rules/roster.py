@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
-from functools import lru_cache
 
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, is_from_the_future, later
-from fencepost.model.identifiers import Namespace, NodeId, Queue
-from fencepost.model.json import canonical
-from fencepost.model.node import GONE_KEPT, BeatResponse, Led, Node, NodeRecord, NodeReport
+from fencepost.model.identifiers import Namespace, NodeId
+from fencepost.model.node import GONE_KEPT, BeatResponse, Node, NodeRecord, NodeReport
+from fencepost.model.node_codec import node_from_text, node_to_text, report_from_text, report_to_text
 from fencepost.model.table import Row
 from fencepost.model.tables import META, NODES
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
-from fencepost.rules.epochs import read_high_water, read_shards
+from fencepost.rules.epochs import read_standing
 from fencepost.rules.meta import read_meta, write_meta
 from fencepost.rules.part import Part, reads, writes
 from fencepost.rules.rows import reader
-
-NODES_MAX = 1_024
-REPORTED = tuple(one.name for one in fields(NodeReport))
-LED = tuple(one.name for one in fields(Led))
 
 
 class RosterRules(Part):
@@ -32,7 +26,8 @@ class RosterRules(Part):
 
     @writes
     async def beat(self, tx: Transaction, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
-        now = await tx.now()
+        nodes = {row["node_id"]: row for row in await tx.find(NODES.all())}
+        known, now = await tx.lock(NODES.at(node.node_id)), await tx.now()
         said = {
             "about": node_to_text(node),
             "alive_until": later(now, alive_for_s),
@@ -40,13 +35,13 @@ class RosterRules(Part):
             "report": report_to_text(report),
             "reported_at": now,
         }
-        known = await tx.lock(NODES.at(node.node_id))
         new = {"node_id": node.node_id, "started_at": now, **said}
-        if not known and not await tx.put_if_absent(NODES, [new]):
-            known = await tx.lock(NODES.at(node.node_id))
-        await tx.change(NODES, [(row, said) for row in known])
-        live = await _shown(tx, _is_alive)
-        return BeatResponse(tuple(live), await read_high_water(tx), await read_shards(tx))
+        mine = [] if known else await tx.put_if_absent(NODES, [new])
+        known = known or mine or await tx.lock(NODES.at(node.node_id))
+        nodes |= {row["node_id"]: row for row in await tx.change(NODES, [(row, said) for row in known])}
+        live = [nodes[node_id] for node_id in sorted(nodes) if _is_alive(nodes[node_id], now)]
+        high_water, shards = await read_standing(tx)
+        return BeatResponse(tuple(_shown(live, now)), high_water, shards)
 
     @writes
     async def leave(self, tx: Transaction, node_id: NodeId) -> None:
@@ -55,11 +50,11 @@ class RosterRules(Part):
 
     @reads
     async def live(self, tx: Transaction) -> Sequence[NodeRecord]:
-        return await _shown(tx, _is_alive)
+        return await _find(tx, _is_alive)
 
     @reads
     async def from_future(self, tx: Transaction) -> Sequence[NodeRecord]:
-        return await _shown(tx, _is_from_the_future)
+        return await _find(tx, _is_from_the_future)
 
     @reads
     async def owners(self, tx: Transaction) -> Mapping[NodeId, Namespace]:
@@ -114,9 +109,12 @@ def _owners_of(nodes: Sequence[Row]) -> dict[NodeId, Namespace]:
     return {one.node.node_id: one.node.namespace for one in shown}
 
 
-async def _shown(tx: Transaction, keep: Callable[[Row, StoreTime], bool]) -> list[NodeRecord]:
+async def _find(tx: Transaction, keep: Callable[[Row, StoreTime], bool]) -> list[NodeRecord]:
     now = await tx.now()
-    nodes = [row for row in await tx.find(NODES.all()) if keep(row, now)]
+    return _shown([row for row in await tx.find(NODES.all()) if keep(row, now)], now)
+
+
+def _shown(nodes: Sequence[Row], now: StoreTime) -> list[NodeRecord]:
     return [
         to_node_record({**row, "alive_for_s": (row["alive_until"] - now).total_seconds()}) for row in nodes
     ]
@@ -130,37 +128,10 @@ def _is_from_the_future(node: Row, now: StoreTime) -> bool:
     return node["reported_at"] is not None and is_from_the_future(node["reported_at"], now)
 
 
-@lru_cache(NODES_MAX)
-def node_to_text(node: Node) -> str:
-    """What a node says of itself, as JSON for the column `about`."""
-    return canonical({**asdict(node), "queues": list(node.queues)})
-
-
-def report_to_text(report: NodeReport) -> str:
-    """How a node says it is, as JSON for the column `report`."""
-    said = {name: getattr(report, name) for name in REPORTED}
-    return canonical({**said, "leads": [[getattr(one, name) for name in LED] for one in report.leads]})
-
-
-@lru_cache(NODES_MAX)
-def _node_from_text(about: str) -> Node:
-    said = json.loads(about)
-    queues = tuple(Queue(queue) for queue in said.pop("queues"))
-    return Node(**said, queues=queues)
-
-
-@lru_cache(NODES_MAX)
-def _report_from_text(text: str) -> NodeReport:
-    """What a newer release says besides is left alone."""
-    said = json.loads(text)
-    leads = tuple(Led(*one[: len(LED)]) for one in said.pop("leads", ()))
-    return NodeReport(leads=leads, **{name: value for name, value in said.items() if name in REPORTED})
-
-
 to_node_record = reader(
     NodeRecord,
-    node=lambda row: _node_from_text(row["about"]),
+    node=lambda row: node_from_text(row["about"]),
     alive_for_s=lambda row: float(row["alive_for_s"]),
-    report=lambda row: _report_from_text(row["report"]),
+    report=lambda row: report_from_text(row["report"]),
 )
 """A node, with `alive_for_s` by the store's clock and itself in `about`."""

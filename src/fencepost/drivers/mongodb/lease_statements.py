@@ -25,6 +25,8 @@ AHEAD_MS: Document = {"$ifNull": [{"$subtract": [LEFT_MS, "$ttl_ms"]}, Int64(0)]
 IS_AHEAD: Document = {"$gt": [AHEAD_MS, STEP_MS]}
 """Whether a lease lasts longer than its term: the clock was set back. Not where no term is known."""
 
+IS_VALID: Document = {"$gt": ["$expires_at", NOW]}
+
 SHOWN: Document = {
     "holder": 1,
     "epoch": 1,
@@ -61,7 +63,12 @@ def own_lease(shard: Shard, holder: NodeId, epoch: Epoch) -> Document:
 
 def own_valid_lease(shard: Shard, holder: NodeId, epoch: Epoch) -> Document:
     """The same, if it has not expired."""
-    return {**own_lease(shard, holder, epoch), "$expr": {"$gt": ["$expires_at", NOW]}}
+    return {**own_lease(shard, holder, epoch), "$expr": IS_VALID}
+
+
+def own_steady_lease(shard: Shard, holder: NodeId, epoch: Epoch) -> Document:
+    """The same, if it is not from the future either."""
+    return {**own_lease(shard, holder, epoch), "$expr": {"$and": [IS_VALID, {"$not": [IS_AHEAD]}]}}
 
 
 def grant(holder: NodeId, ttl_s: float, lineage: str) -> Sequence[Document]:

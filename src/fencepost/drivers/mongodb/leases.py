@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pymongo
@@ -51,6 +52,7 @@ class LeaseDocuments:
     def __init__(self, client: AsyncMongoClient[dict[str, Any]], target: Target) -> None:
         self._client = client
         self._target = target
+        self._last: dict[Shard, Granted] = {}
         self._collection: AsyncCollection[dict[str, Any]] = client[target.database].get_collection(
             target.collection,
             write_concern=WriteConcern(w="majority", j=True),
@@ -92,7 +94,7 @@ class LeaseDocuments:
 
     async def _held_by_others(self, shards: Sequence[Shard], holder: NodeId) -> Mapping[Shard, Acquisition]:
         known = await self._find(statements.leases_of(shards))
-        return {Shard(one["_id"]): _acquisition(one, holder) for one in known if _is_of_another(one, holder)}
+        return {Shard(one["_id"]): _held_by(one) for one in known if _is_of_another(one, holder)}
 
     async def _acquire(self, shard: Shard, holder: NodeId, ttl_s: float) -> Acquisition:
         """Two who ask at once for a lease that was never there may both insert it; who comes second asks
@@ -107,24 +109,31 @@ class LeaseDocuments:
             except DuplicateKeyError:
                 continue
             assert document is not None
-            return _acquisition(document, holder)
+            return self._granted(document) if document["holder"] == holder else _held_by(document)
         return Unknown("others were writing the same lease")
 
     async def _renew(
         self, held: Mapping[Shard, Epoch], holder: NodeId, ttl_s: float
     ) -> Mapping[Shard, Renewal]:
-        """Each by itself, in one request. What became of them is in the documents."""
-        renewal = ObjectId()
-        longer = statements.extension(ttl_s, renewal)
-        mine = [statements.own_valid_lease(shard, holder, epoch) for shard, epoch in held.items()]
-        await self._collection.bulk_write([UpdateOne(one, longer) for one in mine], ordered=False)
+        """Each by itself, in one request. Where that was not all, the documents tell what became of them."""
+        longer = statements.extension(ttl_s, renewal := ObjectId())
+        mine = [(shard, holder, epoch) for shard, epoch in held.items()]
+        steady = [UpdateOne(statements.own_steady_lease(*one), longer) for one in mine]
+        done = await self._collection.bulk_write(steady, ordered=False)
+        last = {shard: replace(one, set_back_s=0.0) for shard, one in self._last.items() if shard in held}
+        if done.matched_count == len(held) and {one: last[one].epoch for one in last} == held:
+            return last
+        valid = [UpdateOne(statements.own_valid_lease(*one), longer) for one in mine]
+        await self._collection.bulk_write(valid, ordered=False)
         found = {one["_id"]: one for one in await self._find(statements.leases_of(held))}
-        return {
-            shard: _granted(found[shard])
-            if shard in found and found[shard].get("renewal") == renewal
-            else Lost()
-            for shard in held
-        }
+        renewed = {shard for shard, one in found.items() if one.get("renewal") == renewal}
+        return {shard: self._granted(found[shard]) if shard in renewed else Lost() for shard in held}
+
+    def _granted(self, document: Mapping[str, Any]) -> Granted:
+        lineage, set_back_s = Lineage(f"mongodb:{document['lineage']}"), document.get("set_back_ms", 0) / 1000
+        granted = Granted(Epoch(int(document["epoch"])), lineage, set_back_s)
+        self._last[Shard(document["_id"])] = granted
+        return granted
 
     async def _release(self, shard: Shard, epoch: Epoch, holder: NodeId) -> Release:
         mine = statements.own_lease(shard, holder, epoch)
@@ -143,15 +152,8 @@ def _is_of_another(document: Mapping[str, Any], holder: NodeId) -> bool:
     return is_held and document["holder"] != holder
 
 
-def _acquisition(document: Mapping[str, Any], holder: NodeId) -> Acquisition:
-    if document["holder"] == holder:
-        return _granted(document)
+def _held_by(document: Mapping[str, Any]) -> HeldBy:
     return HeldBy(NodeId(document["holder"]), Epoch(int(document["epoch"])), _left_s(document))
-
-
-def _granted(document: Mapping[str, Any]) -> Granted:
-    lineage, set_back_s = Lineage(f"mongodb:{document['lineage']}"), document.get("set_back_ms", 0) / 1000
-    return Granted(Epoch(int(document["epoch"])), lineage, set_back_s)
 
 
 def _record(document: Mapping[str, Any]) -> LeaseRecord:

@@ -45,6 +45,8 @@ from fencepost.model.times import EPOCH
 Document: TypeAlias = dict[str, Any]
 Filter: TypeAlias = dict[str, Any]
 MICROSECOND = timedelta(microseconds=1)
+PLAIN = frozenset({str, int, bool, float, bytes, type(None)})
+"""What the driver takes as it is."""
 ALL = Bound((), inclusive=True)
 SHARED = {
     "by_state": (
@@ -69,9 +71,8 @@ def from_us(number: int) -> datetime:
 
 def encoded(table: Table, values: Mapping[str, Any]) -> Document:
     """Columns as a document has them."""
-    moments = _moments(table)
     return {
-        name: to_us(value) if value is not None and name in moments else _plain(value)
+        name: value if (kind := type(value)) in PLAIN else to_us(value) if kind is datetime else _plain(value)
         for name, value in values.items()
     }
 
@@ -94,13 +95,15 @@ def change_of(table: Table, document: Document, values: Mapping[str, Any]) -> tu
     """The update that gives a row new values and puts it into the indexes that it is in then, and the
     document after it."""
     new = encoded(table, values)
-    after = {name: value for name, value in document.items() if name not in _fields(table)} | new
+    after = document | new
     entries = _entries(table, after)
     moved = {field: entry for field, entry in entries.items() if document.get(field) != entry}
-    update: Document = {"$set": {**new, **moved}}
+    update: Document = {"$set": new | moved}
     if gone := [field for field in _fields(table) if field in document and field not in entries]:
         update["$unset"] = dict.fromkeys(gone, "")
-    return update, after | entries
+        for field in gone:
+            del after[field]
+    return update, after | moved
 
 
 def key_of(table: Table, document: Document) -> Key:
@@ -149,6 +152,12 @@ def first_of_each(ranges: Sequence[Range], limit: int, *, reverse: bool) -> list
             }
         },
     ]
+
+
+def counted(one: Range, place: int, limit: int | None) -> list[Document]:
+    """The question how many rows a range has, with its place among others; no answer where it has none."""
+    most: list[Document] = [] if limit is None else [{"$limit": limit}]
+    return [{"$match": filter_of(one)}, *most, {"$count": "rows"}, {"$set": {"place": {"$literal": place}}}]
 
 
 def are_distinct(ranges: Sequence[Range]) -> bool:
@@ -213,12 +222,17 @@ def _names(index: Index) -> tuple[str, ...]:
 def _entries(table: Table, columns: Document) -> Document:
     """What a row with these columns has to be found by."""
     entries: Document = {}
-    for index in table.indexes_of(columns):
-        if not _is_key(index):
-            field = field_of(index)
-            assert field not in entries, f"{index.name} is in the field of {entries[field]}"
-            entries[field] = _entry(index, map(columns.__getitem__, index.columns))
+    for field, index, names in _places(table.indexes_of(columns)):
+        assert field not in entries, f"{index.name} is in the field of {entries[field]}"
+        values = map(columns.__getitem__, index.columns)
+        entries[field] = dict(zip(names, (index.name, *values), strict=True))
     return entries
+
+
+@lru_cache(1_000)
+def _places(indexes: tuple[Index, ...]) -> list[tuple[str, Index, tuple[str, ...]]]:
+    """Where entries of these indexes are, and the names of what is in them."""
+    return [(field_of(one), one, _names(one)) for one in indexes if not _is_key(one)]
 
 
 @lru_cache(100)

@@ -1,6 +1,6 @@
 """Rows that are changed each by itself. What a worker claims, and what it reports, are changes of single runs
 that do not depend on each other: a transaction around them would promise what nothing needs, and costs the
-server more than twice as much.
+server more than twice as much. Nor does a rule need one that changes a single row, or none.
 
 The rule is the same. It reads one snapshot, and its changes are sent in one request: each is carried out
 where the document is still as the rule saw it, by its revision. A rule that does anything else is refused
@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import pymongo
 from bson import ObjectId
-from pymongo import UpdateMany
+from pymongo import UpdateMany, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.collection import AsyncCollection
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
@@ -37,10 +38,8 @@ REST_S = 10.0
 
 KEPT_MAX = 1_000
 """How many runs are remembered from their claim to their report."""
-STATEMENT_MAX = 50
+STATEMENT_MAX = 25
 """How many documents one statement changes: the server looks for the place of each among all."""
-PLACE = "place_"
-"""Where a document is in the list of those that are changed, while they are."""
 
 
 class Together(Exception):
@@ -59,17 +58,17 @@ class Overtaken(Exception):
 class Change(NamedTuple):
     """What becomes of one document, if it has this revision."""
 
+    table: Table
     key: Key
     id: Document
-    revision: ObjectId
+    revision: ObjectId | None
     values: Document
     gone: tuple[str, ...]
 
     @property
     def kind(self) -> tuple[Any, ...]:
         """What it has in common with others that one statement can change."""
-        namespace, _ = self.key
-        return namespace, tuple(self.values), self.gone
+        return self.key[0], tuple(self.values), self.gone
 
 
 class EachRows:
@@ -105,7 +104,7 @@ class EachRows:
         lost, changes = set[Key](), transaction.changes()
         if changes:
             with pymongo.timeout(WAIT_MAX_S):
-                done = await self._rows.database[RUNS.name].bulk_write(together(changes), ordered=False)
+                done = await self._collection(changes).bulk_write(together(changes), ordered=False)
             if done.matched_count < len(changes):
                 lost = await self._lost(changes)
             else:
@@ -115,30 +114,35 @@ class EachRows:
     async def _lost(self, changes: Sequence[Change]) -> set[Key]:
         """Those that are not as they were to be: others were faster."""
         wanted = {"_id": {"$in": [one.id for one in changes]}}
-        found = await self._rows.database[RUNS.name].find(wanted).to_list()
-        there = {key_of(RUNS, document): document.items() for document in found}
+        found = await self._collection(changes).find(wanted).to_list()
+        there = {key_of(changes[0].table, document): document.items() for document in found}
         return {one.key for one in changes if not _is_in(one.values, there.get(one.key))}
+
+    def _collection(self, changes: Sequence[Change]) -> AsyncCollection[Document]:
+        return self._rows.database[changes[0].table.name]
 
 
 class EachTransaction(MongoTransaction):
-    """A snapshot, and changes of runs that were seen in it."""
+    """A snapshot, and changes of runs, or of one other row, that were seen in it."""
 
     def __init__(self, rows: MongoRows, session: AsyncClientSession, known: _Latest) -> None:
         super().__init__(rows, session, set())
         self._known = known
-        self._changes: dict[Key, Change] = {}
+        self._changes: dict[tuple[Table, Key], Change] = {}
 
     def hints(self) -> Iterable[Topic]:
         return self._hints
 
     def running(self) -> Mapping[Key, Document]:
         """The runs that were begun."""
-        after = ((key, self._seen[RUNS, key]) for key in self._changes)
+        after = ((key, self._seen[table, key]) for table, key in self._changes if table is RUNS)
         return {key: one for key, one in after if one is not None and one["state"] == RUNNING}
 
     def changes(self) -> Sequence[Change]:
         """What is to be written. A row that was locked and left alone needs a transaction."""
-        return _together() if any(self._locked.values()) else list(self._changes.values())
+        changes = list(self._changes.values())
+        alone = len(changes) == 1 or all(one.table is RUNS for one in changes)
+        return changes if alone and not any(self._locked.values()) else _together()
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         return _together() if rows else []
@@ -155,11 +159,13 @@ class EachTransaction(MongoTransaction):
 
     def _change(self, table: Table, key: Key, values: Mapping[str, Any]) -> None:
         document = self._seen[table, key]
-        if table is not RUNS or key in self._changes or document is None:
+        if (table, key) in self._changes or document is None:
             _together()
         update, after = change_of(table, document, values)
-        gone, values = tuple(update.get("$unset", ())), {**update["$set"], **self.revision}
-        self._changes[key] = Change(key, document["_id"], document[REVISION], values, gone)
+        new = {name: value for name, value in update["$set"].items() if document.get(name) != value}
+        gone, values = tuple(update.get("$unset", ())), new | self.revision
+        seen = document["_id"], document.get(REVISION)
+        self._changes[table, key] = Change(table, key, *seen, values, gone)
         self._written(table, key, after | self.revision)
 
     async def _see(self, wanted: Keys) -> None:
@@ -173,14 +179,14 @@ class EachTransaction(MongoTransaction):
         """The server does not know of the changes. So a rule that looks where they show needs a
         transaction."""
         first = selection.ranges[0] if isinstance(selection, Ranges) and selection.ranges else selection
-        if isinstance(first, Range) and first.table is RUNS:
-            after = (self._seen[RUNS, key] for key in self._changes)
+        if isinstance(first, Range):
+            after = (self._seen[changed] for changed in self._changes if changed[0] is first.table)
             if any(document is not None and has_entry(document, first.index) for document in after):
                 _together()
         return await super().find(selection, limit=limit, reverse=reverse)
 
     def _noted(self, table: Table, found: list[Document]) -> list[Document]:
-        if self._changes and any(table is RUNS and key_of(RUNS, one) in self._changes for one in found):
+        if self._changes and any((table, key_of(table, one)) in self._changes for one in found):
             _together()
         return super()._noted(table, found)
 
@@ -206,7 +212,7 @@ class _Latest:
         return [(key, document) for key, document in found if document is not None]
 
 
-def together(changes: Iterable[Change]) -> list[UpdateMany]:
+def together(changes: Iterable[Change]) -> list[UpdateOne | UpdateMany]:
     """One statement for many documents that get values in the same fields: the server reads and plans it
     once. Where values differ it has them in a list, each in the place of its document."""
     kinds: dict[Any, list[Change]] = {}
@@ -219,11 +225,14 @@ def together(changes: Iterable[Change]) -> list[UpdateMany]:
     ]
 
 
-def _of_one_kind(changes: Sequence[Change]) -> UpdateMany:
+def _of_one_kind(changes: Sequence[Change]) -> UpdateOne | UpdateMany:
     first, ids = changes[0], [one.id for one in changes]
-    place = {"$indexOfArray": [{"$literal": [run_key for (_, run_key), *_ in changes]}, "$run_key"]}
-    values = {name: _value([one.values[name] for one in changes], f"${PLACE}") for name in first.values}
-    stages: list[Document] = [{"$set": {PLACE: place}}, {"$set": values}, {"$unset": [PLACE, *first.gone]}]
+    if len(changes) == 1:
+        gone = {"$unset": dict.fromkeys(first.gone, "")} if first.gone else {}
+        return UpdateOne({"_id": first.id, REVISION: first.revision}, {"$set": first.values, **gone})
+    place = {"$indexOfArray": [{"$literal": [one.key[1] for one in changes]}, "$run_key"]}
+    values = {name: _value([one.values[name] for one in changes], place) for name in first.values}
+    stages: list[Document] = [{"$set": values}, *([{"$unset": list(first.gone)}] if first.gone else ())]
     as_seen = {"$eq": [f"${REVISION}", _value([one.revision for one in changes], place)]}
     return UpdateMany({"_id": {"$in": ids}, "$expr": as_seen}, stages)
 

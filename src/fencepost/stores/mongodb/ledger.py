@@ -1,11 +1,16 @@
-"""The ledger: what workers do all day is done without transactions."""
+"""What is done all day without transactions: claims, reports, and looks that mostly find nothing to do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from fencepost.model.claiming import Appetite
+from fencepost.model.clocks import StoreTime
+from fencepost.model.node import BeatResponse, Node, NodeReport
+from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import Claim, Outcome, Receipt
+from fencepost.rules.roster import RosterRules
 from fencepost.rules.store import LedgerRules
 from fencepost.stores.mongodb.each import EachRows, Overtaken, Together
 from fencepost.stores.mongodb.rows import MongoRows
@@ -36,6 +41,29 @@ class MongoLedger(LedgerRules):
             lost = {place for place, one in enumerate(outcomes) if _run_of(one) in some.keys}
             again = iter(await super().finish([outcomes[place] for place in sorted(lost)]))
             return [next(again) if place in lost else one for place, one in enumerate(some.result)]
+
+    async def unpark(self, limit: int) -> int:
+        with suppress(Together, Overtaken):
+            return await self._each.unpark(limit)
+        return await super().unpark(limit)
+
+    async def _note_sweep(self, terms: SweepTerms) -> tuple[StoreTime, float | None]:
+        with suppress(Together, Overtaken):
+            return await self._each._note_sweep(terms)
+        return await super()._note_sweep(terms)
+
+
+class MongoRoster(RosterRules):
+    """See `ports.roster`."""
+
+    def __init__(self, rows: MongoRows) -> None:
+        super().__init__(rows)
+        self._each = RosterRules(EachRows(rows))
+
+    async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
+        with suppress(Together, Overtaken):
+            return await self._each.beat(node, report, alive_for_s)
+        return await super().beat(node, report, alive_for_s)
 
 
 def _run_of(outcome: Outcome) -> tuple[str, str]:

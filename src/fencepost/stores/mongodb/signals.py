@@ -20,7 +20,7 @@ INSERTS: list[Mapping[str, Any]] = [
     {"$match": {"operationType": "insert"}},
     {"$project": {"fullDocument.topic": 1}},
 ]
-AWAIT_S = 5.0
+AWAIT_S = 10.0
 """How long the server may keep a question open while there is nothing to tell."""
 REST_S = 0.5
 

@@ -8,7 +8,8 @@ from fencepost.model.clocks import STEP_MIN_S
 from fencepost.model.high_water import HighWater
 from fencepost.model.identifiers import Fence
 from fencepost.model.node import BeatResponse, Node, NodeRecord, NodeReport
-from fencepost.rules.roster import RosterRules, node_to_text, report_to_text, to_node_record
+from fencepost.model.node_codec import node_to_text, report_to_text
+from fencepost.rules.roster import RosterRules, to_node_record
 from fencepost.stores.postgres.part import Accelerated
 from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.postgres.signals import PostgresSignals

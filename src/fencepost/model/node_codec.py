@@ -1,0 +1,43 @@
+"""What a node says of itself and how it is, as the store keeps it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from functools import lru_cache
+
+from fencepost.model.identifiers import Queue
+from fencepost.model.json import canonical
+from fencepost.model.node import Led, Node, NodeReport
+
+NODES_MAX = 1_024
+REPORTED = tuple(one.name for one in fields(NodeReport))
+LED = tuple(one.name for one in fields(Led))
+
+
+@lru_cache(NODES_MAX)
+def node_to_text(node: Node) -> str:
+    """What a node says of itself, as JSON for the column `about`."""
+    return canonical({**asdict(node), "queues": list(node.queues)})
+
+
+def report_to_text(report: NodeReport) -> str:
+    """How a node says it is, as JSON for the column `report`."""
+    said = {name: getattr(report, name) for name in REPORTED}
+    return canonical({**said, "leads": [[getattr(one, name) for name in LED] for one in report.leads]})
+
+
+@lru_cache(NODES_MAX)
+def node_from_text(about: str) -> Node:
+    """Back from the column `about`."""
+    said = json.loads(about)
+    queues = tuple(Queue(queue) for queue in said.pop("queues"))
+    return Node(**said, queues=queues)
+
+
+@lru_cache(NODES_MAX)
+def report_from_text(text: str) -> NodeReport:
+    """Back from the column `report`; what a newer release says besides is left alone."""
+    said = json.loads(text)
+    leads = tuple(Led(*one[: len(LED)]) for one in said.pop("leads", ()))
+    return NodeReport(leads=leads, **{name: value for name, value in said.items() if name in REPORTED})
