@@ -163,3 +163,12 @@ async def eventually(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+async def test_a_read_without_a_snapshot_is_asked_again(store: MongoStore, mongo_store_url: str) -> None:
+    """As while another process makes collections."""
+    await store.ledger.enqueue(NS, [RUN])
+    busy: dict[str, Any] = {"failCommands": ["find"], "errorCode": 246}
+    with fail_point(mongo_store_url, "failCommand", {"times": 3}, **busy):
+        run = await store.ledger.get(NS, KEY)
+    assert run is not None

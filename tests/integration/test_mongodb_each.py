@@ -4,6 +4,7 @@ seen."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from pymongo import MongoClient
 from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
-from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
-from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunState
+from fencepost.model.identifiers import DEFAULT_QUEUE, Fence, JobName, NodeId, RunKey
+from fencepost.model.run import Claim, Hold, NewRun, Outcome, Receipt, RunState, Ticket
 from fencepost.model.tables import RUNS
 from fencepost.stores.mongodb import MongoStore, each, migrate, open_store
 from fencepost.stores.mongodb.documents import id_of
@@ -112,3 +113,49 @@ async def test_a_run_in_an_open_transaction_is_in_the_way_once(
         assert later == {KEYS[1], KEYS[2]}
         session.abort_transaction()
     assert set(await claimed(store)) == {KEYS[0]}
+
+
+def touch_after_the_write(monkeypatch: pytest.MonkeyPatch, url: str, key: RunKey) -> None:
+    """Let others change this run after it was written and before it is looked at again."""
+    lost = each.EachRows._lost
+
+    async def looked(self: Any, changes: Any) -> Any:
+        with MongoClient[dict[str, Any]](url) as client:
+            one = {"_id": id_of(RUNS, (NS, key))}
+            client.get_default_database().runs.update_one(one, {"$set": {REVISION: ObjectId(), "held": 1}})
+        return await lost(self, changes)
+
+    monkeypatch.setattr(each.EachRows, "_lost", looked)
+
+
+async def test_a_run_that_was_claimed_and_changed_at_once_is_not_forgotten(
+    store: MongoStore, mongo_store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A freeze marks it before its claimer looks which of its claims were written."""
+    touch_before_the_write(monkeypatch, mongo_store_url, KEYS[:1])
+    touch_after_the_write(monkeypatch, mongo_store_url, KEYS[1])
+    assert set(await claimed(store)) == {KEYS[1], KEYS[2]}
+
+
+async def test_a_report_that_could_not_wake_the_next_tick_wakes_it_then(
+    store: MongoStore, mongo_store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker judges the parked tick between the look and the write."""
+    moment = datetime.now(UTC) - timedelta(minutes=1)
+    tick = {"namespace": NS, "schedule_id": "nightly", "job": JOB, "queue": DEFAULT_QUEUE, "priority": 2}
+    both = {**tick, "run_at": moment, "fire_time": moment, "origin": "live"}
+    worker = {
+        "worker": APPETITE.worker,
+        "fence": 7,
+        "attempt": 1,
+        "alive_until": moment,
+        "started_at": moment,
+    }
+    first = {**both, **worker, "run_key": "nightly@1", "state": "running", "begun_at": moment}
+    parked = {**both, "run_key": "nightly@2", "state": "planned", "held": Hold.PARKED.value}
+    await store.rows.write(lambda tx: tx.put_if_absent(RUNS, [first, parked]))
+    touch_before_the_write(monkeypatch, mongo_store_url, [RunKey("nightly@2")])
+    ended = Outcome(Ticket(NS, RunKey("nightly@1"), 1, Fence(7)), RunState.SUCCEEDED)
+    assert await store.ledger.finish([ended]) == [Receipt.ACCEPTED]
+    (next_one,) = await store.rows.read(lambda tx: tx.find(RUNS.at(NS, "nightly@2")))
+    assert next_one["held"] == 0

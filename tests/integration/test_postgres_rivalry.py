@@ -26,6 +26,7 @@ from fencepost.model.run import Claim, NewRun, Outcome, Receipt, RunState, Ticke
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.stores.postgres import PostgresStore, open_store
 from fencepost.testing.conformance.builders import register
+from tests.integration.waiting import until_blocked
 from tests.servers.postgres import freeze_time
 
 pytestmark = pytest.mark.postgres
@@ -34,6 +35,11 @@ T = TypeVar("T")
 
 NS, JOB, EPOCH = DEFAULT_NAMESPACE, JobName("j"), Epoch(1)
 WORKERS, RUNS, SCHEDULES = 8, 400, 30
+PARK_NEXT = """
+    UPDATE fencepost.runs
+    SET state = 'planned', held = 8, finished_at = NULL
+    WHERE schedule_id = $1 AND run_key <> $2
+"""
 
 
 @pytest.fixture
@@ -49,6 +55,27 @@ async def test_no_run_is_claimed_twice(store: PostgresStore) -> None:
     claims = flat(await asyncio.gather(*(drain(store, number) for number in range(WORKERS))))
     assert sorted(claim.run_key for claim in claims) == sorted(run.run_key for run in runs)
     assert len({claim.fence for claim in claims}) == RUNS
+
+
+async def test_the_next_tick_is_woken_though_it_was_judged_while_the_report_waited(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    """A claimer has the run, and parks the next tick anew, before the report of the run gets to it."""
+    await plan_ticks(store, postgres_url, 2)
+    (first,) = await store.ledger.claim_ticks(appetite(1), 1, judge)
+    both = first.schedule_id, first.run_key
+    mine = "SELECT 1 FROM fencepost.runs WHERE schedule_id = $1 AND run_key = $2 FOR UPDATE"
+    async with store._database.transaction() as claimer:
+        await claimer.execute(PARK_NEXT, *both)
+    async with store._database.transaction() as claimer:
+        await claimer.execute(mine, *both)
+        ended = asyncio.create_task(store.ledger.finish([Outcome(first.ticket, RunState.SUCCEEDED)]))
+        await until_blocked(claimer)
+        await claimer.execute(PARK_NEXT, *both)
+    assert await ended == [Receipt.ACCEPTED]
+    async with store._database.transaction() as claimer:
+        next_one = "SELECT held FROM fencepost.runs WHERE schedule_id = $1 AND run_key <> $2"
+        assert await claimer.fetchval(next_one, *both) == 0
 
 
 async def test_no_two_ticks_of_a_schedule_run_at_once(store: PostgresStore, postgres_url: str) -> None:

@@ -238,3 +238,20 @@ def stored(harness: MongoHarness) -> Iterator[Collection[dict[str, Any]]]:
     name = harness.url.rpartition("=")[2]
     with pymongo.MongoClient[dict[str, Any]](harness.url.rpartition("&")[0]) as client:
         yield client["fencepost"][f"{name}_leases"]
+
+
+async def test_a_renewal_is_not_told_of_what_another_was_granted_since(
+    harness: MongoHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two leases is lost, so that the renewal reads the documents; before it does, the other ends."""
+    epoch = await grant(harness, ALICE)
+    find, other = harness.leases._find, await harness.another()
+
+    async def late(which: Any) -> Any:
+        await harness.leases._collection.update_one({"_id": SHARD}, {"$set": {"expires_at": None}})
+        granted((await other.acquire([SHARD], BOB, PATIENCE_S))[SHARD])
+        return await find(which)
+
+    monkeypatch.setattr(harness.leases, "_find", late)
+    answers = await harness.leases.renew({SHARD: epoch, OTHER: Epoch(1)}, ALICE, PATIENCE_S)
+    assert answers == {SHARD: Lost(), OTHER: Lost()}

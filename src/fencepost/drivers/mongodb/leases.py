@@ -126,7 +126,8 @@ class LeaseDocuments:
         valid = [UpdateOne(statements.own_valid_lease(*one), longer) for one in mine]
         await self._collection.bulk_write(valid, ordered=False)
         found = {one["_id"]: one for one in await self._find(statements.leases_of(held))}
-        renewed = {shard for shard, one in found.items() if one.get("renewal") == renewal}
+        wanted = {shard: (renewal, holder, epoch) for shard, epoch in held.items()}
+        renewed = {shard for shard, one in found.items() if _renewal(one) == wanted[shard]}
         return {shard: self._granted(found[shard]) if shard in renewed else Lost() for shard in held}
 
     def _granted(self, document: Mapping[str, Any]) -> Granted:
@@ -150,6 +151,11 @@ def _is_of_another(document: Mapping[str, Any], holder: NodeId) -> bool:
     """Whether another has this lease, by the server's clock."""
     is_held = document["holder"] is not None and _left_s(document) > 0 and not document["from_future"]
     return is_held and document["holder"] != holder
+
+
+def _renewal(document: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Who has the lease, and which renewal was its last: a grant to another leaves that as it was."""
+    return document.get("renewal"), document["holder"], document["epoch"]
 
 
 def _held_by(document: Mapping[str, Any]) -> HeldBy:

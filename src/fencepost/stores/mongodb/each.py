@@ -18,6 +18,7 @@ from bson import ObjectId
 from pymongo import UpdateMany, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import OperationFailure
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
@@ -26,7 +27,7 @@ from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.rules.runs import RUNNING
 from fencepost.stores.mongodb.documents import Document, change_of, has_entry, key_of
-from fencepost.stores.mongodb.rows import MongoRows
+from fencepost.stores.mongodb.rows import SNAPSHOT_UNAVAILABLE, MongoRows
 from fencepost.stores.mongodb.transaction import REVISION, MongoTransaction
 
 T = TypeVar("T")
@@ -36,8 +37,8 @@ REST_S = 10.0
 """After such a wait: for so long all rules run in transactions, which pass by documents that others have."""
 
 
-KEPT_MAX = 1_000
-"""How many runs are remembered from their claim to their report."""
+KEPT_MAX, PAYLOAD_MAX = 1_000, 4_096
+"""How many runs are remembered from their claim to their report, and how long their payloads are at most."""
 STATEMENT_MAX = 25
 """How many documents one statement changes: the server looks for the place of each among all."""
 
@@ -70,6 +71,15 @@ class Change(NamedTuple):
         """What it has in common with others that one statement can change."""
         return self.key[0], tuple(self.values), self.gone
 
+    def was_written(self, document: Document | None) -> bool:
+        """Whether this is what came of it. A fence is given out once: who has it was begun by this change,
+        whatever came after."""
+        if document is None:
+            return False
+        if "fence" in self.values:
+            return bool(document["fence"] == self.values["fence"])
+        return self.values.items() <= document.items()
+
 
 class EachRows:
     """See `ports.rows`; `write` raises `Together` and `Overtaken`."""
@@ -100,7 +110,10 @@ class EachRows:
     async def _write(self, rule: Rule[T]) -> tuple[T, Iterable[Topic], set[Key]]:
         async with await self._rows.session(snapshot=True) as session:
             transaction = EachTransaction(self._rows, session, self._begun)
-            result = await rule(transaction)
+            try:
+                result = await rule(transaction)
+            except OperationFailure as error:
+                raise Together if error.code == SNAPSHOT_UNAVAILABLE else error from error
         lost, changes = set[Key](), transaction.changes()
         if changes:
             with pymongo.timeout(WAIT_MAX_S):
@@ -115,8 +128,8 @@ class EachRows:
         """Those that are not as they were to be: others were faster."""
         wanted = {"_id": {"$in": [one.id for one in changes]}}
         found = await self._collection(changes).find(wanted).to_list()
-        there = {key_of(changes[0].table, document): document.items() for document in found}
-        return {one.key for one in changes if not _is_in(one.values, there.get(one.key))}
+        there = {key_of(changes[0].table, document): document for document in found}
+        return {one.key for one in changes if not one.was_written(there.get(one.key))}
 
     def _collection(self, changes: Sequence[Change]) -> AsyncCollection[Document]:
         return self._rows.database[changes[0].table.name]
@@ -136,7 +149,7 @@ class EachTransaction(MongoTransaction):
     def running(self) -> Mapping[Key, Document]:
         """The runs that were begun."""
         after = ((key, self._seen[table, key]) for table, key in self._changes if table is RUNS)
-        return {key: one for key, one in after if one is not None and one["state"] == RUNNING}
+        return {key: one for key, one in after if one is not None and _is_kept(one)}
 
     def changes(self) -> Sequence[Change]:
         """What is to be written. A row that was locked and left alone needs a transaction."""
@@ -170,7 +183,8 @@ class EachTransaction(MongoTransaction):
 
     async def _see(self, wanted: Keys) -> None:
         if wanted.table is RUNS:
-            self._seen |= {(RUNS, key): one for key, one in self._known.take(wanted.keys)}
+            new = [key for key in wanted.keys if (RUNS, key) not in self._seen]
+            self._seen |= {(RUNS, key): one for key, one in self._known.take(new)}
         await super()._see(wanted)
 
     async def find(
@@ -233,7 +247,8 @@ def _of_one_kind(changes: Sequence[Change]) -> UpdateOne | UpdateMany:
     place = {"$indexOfArray": [{"$literal": [one.key[1] for one in changes]}, "$run_key"]}
     values = {name: _value([one.values[name] for one in changes], place) for name in first.values}
     stages: list[Document] = [{"$set": values}, *([{"$unset": list(first.gone)}] if first.gone else ())]
-    as_seen = {"$eq": [f"${REVISION}", _value([one.revision for one in changes], place)]}
+    there = {"$ifNull": [f"${REVISION}", None]}
+    as_seen = {"$eq": [there, _value([one.revision for one in changes], place)]}
     return UpdateMany({"_id": {"$in": ids}, "$expr": as_seen}, stages)
 
 
@@ -247,5 +262,5 @@ def _together() -> NoReturn:
     raise Together
 
 
-def _is_in(values: Document, there: Any) -> bool:
-    return there is not None and values.items() <= there
+def _is_kept(run: Document) -> bool:
+    return run["state"] == RUNNING and len(run["payload"] or "") <= PAYLOAD_MAX

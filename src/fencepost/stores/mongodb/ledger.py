@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.clocks import StoreTime
 from fencepost.model.node import BeatResponse, Node, NodeReport
@@ -14,6 +15,8 @@ from fencepost.rules.roster import RosterRules
 from fencepost.rules.store import LedgerRules
 from fencepost.stores.mongodb.each import EachRows, Overtaken, Together
 from fencepost.stores.mongodb.rows import MongoRows
+
+WOKEN_MAX = 100
 
 
 class MongoLedger(LedgerRules):
@@ -40,10 +43,13 @@ class MongoLedger(LedgerRules):
         except Overtaken as some:
             lost = {place for place, one in enumerate(outcomes) if _run_of(one) in some.keys}
             again = iter(await super().finish([outcomes[place] for place in sorted(lost)]))
+            if some.keys.difference(map(_run_of, outcomes)):  # Those whose turn it is now.
+                await super().unpark(WOKEN_MAX)
             return [next(again) if place in lost else one for place, one in enumerate(some.result)]
 
     async def unpark(self, limit: int) -> int:
-        with suppress(Together, Overtaken):
+        """A run in its own transaction may be in the way of those beside it; a transaction passes by."""
+        with suppress(Together, Overtaken, StoreUnavailable):
             return await self._each.unpark(limit)
         return await super().unpark(limit)
 

@@ -24,7 +24,7 @@ from bson import ObjectId
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -53,6 +53,7 @@ TRIES_BLIND = 2
 PAUSE_MAX_S = 0.05
 COMMITS_MAX = 5
 ABORT_TIMEOUT_S = 2.0
+SNAPSHOT_UNAVAILABLE = 246
 PROBES_MAX = 16
 """How many rows are tried side by side."""
 
@@ -103,8 +104,16 @@ class MongoRows:
                 await self.ask(self.database[SIGNALS].bulk_write(said))
 
     async def _read(self, rule: Rule[T]) -> T:
-        async with await self.session(snapshot=True) as session:
-            return await rule(MongoTransaction(self, session, set()))
+        """Again where the server has no snapshot just now: a collection or an index is being made."""
+        for number in range(TRIES_MAX):
+            try:
+                async with await self.session(snapshot=True) as session:
+                    return await rule(MongoTransaction(self, session, set()))
+            except OperationFailure as error:
+                if error.code != SNAPSHOT_UNAVAILABLE:
+                    raise
+            await pause(number)
+        raise StoreUnavailable(f"store {self._target.address.shown}: it had no snapshot all the time")
 
     async def _write(self, rule: Rule[T]) -> T:
         avoided, end = set[tuple[Table, Key]](), asyncio.get_running_loop().time() + DRIVER_TIMEOUT_S

@@ -37,10 +37,10 @@ given.retry_in_s IS NULL OR run.cancel_requested
 -- has locked is being judged, or unparked, already; so nothing is waited for here.
 -- part: unparked(schedules, most)
 next AS MATERIALIZED (
-    SELECT first.place
+    SELECT first.namespace, first.run_key
     FROM {schedules}
     CROSS JOIN LATERAL (
-        SELECT run.ctid AS place
+        SELECT run.namespace, run.run_key
         FROM fencepost.runs AS run
         WHERE {parked} AND run.namespace = {schedules}.namespace AND run.schedule_id = {schedules}.schedule_id
         ORDER BY run.fire_time, run.run_key
@@ -52,7 +52,7 @@ next AS MATERIALIZED (
     UPDATE fencepost.runs AS run
     SET held = 0
     FROM next
-    WHERE run.ctid = next.place
+    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
     RETURNING run.run_key
 )
 

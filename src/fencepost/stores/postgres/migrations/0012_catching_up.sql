@@ -2,7 +2,3 @@
 -- that the places of what has started are used again.
 CREATE INDEX runs_behind_due ON fencepost.runs (namespace, schedule_id)
     WHERE state IN ('planned', 'ready') AND schedule_id IS NOT NULL AND fence = 0 AND held = 0 AND priority = 5;
-
--- Every move of a run that is not live wrote the index by origin, and only lists of one origin read it: they search by
--- time now.
-DROP INDEX fencepost.runs_by_origin;
