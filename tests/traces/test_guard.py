@@ -139,8 +139,9 @@ async def test_tracing_a_rescue_keeps_no_late_tick_open(spans: KeptSpans) -> Non
     names = [name for name, _ in house.store.calls]
     assert names.index("ledger.sweep_late") < names.index("ledger.get")
     assert "rescue" not in spans.verbs
-    bench.finish.set()
-    await node.reported(0)
+    await node.worker.run_once()
     house.store.fail_before("ledger.sweep_late")
     with pytest.raises(StoreUnavailable):
         await node.reaper.run_once()
+    bench.finish.set()
+    await node.reported(0)
