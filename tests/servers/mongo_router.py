@@ -32,7 +32,7 @@ from tests.servers.process import Address
 HEADER = struct.Struct("<iiii")
 OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
 NO_ANSWER = 2
-"""A flag of requests that nobody waits for."""
+"""A flag of requests without an answer."""
 HELLO = frozenset({"hello", "ismaster", "isMaster"})
 TIMES = frozenset({"$clusterTime", "operationTime"})
 OF_A_MEMBER = TIMES | {

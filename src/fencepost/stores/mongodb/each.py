@@ -35,8 +35,6 @@ WAIT_MAX_S = 4.0
 """How long a change may wait for a transaction that has its document."""
 REST_S = 10.0
 """After such a wait: for so long all rules run in transactions, which pass by documents that others have."""
-
-
 KEPT_MAX, PAYLOAD_MAX = 1_000, 4_096
 """How many runs are remembered from their claim to their report, and how long their payloads are at most."""
 STATEMENT_MAX = 25

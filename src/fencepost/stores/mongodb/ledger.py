@@ -17,6 +17,7 @@ from fencepost.stores.mongodb.each import EachRows, Overtaken, Together
 from fencepost.stores.mongodb.rows import MongoRows
 
 WOKEN_MAX = 100
+"""How many ticks are called at most, where a report could not call the next ones itself."""
 
 
 class MongoLedger(LedgerRules):

@@ -10,9 +10,9 @@ the shard that has `meta`.
 A router reads the snapshot of the latest cluster time that it has heard of. What was acknowledged by way of
 another router may be younger. A look at the primary shard before each transaction tells the router.
 
-Outside of transactions a router sends an update of many documents to all shards, whoever owns them: while
-documents move it counts one twice or not at all. So what is done without a transaction on a replica set is
-done in one here. And `$$NOW` is a router's clock: leases are rows here.
+Outside of transactions a router sends an update of many documents to every shard: while documents move it
+counts one twice or not at all. So what is done without a transaction on a replica set is done in one here.
+And `$$NOW` is a router's clock: leases are rows here.
 """
 
 from __future__ import annotations
