@@ -131,7 +131,7 @@ class JournalTransaction(rows.Transaction):
         written = []
         for values in rows:
             row = table.row(values)
-            if table.serial is not None:
+            if table.serial is not None and row[table.serial] is None:
                 known = self._rows.tables[table.name].values()
                 row[table.serial] = max((one[table.serial] for one in known), default=0) + 1
             if table.key_of(row) not in self._rows.tables[table.name]:

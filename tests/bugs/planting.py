@@ -30,8 +30,11 @@ ARGUMENTS = (
     "no:cacheprovider",
     "-p",
     "no:xdist",
+    "-p",
+    "no:unraisableexception",
 )
-"""Plain assertions: why a test failed is not told, and what was imported before needs no rewriting."""
+"""Plain assertions: why a test failed is not told, and what was imported before needs no rewriting. Nor is
+looked at what a test leaves open that fails in its middle."""
 PRELOADED = [
     "tests.bugs.bank",
     "tests.servers.fixtures",

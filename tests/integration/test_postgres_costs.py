@@ -9,6 +9,7 @@ import pytest
 
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
+from fencepost.stores.postgres.columns import joined
 from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.entries import QUERIES as ENTRIES
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
@@ -43,7 +44,8 @@ async def connection(postgres_url: str) -> AsyncIterator[Any]:
 
 async def test_a_run_by_hand_writes_three_indexes_at_each_of_its_moves(connection: Any) -> None:
     alike = ["j"], ["default"], [2]
-    enqueued = await records(connection, ENTRIES["enqueue"], "default", KEYS, *alike, [], ["{}"] * RUNS)
+    payloads = joined(["{}"] * RUNS), RUNS
+    enqueued = await records(connection, ENTRIES["enqueue"], "default", joined(KEYS), *alike, [], *payloads)
     assert enqueued <= INSERT_OR_FIND + 3 + SLACK
     lanes = ["default"], ["j"], RUNS, "w", 30.0, "default", [2], [RUNS]
     assert await records(connection, CLAIMS["claim_direct"], *lanes) <= LOCK + UPDATE + 3 + SLACK
@@ -61,7 +63,7 @@ async def finished(connection: Any) -> float:
     """The same for the report that all of them have succeeded."""
     rows = await connection.fetch("SELECT run_key, fence FROM fencepost.runs WHERE state = 'running'")
     assert len(rows) == RUNS
-    tickets = ["default"], [row["run_key"] for row in rows], [1] * RUNS, [row["fence"] for row in rows]
+    tickets = ["default"], joined(row["run_key"] for row in rows), [1], [row["fence"] for row in rows]
     return await records(connection, LEDGER["finish"], *tickets, ["succeeded"], *[[]] * 5, "stopped")
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.postgres
 NOW, HOUR = datetime(2026, 3, 1, tzinfo=UTC), timedelta(hours=1)
 QUEUES, JOBS = ["default", "mail"], ["j"]
 LANES = QUEUES * 5, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5], [100] * 10
-TICKETS = ["default"], ["j#1"], [1], [1]
+TICKETS = ["default"], "j#1", [1], [1]
 FUTURE, DUE = 20_000, 50
 BEHIND = [50_000, *[None] * 6]
 LATER = datetime.now(UTC) + HOUR

@@ -23,25 +23,34 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 _STRICT = json.JSONEncoder(allow_nan=False)
+_PLAIN = frozenset({str, int, bool, type(None)})
+_ESCAPED_MAX = 12
+"""How much longer a character may be in JSON than in Python's own notation."""
 
 
 def check_payload(job: JobSpec, payload: dict[str, Any]) -> None:
     """Refuse, in one line, what the job's signature would refuse."""
     _check_size(job, payload)
+    _check_names(job, payload)
+    for one in job.parameters:
+        if one.name not in payload:
+            continue
+        value = payload[one.name]
+        if one.kind in SECRET_KINDS:
+            _check_reference(job, one, value)
+        elif not _fits(value, one.kind):
+            raise InvalidPayload(f"payload of job {job.name}: {one.name} = {value!r}: expected {one.kind}")
+
+
+def _check_names(job: JobSpec, payload: dict[str, Any]) -> None:
     known = {one.name for one in job.parameters}
-    for name in payload:
-        if name not in known and not job.open_payload:
-            raise InvalidPayload(f"payload of job {job.name}: unknown name {name!r}; it takes {_names(job)}")
+    if not job.open_payload and not known.issuperset(payload):
+        name = next(one for one in payload if one not in known)
+        raise InvalidPayload(f"payload of job {job.name}: unknown name {name!r}; it takes {_names(job)}")
     for one in job.parameters:
         if one.required and one.name not in payload:
             raise InvalidPayload(
                 f"payload of job {job.name}: {one.name!r} is missing; it takes {_names(job)}"
-            )
-        if one.kind in SECRET_KINDS and one.name in payload:
-            _check_reference(job, one, payload[one.name])
-        elif one.name in payload and not _fits(payload[one.name], one.kind):
-            raise InvalidPayload(
-                f"payload of job {job.name}: {one.name} = {payload[one.name]!r}: expected {one.kind}"
             )
 
 
@@ -64,6 +73,8 @@ def _names(job: JobSpec) -> str:
 
 
 def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
+    if _is_small(payload):
+        return
     if _is_deeper(payload, PAYLOAD_DEPTH_MAX):
         raise InvalidPayload(f"payload of job {job.name}: nested deeper than {PAYLOAD_DEPTH_MAX} levels")
     try:
@@ -72,6 +83,16 @@ def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
         raise InvalidPayload(f"payload of job {job.name}: not JSON: {error}") from None
     if size > PAYLOAD_BYTES_MAX:
         raise InvalidPayload(f"payload of job {job.name}: {size} bytes, at most {PAYLOAD_BYTES_MAX}")
+
+
+def _is_small(payload: dict[str, Any]) -> bool:
+    """Whether it is flat and so short that nobody needs its text to know, as nearly always."""
+    try:
+        return _PLAIN.issuperset(map(type, payload.values())) and (
+            len(repr(payload)) * _ESCAPED_MAX <= PAYLOAD_BYTES_MAX
+        )
+    except ValueError:
+        return False
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -86,8 +107,6 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _fits(value: Any, kind: str) -> bool:
-    if kind not in _TYPES:
+    if kind not in _TYPES or type(value) in _TYPES[kind]:
         return True
-    if isinstance(value, bool):
-        return kind == "boolean"
-    return isinstance(value, _TYPES[kind])
+    return isinstance(value, _TYPES[kind]) and not isinstance(value, bool)

@@ -26,6 +26,9 @@ from fencepost.model.text import beginning
 from fencepost.ports.run import Run
 from fencepost.telemetry.secrets import mask
 
+EXACT = (bool, int, float, str)
+"""A value of exactly such a type fits its annotation as it is."""
+
 
 class Binding:
     """One function and what it takes."""
@@ -38,6 +41,7 @@ class Binding:
         self._function = function
         self.is_async = inspect.iscoroutinefunction(function)
         self._hints = _hints(function)
+        self._exact = {name: hint for name, hint in self._hints.items() if hint in EXACT}
         self._arguments, self.takes_run, self.is_open = _signature(function)
         self._known = ", ".join(self._arguments) or "none"
         self._required = [one.name for one in self._arguments.values() if one.default is one.empty]
@@ -76,6 +80,8 @@ class Binding:
                 raise InvalidPayload(f"payload: {name!r} is missing; the job takes: {self._known}")
 
     def _convert(self, name: str, value: Any, secret_of: SecretOf) -> Any:
+        if type(value) is self._exact.get(name):
+            return value
         try:
             return from_json(value, self._hints.get(name, Any), secret_of)
         except Unreadable as error:

@@ -1,7 +1,8 @@
 """How a job's work is done.
 
 An executor may have an attribute `queues` besides: where it is true, its runs may wait for their turn within
-`execute`, and it sets `run.begun` when the work begins. Timeouts and progress deadlines count from then.
+`execute`, and it sets `run.begun` when the work begins. Timeouts and progress deadlines count from then. An
+attribute `takes_run` that is false says that the work never sees its run.
 """
 
 from __future__ import annotations
@@ -42,6 +43,11 @@ class Job:
 
     spec: JobSpec
     executor: Executor
+
+    @property
+    def reaches(self) -> bool:
+        """Whether its work may ask something of the ledger: it gets the run, or may."""
+        return bool(getattr(self.executor, "takes_run", True))
 
     @property
     def queues(self) -> bool:

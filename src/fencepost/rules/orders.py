@@ -11,7 +11,7 @@ from fencepost.errors import UsageError
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
-from fencepost.model.json import JsonObject, canonical
+from fencepost.model.json import JsonObject
 from fencepost.model.plan import Fate, Tick
 from fencepost.model.run import REPLAYABLE, Hold, NewRun, Ordered, Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleState
@@ -22,6 +22,7 @@ from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.part import Part, writes
 from fencepost.rules.planbook import lock_cursors, range_at, taken, touch
+from fencepost.rules.rows import payload_text
 from fencepost.rules.runs import (
     WAITING,
     Freed,
@@ -334,5 +335,5 @@ def _new_run(namespace: Namespace, run: NewRun, now: StoreTime) -> Row:
         "state": (RunState.PLANNED if run_at > now else RunState.READY).value,
         "queue": run.queue,
         "priority": run.priority,
-        "payload": canonical(run.payload),
+        "payload": payload_text(run.payload),
     }

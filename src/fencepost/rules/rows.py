@@ -24,7 +24,7 @@ from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, limit_from_text, schedule_from_text
-from fencepost.model.json import JsonObject
+from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Cursor, Outlived
@@ -50,6 +50,7 @@ class _Inherited(msgspec.Struct):
 
 
 _read_payload = msgspec.json.Decoder(dict[str, Any]).decode
+_write_payload = msgspec.json.Encoder(order="deterministic").encode
 _read_spec = msgspec.json.Decoder(_Inherited).decode
 
 
@@ -90,27 +91,26 @@ def columns_of(table: Table, value: object) -> dict[str, Any]:
     return {name: one.value if isinstance(one, Enum) else one for name, one in known.items()}
 
 
+_before_payload = itemgetter(
+    *("namespace", "run_key", "schedule_id", "job", "fire_time", "version", "attempt", "fence", "epoch")
+)
+_behind_payload = itemgetter("run_at", "started_at")
+_behind_previous = itemgetter("begun_at", "spent", "queue")
+
+
 def to_claim(row: Row, previous: Any = None) -> Claim:
-    """A claimed run; `spec` is that of its version, `previous` its schedule's last success."""
-    return Claim(
-        namespace=row["namespace"],
-        run_key=row["run_key"],
-        schedule_id=row["schedule_id"],
-        job=row["job"],
-        fire_time=row["fire_time"],
-        version=row["version"],
-        attempt=row["attempt"],
-        fence=row["fence"],
-        epoch=row["epoch"],
-        payload=to_payload(row),
-        run_at=row["run_at"],
-        started_at=row["started_at"],
-        previous=previous,
-        begun_at=row["begun_at"],
-        spent=row["spent"],
-        queue=row["queue"],
-        origin=ORIGINS[row["origin"]],
-    )
+    """A claimed run; `spec` is that of its version, `previous` its schedule's last success. Each is made in
+    the order of its fields: a worker pays for every name."""
+    known, times, more = _before_payload(row), _behind_payload(row), _behind_previous(row)
+    return Claim(*(*known, to_payload(row), *times, previous, *more, ORIGINS[row["origin"]]))
+
+
+def payload_text(payload: JsonObject) -> str:
+    """A checked payload as the ledger keeps it; see `_payload`."""
+    try:
+        return _write_payload(payload).decode()
+    except UnicodeEncodeError:
+        return canonical(payload)
 
 
 def to_payload(row: Row) -> JsonObject:

@@ -72,6 +72,7 @@ class Worker(Service):
         )
         self._attempts = Attempts(jobs, active, clerk, dice, node_id)
         self._queueing = frozenset(name for name, job in jobs.items() if job.queues)
+        self._reaching = frozenset(name for name, job in jobs.items() if job.reaches)
         self._beats = {
             name: (self._beats_for(job.spec.timeout), self._beats_for(job.spec.progress_deadline))
             for name, job in jobs.items()
@@ -275,8 +276,11 @@ class Worker(Service):
         for one in waiting:
             self._attempts.hand_back(one)
 
-    def _reach(self, claim: Claim) -> LedgerReach:
-        """Its way to the ledger. A run that its own transaction completed needs no heartbeat any more."""
+    def _reach(self, claim: Claim) -> LedgerReach | None:
+        """Its way to the ledger, where its work may go it. A run that its own transaction completed needs no
+        heartbeat any more."""
+        if claim.job not in self._reaching:
+            return None
         idle_max_s = self._settings.heartbeat_timeout_s
         return LedgerReach(self._store, claim.ticket, idle_max_s, self._active.remove)
 

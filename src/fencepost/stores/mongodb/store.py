@@ -75,7 +75,10 @@ async def open_store(
     except BaseException:
         await _closed(client)
         raise
-    return MongoStore(client, rows, target, caveats)
+    store = MongoStore(client, rows, target, caveats)
+    if now is not None:  # A lease that is one document ends by the server's own clock.
+        store.leases = LeaseRules(rows, store.signals)
+    return store
 
 
 async def _check(

@@ -7,10 +7,10 @@ from typing import Any
 
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
-from fencepost.model.json import canonical
 from fencepost.model.run import NewRun
 from fencepost.rules.orders import marks
-from fencepost.stores.postgres.columns import alike, sparse
+from fencepost.rules.rows import payload_text
+from fencepost.stores.postgres.columns import alike, joined, sparse
 from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
 
@@ -38,17 +38,18 @@ class PostgresEntries(PostgresPart):
 
     async def _enqueue_one(self, namespace: Namespace, run: NewRun) -> bool:
         """The most common call by far, so its statement is as plain as can be."""
-        terms = (run.run_key, run.job, run.queue, run.priority, run.run_at, canonical(run.payload))
+        terms = (run.run_key, run.job, run.queue, run.priority, run.run_at, payload_text(run.payload))
         return await self._database.fetch_one(QUERIES["enqueue_one"], namespace, *terms) is not None
 
 
-def _columns(runs: Sequence[NewRun]) -> list[list[Any]]:
+def _columns(runs: Sequence[NewRun]) -> list[Any]:
     """What is alike in all of them, as nearly always in one call, is sent once."""
     return [
-        [run.run_key for run in runs],
+        joined(run.run_key for run in runs),
         alike([run.job for run in runs]),
         alike([run.queue for run in runs]),
         alike([run.priority for run in runs]),
         sparse([run.run_at for run in runs]),
-        [canonical(run.payload) for run in runs],
+        joined(payload_text(run.payload) for run in runs),
+        len(runs),
     ]

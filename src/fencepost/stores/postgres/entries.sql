@@ -7,14 +7,15 @@ WITH {moment}, written AS (
         CASE WHEN given.run_at > moment.now THEN 'planned' ELSE 'ready' END,
         coalesce(given.queue, ($4::text[])[1]), coalesce(given.priority, ($5::smallint[])[1]),
         coalesce(given.run_at, moment.now), given.payload
-    FROM unnest($2::text[], $3::text[], $4::text[], $5::smallint[], $6::timestamptz[], $7::text[])
-        AS given (run_key, job, queue, priority, run_at, payload)
+    FROM unnest(
+        {split($2)}, $3::text[], $4::text[], $5::smallint[], $6::timestamptz[], {split($7)}
+    ) AS given (run_key, job, queue, priority, run_at, payload)
     CROSS JOIN moment
     ON CONFLICT (namespace, run_key) DO NOTHING
     RETURNING run_key
 )
 SELECT total.count,
-    CASE WHEN total.count < cardinality($2::text[]) THEN total.keys END AS keys,
+    CASE WHEN total.count < $8::bigint THEN total.keys END AS keys,
     CASE WHEN total.count > 0 THEN pg_notify('fencepost_runs', '') END AS told
 FROM (SELECT count(*), array_agg(run_key) AS keys FROM written) AS total;
 

@@ -19,7 +19,7 @@ from fencepost.rules.freezes import mark_left
 from fencepost.rules.limits import call_waiting, stamp_running
 from fencepost.rules.rows import to_expired
 from fencepost.stores.postgres.claims import PostgresClaims
-from fencepost.stores.postgres.columns import alike, sparse
+from fencepost.stores.postgres.columns import alike, joined, sparse
 from fencepost.stores.postgres.connection import Row, clean
 from fencepost.stores.postgres.entries import PostgresEntries
 from fencepost.stores.postgres.rows import PostgresRowTransaction
@@ -113,10 +113,10 @@ def _receipt(number: int, accepted: frozenset[int], reported: set[int]) -> Recei
     return Receipt.REPEATED if number in reported else Receipt.REFUSED
 
 
-def _ticket_columns(tickets: Sequence[Ticket]) -> list[list[Any]]:
+def _ticket_columns(tickets: Sequence[Ticket]) -> list[Any]:
     return [
         alike([ticket.namespace for ticket in tickets]),
-        [ticket.run_key for ticket in tickets],
-        [ticket.attempt for ticket in tickets],
+        joined(ticket.run_key for ticket in tickets),
+        alike([ticket.attempt for ticket in tickets]),
         [ticket.fence for ticket in tickets],
     ]

@@ -63,11 +63,12 @@ next AS MATERIALIZED (
 -- waits costs a look into an index that is empty most of the time.
 -- name: finish
 WITH given AS MATERIALIZED (
-    SELECT coalesce(each.namespace, ($1::text[])[1]) AS namespace, each.run_key, each.attempt, each.fence,
+    SELECT coalesce(each.namespace, ($1::text[])[1]) AS namespace, each.run_key,
+        coalesce(each.attempt, ($3::integer[])[1]) AS attempt, each.fence,
         coalesce(each.state, ($5::text[])[1]) AS state, each.reason, each.error, each.detail, each.output,
         each.retry_in_s, each.number
     FROM unnest(
-        $1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[], $7::text[],
+        $1::text[], {split($2)}, $3::integer[], $4::bigint[], $5::text[], $6::text[], $7::text[],
         $8::text[], $9::text[], $10::double precision[]
     ) WITH ORDINALITY AS each (
         namespace, run_key, attempt, fence, state, reason, error, detail, output, retry_in_s, number

@@ -51,11 +51,16 @@ NOT EXISTS (
 -- part: shown_state(now)
 CASE WHEN run.state = 'planned' AND run.run_at <= {now} THEN 'ready' ELSE run.state END
 
+-- Texts as `columns.py` sends them: as one.
+-- part: split(texts)
+string_to_array({texts}, E'\x1e')
+
 -- Tickets as `columns.py` sends them.
 -- part: tickets
 (
-    SELECT coalesce(sent.namespace, ($1::text[])[1]) AS namespace, sent.run_key, sent.attempt, sent.fence, sent.number
-    FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) WITH ORDINALITY
+    SELECT coalesce(sent.namespace, ($1::text[])[1]) AS namespace, sent.run_key,
+        coalesce(sent.attempt, ($3::integer[])[1]) AS attempt, sent.fence, sent.number
+    FROM unnest($1::text[], {split($2)}, $3::integer[], $4::bigint[]) WITH ORDINALITY
         AS sent (namespace, run_key, attempt, fence, number)
 )
 

@@ -10,9 +10,9 @@ import apsw
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace
-from fencepost.model.json import canonical
 from fencepost.model.run import NewRun, Outcome, Receipt
 from fencepost.rules.orders import marks
+from fencepost.rules.rows import payload_text
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import reports
 from fencepost.stores.sqlite.claims import SqliteClaims
@@ -57,4 +57,4 @@ def _values(namespace: Namespace, run: NewRun, now_us: int) -> tuple[str | int, 
     run_at = now_us if run.run_at is None else to_us(run.run_at)
     state = "planned" if run_at > now_us else "ready"
     name = (namespace, run.run_key, run.job)
-    return *name, run_at, state, run.queue, run.priority, canonical(run.payload)
+    return *name, run_at, state, run.queue, run.priority, payload_text(run.payload)

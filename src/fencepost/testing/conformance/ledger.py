@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from fencepost.model.identifiers import Queue, RunKey
+from fencepost.model.json import JsonObject
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.testing.conformance.builders import (
     JOB,
@@ -73,6 +74,26 @@ class LedgerContract:
         assert (await read(harness, key)).payload == payload
         (claimed,) = await claim(harness)
         assert claimed.payload == payload
+
+    async def test_payloads_of_one_call_come_back_as_they_were(self, harness: StoreHarness) -> None:
+        """Whatever a store sends them in: control characters, numbers of any size, nothing at all."""
+        payloads: list[JsonObject] = [
+            {
+                "text": "".join(map(chr, range(32))) + "\x7f\x85\u2028 ü 😀",
+                "b": 1,
+                "a": [None, {"c": "\x1e"}],
+            },
+            {"n": 10**40, "tiny": 1e-7, "huge": 1e300, "minus": -(2**63), "true": True, "null": None},
+            {},
+            {"file": "caf\udce9"},
+            {"": ""},
+        ]
+        runs = [by_hand(str(number), payload=one) for number, one in enumerate(payloads)]
+        assert list(await harness.store.ledger.enqueue(NS, runs)) == [True] * len(payloads)
+        assert [(await read(harness, run.run_key)).payload for run in runs] == payloads
+        assert {one.run_key: one.payload for one in await claim(harness)} == {
+            run.run_key: payload for run, payload in zip(runs, payloads, strict=True)
+        }
 
     async def test_namespaces_do_not_share_keys(self, harness: StoreHarness) -> None:
         (key,) = await enqueue(harness, "one")
