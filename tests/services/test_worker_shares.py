@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
-from fencepost.model.claiming import Head, Outlook
+from fencepost.model.claiming import Appetite, Head, Outlook
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import JobName, Queue, RunKey, job_key
+from fencepost.model.identifiers import JobName, NodeId, Queue, RunKey, job_key
 from fencepost.model.limits import JobLimit
 from fencepost.model.run import NewRun, RunState
-from fencepost.services.claiming import Kind, share_room
+from fencepost.services.claiming import Kind, Looks, share_room
+from fencepost.services.prefetch import MOMENT_S
 from tests.services.house import NS, START, Bench, House, WorkingNode, make_job, until
 
 MAIL, IMAGES = Queue("mail"), Queue("images")
@@ -86,6 +87,39 @@ async def test_an_old_pile_does_not_take_all_from_fresh_work_of_another_kind() -
     assert share_room(outlook, 1, {}, settings, turns).kinds() == [Kind.DIRECT, Kind.TICK]
     turns[old.queue] += 1
     assert share_room(outlook, 1, {}, settings, turns).kinds() == [Kind.TICK, Kind.DIRECT]
+
+
+async def test_what_was_seen_is_good_for_a_moment_while_there_is_more_of_it() -> None:
+    house, looks = House(), Looks()
+    appetite = Appetite(NodeId("alice"), (MAIL,), (JobName("report"),), 30.0)
+    other = replace(appetite, queues=(IMAGES,))
+    for asked, now_s in (
+        (appetite, 0.0),
+        (appetite, MOMENT_S * 0.9),
+        (appetite, MOMENT_S),
+        (other, MOMENT_S),
+    ):
+        await looks.look(house.store.ledger, asked, now_s)
+    assert looked(house) == 3
+    looks.forget()
+    await looks.look(house.store.ledger, other, MOMENT_S)
+    assert looked(house) == 4
+
+
+async def test_a_worker_that_has_room_left_looks_again() -> None:
+    house = House(concurrency=2)
+    node = await open_node(house, Bench())
+    await house.enqueue("one")
+    await node.worker.run_once()
+    assert (await running(house)).total() == looked(house) == 1
+    await house.enqueue("two", priority=1)
+    await node.worker.run_once()
+    assert (await running(house)).total() == looked(house) == 2
+
+
+def looked(house: House) -> int:
+    """How often the ledger was asked what waits."""
+    return [name for name, _ in house.store.calls].count("ledger.outlook")
 
 
 async def test_what_waits_for_a_slot_does_not_spin_the_worker() -> None:

@@ -91,18 +91,16 @@ def columns_of(table: Table, value: object) -> dict[str, Any]:
     return {name: one.value if isinstance(one, Enum) else one for name, one in known.items()}
 
 
-_before_payload = itemgetter(
-    *("namespace", "run_key", "schedule_id", "job", "fire_time", "version", "attempt", "fence", "epoch")
+_claimed = itemgetter(
+    *("namespace", "run_key", "schedule_id", "job", "fire_time", "version", "attempt", "fence", "epoch"),
+    *("run_at", "started_at", "begun_at", "spent", "queue"),
 )
-_behind_payload = itemgetter("run_at", "started_at")
-_behind_previous = itemgetter("begun_at", "spent", "queue")
 
 
 def to_claim(row: Row, previous: Any = None) -> Claim:
-    """A claimed run; `spec` is that of its version, `previous` its schedule's last success. Each is made in
-    the order of its fields: a worker pays for every name."""
-    known, times, more = _before_payload(row), _behind_payload(row), _behind_previous(row)
-    return Claim(*(*known, to_payload(row), *times, previous, *more, ORIGINS[row["origin"]]))
+    """A claimed run; `spec` is that of its version, `previous` its schedule's last success."""
+    one = _claimed(row)
+    return Claim(*(*one[:9], to_payload(row), *one[9:11], previous, *one[11:], ORIGINS[row["origin"]]))
 
 
 def payload_text(payload: JsonObject) -> str:

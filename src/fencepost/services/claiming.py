@@ -21,6 +21,7 @@ from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.run import Claim
 from fencepost.ports.ledger import Ledger
 from fencepost.services.judging import Minutes
+from fencepost.services.prefetch import MOMENT_S
 
 WAITING_MAX = 1
 """How many runs may wait in a worker for a child process, so that none stands idle between two of them."""
@@ -68,6 +69,28 @@ class Shares:
         mine = {(head.queue, head.priority) for head in heads_of(self.outlook, kind)}
         walk = enumerate(portions(every, self.given, self.ageing_s, self.turns))
         return [(place, one) for place, one in walk if (one.queue, one.priority) in mine]
+
+
+class Looks:
+    """Looks at what waits, no more often than needed: a worker that was given all it had room for need not
+    look again a moment later."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Appetite, Outlook] | None = None
+        self._until_s = 0.0
+
+    async def look(self, ledger: Ledger, appetite: Appetite, now_s: float) -> Outlook:
+        """What waits, or what waited a moment ago."""
+        if self._seen is not None and self._seen[0] == appetite and now_s < self._until_s:
+            return self._seen[1]
+        self._seen = None
+        outlook = await ledger.outlook(appetite)
+        self._seen, self._until_s = (appetite, outlook), now_s + MOMENT_S
+        return outlook
+
+    def forget(self) -> None:
+        """There was less than there was room for."""
+        self._seen = None
 
 
 async def claim_first(ledger: Ledger, appetite: Appetite) -> Sequence[Claim]:

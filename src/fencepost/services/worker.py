@@ -28,7 +28,7 @@ from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.attempt import INTERRUPT_S, Attempts
-from fencepost.services.claiming import WAITING_MAX, claim_first, helpings, share_room
+from fencepost.services.claiming import WAITING_MAX, Looks, claim_first, helpings, share_room
 from fencepost.services.clerk import Clerk
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.prefetch import Prefetch, not_prefetched
@@ -83,6 +83,7 @@ class Worker(Service):
         self._due_left = True
         self._idle_until_s = 0.0
         self._turns: Counter[Queue] = Counter()
+        self._looks = Looks()
         self._claiming = asyncio.Lock()
         self._answer_lost = False
         self._stopping = False
@@ -185,9 +186,9 @@ class Worker(Service):
 
     async def _claim_of(self, appetite: Appetite, limit: int) -> float:
         ledger = self._store.ledger
-        outlook = await ledger.outlook(appetite)
-        shares = share_room(outlook, min(limit, self.room), self._busy_queues(), self._settings, self._turns)
-        begun = 0
+        outlook = await self._looks.look(ledger, appetite, _now_s())
+        asked, begun = min(limit, self.room), 0
+        shares = share_room(outlook, asked, self._busy_queues(), self._settings, self._turns)
         for kind in shares.kinds():
             room = min(limit - begun, self.room)
             if room > 0:
@@ -195,6 +196,8 @@ class Worker(Service):
                 await self._watch.check_claims(claims)
                 self._begin(claims)
                 begun += len(claims)
+        if begun < asked:
+            self._looks.forget()
         return self._rest_s(outlook, begun)
 
     @property

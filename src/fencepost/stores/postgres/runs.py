@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import RunFilter, RunList, RunRecord, RunState
@@ -13,6 +14,7 @@ from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "runs.sql")
 NARROW = ("of_backfill", "of_schedule", "dead", "held", "unended", "not_run", "of_error")
+_terms = attrgetter("state", "origin", "error", "backfill_id", "held", "schedule_id", "limit", "searched_max")
 UNENDED = frozenset({RunState.PLANNED, RunState.READY, RunState.RUNNING})
 NOT_RUN = frozenset({RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED, RunState.WITHDRAWN})
 
@@ -33,23 +35,9 @@ class PostgresRuns(PostgresPart):
         rows = await self._database.fetch(
             QUERIES[_narrowest(filter)],
             namespace,
-            filter.job,
-            filter.since,
-            until,
-            filter.state,
-            filter.origin,
-            filter.error,
-            filter.backfill_id,
-            filter.held,
-            filter.schedule_id,
-            filter.limit,
-            filter.searched_max,
-            after,
-            after_key,
-            filter.text,
-            filter.worker,
-            filter.queue,
-            list(filter.states) or None,
+            *(filter.job, filter.since, until),
+            *_terms(filter),
+            *(after, after_key, filter.text, filter.worker, filter.queue, list(filter.states) or None),
         )
         searched_to = rows[0]["searched_to"]
         place = None if searched_to is None else (searched_to, RunKey(""))

@@ -84,12 +84,12 @@ WITH {walked(fencepost.runs; run.state IN ('skipped', 'missed', 'cancelled', 'wi
 -- name: held
 WITH {walked(fencepost.runs; run.attempt >= 0 AND run.held <> 0)}
 
--- What has not ended is in one of four small indexes.
+-- What has not ended is in one of four small indexes, or, where its schedule was frozen while it ran, in two.
 -- name: unended
 WITH unended AS (
     SELECT * FROM fencepost.runs WHERE state = 'running' AND namespace = $1
     UNION ALL
-    SELECT * FROM fencepost.runs WHERE attempt >= 0 AND held <> 0 AND namespace = $1
+    SELECT * FROM fencepost.runs WHERE attempt >= 0 AND held <> 0 AND state <> 'running' AND namespace = $1
     UNION ALL
     SELECT * FROM fencepost.runs AS run WHERE {due_direct} AND namespace = $1
     UNION ALL

@@ -9,7 +9,7 @@ from fencepost.model.claiming import Outlook, nothing_due
 from fencepost.model.clocks import later
 from fencepost.model.freeze import Freeze, Scope, ScopeKind, label_scope
 from fencepost.model.identifiers import tick_key
-from fencepost.model.run import Hold, RunState
+from fencepost.model.run import Hold, RunFilter, RunState
 from fencepost.model.schedule import Schedule
 from fencepost.ports.signals import Topic
 from fencepost.testing.conformance.builders import (
@@ -92,6 +92,13 @@ class FreezeContract:
         await finish(harness, success(claimed.ticket))
         run = await read(harness, claimed.run_key)
         assert (run.state, run.held) == (RunState.SUCCEEDED, FREE)
+
+    async def test_what_runs_is_listed_once(self, harness: StoreHarness) -> None:
+        claimed = await start_tick(harness)
+        await harness.store.freezes.freeze(NS, ONE, ANNA)
+        unended = RunFilter(states=(RunState.RUNNING, RunState.READY))
+        listed = await harness.store.ledger.list(NS, unended)
+        assert [run.run_key for run in listed] == [claimed.run_key]
 
     async def test_the_retry_of_what_ran_is_held(self, harness: StoreHarness) -> None:
         claimed = await start_tick(harness)
