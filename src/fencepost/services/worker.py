@@ -177,12 +177,14 @@ class Worker(Service):
         return min(rests, default=self._settings.poll_s)
 
     async def _claim_first(self) -> None:
-        """After a rest with nothing to do that a hint has cut short, begin a run if there is one."""
+        """After a rest with nothing to do that a hint has cut short, begin a run if there is one, and let it
+        begin before anything else is asked."""
         was_idle, self._idle_until_s = _now_s() < self._idle_until_s, 0.0
         if was_idle:
             claims = await claim_first(self._store.ledger, self._appetite)
             await self._watch.check_claims(claims)
             self._begin(claims)
+            await asyncio.sleep(0)
 
     async def _claim_of(self, appetite: Appetite, limit: int) -> float:
         ledger = self._store.ledger

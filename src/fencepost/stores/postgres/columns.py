@@ -22,8 +22,8 @@ def sparse(values: list[T | None]) -> list[T | None]:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Keys, or payloads, as one text."""
-    return SEPARATOR.join(texts)
+    """Keys, or payloads, as one text. What somebody takes for a key and is none stays one, and is none."""
+    return SEPARATOR.join(one.replace(SEPARATOR, "\x1f") for one in texts)
 
 
 def alike(values: list[T]) -> list[T]:

@@ -148,6 +148,15 @@ class ReportContract:
         assert set(receipts) == {Receipt.REFUSED}
         assert await states(harness, ticket.run_key) == [RUNNING]
 
+    async def test_what_is_no_key_does_not_stand_in_the_way_of_those_beside_it(
+        self, harness: StoreHarness
+    ) -> None:
+        """Whatever a store puts between keys: somebody may say that this is one."""
+        ticket = (await claim_one(harness)).ticket
+        odd = [replace(ticket, run_key=RunKey(f"{ticket.run_key}{sign}x")) for sign in "\x1e\x1f\n, {}"]
+        receipts = await harness.store.ledger.finish([success(one) for one in (*odd, ticket)])
+        assert list(receipts) == [Receipt.REFUSED] * len(odd) + [Receipt.ACCEPTED]
+
     async def test_a_run_that_was_not_started_is_not_finished(self, harness: StoreHarness) -> None:
         (key,) = await enqueue(harness, "one")
         outcome = success(Ticket(NS, key, 1, Fence(1)))
