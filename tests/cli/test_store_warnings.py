@@ -80,7 +80,7 @@ def test_no_process_starts_on_a_careless_server_in_silence(careless: str, folder
     with started(*arguments, folder=folder) as process:
         process.wait_for('"event": "started"')
         process.signal(SIGTERM)
-        assert process.ended() == 0
+        assert process.ended() == 0, process.said
     lines = [json.loads(line) for line in process.lines if '"level": "warning"' in line]
     told = {one["event"]: one["mend"] for one in lines if "mend" in one}
     assert mends_of(told, WARNINGS[POOLED]) == WARNINGS[POOLED]

@@ -137,6 +137,18 @@ async def test_a_connection_that_broke_while_nobody_used_it_costs_no_call(
     await store.now()
 
 
+async def test_what_is_written_into_a_transaction_that_was_left_open_is_not_acknowledged(
+    store: PostgresStore,
+) -> None:
+    """As a call that was cancelled may leave it: it is rolled back when the connection is given back."""
+    session = store._database._resident
+    assert session is not None
+    await session.execute("BEGIN")
+    with pytest.raises(StoreUnavailable, match="left open"):
+        await store.ledger.enqueue(DEFAULT_NAMESPACE, [run("a")])
+    assert list(await store.ledger.enqueue(DEFAULT_NAMESPACE, [run("a")])) == [True]
+
+
 async def test_a_statement_that_outlives_its_lock_timeout_is_no_crash(
     store: PostgresStore, postgres_url: str
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -90,6 +90,11 @@ class Operator:
         for run in self._store.memory.all(RUNS):
             if run["state"] in WAITING:
                 await self._store.ledger.release(NS, run["run_key"], OPERATOR)
+
+    async def make_room(self, waiting: Iterable[Row]) -> None:
+        """Pause the schedules of these runs: where live work never ends, what is behind it has no turn."""
+        for schedule_id in sorted({run["schedule_id"] for run in waiting} - {None}):
+            await self._insist("pause", schedule_id)
 
     async def decide_on_gates(self) -> None:
         for gate in await self._store.gates.closed(NS):

@@ -19,6 +19,7 @@ from fencepost.model.codec import job_from_text
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import NodeId
 from fencepost.model.plan import Plan
+from fencepost.model.table import Row
 from fencepost.model.tables import JOBS, MISSED_RANGES, RUNS
 from fencepost.rules.rows import to_missed_range
 from fencepost.services.control import ScheduleDesk, new_run
@@ -196,16 +197,19 @@ class World:
         await self.faults.let_go()
         history = self.recorder.history
         history.quiet_since = history.through = self.store.memory.now()
-        for _ in range(SETTLES_MAX):
+        for number in range(SETTLES_MAX):
             await asyncio.sleep(self.terms.s(SETTLE_S))
             await self.operator.decide_on_gates()
-            if not self._unsettled():
+            left = self._unsettled()
+            if not left:
                 return
+            if number == SETTLES_MAX // 2:
+                await self.operator.make_room(left)
 
-    def _unsettled(self) -> bool:
+    def _unsettled(self) -> list[Row]:
         through = self.recorder.history.through
         runs = self.store.memory.all(RUNS)
-        return any(run["finished_at"] is None and run["fire_time"] <= through for run in runs)
+        return [run for run in runs if run["finished_at"] is None and run["fire_time"] <= through]
 
     def _close(self) -> None:
         """The history is complete: nothing that follows belongs to it."""

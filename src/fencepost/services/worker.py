@@ -36,6 +36,8 @@ from fencepost.services.reach import LedgerReach
 from fencepost.services.service import Service
 from fencepost.telemetry.events import RunClaimed, emit, is_heard
 
+BEGUN_MAX = 25
+"""How many runs begin in one turn of the loop: answers of the store are read between two turns."""
 REST_MIN_S = 0.001
 LOCKED_REST_S = 0.02
 """What is due and was not ours to claim is locked by another worker, for a moment."""
@@ -78,6 +80,8 @@ class Worker(Service):
             for name, job in jobs.items()
         }
         self._tasks: set[asyncio.Task[None]] = set()
+        self._begun = 0
+        """How many runs have begun in this turn of the loop."""
         self._prefetch = Prefetch(settings.prefetch)
         self._not_prefetched = not_prefetched(jobs)
         self._due_left = True
@@ -255,15 +259,22 @@ class Worker(Service):
             active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
             active.is_adopted = adopted
             self._active.add(active)
-            if len(self._tasks) < self._settings.concurrency:
+            if self._may_start:
                 self._start(active)
             elif self._stopping or self._draining:
                 self._attempts.hand_back(active)
             else:
                 self._prefetch.add(active, now_s)
 
+    @property
+    def _may_start(self) -> bool:
+        return len(self._tasks) < self._settings.concurrency and self._begun < BEGUN_MAX
+
     def _start(self, active: ActiveRun) -> None:
         claim = active.claim
+        if not self._begun:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        self._begun += 1
         self._attempts.count(claim)
         if is_heard():
             emit(RunClaimed(claim, adopted=active.is_adopted))
@@ -308,9 +319,13 @@ class Worker(Service):
         if job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
             self.wakeup.wake()
 
+    def _next_turn(self) -> None:
+        self._begun = 0
+        self._start_next()
+
     def _start_next(self) -> None:
         """Whatever was told to stop while it waited does not begin."""
-        while len(self._tasks) < self._settings.concurrency and (one := self._prefetch.next()) is not None:
+        while self._may_start and (one := self._prefetch.next()) is not None:
             if one.cause is None and not (self._stopping or self._draining):
                 self._start(one)
             else:

@@ -53,7 +53,7 @@ class PostgresClaims(PostgresPart):
             rows = await self._database.fetch(
                 QUERIES["claim_direct"],
                 queues,
-                _jobs(appetite),
+                list(appetite.jobs),
                 limit - len(claims),
                 appetite.worker,
                 appetite.alive_for_s,
@@ -73,7 +73,7 @@ class PostgresClaims(PostgresPart):
         self, tx: Checked, appetite: Appetite, limit: int
     ) -> tuple[Sequence[Portion], dict[tuple[Namespace, JobName], Row]]:
         walk = appetite.walk(limit)
-        terms = appetite.namespace, _jobs(appetite), sorted({one.queue for one in walk})
+        terms = appetite.namespace, list(appetite.jobs), sorted({one.queue for one in walk})
         found = await cast("PostgresRowTransaction", tx.inner).fetch(QUERIES["open_lines"], *terms)
         rows = tx.own(LIMITS, [dict(row) for row in found])
         queues = rows[0]["queues"] if rows else ()
@@ -94,7 +94,7 @@ class PostgresClaims(PostgresPart):
         most, wanted = min(limit, SCHEDULES_MAX), _wanted(appetite)
         queues, priorities, mosts = _portions(appetite, most)
         walk = WALK_PER_SCHEDULE * most + WALK_MIN
-        due = queues, _jobs(appetite), most, appetite.namespace, walk, priorities, mosts
+        due = queues, list(appetite.jobs), most, appetite.namespace, walk, priorities, mosts
 
         async def claim(tx: PostgresRowTransaction) -> tuple[list[Claim], Judged]:
             rows = await tx.fetch(QUERIES["lock_due"], *due)
@@ -131,11 +131,7 @@ class PostgresClaims(PostgresPart):
 
 
 def _wanted(appetite: Appetite) -> tuple[list[str], list[str]]:
-    return sorted(set(appetite.queues)), _jobs(appetite)
-
-
-def _jobs(appetite: Appetite) -> list[str]:
-    return sorted(set(appetite.jobs))
+    return sorted(set(appetite.queues)), list(appetite.jobs)
 
 
 def _portions(appetite: Appetite, limit: int) -> tuple[list[str], list[int], list[int]]:

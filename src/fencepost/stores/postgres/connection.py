@@ -225,9 +225,12 @@ def _is_open(session: Session) -> bool:
 
 
 def check_confirmed(session: Session) -> None:
-    """Raise where the last commit on this connection was answered before the standby had it."""
+    """Raise where the last commit on this connection was answered before the standby had it, or was none: a
+    call that was cancelled may leave its transaction open, and what comes after it would be in that."""
     if getattr(session, "is_unconfirmed", False):
         raise StoreUnavailable("the store did not answer: the wait for its standby was cancelled")
+    if session.is_in_transaction():
+        raise StoreUnavailable("the store did not answer: a transaction was left open")
 
 
 def _options(address: Address) -> dict[str, Any]:

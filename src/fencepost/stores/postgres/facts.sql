@@ -5,9 +5,9 @@
 run.origin IN ('live', 'manual')
 
 -- Not by the condition of `runs_behind`: the server would walk all that is parked there. Few are found by their
--- priority, which nothing else has. Where the newest of them is not known there is none, and the index is not asked.
+-- priority, which nothing else has.
 -- part: behind
-behind.newest IS NOT NULL AND run.origin || '' NOT IN ('live', 'manual') AND run.priority = 5
+run.origin || '' NOT IN ('live', 'manual') AND run.priority = 5
 
 -- part: newest(origins, after)
 (
@@ -137,10 +137,6 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS paused
 CROSS JOIN LATERAL (
-    SELECT {newest(IN ('catch_up', 'backfill', 'replay'); '-infinity')} AS newest
-    OFFSET 0
-) AS behind
-CROSS JOIN LATERAL (
     SELECT array_agg(
             ROW(
                 tick.run_key, tick.fire_time, tick.run_at, tick.origin, tick.held, backfill.at_once_max,
@@ -162,6 +158,10 @@ CROSS JOIN LATERAL (
     ) AS tick
     LEFT JOIN fencepost.backfills AS backfill ON backfill.backfill_id = tick.backfill_id
 ) AS due
+CROSS JOIN LATERAL (
+    SELECT {newest(IN ('catch_up', 'backfill', 'replay'); '-infinity')} AS newest
+    OFFSET 0
+) AS behind
 LEFT JOIN fencepost.gates AS gate
     ON {of(gate)}
 WHERE due.ticks IS NOT NULL

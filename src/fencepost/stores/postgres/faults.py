@@ -23,6 +23,7 @@ UNKNOWN = (
     asyncpg.LockNotAvailableError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.ActiveSQLTransactionError,
     asyncpg.InternalClientError,
     OSError,
     TimeoutError,
