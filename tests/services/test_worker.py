@@ -289,6 +289,22 @@ async def plan(house: House) -> None:
     await node.planner.run_once()
 
 
+async def test_a_worker_that_waits_for_its_reports_goes_on_when_one_was_taken() -> None:
+    house, bench = House(concurrency=1, finish_batch_max=1), Bench()
+    node = await open_node(house, bench)
+    bench.finish.set()
+    for key in "abc":
+        await house.enqueue(key)
+    for _ in "ab":
+        await node.worker.run_once()
+        await until(lambda: node.worker.busy == 0)
+    assert node.worker.room == 0
+    await node.worker.wakeup.rest(0)
+    assert await node.worker.run_once() == house.settings.poll_s
+    await node.clerk.run_once()
+    await asyncio.wait_for(node.worker.wakeup.rest(house.settings.poll_s), house.settings.poll_s / 2)
+
+
 async def test_an_idle_worker_that_hears_of_a_run_begins_it_before_it_looks_what_waits() -> None:
     house, bench = House(), Bench()
     node = await open_node(house, bench)

@@ -38,6 +38,8 @@ class Clerk(Service):
     def __init__(self, store: Store, active: ActiveRuns, settings: Settings) -> None:
         super().__init__()
         self.settled = 0
+        self.on_reported: Callable[[], None] | None = None
+        """Called when the ledger has taken a report."""
         self._store = store
         self._active = active
         self._settings = settings
@@ -139,6 +141,8 @@ class Clerk(Service):
         del self._waiting[: len(batch)]
         for outcome, receipt in zip(batch, receipts, strict=True):
             self._confirmed(outcome, receipt)
+        if self.on_reported is not None:
+            self.on_reported()
         self._log(batch, receipts)
         self._tell_if_empty()
 

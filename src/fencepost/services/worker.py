@@ -64,6 +64,7 @@ class Worker(Service):
         self._active = active
         self._watch = LedgerWatch(store, node_id)
         self._clerk = clerk
+        clerk.on_reported = self._claim_more
         self._settings = settings
         self._appetite = Appetite(
             worker=node_id,
@@ -316,7 +317,13 @@ class Worker(Service):
             self._prefetch.note_work(False, _now_s())
         if not task.cancelled() and task.exception() is not None:
             self._bug = task.exception()
-        if job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
+        if job in self._queueing or self._bug:
+            self.wakeup.wake()
+        self._claim_more()
+
+    def _claim_more(self) -> None:
+        """A run has ended, or a report was taken: there may be room for what is due."""
+        if self._due_left and self._prefetch.is_low:
             self.wakeup.wake()
 
     def _next_turn(self) -> None:
