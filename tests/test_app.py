@@ -15,6 +15,7 @@ import pytest
 
 from fencepost import Every, Fencepost, Run
 from fencepost.errors import InvalidPayload, InvalidSpec, UsageError
+from fencepost.model.identifiers import JobName
 from fencepost.model.run import RunFilter, RunState
 
 
@@ -46,6 +47,17 @@ async def test_arguments_come_back_in_the_users_own_types(app: Fencepost) -> Non
     async with app.running(plans=False):
         await app.enqueue(paint, where=Point(1, 2), colour=Colour.RED, at_time=moment)
         assert await asyncio.wait_for(came, 10) == (Point(1, 2), Colour.RED, moment)
+
+
+async def test_a_job_that_is_new_or_changed_is_made_known_before_its_schedule(app: Fencepost) -> None:
+    async def report() -> None: ...
+
+    for name, timeout in (("first", None), ("second", None), ("second", "5s")):
+        app.jobs.pop(JobName(name), None)
+        app.job(name, timeout=timeout)(report)
+        await app.schedules.add(f"of-{name}-{timeout}", job=name, trigger=Every("1h"))
+        known = await (await app.open()).jobs.all(app.settings.namespace)
+        assert known == app.specs()
 
 
 async def test_a_schedule_in_code_ticks_and_is_accounted_for(app: Fencepost) -> None:

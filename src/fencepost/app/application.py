@@ -66,6 +66,8 @@ class Fencepost:
         self._threads = JobThreads(THREADS_MAX, thread_name_prefix=JOB_THREAD)
         self._workshop = Workshop(self._threads, lambda: self.settings)
         self._store: Store | None = None
+        self.made_known: tuple[Store, list[JobSpec]] | None = None
+        """The jobs that a store was last told of."""
         self._leases: LeaseStore | None = None
         self._opening = asyncio.Lock()
         self._opener: Callable[[Settings], Awaitable[Store]] | None = None

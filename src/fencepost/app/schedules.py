@@ -28,6 +28,7 @@ class ScheduleOwner(Protocol):
     """What the verbs need of their application."""
 
     settings: Settings
+    made_known: tuple[Store, list[JobSpec]] | None
 
     @property
     def jobs(self) -> Mapping[JobName, Job]: ...
@@ -157,11 +158,13 @@ class Schedules:
         return Control(await self._store(), self._app.settings.namespace)
 
     async def _store(self) -> Store:
-        """Where a program opens the store itself, its jobs are made known first; in somebody's transaction
-        that would lock them for as long as it is open."""
+        """Where a program opens the store itself, its jobs are made known first, unless they were; in
+        somebody's transaction that would lock them for as long as it is open."""
         app = self._app
         if self._connection is not None:
             return await borrow_store(self._connection, app.settings)
-        store = await app.open()
-        await store.jobs.register(app.settings.namespace, list(app.specs().values()))
+        store, specs = await app.open(), list(app.specs().values())
+        if app.made_known != (store, specs):
+            await store.jobs.register(app.settings.namespace, specs)
+            app.made_known = store, specs
         return store
