@@ -12,6 +12,7 @@ from fencepost.errors import PermanentFailure, RetryableFailure
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
 from fencepost.services.attempt import DETAIL_LENGTH_MAX, ERROR_LENGTH_MAX
+from fencepost.services.worker import BEGUN_MAX
 from tests.services.house import NS, Bench, House, PlanningNode, WorkingNode, make_job, until
 
 
@@ -303,6 +304,35 @@ async def test_a_worker_that_waits_for_its_reports_goes_on_when_one_was_taken() 
     assert await node.worker.run_once() == house.settings.poll_s
     await node.clerk.run_once()
     await asyncio.wait_for(node.worker.wakeup.rest(house.settings.poll_s), house.settings.poll_s / 2)
+
+
+async def test_a_worker_without_room_does_not_take_what_it_saw_for_what_waits_later() -> None:
+    house, bench = House(concurrency=1), Bench()
+    node = await open_node(house, bench)
+    bench.finish.set()
+    await node.worker.run_once()
+    for key in "ab":
+        await house.enqueue(key)
+        await node.worker.run_once()
+        await until(lambda: node.worker.busy == 0)
+    assert len(bench.begun) == 2
+
+
+async def test_a_worker_whose_runs_began_one_turn_after_the_other_claims_more() -> None:
+    house, bench = House(concurrency=100), Bench()
+    node = await open_node(house, bench)
+    for number in range(60):
+        await house.enqueue(f"{number}")
+    await node.worker.run_once()
+    await house.enqueue("one more")
+    await node.worker.run_once()
+    assert len(node.worker._tasks) == BEGUN_MAX
+    await until(lambda: len(node.worker._tasks) == 60)
+    await asyncio.wait_for(node.worker.wakeup.rest(house.settings.poll_s), house.settings.poll_s / 2)
+    await node.worker.run_once()
+    await until(lambda: len(node.worker._tasks) == 61)
+    bench.finish.set()
+    await node.reported(0)
 
 
 async def test_an_idle_worker_that_hears_of_a_run_begins_it_before_it_looks_what_waits() -> None:

@@ -28,7 +28,7 @@ class ScheduleOwner(Protocol):
     """What the verbs need of their application."""
 
     settings: Settings
-    made_known: tuple[Store, list[JobSpec]] | None
+    made_known: object
 
     @property
     def jobs(self) -> Mapping[JobName, Job]: ...
@@ -164,7 +164,8 @@ class Schedules:
         if self._connection is not None:
             return await borrow_store(self._connection, app.settings)
         store, specs = await app.open(), list(app.specs().values())
-        if app.made_known != (store, specs):
+        known = store, app.settings.namespace, specs
+        if app.made_known != known:
             await store.jobs.register(app.settings.namespace, specs)
-            app.made_known = store, specs
+            app.made_known = known
         return store

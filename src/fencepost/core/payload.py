@@ -23,6 +23,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 _STRICT = json.JSONEncoder(allow_nan=False)
+_NAMES = frozenset({str})
 _PLAIN = frozenset({str, int, bool, type(None)})
 _ESCAPED_MAX = 12
 """How much longer a character may be in JSON than in Python's own notation."""
@@ -88,9 +89,8 @@ def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
 def _is_small(payload: dict[str, Any]) -> bool:
     """Whether it is flat and so short that nobody needs its text to know, as nearly always."""
     try:
-        return _PLAIN.issuperset(map(type, payload.values())) and (
-            len(repr(payload)) * _ESCAPED_MAX <= PAYLOAD_BYTES_MAX
-        )
+        is_flat = _PLAIN.issuperset(map(type, payload.values())) and _NAMES.issuperset(map(type, payload))
+        return is_flat and len(repr(payload)) * _ESCAPED_MAX <= PAYLOAD_BYTES_MAX
     except ValueError:
         return False
 

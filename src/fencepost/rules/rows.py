@@ -107,7 +107,7 @@ def payload_text(payload: JsonObject) -> str:
     """A checked payload as the ledger keeps it; see `_payload`."""
     try:
         return _write_payload(payload).decode()
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, TypeError):
         return canonical(payload)
 
 

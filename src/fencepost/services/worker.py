@@ -203,7 +203,7 @@ class Worker(Service):
                 await self._watch.check_claims(claims)
                 self._begin(claims)
                 begun += len(claims)
-        if begun < asked:
+        if begun < max(asked, 1):
             self._looks.forget()
         return self._rest_s(outlook, begun)
 
@@ -322,13 +322,14 @@ class Worker(Service):
         self._claim_more()
 
     def _claim_more(self) -> None:
-        """A run has ended, or a report was taken: there may be room for what is due."""
+        """A run has begun or ended, or a report was taken: there may be room for what is due."""
         if self._due_left and self._prefetch.is_low:
             self.wakeup.wake()
 
     def _next_turn(self) -> None:
         self._begun = 0
         self._start_next()
+        self._claim_more()
 
     def _start_next(self) -> None:
         """Whatever was told to stop while it waited does not begin."""

@@ -229,7 +229,7 @@ def check_confirmed(session: Session) -> None:
     call that was cancelled may leave its transaction open, and what comes after it would be in that."""
     if getattr(session, "is_unconfirmed", False):
         raise StoreUnavailable("the store did not answer: the wait for its standby was cancelled")
-    if session.is_in_transaction():
+    if _is_open(session) and session.is_in_transaction():
         raise StoreUnavailable("the store did not answer: a transaction was left open")
 
 
