@@ -14,8 +14,9 @@ SHARDS = 8
 KEPT = ("shards", "incarnation", "schema")
 
 
-async def open_mongodb(url: str) -> ClockHarness:
-    """A store that is set up where it is not yet; what a test before left there is removed."""
+async def open_mongodb(url: str, *, by_server: bool = False) -> ClockHarness:
+    """A store that is set up where it is not yet; what a test before left there is removed. Its clock stands
+    still, or is the server's."""
     await mongodb.migrate(url, shards=SHARDS)
     empty(url)
     clock = VirtualClock(START)
@@ -23,7 +24,8 @@ async def open_mongodb(url: str) -> ClockHarness:
     async def now() -> StoreTime:
         return StoreTime(clock.wall())
 
-    return ClockHarness(await mongodb.open_store(url, now=now), clock, SHARDS)
+    store = await mongodb.open_store(url, now=None if by_server else now)
+    return ClockHarness(store, clock, SHARDS)
 
 
 def empty(url: str) -> None:

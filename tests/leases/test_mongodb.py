@@ -25,7 +25,7 @@ class TestOfAStore(LeaseConformance, HintContract):
 
     @pytest.fixture
     async def harness(self, mongo_server: Address) -> AsyncIterator[StoreLeases]:
-        opened = await open_mongodb(mongo_server.url.replace("/?", "/leases?"))
+        opened = await open_mongodb(mongo_server.url.replace("/?", "/leases?"), by_server=True)
         yield StoreLeases(opened)
         await opened.close()
 

@@ -260,16 +260,12 @@ class Worker(Service):
             active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
             active.is_adopted = adopted
             self._active.add(active)
-            if self._may_start:
+            if len(self._tasks) < self._settings.concurrency and self._begun < BEGUN_MAX:
                 self._start(active)
             elif self._stopping or self._draining:
                 self._attempts.hand_back(active)
             else:
                 self._prefetch.add(active, now_s)
-
-    @property
-    def _may_start(self) -> bool:
-        return len(self._tasks) < self._settings.concurrency and self._begun < BEGUN_MAX
 
     def _start(self, active: ActiveRun) -> None:
         claim = active.claim
@@ -317,12 +313,11 @@ class Worker(Service):
             self._prefetch.note_work(False, _now_s())
         if not task.cancelled() and task.exception() is not None:
             self._bug = task.exception()
-        if job in self._queueing or self._bug:
+        if job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
             self.wakeup.wake()
-        self._claim_more()
 
     def _claim_more(self) -> None:
-        """A run has begun or ended, or a report was taken: there may be room for what is due."""
+        """Runs have begun, or a report was taken: there may be room for what is due."""
         if self._due_left and self._prefetch.is_low:
             self.wakeup.wake()
 
@@ -333,7 +328,10 @@ class Worker(Service):
 
     def _start_next(self) -> None:
         """Whatever was told to stop while it waited does not begin."""
-        while self._may_start and (one := self._prefetch.next()) is not None:
+        while len(self._tasks) < self._settings.concurrency and self._begun < BEGUN_MAX:
+            one = self._prefetch.next()
+            if one is None:
+                break
             if one.cause is None and not (self._stopping or self._draining):
                 self._start(one)
             else:
