@@ -92,7 +92,7 @@ class Operator:
                 await self._store.ledger.release(NS, run["run_key"], OPERATOR)
 
     async def make_room(self, waiting: Iterable[Row]) -> None:
-        """Pause the schedules of these runs: where live work never ends, what is behind it has no turn."""
+        """Pause the schedules of these runs: they may wait behind live work that never ends."""
         for schedule_id in sorted({run["schedule_id"] for run in waiting} - {None}):
             await self._insist("pause", schedule_id)
 

@@ -66,8 +66,8 @@ class Fencepost:
         self._threads = JobThreads(THREADS_MAX, thread_name_prefix=JOB_THREAD)
         self._workshop = Workshop(self._threads, lambda: self.settings)
         self._store: Store | None = None
-        self.made_known: object = None
-        """The store, the namespace and the jobs that it was last told of."""
+        self.registered: object = None
+        """The store and the namespace in which jobs were last registered, and those jobs."""
         self._leases: LeaseStore | None = None
         self._opening = asyncio.Lock()
         self._opener: Callable[[Settings], Awaitable[Store]] | None = None

@@ -28,7 +28,7 @@ class ScheduleOwner(Protocol):
     """What the verbs need of their application."""
 
     settings: Settings
-    made_known: object
+    registered: object
 
     @property
     def jobs(self) -> Mapping[JobName, Job]: ...
@@ -158,14 +158,14 @@ class Schedules:
         return Control(await self._store(), self._app.settings.namespace)
 
     async def _store(self) -> Store:
-        """Where a program opens the store itself, its jobs are made known first, unless they were; in
-        somebody's transaction that would lock them for as long as it is open."""
+        """The store, with the program's jobs registered: once, and again when they change. In the caller's
+        transaction that would lock them for as long as it is open, so there it is left out."""
         app = self._app
         if self._connection is not None:
             return await borrow_store(self._connection, app.settings)
         store, specs = await app.open(), list(app.specs().values())
         known = store, app.settings.namespace, specs
-        if app.made_known != known:
+        if app.registered != known:
             await store.jobs.register(app.settings.namespace, specs)
-            app.made_known = known
+            app.registered = known
         return store

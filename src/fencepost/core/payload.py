@@ -87,7 +87,7 @@ def _check_size(job: JobSpec, payload: dict[str, Any]) -> None:
 
 
 def _is_small(payload: dict[str, Any]) -> bool:
-    """Whether it is flat and so short that nobody needs its text to know, as nearly always."""
+    """Whether it is flat and certainly short enough, so that it need not be encoded to know its size."""
     try:
         is_flat = _PLAIN.issuperset(map(type, payload.values())) and _NAMES.issuperset(map(type, payload))
         return is_flat and len(repr(payload)) * _ESCAPED_MAX <= PAYLOAD_BYTES_MAX

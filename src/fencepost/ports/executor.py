@@ -45,8 +45,8 @@ class Job:
     executor: Executor
 
     @property
-    def reaches(self) -> bool:
-        """Whether its work may ask something of the ledger: it gets the run, or may."""
+    def takes_run(self) -> bool:
+        """Whether its work gets the run, and so may write to the ledger."""
         return bool(getattr(self.executor, "takes_run", True))
 
     @property

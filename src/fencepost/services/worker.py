@@ -75,7 +75,7 @@ class Worker(Service):
         )
         self._attempts = Attempts(jobs, active, clerk, dice, node_id)
         self._queueing = frozenset(name for name, job in jobs.items() if job.queues)
-        self._reaching = frozenset(name for name, job in jobs.items() if job.reaches)
+        self._taking_run = frozenset(name for name, job in jobs.items() if job.takes_run)
         self._beats = {
             name: (self._beats_for(job.spec.timeout), self._beats_for(job.spec.progress_deadline))
             for name, job in jobs.items()
@@ -290,9 +290,9 @@ class Worker(Service):
             self._attempts.hand_back(one)
 
     def _reach(self, claim: Claim) -> LedgerReach | None:
-        """Its way to the ledger, where its work may go it. A run that its own transaction completed needs no
-        heartbeat any more."""
-        if claim.job not in self._reaching:
+        """How its work reaches the ledger, if it gets the run. A run that its own transaction completed needs
+        no heartbeat any more."""
+        if claim.job not in self._taking_run:
             return None
         idle_max_s = self._settings.heartbeat_timeout_s
         return LedgerReach(self._store, claim.ticket, idle_max_s, self._active.remove)

@@ -2,8 +2,8 @@
 
 The driver looks at every element of an array, which costs more than the server's work on it. A short array is
 padded with NULL by `unnest`, so a column of nulls is sent as an empty array, and one whose values are all
-alike as an array of one, which the statement reads by `coalesce(given.column, $n[1])`. Keys and JSON, which
-hold no control character as it is, are sent as one text, which the statement reads by `{split($n)}`.
+alike as an array of one, which the statement reads by `coalesce(given.column, $n[1])`. Keys and JSON
+never hold a raw control character: they are sent as one text, which the statement reads by `{split($n)}`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def sparse(values: list[T | None]) -> list[T | None]:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Keys, or payloads, as one text. What somebody takes for a key and is none stays one, and is none."""
+    """Keys, or payloads, as one text. A text with the separator in it is no key, and matches no run."""
     return SEPARATOR.join(one.replace(SEPARATOR, "\x1f") for one in texts)
 
 
