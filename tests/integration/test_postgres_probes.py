@@ -3,11 +3,17 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from fencepost.model.tables import GATES_CLOSED, RUNS_BY_SCHEDULE, RUNS_DEAD, RUNS_HELD_BY_SOMEBODY
+from fencepost.model.tables import (
+    GATES_CLOSED,
+    RUNS_BY_SCHEDULE,
+    RUNS_DEAD,
+    RUNS_HELD_BY_SOMEBODY,
+    RUNS_LINED,
+)
 from fencepost.stores.postgres import schedules
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.claims import QUERIES as CLAIMS
@@ -16,7 +22,7 @@ from fencepost.stores.postgres.facts import LIMITS
 from fencepost.stores.postgres.facts import QUERIES as FACTS
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
-from fencepost.stores.postgres.rows import _arrays, count_each, find_each
+from fencepost.stores.postgres.rows import PostgresRowTransaction, _arrays, count_each, find_each
 from fencepost.stores.postgres.rulings import QUERIES as RULINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
 from fencepost.stores.postgres.views import QUERIES as VIEWS
@@ -152,6 +158,31 @@ async def test_a_line_in_a_queue_that_is_not_served_is_not_walked(
     if analysed:
         await connection.execute("ANALYZE")
     assert await rows_walked(connection, CLAIMS["outlook"], (queues, JOBS, "default")) <= 5 * DUE
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+async def test_runs_of_one_instant_do_not_cost_a_claim_a_look_at_all_of_them(
+    connection: Any, analysed: bool
+) -> None:
+    """A batch of a limited job became due at one instant: it stands in line, and then waits for a slot."""
+    await connection.execute(LONG_LINE)
+    if analysed:
+        await connection.execute("ANALYZE")
+    asked = Asked()
+    await PostgresRowTransaction(cast(Any, asked)).take(RUNS_LINED("default", "j", "mail"), limit=20)
+    assert await rows_walked(connection, *asked.last) <= 20
+    await connection.execute("UPDATE fencepost.runs SET held = 16, slot = '' WHERE held = 32")
+    assert await rows_walked(connection, *RUNNABLE["fill_slots"]) <= 20
+
+
+class Asked:
+    """A session that answers nothing and remembers the last question."""
+
+    last: tuple[str, tuple[Any, ...]]
+
+    async def fetch(self, text: str, *terms: Any) -> list[Any]:
+        self.last = text, terms
+        return []
 
 
 @pytest.mark.parametrize("analysed", [False, True])

@@ -21,6 +21,7 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.json import JsonObject
+from fencepost.model.limits import JobLimit
 from fencepost.model.node import Node
 from fencepost.model.policies import CatchUp
 from fencepost.model.run import NewRun, RunFilter, RunRecord, RunState
@@ -165,6 +166,7 @@ def make_job(
     attempts: int = 3,
     timeout_s: float | None = None,
     at_most_once: bool = False,
+    limit: JobLimit | None = None,
 ) -> Job:
     """A job of a function, or of an executor."""
     executor: Executor = CallableExecutor(work) if callable(work) else work
@@ -174,6 +176,7 @@ def make_job(
             retry=Retry(max_attempts=attempts, base="10s"),
             timeout=None if timeout_s is None else timedelta(seconds=timeout_s),
             at_most_once=at_most_once,
+            limit=limit,
         ),
         executor,
     )

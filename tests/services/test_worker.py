@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fencepost.errors import PermanentFailure, RetryableFailure
+from fencepost.model.limits import JobLimit
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
 from fencepost.services.attempt import DETAIL_LENGTH_MAX, ERROR_LENGTH_MAX
@@ -333,6 +334,20 @@ async def test_a_worker_whose_runs_began_one_turn_after_the_other_claims_more() 
     await until(lambda: len(node.worker._tasks) == 61)
     bench.finish.set()
     await node.reported(0)
+
+
+async def test_an_idle_worker_does_not_ask_for_runs_of_limited_jobs_before_it_looks_what_waits() -> None:
+    house, bench = House(), Bench()
+    node = await open_node(house, bench, limit=JobLimit(concurrency=1))
+    await node.worker.run_once()
+    await house.enqueue("1")
+    held = house.store.hold("ledger.outlook")
+    looking = asyncio.create_task(node.worker.run_once())
+    await held.reached.wait()
+    assert "ledger.claim_direct" not in house.store.names()
+    held.go.set()
+    await looking
+    bench.finish.set()
 
 
 async def test_an_idle_worker_that_hears_of_a_run_begins_it_before_it_looks_what_waits() -> None:

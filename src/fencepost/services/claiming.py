@@ -93,10 +93,12 @@ class Looks:
         self._seen = None
 
 
-async def claim_first(ledger: Ledger, appetite: Appetite) -> Sequence[Claim]:
+async def claim_first(ledger: Ledger, appetite: Appetite, limited: Collection[JobName]) -> Sequence[Claim]:
     """One run that needs no judgement, if one is due. A worker that had nothing to do, and hears that a run
-    is there, need not look what waits first: it has room for all kinds."""
-    return await ledger.claim_direct(appetite, 1)
+    is there, need not look what waits first: it has room for all kinds. Runs of limited jobs begin from
+    their lines."""
+    others = _without(appetite, limited)
+    return await ledger.claim_direct(others, 1) if others.jobs else []
 
 
 def helpings(

@@ -75,6 +75,7 @@ class Worker(Service):
         )
         self._attempts = Attempts(jobs, active, clerk, dice, node_id)
         self._queueing = frozenset(name for name, job in jobs.items() if job.queues)
+        self._limited = frozenset(name for name, job in jobs.items() if job.spec.limit is not None)
         self._taking_run = frozenset(name for name, job in jobs.items() if job.takes_run)
         self._beats = {
             name: (self._beats_for(job.spec.timeout), self._beats_for(job.spec.progress_deadline))
@@ -186,7 +187,7 @@ class Worker(Service):
         begin before anything else is asked."""
         was_idle, self._idle_until_s = _now_s() < self._idle_until_s, 0.0
         if was_idle:
-            claims = await claim_first(self._store.ledger, self._appetite)
+            claims = await claim_first(self._store.ledger, self._appetite, self._limited)
             await self._watch.check_claims(claims)
             self._begin(claims)
             await asyncio.sleep(0)

@@ -191,7 +191,7 @@ WITH slot AS MATERIALIZED (
         SELECT run.namespace, run.run_key
         FROM fencepost.runs AS run
         WHERE {limited} AND run.namespace = slot.namespace AND run.job = slot.job AND run.slot = slot.slot
-        ORDER BY run.priority, run.run_at, run.run_key
+        ORDER BY run.priority, run.run_at
         LIMIT greatest(slot.free, 0)
         FOR UPDATE SKIP LOCKED
     ) AS waiting

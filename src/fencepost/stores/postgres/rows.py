@@ -202,14 +202,13 @@ class PostgresRowTransaction:
             text = _by_keys(table, reverse, lock)
             values: list[Any] = [*_columns(table, rows, table.key)]
         else:
-            text = f"{_numbered(find_text(shape_of(selection), SCHEMA, reverse))} LIMIT ${{}} {lock}"
-            if lock.endswith("SKIP LOCKED"):
+            takes = lock.endswith("SKIP LOCKED")
+            text = f"{_numbered(find_text(shape_of(selection), SCHEMA, reverse, takes))} LIMIT ${{}} {lock}"
+            if takes:
                 # It waits for nothing, so the time at which it read is the time after it.
                 text = text.replace(" FROM ", f", fencepost.now() AS {READ_AT} FROM ", 1)
-            values = [_encode(table, column, value) for column, value in values_of(selection)]
-            text = text.replace("${}", f"${len(values) + 1}")
-            values.append(limit)
-            limit = None
+            values = [*(_encode(table, column, value) for column, value in values_of(selection)), limit]
+            text, limit = text.replace("${}", f"${len(values)}"), None
         found = [_decoded(table, row) for row in await self._session.fetch(text, *values)]
         for row in found:
             self._now = row.pop(READ_AT, None)
