@@ -17,6 +17,7 @@ from fencepost.model.tables import (
     RUNS_DUE_DIRECT,
     RUNS_DUE_TICKS,
     RUNS_HELD_BY_SOMEBODY,
+    RUNS_LIMITED,
     RUNS_LINED,
 )
 from fencepost.stores.queries import load_queries
@@ -171,6 +172,12 @@ async def test_no_rule_walks_a_table_for_what_an_index_finds(store: SqliteStore,
 @pytest.mark.parametrize("name", ["due_direct", "due_ticks"])
 async def test_a_probe_does_not_sort(store: SqliteStore, name: str) -> None:
     assert [one for one in await plan_of(store, CLAIMS[name]) if "TEMP B-TREE" in one] == []
+
+
+@pytest.mark.parametrize("index", [RUNS_LINED, RUNS_LIMITED], ids=lambda index: index.name)
+async def test_a_line_is_not_sorted_where_all_is_due_at_one_instant(store: SqliteStore, index: Index) -> None:
+    plan = await plan_of(store, found(Shape(index, 3, None, None)))
+    assert [one for one in plan if "TEMP B-TREE" in one] == []
 
 
 async def test_whether_anybody_waits_is_a_look_at_indexes_that_are_mostly_empty(store: SqliteStore) -> None:

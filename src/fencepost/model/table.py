@@ -195,15 +195,12 @@ class Ranges:
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Rows of a table that meet all conditions, in the order of some columns, then of the key.
-
-    `declared` is how many of the columns come before those of the key."""
+    """Rows of a table that meet all conditions, in the order of some columns, then of the key."""
 
     table: Table
     name: str
     columns: tuple[str, ...]
     where: tuple[Condition, ...] = ()
-    declared: int | None = None
 
     def __call__(self, *equal: Any) -> Range:
         return Range(self, equal)
@@ -230,9 +227,8 @@ class Table:
 
     def index(self, name: str, columns: str, *where: Condition) -> Index:
         """Declare an index on these columns, of the rows that meet all conditions."""
-        declared = columns.split()
-        tail = tuple(one for one in self.key if one not in declared)
-        self.indexes[name] = Index(self, name, (*declared, *tail), where, len(declared))
+        tail = tuple(one for one in self.key if one not in columns.split())
+        self.indexes[name] = Index(self, name, (*columns.split(), *tail), where)
         return self.indexes[name]
 
     def all(self, *equal: Any) -> Range:

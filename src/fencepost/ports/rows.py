@@ -58,8 +58,7 @@ class Transaction(Protocol):
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
         """The same, but for those that another transaction has locked: of one range the first `limit` that
-        are free, of several those that are free among the first `limit` of each. Rows of one range that are
-        equal in all the columns that its index declares come in any order."""
+        are free, of several those that are free among the first `limit` of each."""
         ...
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:

@@ -64,11 +64,10 @@ def value_columns(shape: Shape) -> list[str]:
 
 
 @lru_cache(1_024)
-def find_text(shape: Shape, prefix: str, reverse: bool, ties: bool = False) -> str:
-    """SELECT … WHERE … ORDER BY …, with a place for each value; the limit and the lock are the dialect's.
-    With `ties`, rows that are equal in the declared columns come in any order."""
-    index, last = shape.index, shape.index.declared if ties else None
-    order = ", ".join(f"{column} DESC" if reverse else column for column in index.columns[shape.equal : last])
+def find_text(shape: Shape, prefix: str, reverse: bool) -> str:
+    """SELECT … WHERE … ORDER BY …, with a place for each value; the limit and the lock are the dialect's."""
+    index = shape.index
+    order = ", ".join(f"{column} DESC" if reverse else column for column in index.columns[shape.equal :])
     where = " AND ".join(_where(shape)) or "true"
     columns = ", ".join(index.table.columns)
     tail = f" ORDER BY {order}" if order else ""

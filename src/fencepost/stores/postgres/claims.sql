@@ -1,7 +1,6 @@
 -- The index on what is due also holds what will be due within the horizon. One probe for each queue
 -- and priority of a namespace is a range of it that ends at the store's time, so the future is never walked.
--- The fifth priority is that of what comes behind live work. Where everything is frozen, or a queue, there is nothing
--- to see.
+-- The fifth priority is that of what comes behind live work. What is frozen is not seen.
 
 -- A run of a lane that the worker can do.
 -- part: is_of_lane(namespace, lane)
@@ -40,10 +39,7 @@ WITH {moment}, slot AS (
     CROSS JOIN LATERAL (
         SELECT run.priority, run.run_at
         FROM fencepost.runs AS run
-        WHERE {lined}
-            AND run.namespace = $3
-            AND run.job = known.job
-            AND run.queue = open.queue
+        WHERE {lined} AND run.namespace = $3 AND run.job = known.job AND run.queue = open.queue
         ORDER BY run.priority, run.run_at
         LIMIT 1
     ) AS first
@@ -68,9 +64,8 @@ FROM moment;
 
 -- Rows are locked as they are walked, one lane after the other, each as far as its portion says; the walk ends at the
 -- limit. The inner limit is for the server's planner, which knows nothing of a lane's. What is of a limited job
--- gets into the line of its job and takes up a place of the walk, so the caller looks again. A row that is locked
--- stays where it is, so it is found again by its place. One that was written since this statement began is
--- not seen there, and left for the next claim.
+-- gets into the line of its job and takes up a place of the walk, so the caller looks again. A locked row stays where
+-- it is and is found again by its place; one that was written since this statement began is left for the next claim.
 -- name: claim_direct
 WITH due AS MATERIALIZED (
     SELECT ripe.place, ripe.job, portion.number
@@ -191,7 +186,7 @@ WITH slot AS MATERIALIZED (
         SELECT run.namespace, run.run_key
         FROM fencepost.runs AS run
         WHERE {limited} AND run.namespace = slot.namespace AND run.job = slot.job AND run.slot = slot.slot
-        ORDER BY run.priority, run.run_at
+        ORDER BY run.priority, run.run_at, run.run_key
         LIMIT greatest(slot.free, 0)
         FOR UPDATE SKIP LOCKED
     ) AS waiting

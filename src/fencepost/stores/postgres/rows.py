@@ -199,12 +199,10 @@ class PostgresRowTransaction:
             if not selection.keys:
                 return []
             rows = [dict(zip(table.key, key, strict=True)) for key in selection.keys]
-            text = _by_keys(table, reverse, lock)
-            values: list[Any] = [*_columns(table, rows, table.key)]
+            text, values = _by_keys(table, reverse, lock), list[Any](_columns(table, rows, table.key))
         else:
-            takes = lock.endswith("SKIP LOCKED")
-            text = f"{_numbered(find_text(shape_of(selection), SCHEMA, reverse, takes))} LIMIT ${{}} {lock}"
-            if takes:
+            text = f"{_numbered(find_text(shape_of(selection), SCHEMA, reverse))} LIMIT ${{}} {lock}"
+            if lock.endswith("SKIP LOCKED"):
                 # It waits for nothing, so the time at which it read is the time after it.
                 text = text.replace(" FROM ", f", fencepost.now() AS {READ_AT} FROM ", 1)
             values = [*(_encode(table, column, value) for column, value in values_of(selection)), limit]
