@@ -340,14 +340,16 @@ async def test_an_idle_worker_does_not_ask_for_runs_of_limited_jobs_before_it_lo
     house, bench = House(), Bench()
     node = await open_node(house, bench, limit=JobLimit(concurrency=1))
     await node.worker.run_once()
-    await house.enqueue("1")
+    run_key = await house.enqueue("1")
     held = house.store.hold("ledger.outlook")
     looking = asyncio.create_task(node.worker.run_once())
     await held.reached.wait()
     assert "ledger.claim_direct" not in house.store.names()
     held.go.set()
     await looking
+    await until(lambda: bench.begun == [run_key])
     bench.finish.set()
+    await node.reported(0)
 
 
 async def test_an_idle_worker_that_hears_of_a_run_begins_it_before_it_looks_what_waits() -> None:

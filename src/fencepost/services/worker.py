@@ -192,7 +192,7 @@ class Worker(Service):
             self._begin(claims)
             await asyncio.sleep(0)
 
-    async def _claim_of(self, appetite: Appetite, limit: int) -> float:
+    async def _claim_of(self, appetite: Appetite, limit: int, *, again: bool = False) -> float:
         ledger = self._store.ledger
         outlook = await self._looks.look(ledger, appetite, _now_s())
         asked, begun = min(limit, self.room), 0
@@ -206,6 +206,9 @@ class Worker(Service):
                 begun += len(claims)
         if begun < max(asked, 1):
             self._looks.forget()
+        if not begun and outlook.directs and self._limited and not again:
+            # What was met of limited jobs stands in their lines now, and may begin from there.
+            return await self._claim_of(appetite, limit, again=True)
         return self._rest_s(outlook, begun)
 
     @property

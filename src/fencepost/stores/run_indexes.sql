@@ -24,7 +24,9 @@ CREATE INDEX runs_open ON runs (namespace, schedule_id, fire_time)
 CREATE INDEX runs_caught_up ON runs (namespace, schedule_id, finished_at)
     WHERE origin = 'catch_up' AND fence > 0 AND finished_at IS NOT NULL;
 
--- Limited jobs: ticks in the line of their job or waiting for a slot, and slots in use.
+-- Limited jobs: runs in the line of their job, runs that wait for a slot, ticks among both, and slots in use.
+CREATE INDEX runs_lined ON runs (namespace, job, queue, priority, run_at) WHERE held = 32;
+CREATE INDEX runs_limited ON runs (namespace, job, slot, priority, run_at) WHERE held = 16;
 CREATE INDEX runs_limited_ticks ON runs (namespace, schedule_id, fire_time)
     WHERE held IN (16, 32) AND schedule_id IS NOT NULL AND fence = 0;
 CREATE INDEX runs_in_slots ON runs (namespace, job, slot) WHERE slot IS NOT NULL AND state = 'running';

@@ -91,7 +91,7 @@ WITH due AS MATERIALIZED (
     SELECT job FROM fencepost.limits WHERE namespace = $6
 ), lined AS (
     UPDATE fencepost.runs AS run
-    SET held = 32, reason = NULL
+    SET held = 32
     FROM due
     WHERE run.ctid = due.place
         AND due.job IN (SELECT limited.job FROM limited)

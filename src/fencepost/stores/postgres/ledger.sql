@@ -100,7 +100,7 @@ WITH given AS MATERIALIZED (
         done.error, done.detail, done.output
     FROM done
     JOIN fencepost.runs AS run ON run.namespace = done.namespace AND run.run_key = done.run_key
-    WHERE done.state IN ('ready', 'dead') OR done.error IS NOT NULL OR done.output IS NOT NULL
+    WHERE done.error IS NOT NULL OR done.output IS NOT NULL
     ON CONFLICT (namespace, run_key, attempt) DO NOTHING
 )
 SELECT total.numbers,

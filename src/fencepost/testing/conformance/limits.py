@@ -81,6 +81,15 @@ class SlotContract:
         (again,) = await take(harness)
         assert (names([again]), again.attempt) == (["a"], 2)
 
+    async def test_a_retry_in_line_does_not_lose_its_reason(self, harness: StoreHarness) -> None:
+        await limit(harness, concurrency=1)
+        (run_key,) = await enqueue(harness, "a")
+        (first,) = await take(harness)
+        await finish(harness, retry(first.ticket, reason="tried again"))
+        await harness.store.ledger.claim_direct(appetite(), MANY)
+        assert await holds(harness, run_key) == [PACED]
+        assert (await read(harness, run_key)).reason == "tried again"
+
     async def test_a_rescue_does_not_leak_the_slot(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
         await enqueue(harness, "a", "b")

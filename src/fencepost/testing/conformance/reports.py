@@ -64,6 +64,14 @@ class ReportContract:
         assert await claim(harness) == []
         assert len(await harness.store.ledger.attempts(NS, claimed.run_key)) == 1
 
+    async def test_an_end_without_error_and_output_keeps_no_attempt(self, harness: StoreHarness) -> None:
+        claimed = await claim_one(harness)
+        await finish(harness, Outcome(claimed.ticket, READY, "not yet", retry_in_s=0.0))
+        (again,) = await claim(harness)
+        await finish(harness, Outcome(again.ticket, RunState.DEAD, "never"))
+        assert (await read(harness, claimed.run_key)).reason == "never"
+        assert list(await harness.store.ledger.attempts(NS, claimed.run_key)) == []
+
     async def test_an_attempt_that_had_not_begun_does_not_count(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)
         before = await read(harness, claimed.run_key)
