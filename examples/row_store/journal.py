@@ -1,7 +1,7 @@
 """A store of one's own: rows in a file, for one process.
 
 Every transaction is one line of the file, with the rows that it changed, on disk before its caller goes on.
-Opening the file reads all of it back. Rows are found by looking at each of them: right from the first day,
+Opening the file reads all of it back, but for a last line that a crash has cut off: nobody was told of it. Rows are found by looking at each of them: right from the first day,
 and fast enough for some thousand. Who needs more keeps each declared index sorted, as the memory store does.
 """
 
@@ -11,14 +11,14 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
 from fencepost.clock import Clock
-from fencepost.errors import UsageError
+from fencepost.errors import StoreUnavailable, UsageError
 from fencepost.model import tables as declared
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
@@ -46,15 +46,20 @@ class JournalRows:
         self.tables: dict[str, dict[Key, Row]] = {name: {} for name in TABLES}
         self.fence = 0
         self._signals = signals
-        if path.exists():
-            for line in path.read_text("utf-8").splitlines():
-                self._read_back(json.loads(line))
-        self._file = path.open("a", encoding="utf-8")
+        self._failed: OSError | None = None
+        written = path.read_bytes() if path.exists() else b""
+        whole = written[: written.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            self._read_back(json.loads(line))
+        self._file = path.open("ab")
+        self._file.truncate(len(whole))
 
     async def read(self, rule: Rule[T]) -> T:
+        self._check()
         return finish_now(rule(JournalTransaction(self)))
 
     async def write(self, rule: Rule[T]) -> T:
+        self._check()
         transaction = JournalTransaction(self)
         try:
             result = finish_now(rule(transaction))
@@ -67,7 +72,13 @@ class JournalRows:
         return result
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
+
+    def _check(self) -> None:
+        """After a failed write nobody knows what the disk has: who opens the file again will see."""
+        if self._failed is not None:
+            raise StoreUnavailable(f"the journal could not be written: {self._failed}")
 
     def _keep(self, transaction: JournalTransaction) -> None:
         """The line is durable before anybody is answered."""
@@ -81,9 +92,16 @@ class JournalRows:
             for (name, key), table in changed.items()
         ]
         if rows or transaction.took_fences:
-            self._file.write(json.dumps({"fence": self.fence, "rows": rows}) + "\n")
+            self._append(json.dumps({"fence": self.fence, "rows": rows}).encode() + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        try:
+            self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
+        except OSError as error:
+            self._failed = error
+            self._check()
 
     def _read_back(self, line: dict[str, Any]) -> None:
         self.fence = line["fence"]
