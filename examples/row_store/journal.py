@@ -1,8 +1,9 @@
 """A store of one's own: rows in a file, for one process.
 
 Every transaction is one line of the file, with the rows that it changed, on disk before its caller goes on.
-Opening the file reads all of it back, but for a last line that a crash has cut off: nobody was told of it. Rows are found by looking at each of them: right from the first day,
-and fast enough for some thousand. Who needs more keeps each declared index sorted, as the memory store does.
+Opening the file reads all of it back, but for a last line that a crash has cut off: nobody was told of it.
+Rows are found by looking at each of them: right from the first day, and fast enough for some thousand. Who
+needs more keeps each declared index sorted, as the memory store does.
 """
 
 from __future__ import annotations
