@@ -12,25 +12,24 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
 from fencepost.clock import Clock
-from fencepost.errors import StoreUnavailable, UsageError
+from fencepost.errors import StoreUnavailable
 from fencepost.model import tables as declared
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
-from fencepost.model.run import Ticket
 from fencepost.model.table import Key, Kind, Range, Ranges, Row, Selection, Table
 from fencepost.model.tables import META
 from fencepost.ports import rows
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
-from fencepost.ports.transactions import BorrowedStore, Transaction
+from fencepost.ports.transactions import NoTransactions
 from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 
@@ -220,21 +219,6 @@ class LocalSignals:
             asyncio.get_running_loop().call_soon(callback)
 
 
-class NoTransactions:
-    """There are no tables of others in this file."""
-
-    def begin(
-        self, ticket: Ticket, *, complete: bool, idle_max_s: float
-    ) -> AbstractAsyncContextManager[Transaction]:
-        raise UsageError("this store has no tables of yours")
-
-    async def borrow(self, connection: object) -> BorrowedStore:
-        raise UsageError("this store has no tables of yours")
-
-    def is_awaited(self, connection: object) -> bool:
-        raise UsageError("this store has no tables of yours")
-
-
 class JournalStore(RuleStore):
     """The whole ledger in one file: everything but the rows comes from `fencepost.rules`."""
 
@@ -245,7 +229,7 @@ class JournalStore(RuleStore):
         self.journal = JournalRows(path, clock, self.signals)
         super().__init__(self.journal)
         self.leases = LeaseRules(self.journal, self.signals)
-        self.transactions = NoTransactions()
+        self.transactions = NoTransactions("this store has no tables of yours")
         self._shards = shards
 
     async def set_up(self) -> None:

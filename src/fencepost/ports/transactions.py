@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
+from fencepost.errors import UsageError
 from fencepost.model.clocks import StoreTime
 from fencepost.model.run import Ticket
 from fencepost.ports.audit_log import AuditLog
@@ -147,3 +148,22 @@ class Transactions(Protocol):
     def is_awaited(self, connection: object) -> bool:
         """Whether calls over this connection have to be awaited."""
         ...
+
+
+class NoTransactions:
+    """Of a store without tables of others: each verb is refused with one line that says what to do
+    instead."""
+
+    def __init__(self, refusal: str) -> None:
+        self._refusal = refusal
+
+    def begin(
+        self, ticket: Ticket, *, complete: bool, idle_max_s: float
+    ) -> AbstractAsyncContextManager[Transaction]:
+        raise UsageError(self._refusal)
+
+    async def borrow(self, connection: object) -> BorrowedStore:
+        raise UsageError(self._refusal)
+
+    def is_awaited(self, connection: object) -> bool:
+        raise UsageError(self._refusal)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from fencepost.clock import Clock
 from fencepost.model.caveat import Caveat
 from fencepost.model.tables import META
+from fencepost.ports.transactions import NoTransactions
 from fencepost.rules.leases import LeaseRules
 from fencepost.rules.store import RuleStore
 from fencepost.stores.memory.rows import MemoryRows
-from fencepost.stores.no_transactions import NoTransactions
 
 INCARNATION = "1-memory"
 REFUSAL = (

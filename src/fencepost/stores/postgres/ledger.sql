@@ -146,11 +146,8 @@ SELECT noted.now,
         CROSS JOIN LATERAL (
             SELECT 1
             FROM fencepost.runs AS run
-            WHERE {due_ticks}
-                AND run.namespace = lane.namespace
-                AND run.queue = lane.queue
-                AND run.priority = slot.priority::smallint
-                AND run.run_at <= noted.now
+            WHERE {due_ticks} AND run.namespace = lane.namespace AND run.queue = lane.queue
+                AND run.priority = slot.priority::smallint AND run.run_at <= noted.now
             LIMIT 1
         ) AS due
     ) AS quiet
