@@ -54,6 +54,6 @@ async def _checked(place: Place, fence: int | None) -> RestoreCheck:
     settings = place.settings()
     store = await open_existing_store(settings)
     try:
-        return await check(store, leases_elsewhere(settings, store) or store.leases, fence)
+        return await check(store, leases_elsewhere(settings, store), fence)
     finally:
         await store.close()

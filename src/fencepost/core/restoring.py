@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fencepost.model.high_water import HighWater
-from fencepost.model.identifiers import Fence
+from fencepost.model.high_water import HighWater, is_lifted_since
+from fencepost.model.identifiers import Fence, Lineage
 from fencepost.model.leader import LeaderRecord
 from fencepost.model.lease import LeaseRecord
 
@@ -34,14 +34,22 @@ def given_again(fence: Fence, last: Fence) -> str | None:
     return f"it gave out fence {fence}, after fence {last}" if fence <= last else None
 
 
-def ahead(held: Sequence[LeaseRecord], leaders: Sequence[LeaderRecord]) -> Iterator[str]:
-    """Leases whose holder led under a grant that the ledger does not know."""
-    known = {one.shard: one.lease_epoch for one in leaders}
-    for one in held:
-        if one.holder is not None and one.epoch > known.get(one.shard, 0):
+def ahead(
+    leases: Sequence[LeaseRecord], leaders: Sequence[LeaderRecord], lineage: Lineage | None = None
+) -> Iterator[str]:
+    """Leases that were granted under an epoch that the ledger does not know, whether they are held or free.
+
+    Not compared are shards whose leader was registered under another lineage than the one given, because
+    their epochs are counted apart, and shards that were lifted after their leader was registered.
+    """
+    known = {one.shard: one for one in leaders}
+    for lease in leases:
+        leader = known.get(lease.shard)
+        epoch = 0 if leader is None else leader.lease_epoch
+        if lease.epoch > epoch and (leader is None or _compares(leader, lineage)):
             yield (
-                f"shard {one.shard} is leased under epoch {one.epoch}, and the ledger knows "
-                f"{known.get(one.shard, 0)}; if a node is only starting, ask again"
+                f"the lease of shard {lease.shard} was granted under epoch {lease.epoch}, and the ledger "
+                f"knows {epoch}; if a node is only starting, ask again"
             )
 
 
@@ -49,3 +57,8 @@ def behind_guard(fence: int | None, found: HighWater) -> Iterator[str]:
     """A fence that something outside has seen and the ledger has not given out yet."""
     if fence is not None and fence > found.fence:
         yield f"fence {fence} was seen, and the last of the ledger is {found.fence}"
+
+
+def _compares(leader: LeaderRecord, lineage: Lineage | None) -> bool:
+    is_lifted = leader.since is not None and is_lifted_since(leader.epoch, leader.since)
+    return lineage in (None, leader.lineage) and not is_lifted

@@ -51,6 +51,11 @@ def lift_floor(now: datetime) -> int:
     return int(now.timestamp()) * LIFT_PER_S
 
 
+def is_lifted_since(value: int, moment: datetime) -> bool:
+    """Whether a lift after this second is in a number. One within the same second does not count."""
+    return value >= lift_floor(moment) + LIFT_PER_S
+
+
 def lifted(value: int, now: datetime) -> int:
     """A number past all that can have been given out before now."""
     return max(value + LIFT_MIN, lift_floor(now))

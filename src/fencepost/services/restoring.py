@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fencepost.core.restoring import ahead, behind_guard
 from fencepost.model.high_water import HighWater
 from fencepost.model.json import JsonObject
+from fencepost.model.lease import OWN_LINEAGE
 from fencepost.ports.store import Store
 from fencepost.services.fleet import LeaseReader
 
@@ -23,10 +24,11 @@ class RestoreCheck:
         return self.high_water.to_json() | {"older": list(self.older)}
 
 
-async def check(store: Store, leases: LeaseReader, guard_fence: int | None) -> RestoreCheck:
-    """A lease that is granted at this moment is ahead of the ledger until it is registered, so the leases are
-    read first."""
-    held = await leases.read()
+async def check(store: Store, elsewhere: LeaseReader | None, guard_fence: int | None) -> RestoreCheck:
+    """`elsewhere` is where leases live, if that is not the store. A lease that is granted at this moment is
+    ahead of the ledger until it is registered, so the leases are read first."""
+    granted = await (elsewhere or store.leases).read()
+    lineage = OWN_LINEAGE if elsewhere is None else None
     leaders, found = await store.epochs.all(), await store.epochs.high_water()
     older = [] if found.older is None else [found.older]
-    return RestoreCheck(found, [*older, *ahead(held, leaders), *behind_guard(guard_fence, found)])
+    return RestoreCheck(found, [*older, *ahead(granted, leaders, lineage), *behind_guard(guard_fence, found)])
