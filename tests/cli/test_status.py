@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from fencepost.clock import SystemClock
 from fencepost.config import settings_from
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import (
@@ -24,6 +27,8 @@ from fencepost.model.limits import JobLimit
 from fencepost.model.node import Led, Node, NodeReport
 from fencepost.model.run import NewRun, RunState
 from fencepost.ports.store import Store
+from fencepost.stores import sqlite
+from fencepost.testing.clock import VirtualClock
 from fencepost.wiring import open_store
 from tests.cli.calls import call, called, called_json
 
@@ -63,6 +68,13 @@ async def report(url: str, node_id: str, *leads: Led) -> None:
     node = Node(NodeId(node_id), "web", 1, plans=True, works=False)
     async with opened(url) as store:
         await store.roster.beat(node, NodeReport(skew_s=2.5, leads=leads), 60)
+
+
+async def beat_an_hour_ahead(url: str, node_id: str) -> None:
+    """A sign of life from before the clock of the store was set back."""
+    store = await sqlite.open_store(url, clock=VirtualClock(SystemClock().wall() + timedelta(hours=1)))
+    await store.roster.beat(Node(NodeId(node_id), "web", 1, plans=True, works=False), NodeReport(), 60)
+    await store.close()
 
 
 async def line_up(url: str) -> None:
@@ -166,6 +178,19 @@ def test_a_skew_beyond_the_threshold_is_marked_and_an_alarm(
     monkeypatch.setenv("FENCEPOST_SKEW_WARNING_S", "3")
     assert called_json("status", "--store", used)["alarms"] == []
     assert "+2500ms  up" in called("status", "--store", used)
+
+
+def test_a_node_from_the_future_does_not_go_untold(used: str, tmp_path: Path) -> None:
+    asyncio.run(beat_an_hour_ahead(used, "web-1"))
+    status = called_json("status", "--store", used)
+    (alarm,) = status["alarms"]
+    assert (alarm["kind"], alarm["nodes"], status["nodes"]) == ("clock", ["web-1"], [])
+    assert alarm["text"].startswith("web-1: the last sign of life lies in the future; the clock of the store")
+    assert f"alarm: {alarm['text']}" in called("status", "--store", used)
+    target = tmp_path / "jobs.toml"
+    target.write_text('[jobs.one]\ncommand = ["true"]\n')
+    said = called("doctor", str(target), "--only", "dst", "--store", used)
+    assert f"warn     fleet      {alarm['text']}" in said
 
 
 def test_shards_that_nobody_leads_are_an_alarm_while_somebody_plans(used: str) -> None:

@@ -111,6 +111,15 @@ async def test_a_node_that_was_overtaken_and_says_otherwise_later_is_an_alarm() 
     assert (alarm.kind, alarm.nodes) == (AlarmKind.RIVALS, ("alice", "bob"))
 
 
+async def test_a_node_that_was_heard_before_the_clock_was_set_back_is_an_alarm() -> None:
+    house = await led_by_alice(shards=1)
+    await house.memory.leases.release({Shard(0): Epoch(1)}, NodeId("alice"))
+    house.clock.set_back(3600)
+    view = await look(house.store, house.store.leases, SKEW_MAX_S)
+    (alarm,) = view.alarms
+    assert (alarm.kind, alarm.nodes, view.nodes) == (AlarmKind.CLOCK, ("alice",), [])
+
+
 async def test_control_looks_where_it_was_told_and_else_in_the_store() -> None:
     house = await led_by_alice()
     assert (await Control(house.store, NS).status()).fleet.trouble is None

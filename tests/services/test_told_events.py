@@ -23,6 +23,7 @@ from fencepost.services.reaper import Reaper
 from fencepost.telemetry import events
 from fencepost.telemetry.events import Cause, Event, listen
 from fencepost.testing.conformance.builders import register
+from tests.services.conftest import Lines
 from tests.services.house import LATEST, NS, START, Bench, House, PlanningNode, WorkingNode, make_job, until
 
 E = TypeVar("E")
@@ -90,6 +91,29 @@ async def test_a_stale_leader_is_told_as_a_duplicate_that_did_not_happen(heard: 
     assert [one.epoch for one in heard.of(events.PlanRefused)] == [1]
     assert heard.count(events.DuplicateSuppressed, lambda one: one.cause) == {Cause.EPOCH: 1}
     assert sum(one.runs for one in heard.of(events.TicksPlanned)) == 0
+
+
+async def test_a_clock_set_back_is_told_once_by_whoever_sweeps(heard: Heard, lines: Lines) -> None:
+    house = House()
+    reaper, again = (Reaper(house.store, house.settings) for _ in range(2))
+    await reaper.run_once()
+    house.clock.set_back(3600)
+    for one in (again, reaper, again):
+        await one.run_once()
+    assert heard.of(events.ClockSetBack) == [events.ClockSetBack("heartbeats", 3600.0)]
+    (line,) = lines.about("rescues wait: the clock of the store was set back")
+    assert line == {"last_sweep_s": -3600.0, "grace_s": house.settings.heartbeat_timeout_s}
+    assert not lines.about("rescues wait: the store or the whole fleet was away")
+
+
+async def test_an_absence_of_the_store_is_not_told_as_a_clock_set_back(heard: Heard) -> None:
+    house = House()
+    reaper = Reaper(house.store, house.settings)
+    await reaper.run_once()
+    house.clock.advance(59)
+    await reaper.run_once()
+    assert heard.of(events.RescuesWaited) == [events.RescuesWaited(59.0)]
+    assert not heard.of(events.ClockSetBack)
 
 
 async def test_ticks_that_are_missed_when_they_are_planned_are_told_by_their_number(heard: Heard) -> None:
