@@ -34,8 +34,9 @@ class FolderHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         """The clock since the boot cannot be set."""
+        return False
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:

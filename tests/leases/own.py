@@ -28,8 +28,9 @@ class OwnLeases:
     async def advance(self, seconds: float) -> None:
         await self._store.advance(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         await self._store.set_back(seconds)
+        return True
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:

@@ -58,7 +58,7 @@ class Clients:
     async def advance(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         raise NotImplementedError
 
     @asynccontextmanager

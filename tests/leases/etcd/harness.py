@@ -45,8 +45,9 @@ class EtcdHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         """etcd counts a lease's time by its monotonic clock, which nobody can set."""
+        return False
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:

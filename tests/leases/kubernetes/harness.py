@@ -63,8 +63,9 @@ class KubernetesHarness:
     async def advance(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         """Terms are counted by this process's monotonic clock, which nobody can set."""
+        return False
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:

@@ -57,8 +57,8 @@ class MongoHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def set_back(self, seconds: float) -> None:
-        await put_off(self.leases, seconds)
+    async def set_back(self, seconds: float) -> bool:
+        return await put_off(self.leases, seconds)
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
@@ -82,15 +82,16 @@ class StoreLeases(OwnLeases):
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         assert isinstance(self.leases, LeaseDocuments)
-        await put_off(self.leases, seconds)
+        return await put_off(self.leases, seconds)
 
 
-async def put_off(leases: LeaseDocuments, seconds: float) -> None:
+async def put_off(leases: LeaseDocuments, seconds: float) -> bool:
     """Later expiries look as these would by a clock set back."""
     later = {"$add": ["$expires_at", int(seconds * 1000)]}
     await leases._collection.update_many({"holder": {"$ne": None}}, [{"$set": {"expires_at": later}}])
+    return True
 
 
 @asynccontextmanager

@@ -52,10 +52,11 @@ class PostgresLeaseHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         """Later expiries look as these would by a clock set back."""
         address, later = self._url.partition("?")[0], f"expires_at + interval '{seconds} s'"
         await execute(address, f"UPDATE fencepost.leases SET expires_at = {later}")
+        return True
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:

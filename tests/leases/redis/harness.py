@@ -61,10 +61,11 @@ class RedisHarness:
     async def advance(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         """Redis keeps the moment of expiry: later by as much, it looks as it would by a clock set back."""
         keys = self.leases._leases([SHARD, OTHER])
         await self.leases._session.run(LENGTHEN, keys, [int(seconds * 1000)])
+        return True
 
     def losing_answers(self) -> nullcontext[None] | Mishap:
         return nullcontext() if self._proxy is None else Mishap(self._proxy, is_cut=False)

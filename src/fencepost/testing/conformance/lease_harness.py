@@ -39,9 +39,10 @@ class LeaseHarness(Protocol):
         """Let so much time pass."""
         ...
 
-    async def set_back(self, seconds: float) -> None:
+    async def set_back(self, seconds: float) -> bool:
         """Set the clock back by which the store judges expiry; or move every expiry that it has written ahead
-        by as much, which is the same. Where nobody can set that clock, nothing."""
+        by as much, which is the same. True if that was done. Where nobody can set that clock, do nothing and
+        say False: such a store has nothing to tell."""
         ...
 
     def losing_answers(self) -> AbstractAsyncContextManager[None]:
