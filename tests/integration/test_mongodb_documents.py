@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import product
 
+import bson
+
 from fencepost.core.lifecycle import ENDED
 from fencepost.model.run import IN_TURN, Hold, Origin, RunState
 from fencepost.model.table import Row
 from fencepost.model.tables import RUNS, RUNS_DUE_DIRECT, RUNS_ENDED, RUNS_HELD
-from fencepost.stores.mongodb.documents import SHARED, change_of, field_of, to_document
+from fencepost.stores.mongodb.documents import SHARED, change_of, field_of, to_document, to_row
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOLDS = [by_people | turn for by_people in range(8) for turn in (0, Hold.PARKED, Hold.LIMITED, Hold.PACED)]
@@ -53,6 +55,16 @@ def test_no_run_is_in_two_indexes_that_share_a_field() -> None:
         for field in SHARED.keys() & document.keys():
             met[field].add(document[field]["index"])
     assert met == {field: {one.name for one in indexes} for field, indexes in SHARED.items()}
+
+
+def test_no_large_number_comes_back_as_a_type_of_the_driver() -> None:
+    """A fence of a restored ledger needs more than 32 bits, and JSON encoders refuse the driver's type."""
+    row = RUNS.row(
+        {"namespace": "default", "run_key": "key", "state": "ready", "fence": 2**50, "run_at": NOON}
+    )
+    found = to_row(RUNS, bson.decode(bson.encode(to_document(RUNS, row))))
+    assert found == row
+    assert type(found["fence"]) is int
 
 
 def test_a_changed_row_is_the_document_that_it_would_be_if_it_were_new() -> None:

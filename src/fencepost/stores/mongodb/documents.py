@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from bson import MaxKey
+from bson import Int64, MaxKey
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
 from fencepost.model.table import Bound, Index, Key, Keys, Kind, Range, Row, Selection, Table
@@ -84,9 +84,14 @@ def to_document(table: Table, row: Row) -> Document:
 
 
 def to_row(table: Table, document: Mapping[str, Any]) -> Row:
+    """The driver has a type of its own for large numbers, which JSON encoders refuse."""
     moments = _moments(table)
     return {
-        name: from_us(value) if (value := document[name]) is not None and name in moments else value
+        name: from_us(value)
+        if (value := document[name]) is not None and name in moments
+        else int(value)
+        if type(value) is Int64
+        else value
         for name in table.columns
     }
 
