@@ -1,4 +1,8 @@
-"""What moves by itself on a page that stays open: no reload, no complaint, and nothing while it is paused."""
+"""What moves by itself on a page that stays open: no reload, no complaint, and nothing while it is paused.
+
+They take long: a cluster and a Chromium start first, and then the pages wait for ticks, runs and log lines as
+they happen.
+"""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ def test_no_bug_goes_unnoticed(bug: Bug) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize(("seed", "hours"), WORLDS)
 def test_without_a_bug_nothing_is_noticed(seed: int, hours: float) -> None:
+    """Some seconds for each world: hours of a whole fleet are simulated."""
     assert not violations(seed, hours)
 
 

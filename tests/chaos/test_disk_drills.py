@@ -2,6 +2,9 @@
 
 Whatever the disk does: what was acknowledged is there, every tick has one row, and a node that could not
 write goes on by itself when it can.
+
+Each takes long: real nodes start and tick, wait longer and longer before they try a failed disk again, and
+every tick must have ended before the ledger is checked.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A primary with a synchronous standby: the primary is killed, the standby promoted. Every process finds its
 way by itself; at the end every tick has one row, nothing acknowledged is lost, and the world saw no effect
 that the ledger does not know of.
+
+It takes long: two servers and five processes start. Twice a standby is promoted and another one made, and
+the fleet must tick again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Three schedulers and two workers on a replica set of three, under a nemesis: the primary is killed and told
-to step down, processes are killed and stalled, ticks and orders go on. Then the checkers look."""
+to step down, processes are killed and stalled, ticks and orders go on. Then the checkers look.
+
+It takes more than half a minute: the faults go on that long by the real clock, and then every run must have
+ended.
+"""
 
 from __future__ import annotations
 

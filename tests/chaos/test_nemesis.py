@@ -2,6 +2,9 @@
 
 What must have happened is asserted as well as what must not: a run in which nothing was refused and nobody
 was rescued proves nothing.
+
+It takes more than half a minute: the faults go on that long by the real clock, and then every run must have
+ended.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ async def proxies(server: PostgresServer) -> AsyncIterator[list[Proxy]]:
 async def test_every_tick_is_accounted_for_once_whatever_is_killed(
     fleet: Fleet, server: PostgresServer, proxies: list[Proxy]
 ) -> None:
+    """Takes long: five drills, which wait until leases and heartbeats have run out by the real clock."""
     behind = {fleet.start("scheduler", _through(fleet.url, proxy)): proxy for proxy in proxies}
     workers = [fleet.start("worker"), fleet.start("worker")]
     await _ticking(fleet)

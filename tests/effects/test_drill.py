@@ -1,4 +1,8 @@
-"""Effects happen once, whatever happens to the workers: see `drill`."""
+"""Effects happen once, whatever happens to the workers: see `drill`.
+
+Each takes long: real workers do thousands of runs. Some workers are killed, and some are stalled for longer
+than the heartbeat timeout.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 The models keep their promises; each trap that is switched on is found, by the promise that it breaks; and
 what makes the models worth checking does happen in them.
+
+A check takes longer than five seconds where a world has many states: it visits every one.
 """
 
 from __future__ import annotations

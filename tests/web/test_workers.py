@@ -59,6 +59,7 @@ def test_a_worker_does_its_runs_and_stops_when_told(program: str, server: Server
 def test_a_run_of_a_worker_that_was_killed_is_done_by_another_and_the_dead_ones_report_refused(
     program: str, server: Server, tmp_path: Path
 ) -> None:
+    """Takes long: the dead worker's run is given out again after the heartbeat timeout of 8 s."""
     with server.process(tmp_path, **HASTY):
         key = server.enqueue("1", to=ENDLESS, pause_s=0.1)
         with worker(program, server.port, server.worker_token()) as first:
@@ -81,6 +82,7 @@ def test_a_run_of_a_worker_that_was_killed_is_done_by_another_and_the_dead_ones_
 
 @both
 def test_a_run_outlives_a_restart_of_the_server(program: str, server: Server, tmp_path: Path) -> None:
+    """Takes long: the run needs 6 s, so that the server is killed and started again within it."""
     with server.process(tmp_path, **PATIENT) as before:
         key = server.enqueue("1", to=60, pause_s=0.1)
         with worker(program, server.port, server.worker_token()):
