@@ -61,9 +61,10 @@ class Settings:
     quota_interval_s: float = Quotas.interval_s
     """How short the time between two fire times of a schedule may be."""
     quota_planned_per_s: float = Quotas.planned_per_s
-    """How many runs of a namespace a node plans per second; what is more is planned later."""
+    """How many runs of a namespace a node plans per second; what is more is planned later. As many again it
+    writes for backfills."""
     quota_enqueues_per_s: float = Quotas.enqueues_per_s
-    """How many runs per second a server enqueues in a namespace."""
+    """How many runs per second a server makes in a namespace by request."""
     quota_exceptions: tuple[str, ...] = ()
     """Quotas of single namespaces, as in "batch:planned_per_s=5000,batch:schedules=200000"."""
 

@@ -129,11 +129,13 @@ class NotAllowed(UsageError):
 
 
 class QuotaExceeded(UsageError):
-    """More than the quota of a namespace, whose name is `quota`."""
+    """More than the quota of a namespace, whose name is `quota`. The same may be asked for again after
+    `retry_in_s`, where time alone helps."""
 
-    def __init__(self, message: str, quota: str) -> None:
+    def __init__(self, message: str, quota: str, retry_in_s: int | None = None) -> None:
         super().__init__(message)
         self.quota = quota
+        self.retry_in_s = retry_in_s
 
 
 class SchemaMismatch(UsageError):

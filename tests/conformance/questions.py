@@ -155,6 +155,7 @@ class Questioner:
         yield "freezes", lambda one: one.store.freezes.all(ns)
         yield "backfills", partial(_backfill_pages, ns, most)
         yield "active backfills", lambda one: one.store.backfills.active(most)
+        yield "active backfills of others", lambda one: one.store.backfills.active(most, {ns})
         yield "tokens", partial(_token_pages, self.dice.choice((ns, None)), most)
         yield "sessions", partial(_session_pages, self.dice.choice((ns, None)), most)
 

@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from fencepost.config import settings_from
+from fencepost.core.fair_share import Allowance
 from fencepost.model.audit import Action, LogFilter
 from fencepost.model.identifiers import RunKey, tick_key
 from fencepost.model.run import RunState
@@ -65,6 +67,20 @@ async def test_a_report_repairs_nothing_and_a_repair_does_once() -> None:
     (entry,) = await world.memory.audit_log.list(NS, LogFilter(action=Action.RUN_RESTORE))
     assert (entry.subject, entry.author) == (gone, ANNA)
     assert (await asked(control, repair, RepairRange())).repaired == []
+
+
+async def test_a_repair_beyond_the_quota_plans_nothing() -> None:
+    world = World()
+    await world.begin()
+    world.delete(gone := world.key(50), world.key(60))
+    settings = settings_from({}, overrides={"quota_enqueues_per_s": 0.001})
+    control = Control(world.store, NS, ANNA, settings=settings, enqueues=Allowance(reserve_s=1_500))
+    said = await refused(control, repair, RepairRange())
+    assert said.startswith("namespace default: 2 to make and 1 left of the runs by request")
+    assert (await asked(control, audit, AuditRange())).counts["missing"] == 2
+    only = RepairRange(until="2026-03-01T12:00:50Z")
+    assert (await asked(control, repair, only)).repaired == [gone]
+    assert "1 to make and 0 left" in await refused(control, repair, RepairRange())
 
 
 async def test_only_the_range_is_judged_with_its_first_fire_time() -> None:

@@ -127,5 +127,5 @@ async def test_nor_is_a_backfill_filled_by_it(
     await asked(control, fill_backfill, ChangeBackfill(backfill_id=started.backfill_id))
     assert searched_by
     await asked(control, start_backfill, wanted)
-    await Backfiller(world.store, thinkers).run_once()
+    await Backfiller(world.store, world.settings, world.clock, thinkers).run_once()
     assert threading.current_thread().name not in searched_by

@@ -47,14 +47,14 @@ async def states(house: House) -> list[tuple[datetime, RunState]]:
 
 async def test_without_anything_to_fill_it_rests() -> None:
     house, _, _ = await open_house()
-    assert await Backfiller(house.store).run_once() == IDLE_S
+    assert await Backfiller(house.store, house.settings, house.clock).run_once() == IDLE_S
 
 
 async def test_a_range_is_filled_in_batches_and_run_behind_live_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfiller_module, "BATCH_MAX", 3)
     house, control, worker = await open_house()
     started = await control.backfills.start(asked())
-    service = Backfiller(house.store)
+    service = Backfiller(house.store, house.settings, house.clock)
     assert await service.run_once() == 0.0
     assert len(await house.runs()) == 3
     assert await service.run_once() == 0.0
@@ -107,7 +107,7 @@ async def test_a_cancelled_backfill_is_filled_no_further(monkeypatch: pytest.Mon
     await backfiller_module.fill_next(house.store, started, ANNA)
     cancelled = await control.backfills.cancel(started.backfill_id)
     assert (cancelled.state, cancelled.runs) == (BackfillState.CANCELLED, {RunState.MISSED: 1})
-    assert await Backfiller(house.store).run_once() == IDLE_S
+    assert await Backfiller(house.store, house.settings, house.clock).run_once() == IDLE_S
     assert len(await house.runs()) == 1
 
 
@@ -121,7 +121,7 @@ async def test_one_that_cannot_be_read_is_told_once_and_keeps_nobody_waiting(
         raise UsageError("its spec cannot be read")
 
     monkeypatch.setattr(backfiller_module, "stored_trigger", unreadable)
-    service = Backfiller(house.store)
+    service = Backfiller(house.store, house.settings, house.clock)
     assert [await service.run_once() for _ in range(2)] == [LOOK_AGAIN_S, LOOK_AGAIN_S]
     assert len(lines.about("backfill cannot be filled")) == 1
 

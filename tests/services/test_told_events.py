@@ -333,7 +333,7 @@ async def test_a_run_of_a_backfill_is_told_as_one_when_it_begins_whoever_wrote_i
     until_ = START + timedelta(seconds=60)
     started = await control.backfills.start(NewBackfill(ScheduleId("beat"), START, until_))
     if by == "node":
-        await Backfiller(house.store).run_once()
+        await Backfiller(house.store, house.settings, house.clock).run_once()
     else:
         await control.backfills.fill(started)
     node = WorkingNode(house, make_job(lambda: None))

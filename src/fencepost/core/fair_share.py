@@ -1,7 +1,7 @@
 """Fair shares: how a planner serves many namespaces, so that a busy one makes no other late.
 
 The ticks of all namespaces are written by the same planners into the same store. Two rules keep one namespace
-from taking the time of the others:
+from taking the time of the others. The backfiller keeps them too, for backfills in the place of schedules.
 
 - A planner plans the schedules of a window in turn, one of each namespace after the other. Where a window is
   full, the namespaces that had more than their share of it are left out of the next ones, until the others
@@ -16,29 +16,39 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from typing import Protocol, TypeVar
 
 from fencepost.model.clocks import Monotonic, elapsed_s
 from fencepost.model.identifiers import Namespace
-from fencepost.model.plan import Cursor
 
 KEPT_MAX = 10_000
 
 
-def in_turn(cursors: Iterable[Cursor]) -> Iterator[Cursor]:
+class Owned(Protocol):
+    """What a namespace owns: the cursor of a schedule, a backfill."""
+
+    @property
+    def namespace(self) -> Namespace: ...
+
+
+T = TypeVar("T", bound=Owned)
+
+
+def in_turn(found: Iterable[T]) -> Iterator[T]:
     """One of each namespace, then the next of each; those of one namespace as they came."""
-    by_namespace: dict[Namespace, list[Cursor]] = {}
-    for one in cursors:
+    by_namespace: dict[Namespace, list[T]] = {}
+    for one in found:
         by_namespace.setdefault(one.namespace, []).append(one)
     ranks = zip_longest(*by_namespace.values())
     return (one for one in chain.from_iterable(ranks) if one is not None)
 
 
-def passed_over(before: frozenset[Namespace], cursors: Sequence[Cursor], limit: int) -> frozenset[Namespace]:
-    """Who is left out of the next window, after one of these cursors that left `before` out. None, once the
-    others are done."""
-    if len(cursors) < limit:
+def passed_over(before: frozenset[Namespace], window: Sequence[Owned], limit: int) -> frozenset[Namespace]:
+    """Who is left out of the next window, after this one that left `before` out. None, once the others are
+    done."""
+    if len(window) < limit:
         return frozenset()
-    counts = Counter(one.namespace for one in cursors)
+    counts = Counter(one.namespace for one in window)
     return before | {name for name, count in counts.items() if count > limit / (len(counts) + 1)}
 
 
@@ -56,9 +66,13 @@ class Allowance:
         self._reserve_s = reserve_s
         self._buckets: OrderedDict[Namespace, _Bucket] = OrderedDict()
 
+    def most(self, per_s: float) -> int:
+        """How many one may have at a time, with a full reserve."""
+        return int(self._full(per_s))
+
     def left(self, namespace: Namespace, per_s: float, now: Monotonic) -> int:
         """How many it may have at this moment."""
-        full = max(per_s * self._reserve_s, 1.0)
+        full = self._full(per_s)
         bucket = self._buckets.pop(namespace, None) or _Bucket(full, now)
         bucket.level = min(full, bucket.level + elapsed_s(bucket.at, now) * per_s)
         bucket.at = now
@@ -70,3 +84,11 @@ class Allowance:
     def spend(self, namespace: Namespace, count: int) -> None:
         """It has taken so many, after it was asked how many are left."""
         self._buckets[namespace].level -= count
+
+    def give_back(self, namespace: Namespace, count: int) -> None:
+        """It has spent so many and not used them; one that is forgotten has them already."""
+        if namespace in self._buckets:
+            self._buckets[namespace].level += count
+
+    def _full(self, per_s: float) -> float:
+        return max(per_s * self._reserve_s, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -35,13 +36,18 @@ def check_interval(namespace: Namespace, quotas: Quotas, looked_at: Iterable[Seq
         raise _exceeded(namespace, Quota.INTERVAL_S, f"{said} after another time; let it fire less often")
 
 
-def check_enqueues(namespace: Namespace, quotas: Quotas, left: int) -> None:
-    """Refuse a run by hand where none is left of what may be enqueued just now."""
-    if left < 1:
-        said = f"enqueues more than {quotas.enqueues_per_s:g} runs per second; ask again in a moment"
-        raise _exceeded(namespace, Quota.ENQUEUES_PER_S, said)
+def check_enqueues(namespace: Namespace, quotas: Quotas, asked: int, left: int, at_once_max: int) -> None:
+    """Refuse runs by request, all of them, where fewer are left of what may be made just now."""
+    if asked <= left:
+        return
+    per_s = quotas.enqueues_per_s
+    said = f"{asked} to make and {left} left of the runs by request, and its quota is {per_s:g} per second"
+    if asked > at_once_max:
+        raise _exceeded(namespace, Quota.ENQUEUES_PER_S, f"{said}; ask for at most {at_once_max} at once")
+    wait_s = math.ceil((asked - left) / per_s)
+    raise _exceeded(namespace, Quota.ENQUEUES_PER_S, f"{said}; try again in {wait_s} s", wait_s)
 
 
-def _exceeded(namespace: Namespace, quota: Quota, said: str) -> QuotaExceeded:
+def _exceeded(namespace: Namespace, quota: Quota, said: str, retry_in_s: int | None = None) -> QuotaExceeded:
     mend = f"or have quota_{quota} raised for all, or quota_exceptions for this namespace"
-    return QuotaExceeded(f"namespace {namespace}: {said}, {mend}", quota)
+    return QuotaExceeded(f"namespace {namespace}: {said}, {mend}", quota, retry_in_s)

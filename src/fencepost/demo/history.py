@@ -223,7 +223,7 @@ class _Past:
             ScheduleId("fraud-scores"), since, since + timedelta(minutes=42), FillMode.MISSED, 2
         )
         await self._control(*ANNA, "scores of the outage").backfills.start(missed)
-        filler = Backfiller(self._store)
+        filler = Backfiller(self._store, Settings(), self._clock)
         for _ in range(PASSES_MAX):
             if await filler.run_once() > 0:
                 return

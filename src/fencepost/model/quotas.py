@@ -20,7 +20,7 @@ class Quota(StrEnum):
 @dataclass(frozen=True)
 class Quotas:
     """The bounds of one namespace: schedules that are not removed, the least seconds between two fire times
-    of one, runs that a planner writes per second, and runs enqueued over HTTP per second."""
+    of one, runs that a planner writes per second, and runs made by requests over HTTP per second."""
 
     schedules: int = 100_000
     interval_s: float = 0.1

@@ -73,7 +73,7 @@ async def report_of(
     last = read_when("until", asked.until, now)
     if last <= first:
         raise UsageError(BACKWARDS)
-    desk = AuditDesk(control.store, control.namespace, control.aside)
+    desk = AuditDesk(control.store, control.namespace, control.aside, control.run_quota)
     report: Report = await desk.audit(asked.schedule, first, last, progress, bounds)
     repaired = await desk.repair(report, control.author) if isinstance(asked, RepairRange) else ()
     return report_shape(report, repaired)

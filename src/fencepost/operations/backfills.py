@@ -109,7 +109,7 @@ async def show_backfill(control: Control, asked: OneBackfill) -> BackfillShape:
 
 @operation("backfills.fill", "POST /backfills/{backfill_id}/fill", Role.OPERATOR, repeatable=True)
 async def fill_backfill(control: Control, asked: ChangeBackfill) -> BackfillShape:
-    """Write the next runs of a backfill, as many as may wait at a time.
+    """Write the next runs of a backfill, as many as may wait at a time and as the quota leaves.
 
     Nodes that plan do the same by themselves; one that is filled or cancelled stays as it is."""
     found = await control.backfills.get(asked.backfill_id)

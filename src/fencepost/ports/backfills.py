@@ -9,7 +9,7 @@ due that much later than the one before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -57,6 +57,6 @@ class Backfills(Protocol):
         """The latest first; `before_id` goes on from the last one of an earlier page."""
         ...
 
-    async def active(self, limit: int) -> Sequence[Backfill]:
-        """Backfills of all namespaces that are not filled yet, oldest first."""
+    async def active(self, limit: int, without: Collection[Namespace] = ()) -> Sequence[Backfill]:
+        """Backfills of all namespaces, but for those `without`, that are not filled yet, oldest first."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -31,7 +31,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.meta import forgotten_before
-from fencepost.rules.part import Part, older, reads, writes
+from fencepost.rules.part import Part, older, reads, search, writes
 from fencepost.rules.planbook import WITHDRAWN, lock_cursors, range_at, touch
 from fencepost.rules.rows import columns_of, reader
 from fencepost.rules.runs import (
@@ -122,8 +122,11 @@ class BackfillRules(Part):
         return await _shown(tx, await tx.find(mine, limit=limit, reverse=True))
 
     @reads
-    async def active(self, tx: Transaction, limit: int) -> Sequence[Backfill]:
-        return await _shown(tx, await tx.find(BACKFILLS_ACTIVE(), limit=limit))
+    async def active(
+        self, tx: Transaction, limit: int, without: Collection[Namespace] = ()
+    ) -> Sequence[Backfill]:
+        found = await search(tx, BACKFILLS_ACTIVE(), lambda row: row["namespace"] not in without, limit)
+        return await _shown(tx, found)
 
 
 class _Filling:

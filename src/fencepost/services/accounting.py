@@ -31,6 +31,7 @@ from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.control import ScheduleDesk
+from fencepost.services.quotas import UNCOUNTED, RunQuota
 from fencepost.services.storyteller import Storyteller
 from fencepost.triggers import stored_trigger, tzdata_version
 
@@ -81,10 +82,17 @@ class Bounds:
 class AuditDesk:
     """What an operator may ask about the past of one namespace."""
 
-    def __init__(self, store: Store, namespace: Namespace, aside: Aside = on_the_spot) -> None:
+    def __init__(
+        self,
+        store: Store,
+        namespace: Namespace,
+        aside: Aside = on_the_spot,
+        run_quota: RunQuota = UNCOUNTED,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._aside = aside
+        self._run_quota = run_quota
         self._schedules = ScheduleDesk(store, namespace)
         self._storyteller = Storyteller(store, namespace, aside=aside)
 
@@ -121,6 +129,8 @@ class AuditDesk:
 
         Where there were more of them than a report tells, the rest is looked for again.
         """
+        missing = sum(account.counts.get(Kind.MISSING, 0) for account in report.accounts)
+        self._run_quota.take(missing)
         planned: list[RunKey] = []
         for account in report.accounts:
             for _ in range(REPAIR_ROUNDS_MAX):
@@ -132,6 +142,7 @@ class AuditDesk:
                 if not left or (not written and account.findings):
                     break
                 account = await self._account(account.schedule_id, report.since, report.until, _silent)
+        self._run_quota.give_back(missing - len(planned))
         return planned
 
     async def why(self, schedule_id: str, fire_time: datetime) -> Story:

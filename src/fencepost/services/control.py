@@ -33,6 +33,7 @@ from fencepost.services.desks.queues import QueueDesk
 from fencepost.services.desks.runs import RunDesk, known_job, new_run
 from fencepost.services.desks.schedules import ScheduleDesk
 from fencepost.services.fleet import FleetView, LeaseReader, look
+from fencepost.services.quotas import RunQuota
 
 __all__ = [
     "PROGRAM",
@@ -69,7 +70,8 @@ class Control:
     store itself; they are only looked at. Of a call that may be repeated `asked_key` is its own key and
     `asked_at` when it was first made; `asked_again`: it was begun before, and may have been carried out.
     `principal` is who came over HTTP. What whoever asks has chosen is searched `aside`; what every reader of
-    the schedules that are there looks at takes `glances`. A server gives `enqueues`, what it may enqueue."""
+    the schedules that are there looks at takes `glances`. A server gives `enqueues`: all runs that a verb
+    makes count, and are refused beyond the quota."""
 
     def __init__(
         self,
@@ -98,13 +100,14 @@ class Control:
         self.aside = aside
         self.glances = glances
         quotas = self.settings.quotas(namespace)
-        self.schedules = ScheduleDesk(store, namespace, author, aside, quotas)
-        self.runs = RunDesk(store, namespace, author, quotas=quotas, enqueues=enqueues)
+        self.run_quota = RunQuota(namespace, quotas, enqueues)
+        self.schedules = ScheduleDesk(store, namespace, author, aside, quotas, self.run_quota)
+        self.runs = RunDesk(store, namespace, author, run_quota=self.run_quota)
         self.calendars = CalendarDesk(store, namespace, author)
         self.gates = GateDesk(store, namespace, author)
         self.freezes = FreezeDesk(store, namespace, author)
         self.queues = QueueDesk(store, namespace, author)
-        self.backfills = BackfillDesk(store, namespace, author, aside)
+        self.backfills = BackfillDesk(store, namespace, author, aside, run_quota=self.run_quota)
         self.kept_to = kept_to(principal)
         """The namespace whose part of the fleet is shown; None: all of it."""
         self.fleet = FleetDesk(store, namespace, author, self.kept_to)

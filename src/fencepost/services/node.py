@@ -235,7 +235,7 @@ class _Planning:
             around.store, self.leadership, settings, around.clock, node_id, aside, membership.clock_watch
         )
         self.refresher = Refresher(around.store, self.leadership, around.clock, aside)
-        self.backfiller = Backfiller(around.store, aside)
+        self.backfiller = Backfiller(around.store, settings, around.clock, aside)
         self.leadership.on_granted = self._wake
         self.leadership.on_refused = self.elector.hurry
 

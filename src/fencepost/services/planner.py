@@ -15,7 +15,7 @@ from functools import lru_cache
 from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.clock_leaps import Reading
-from fencepost.core.fair_share import Allowance, in_turn, passed_over
+from fencepost.core.fair_share import in_turn, passed_over
 from fencepost.core.planning import Rules, idle_rest_s, plan
 from fencepost.errors import InvalidSpec, StoreUnavailable, UsageError
 from fencepost.model.identifiers import Epoch, Namespace, NodeId, ScheduleId, Shard
@@ -27,6 +27,7 @@ from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.clock_watch import ClockWatch
 from fencepost.services.leadership import Grant, Leadership
+from fencepost.services.quotas import planning_allowance
 from fencepost.services.service import Service
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import (
@@ -44,8 +45,6 @@ ROUNDS_MAX = 100
 TRIGGERS_KEPT_MAX = 1_000
 UNREADABLE_REST_S = 60.0
 UNREADABLE_KEPT_MAX = 1_000
-RESERVE_PASSES = 2
-"""Beyond the horizon, which is planned at once at the start."""
 THOUGHT_MAX_S = 1.0
 """So long a plan waits, at most, for others that go with it, but for the one that is being found."""
 
@@ -75,7 +74,7 @@ class Planner(Service):
         self._node_id = node_id
         self._triggers = TriggerShelf()
         self._told: dict[tuple[Namespace, ScheduleId, int], None] = {}
-        self._allowance = Allowance(settings.horizon_s + RESERVE_PASSES * settings.plan_every_s)
+        self._allowance = planning_allowance(settings)
         self._passed: frozenset[Namespace] = frozenset()
         self._over_quota: set[Namespace] = set()
         self._had_work = False

@@ -149,7 +149,8 @@ def of_exception(error: Exception) -> Problem:
         case UnknownJob():
             return Problem(UNKNOWN_JOB, str(error))
         case QuotaExceeded():
-            return Problem(QUOTA, str(error), more={"quota": error.quota})
+            in_s = {} if error.retry_in_s is None else {"Retry-After": str(error.retry_in_s)}
+            return Problem(QUOTA, str(error), in_s, more={"quota": error.quota})
         case UsageError():
             return Problem(_kind_of(error), str(error))
         case TurnedAway():

@@ -15,7 +15,7 @@ from fencepost.model.policies import AT_ONCE_MAX
 from fencepost.model.run import RunRecord
 from fencepost.model.schedule import Schedule, ScheduleState
 from fencepost.model.times import to_utc_text
-from fencepost.services.backfiller import FillSource, fill_next
+from fencepost.services.backfiller import BATCH_MAX, FillSource, fill_next
 from fencepost.services.desks.desk import Desk
 
 LOOK_BATCH = 1_000
@@ -80,12 +80,12 @@ class BackfillDesk(Desk):
         return started
 
     async def fill(self, backfill: Backfill) -> Backfill:
-        """Write its next runs, as many as may wait at a time; nodes that plan do the same meanwhile. Who is
-        turned away after a part was written is told how far it is."""
+        """Write its next runs, as many as may wait at a time and as the quota leaves; nodes that plan do the
+        same meanwhile. Who is turned away after a part was written is told how far it is."""
         written: int | None = None
         while backfill.state is BackfillState.ACTIVE:
             try:
-                written = await fill_next(self._store, backfill, self._author, self._aside)
+                written = await self._fill_next(backfill)
             except TurnedAway:
                 if written is None:
                     raise
@@ -112,6 +112,15 @@ class BackfillDesk(Desk):
         if found is None:
             raise _unknown(backfill_id)
         return found
+
+    async def _fill_next(self, backfill: Backfill) -> int | None:
+        room, written = self._run_quota.take_some(BATCH_MAX), None
+        try:
+            if room:
+                written = await fill_next(self._store, backfill, self._author, self._aside, room)
+        finally:
+            self._run_quota.give_back(room - (written or 0))
+        return written
 
     async def _checked(self, asked: NewBackfill) -> Schedule:
         schedule = await self._store.schedules.get(self._namespace, asked.schedule_id)

@@ -7,6 +7,7 @@ from fencepost.model.identifiers import Namespace
 from fencepost.model.quotas import UNLIMITED, Quotas
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
+from fencepost.services.quotas import UNCOUNTED, RunQuota
 
 PROGRAM = Author("application", "python")
 """Whoever calls from a program and does not say who asked for it."""
@@ -22,12 +23,14 @@ class Desk:
         author: Author = PROGRAM,
         aside: Aside = on_the_spot,
         quotas: Quotas = UNLIMITED,
+        run_quota: RunQuota = UNCOUNTED,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._author = author
         self._aside = aside
         self._quotas = quotas
+        self._run_quota = run_quota
 
     @property
     def namespace(self) -> Namespace:

@@ -22,6 +22,7 @@ from fencepost.model.schedule import Schedule, ScheduleState, ScheduleVersion
 from fencepost.model.times import to_utc_text
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
+from fencepost.services.quotas import UNCOUNTED, RunQuota
 from fencepost.triggers import Combinable, stored_trigger
 from fencepost.triggers.series import TICK
 
@@ -37,6 +38,7 @@ class Occurrence:
     versions: Sequence[ScheduleVersion]
     fire_time: datetime
     aside: Aside = on_the_spot
+    run_quota: RunQuota = UNCOUNTED
 
     async def seal(self, fate: Fate, author: Author) -> RunRecord | None:
         """Write its run with that fate, in one call; None where it has a run already."""
@@ -44,10 +46,12 @@ class Occurrence:
             return None
         version, tick = await self._expected()
         namespace, schedule_id = self.schedule.namespace, self.schedule.schedule_id
+        self.run_quota.take(1)
         written = await self.store.ledger.plan_by_name(
             namespace, schedule_id, version, [tick], author, fate=fate
         )
         # Where nothing was written somebody may have been quicker: the planner, or another operator.
+        self.run_quota.give_back(1 - len(written))
         return await self.store.ledger.get(namespace, written[0]) if written else None
 
     async def run_key(self) -> RunKey:

@@ -9,27 +9,19 @@ from difflib import get_close_matches
 from functools import partial
 from uuid import uuid4
 
-from fencepost.clock import SystemClock
-from fencepost.core.fair_share import Allowance
 from fencepost.core.payload import check_payload
-from fencepost.core.quotas import check_enqueues
 from fencepost.errors import UnknownJob, UnknownRun, UsageError
-from fencepost.model.audit import Author
 from fencepost.model.identifiers import JobName, Namespace, RunKey, job_key
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
-from fencepost.model.quotas import UNLIMITED, Quotas
 from fencepost.model.run import REPLAYABLE, Attempt, NewRun, Ordered, RunFilter, RunList, RunRecord, RunState
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPlace
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST
 from fencepost.ports.store import Store
-from fencepost.services.aside import Aside, on_the_spot
-from fencepost.services.desks.desk import PROGRAM, Desk
+from fencepost.services.desks.desk import Desk
 from fencepost.services.enqueueing import enqueue
-from fencepost.services.quotas import refusals_counted
 from fencepost.telemetry import traces
 
-CLOCK = SystemClock()
 BATCH_MAX = 500
 LOG_PAGE_MAX = 100
 TAIL_CHUNKS = 20
@@ -39,35 +31,15 @@ CANCELLED = "cancelled by an operator"
 class RunDesk(Desk):
     """The runs of one namespace."""
 
-    def __init__(
-        self,
-        store: Store,
-        namespace: Namespace,
-        author: Author = PROGRAM,
-        aside: Aside = on_the_spot,
-        quotas: Quotas = UNLIMITED,
-        enqueues: Allowance | None = None,
-    ) -> None:
-        super().__init__(store, namespace, author, aside, quotas)
-        self._enqueues = enqueues
-
     async def enqueue(
         self, job: str, payload: JsonObject, key: str | None = None, at: datetime | None = None
     ) -> tuple[RunKey, bool]:
         """One run by hand; returns its key and whether it is new."""
         spec = await known_job(self._store, self._namespace, job)
         run = new_run(spec, payload, key, at)
-        self._take_one()
+        self._run_quota.take(1)
         (fresh,) = await enqueue(self._store.ledger, self._namespace, [run], self._author)
         return run.run_key, fresh
-
-    def _take_one(self) -> None:
-        """Of what the namespace may enqueue, where that is counted."""
-        if self._enqueues is not None:
-            left = self._enqueues.left(self._namespace, self._quotas.enqueues_per_s, CLOCK.monotonic())
-            with refusals_counted():
-                check_enqueues(self._namespace, self._quotas, left)
-            self._enqueues.spend(self._namespace, 1)
 
     async def get(self, run_key: str) -> tuple[RunRecord, Sequence[Attempt]]:
         """A run and its remembered attempts."""
@@ -172,10 +144,13 @@ class RunDesk(Desk):
     ) -> AsyncIterator[Sequence[RunKey]]:
         """The same a batch at a time, for whoever wants to watch; of those in one of these states, the first
         due so much later."""
-        for batch in _batches(run_keys):
+        batches = list(_batches(run_keys))
+        self._run_quota.take(sum(map(len, batches)))
+        for batch in batches:
             replayed = await self._store.ledger.replay(
                 self._namespace, batch, every_s, self._author, first_in_s=first_in_s, only=only
             )
+            self._run_quota.give_back(len(batch) - len(replayed))
             first_in_s += len(replayed) * every_s
             yield replayed
 

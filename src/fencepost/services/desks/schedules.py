@@ -139,6 +139,7 @@ class ScheduleDesk(Desk):
         """One extra tick, now; with `asked_at`, the one of that instant, however often it is asked for."""
         schedule = await self.get(schedule_id)
         fire_time = await self._store.now() if asked_at is None else asked_at
+        self._run_quota.take(1)
         run_key = await self._store.ledger.trigger(
             self._namespace, schedule.schedule_id, fire_time, author=self._author
         )
@@ -231,7 +232,7 @@ class ScheduleDesk(Desk):
 
     async def _occurrence(self, schedule_id: str, fire_time: datetime) -> Occurrence:
         schedule, versions = await self.get(schedule_id), await self.history(schedule_id)
-        return Occurrence(self._store, schedule, versions, fire_time, self._aside)
+        return Occurrence(self._store, schedule, versions, fire_time, self._aside, self._run_quota)
 
     async def _put(self, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule | None:
         one = DesiredSchedule(ScheduleId(schedule_id), spec, expected_version)

@@ -196,6 +196,8 @@ class BackfillContract:
         await shelf.fill(first, [], harness.now, ANNA)
         assert list(await shelf.active(MANY)) == [second, other]
         assert list(await shelf.active(1)) == [second]
+        assert list(await shelf.active(1, {NS})) == [other]
+        assert list(await shelf.active(MANY, {NS, OTHER_NS})) == []
 
     async def test_progress_is_not_guessed(self, harness: StoreHarness) -> None:
         backfill = await begun(harness)
