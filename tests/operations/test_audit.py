@@ -76,11 +76,11 @@ async def test_a_repair_beyond_the_quota_plans_nothing() -> None:
     settings = settings_from({}, overrides={"quota_enqueues_per_s": 0.001})
     control = Control(world.store, NS, ANNA, settings=settings, enqueues=Allowance(reserve_s=1_500))
     said = await refused(control, repair, RepairRange())
-    assert said.startswith("namespace default: 2 to make and 1 left of the runs by request")
+    assert said.startswith("namespace default: asks for 2 runs and may make 1 now, as its quota is 0.001")
     assert (await asked(control, audit, AuditRange())).counts["missing"] == 2
     only = RepairRange(until="2026-03-01T12:00:50Z")
     assert (await asked(control, repair, only)).repaired == [gone]
-    assert "1 to make and 0 left" in await refused(control, repair, RepairRange())
+    assert "asks for 1 run and may make 0 now" in await refused(control, repair, RepairRange())
 
 
 async def test_only_the_range_is_judged_with_its_first_fire_time() -> None:

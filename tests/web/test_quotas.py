@@ -111,9 +111,10 @@ async def test_runs_that_do_not_fit_are_refused_as_a_whole(
     before = await web.house.runs()
     refused = await web.post(path, body)
     assert (refused.status, refused.body["quota"]) == (429, "enqueues_per_s"), refused.body
+    asks = "1 run" if runs == 1 else f"{runs} runs"
     assert refused.body["detail"] == (
-        f"namespace default: {runs} to make and {runs - 1} left of the runs by request, and its quota is "
-        "0.001 per second; try again in 1000 s, or have quota_enqueues_per_s raised for all, or "
+        f"namespace default: asks for {asks} and may make {runs - 1} now, as its "
+        "quota is 0.001 per second; try again in 1000 s, or have quota_enqueues_per_s raised for all, or "
         "quota_exceptions for this namespace"
     )
     assert refused.headers["retry-after"] == "1000"

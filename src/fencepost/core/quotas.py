@@ -41,7 +41,8 @@ def check_enqueues(namespace: Namespace, quotas: Quotas, asked: int, left: int, 
     if asked <= left:
         return
     per_s = quotas.enqueues_per_s
-    said = f"{asked} to make and {left} left of the runs by request, and its quota is {per_s:g} per second"
+    runs = "1 run" if asked == 1 else f"{asked} runs"
+    said = f"asks for {runs} and may make {left} now, as its quota is {per_s:g} per second"
     if asked > at_once_max:
         raise _exceeded(namespace, Quota.ENQUEUES_PER_S, f"{said}; ask for at most {at_once_max} at once")
     wait_s = math.ceil((asked - left) / per_s)
