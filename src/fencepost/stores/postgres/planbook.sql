@@ -3,11 +3,8 @@
 NOT EXISTS (
     SELECT 1
     FROM fencepost.runs AS other
-    WHERE other.namespace = advanced.namespace
-        AND other.schedule_id = advanced.schedule_id
-        AND other.epoch >= 0
-        AND other.fire_time = {tick}.fire_time
-        AND other.state <> 'withdrawn'
+    WHERE other.namespace = advanced.namespace AND other.schedule_id = advanced.schedule_id
+        AND other.epoch >= 0 AND other.fire_time = {tick}.fire_time AND other.state <> 'withdrawn'
     OFFSET 0
 )
 
