@@ -132,7 +132,7 @@ async def _stall_in_mid_write(fleet: Fleet, behind: dict[Member, Proxy]) -> None
     """Frozen with a planning write on its way, until another leads its shards; the ledger must refuse it."""
     stalled = await _a_leader(fleet)
     proxy = behind[stalled]
-    await proxy.hold_from(PLAN_BYTES, at_most_s=30)
+    await proxy.hold_from(PLAN_BYTES, at_most_s=30, saying=b"tick-")
     stalled.freeze()
 
     async def replaced() -> bool:
