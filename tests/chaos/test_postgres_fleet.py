@@ -26,7 +26,7 @@ LATE_S = 2.0
 SHARDS = 8
 ENDED = "('succeeded', 'dead', 'skipped', 'missed', 'cancelled', 'withdrawn')"
 PLAN_BYTES = 8_000
-"""A planning write of a hundred ticks is larger than anything else that a scheduler sends."""
+"""A planning write of a hundred ticks is larger than anything else that names ticks."""
 
 pytestmark = [pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(600)]
 
