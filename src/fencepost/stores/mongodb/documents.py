@@ -85,15 +85,11 @@ def to_document(table: Table, row: Row) -> Document:
 
 def to_row(table: Table, document: Mapping[str, Any]) -> Row:
     """The driver has a type of its own for large numbers, which JSON encoders refuse."""
-    moments = _moments(table)
-    return {
-        name: from_us(value)
-        if (value := document[name]) is not None and name in moments
-        else int(value)
-        if type(value) is Int64
-        else value
-        for name in table.columns
-    }
+    row = {name: document[name] for name in table.columns}
+    for name in _moments(table):
+        if row[name] is not None:
+            row[name] = from_us(row[name])
+    return {name: int(value) if type(value) is Int64 else value for name, value in row.items()}
 
 
 def change_of(table: Table, document: Document, values: Mapping[str, Any]) -> tuple[Document, Document]:
