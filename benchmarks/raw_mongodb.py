@@ -17,11 +17,13 @@ from pymongo.write_concern import WriteConcern
 from benchmarks.peers.measuring import PAYLOAD, Answer, Meter, Options, batches, main
 from fencepost.model.tables import RUNS, RUNS_DUE_DIRECT
 from fencepost.stores.mongodb import migrate
-from fencepost.stores.mongodb.documents import field_of, filter_of, to_document
+from fencepost.stores.mongodb.documents import field_of, filter_of, order_of, to_document
 
 CLAIM = 200
 SHARDS = 8
 FIELD = field_of(RUNS_DUE_DIRECT)
+LANE = RUNS_DUE_DIRECT("default", "default", 2)
+IN_ORDER = order_of(LANE, reverse=False)
 READY = {"namespace": "default", "state": "ready", "job": "noop", "queue": "default", "priority": 2}
 
 
@@ -46,7 +48,7 @@ def single(options: Options) -> Answer:
 def drain(options: Options) -> Answer:
     """Find a batch, mark it as begun, mark it as ended."""
     runs, done, meter = _runs(options), 0, Meter(options)
-    while found := list(runs.find(_due(), sort=[(FIELD, 1)], limit=CLAIM)):
+    while found := list(runs.find(_due(), sort=IN_ORDER, limit=CLAIM)):
         mine: dict[str, Any] = {"_id": {"$in": [run["_id"] for run in found]}}
         begun = {"state": "running", "worker": "loop", "started_at": _now_us()}
         runs.update_many(mine, {"$set": begun, "$inc": {"attempt": 1}, "$unset": {FIELD: ""}})
@@ -59,7 +61,7 @@ def drain(options: Options) -> Answer:
 
 
 def _due() -> dict[str, Any]:
-    return filter_of(RUNS_DUE_DIRECT("default", "default", 2).through(datetime.now(UTC)))
+    return filter_of(LANE.through(datetime.now(UTC)))
 
 
 def _document(payload: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 from unittest.mock import patch
 
-from pymongo import UpdateMany
 from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb import each, rows
+from fencepost.stores.mongodb.changes import together
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
 from fencepost.stores.mongodb.transaction import MongoTransaction
@@ -92,9 +92,8 @@ def claim_with_read_concern_local() -> Planted:
 )
 def claim_without_comparing_revisions() -> Planted:
     """Two workers see the same run, and both begin it."""
-    alike = each._of_one_kind
 
-    def blind(changes: Any) -> UpdateMany:
-        return UpdateMany({"_id": {"$in": [one.id for one in changes]}}, alike(changes)._doc)
+    def blind(changes: Any, *, as_seen: bool) -> Any:
+        return together(changes)
 
-    return patch.object(each, "_of_one_kind", blind)
+    return patch.object(each, "together", blind)

@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 from itertools import product
 
 import bson
+from pymongo import InsertOne, UpdateMany
 
 from fencepost.core.lifecycle import ENDED
 from fencepost.model.run import IN_TURN, Hold, Origin, RunState
 from fencepost.model.table import Row
 from fencepost.model.tables import RUNS, RUNS_DUE_DIRECT, RUNS_ENDED, RUNS_HELD
-from fencepost.stores.mongodb.documents import SHARED, change_of, field_of, to_document, to_row
+from fencepost.stores.mongodb.changes import REVISION, Change, change_of, statements
+from fencepost.stores.mongodb.documents import SHARED, Document, field_of, to_document, to_row
 
+SEEN = {REVISION: bson.ObjectId()}
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOLDS = [by_people | turn for by_people in range(8) for turn in (0, Hold.PARKED, Hold.LIMITED, Hold.PACED)]
 
@@ -72,9 +75,33 @@ def test_a_changed_row_is_the_document_that_it_would_be_if_it_were_new() -> None
         {"namespace": "default", "run_key": "key", "state": "ready", "queue": "q", "priority": 2}
     )
     ended = {"state": "succeeded", "finished_at": NOON, "fence": 7}
-    update, after = change_of(RUNS, to_document(RUNS, ready), ended)
-    assert after == to_document(RUNS, {**ready, **ended})
-    assert update["$set"][field_of(RUNS_ENDED)]["index"] == RUNS_ENDED.name
-    update, after = change_of(RUNS, to_document(RUNS, {**ready, "held": 1}), {"held": 0})
-    assert field_of(RUNS_HELD) in update["$unset"]
+    change, after = changed(ready, ended)
+    assert after == to_document(RUNS, {**ready, **ended}) | SEEN
+    assert change.values[field_of(RUNS_ENDED)]["index"] == RUNS_ENDED.name
+    change, after = changed({**ready, "held": 1}, {"held": 0})
+    assert field_of(RUNS_HELD) in change.gone
     assert after[field_of(RUNS_DUE_DIRECT)]["index"] == RUNS_DUE_DIRECT.name
+
+
+def test_changes_of_one_document_keep_their_order() -> None:
+    """Those of several documents are one statement, and what came before or between them stays there."""
+    pending = [
+        change_run("a", 1),
+        change_run("b", 2),
+        InsertOne({"_id": 3}),
+        change_run("a", 4),
+        change_run("a", 5),
+    ]
+    both, new, then, last = statements(pending)
+    assert isinstance(both, UpdateMany)
+    assert new is pending[2]
+    assert [one._doc["$set"]["fence"] for one in (then, last)] == [4, 5]
+
+
+def change_run(key: str, fence: int) -> Change:
+    ready = RUNS.row({"namespace": "default", "run_key": key, "state": "ready", "queue": "q", "priority": 2})
+    return changed(ready, {"fence": fence})[0]
+
+
+def changed(row: Row, values: Row) -> tuple[Change, Document]:
+    return change_of(RUNS, RUNS.key_of(row), to_document(RUNS, row), values, SEEN)

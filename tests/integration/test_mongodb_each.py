@@ -18,8 +18,8 @@ from fencepost.model.identifiers import DEFAULT_QUEUE, Fence, JobName, NodeId, R
 from fencepost.model.run import Claim, Hold, NewRun, Outcome, Receipt, RunState, Ticket
 from fencepost.model.tables import RUNS
 from fencepost.stores.mongodb import MongoStore, each, migrate, open_store
+from fencepost.stores.mongodb.changes import REVISION, together
 from fencepost.stores.mongodb.documents import id_of
-from fencepost.stores.mongodb.transaction import REVISION
 from tests.conformance.on_mongodb import empty
 
 JOB = JobName("report")
@@ -39,14 +39,13 @@ async def store(mongo_store_url: str) -> AsyncIterator[MongoStore]:
 
 def touch_before_the_write(monkeypatch: pytest.MonkeyPatch, url: str, keys: Sequence[RunKey]) -> None:
     """Let others change these runs after they were seen and before they are written."""
-    together = each.together
 
-    def overtaken(changes: Any) -> Any:
+    def overtaken(changes: Any, *, as_seen: bool) -> Any:
         with MongoClient[dict[str, Any]](url) as client:
             wanted = {"_id": {"$in": [id_of(RUNS, (NS, key)) for key in keys]}}
             client.get_default_database().runs.update_many(wanted, {"$set": {REVISION: ObjectId()}})
         monkeypatch.setattr(each, "together", together)
-        return together(changes)
+        return together(changes, as_seen=as_seen)
 
     monkeypatch.setattr(each, "together", overtaken)
 

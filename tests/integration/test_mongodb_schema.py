@@ -59,6 +59,27 @@ async def test_a_schema_from_before_the_first_release_is_refused(url: str) -> No
         await migrate(url, shards=8)
 
 
+async def test_indexes_of_the_schema_before_are_replaced(url: str) -> None:
+    """Also where two migrators begin at once; an index that somebody else made stays."""
+    await migrate(url, shards=8)
+    with MongoClient[dict[str, Any]](url) as client:
+        runs, meta = client.get_default_database()["runs"], client.get_default_database()["meta"]
+        declared = runs.index_information().keys()
+        runs.drop_indexes()
+        for name in ("by_state", "theirs"):
+            runs.create_index([(name, 1)], name=name, sparse=True)
+        meta.update_one({"name": "schema"}, {"$set": {"value": "2"}})
+        with pytest.raises(
+            SchemaMismatch, match="its schema is 2 and this program needs 3; run: fencepost mig"
+        ):
+            await open_store(url)
+        applied = await asyncio.gather(*(migrate(url, shards=8) for _ in range(2)))
+        assert ["0002_indexes_in_order"] in applied
+        assert runs.index_information().keys() == declared | {"theirs"}
+    assert await migrate(url, shards=8) == []
+    await (await open_store(url)).close()
+
+
 async def test_a_server_that_stands_alone_is_refused_with_its_mend() -> None:
     with started(AloneServer) as server:
         url = server.url.partition("?")[0]

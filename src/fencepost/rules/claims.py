@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -19,10 +18,10 @@ from fencepost.model.claiming import (
 )
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.freeze import ScopeKind
-from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey, ScheduleId
-from fencepost.model.limits import Limiter, LimitFacts
+from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey
+from fencepost.model.limits import Limiter
 from fencepost.model.run import IN_TURN, Claim, Hold, RunState
-from fencepost.model.table import Index, Range, Row
+from fencepost.model.table import Index, Row
 from fencepost.model.tables import (
     LIMITS,
     RUNS,
@@ -34,12 +33,12 @@ from fencepost.model.tables import (
 )
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
-from fencepost.rules.allowances import candidates_max
 from fencepost.rules.checks import Checked
-from fencepost.rules.facts import SCHEDULES_MAX, WALK_MAX, facts_of, last_successes
+from fencepost.rules.due_ticks import Owner, any_run, due_schedules, late_schedules
+from fencepost.rules.facts import SCHEDULES_MAX, Wanted, facts_of, last_successes
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.limits import allowances, held_by, keep_allowances, lets_go, limit_facts, pay
-from fencepost.rules.lining import Standing, go_through
+from fencepost.rules.lining import Standing, go_through, looked_at
 from fencepost.rules.part import Part, groups, pages, reads, search, writes
 from fencepost.rules.rows import limit_if_readable, to_claim, to_payload
 from fencepost.rules.runs import Slot, fill_slots, is_tick, owners_of, with_specs
@@ -92,9 +91,25 @@ class ClaimRules(Part):
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        claims, full = await self._claim_ticks(appetite, limit, judge, limiter)
+        return await self._claim_of(None, appetite, limit, judge, limiter)
+
+    async def _claim_of(
+        self,
+        schedules: Sequence[Owner] | None,
+        appetite: Appetite,
+        limit: int,
+        judge: Judge,
+        limiter: Limiter | None,
+    ) -> Sequence[Claim]:
+        """Ticks of these schedules, or of the first of which any are due."""
+        claims, full = await self._claim_ticks(schedules, appetite, limit, judge, limiter)
         await self._call(full)
         return claims
+
+    @reads
+    async def _due_schedules(self, tx: Transaction, appetite: Appetite, limit: int) -> list[Owner]:
+        walk = await _open_walk(tx, appetite, limit) or ()
+        return await due_schedules(tx, appetite, walk, _wants(appetite, walk))
 
     async def _call(self, slots: Collection[Slot]) -> None:
         """Look at slots again, when all can see who waits for them: a run that ended meanwhile did not."""
@@ -137,7 +152,7 @@ class ClaimRules(Part):
         lines = [(namespace, job, queue) for job in terms for queue in queues]
         # One line is one look; several are found first, and taken then.
         wanted = RUNS_LINED(*lines[0]) if len(lines) == 1 else RUNS_LINED.each(lines)
-        taken = await tx.take(wanted, limit=_looked_at(walk, limit, facts.values()))
+        taken = await tx.take(wanted, limit=looked_at(walk, limit, facts.values()))
         rows = {run["run_key"]: run for run in (await with_specs(tx, taken) if keyed else taken)}
         slots = {
             key: terms[run["job"]].slot_of(to_payload(run)) if keyed else "" for key, run in rows.items()
@@ -163,20 +178,17 @@ class ClaimRules(Part):
     async def _claim_ticks(
         self,
         tx: Transaction,
+        schedules: Sequence[Owner] | None,
         appetite: Appetite,
         limit: int,
         judge: Judge,
         limiter: Limiter | None,
     ) -> tuple[list[Claim], Collection[Slot]]:
-        walk = await _open_walk(tx, appetite, limit)
-        now, owners = await tx.now(), dict[tuple[str, str], None]()
-        open_queues = {portion.queue for portion in walk or ()}
-        wanted = _wants(replace(appetite, queues=tuple(open_queues.intersection(appetite.queues))))
-        for portion in walk or ():
-            if portion.queue in appetite.queues:
-                lane = RUNS_DUE_TICKS(appetite.namespace, portion.queue, portion.priority).through(now)
-                owners |= dict.fromkeys(map(_owner, await _first_ticks(tx, lane, wanted, portion.most)))
-        every = await _gather(tx, owners, wanted, limit, now, limit)
+        walk = await _open_walk(tx, appetite, limit) or ()
+        now, wanted = await tx.now(), _wants(appetite, walk)
+        if schedules is None:
+            schedules = await due_schedules(tx, appetite, walk, wanted)
+        every = await _gather(tx, schedules, wanted, limit, now, limit)
         if not every:
             return [], ()
         allowed = await allowances(tx, every, limiter)
@@ -195,7 +207,7 @@ class ClaimRules(Part):
     async def sweep_late(self, tx: Transaction, older_than_s: float, limit: int, judge: Judge) -> int:
         now = await tx.now()
         owners = await late_schedules(tx, later(now, -older_than_s), limit)
-        every = await _gather(tx, owners, _any, limit, now, 0)
+        every = await _gather(tx, owners, any_run, limit, now, 0)
         if not every:
             return 0
         rulings = rule(every, now, 0, judge)
@@ -216,16 +228,11 @@ async def _open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Po
     return [one for one in appetite.walk(limit) if (ScopeKind.QUEUE.value, one.queue) not in scopes]
 
 
-def _owner(tick: Row) -> tuple[Namespace, ScheduleId]:
-    return tick["namespace"], tick["schedule_id"]
-
-
-def _any(run: Row) -> bool:
-    return True
-
-
-def _wants(appetite: Appetite) -> Callable[[Row], bool]:
+def _wants(appetite: Appetite, walk: Sequence[Portion] | None = None) -> Wanted:
+    """Whether a worker can take a run, of the queues that are walked."""
     jobs, queues = frozenset(appetite.jobs), frozenset(appetite.queues)
+    if walk is not None:
+        queues &= {portion.queue for portion in walk}
     return lambda run: run["job"] in jobs and run["queue"] in queues
 
 
@@ -275,35 +282,10 @@ async def _take_direct(
     return picked
 
 
-async def late_schedules(
-    tx: Transaction, cutoff: StoreTime, limit: int
-) -> list[tuple[Namespace, ScheduleId]]:
-    """The first schedules that have ticks which are due since then, the most urgent first."""
-    firsts = list[Row]()
-    for lane in await groups(tx, RUNS_DUE_TICKS(), 3):
-        firsts += await _first_ticks(tx, RUNS_DUE_TICKS(*lane).through(cutoff), _any, limit)
-    firsts.sort(key=lambda run: (run["priority"], run["run_at"], run["run_key"]))
-    return list(dict.fromkeys(map(_owner, firsts)))[: min(limit, SCHEDULES_MAX)]
-
-
-async def _first_ticks(tx: Transaction, lane: Range, wanted: Callable[[Row], bool], most: int) -> list[Row]:
-    """The first tick of each of the first schedules of a lane; a long queue of one of them is not walked to
-    its end."""
-    firsts, left = dict[tuple[Namespace, ScheduleId], Row](), WALK_MAX
-    async for page in pages(tx, lane, most):
-        met = list(filter(wanted, page))
-        for run in met[:left]:
-            firsts.setdefault(_owner(run), run)
-        left -= len(met)
-        if len(firsts) >= most or left <= 0:
-            break
-    return list(firsts.values())[:most]
-
-
 async def _gather(
     tx: Transaction,
     owners: Iterable[tuple[str, str]],
-    wanted: Callable[[Row], bool],
+    wanted: Wanted,
     limit: int,
     now: StoreTime,
     room: int,
@@ -341,13 +323,6 @@ async def lined_heads(
         elif firsts:
             next_ones.append(row["next_at"])
     return tuple(heads), next_ones
-
-
-def _looked_at(walk: Sequence[Portion], limit: int, facts: Collection[LimitFacts]) -> int:
-    """How far a line is looked at: no further than may start, where all of one lane may that are wanted."""
-    free = (one.limit.concurrency - one.running[""] for one in facts if one.limit.concurrency is not None)
-    all_may = bool(facts) and len(walk) == 1 and min(free, default=limit) >= limit
-    return limit if all_may else candidates_max(limit)
 
 
 def _standing(run: Row, slot: str) -> Standing:

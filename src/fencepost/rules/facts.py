@@ -34,8 +34,6 @@ from fencepost.rules.runs import with_specs
 
 DUE_MAX = 100
 SCHEDULES_MAX = 200
-WALK_MAX = 2_000
-"""How many due ticks of a lane are looked at for the schedules that they belong to."""
 TYPICAL_OF = 20
 
 Wanted: TypeAlias = Callable[[Row], bool]

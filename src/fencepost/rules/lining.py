@@ -7,7 +7,7 @@ lane that has no portion, comes after all that have one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -17,6 +17,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Queue, RunKey
 from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitRuling, Waiting
 from fencepost.model.run import Hold
+from fencepost.rules.allowances import candidates_max
 
 KnownLimits: TypeAlias = Mapping[JobName, LimitFacts]
 
@@ -74,6 +75,13 @@ class _Quota:
         self.queues[queue] -= count
         if (queue, priority) in self.lanes:
             self.lanes[queue, priority] -= count
+
+
+def looked_at(walk: Sequence[Portion], limit: int, facts: Collection[LimitFacts]) -> int:
+    """How far a line is looked at: no further than may start, where all of one lane may that are wanted."""
+    free = (one.limit.concurrency - one.running[""] for one in facts if one.limit.concurrency is not None)
+    all_may = bool(facts) and len(walk) == 1 and min(free, default=limit) >= limit
+    return limit if all_may else candidates_max(limit)
 
 
 def go_through(

@@ -66,8 +66,8 @@ async def search(
 async def pages(
     tx: Transaction, wanted: Range, first: int = PAGE, *, reverse: bool = False
 ) -> AsyncIterator[list[Row]]:
-    """The rows of a range, a page at a time: a small one first, then larger ones."""
-    size = max(1, min(first, PAGE))
+    """The rows of a range, a page at a time: as many as are wanted first, then larger ones."""
+    size = max(1, min(first, PAGE_MAX))
     while True:
         page = await tx.find(wanted, limit=size, reverse=reverse)
         yield page

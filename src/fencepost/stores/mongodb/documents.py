@@ -2,8 +2,8 @@
 
 A document has the columns of its row, and its key as `_id`. Moments are whole microseconds since 1970: a date
 of the server has only milliseconds. For each declared index that a row is in, its document has an *entry*:
-the name of the index and the columns in their order, as one value. So a condition is judged in one place
-(`model.table`), a range of an index is a range of one field, and the server has one plan for it.
+the name of the index and its columns in their order. So a condition is judged in one place (`model.table`),
+a range of an index is a range of one index of the server, and it has one plan for it.
 
 Indexes that no row is in at the same time share a field. The server does not mind many fields, but many
 indexes: within a transaction it reads the description of all of them for each that it writes.
@@ -11,9 +11,10 @@ indexes: within a transaction it reads the description of all of them for each t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from math import prod
 from typing import Any, TypeAlias
 
 from bson import Int64, MaxKey
@@ -48,6 +49,8 @@ MICROSECOND = timedelta(microseconds=1)
 PLAIN = frozenset({str, int, bool, float, bytes, type(None)})
 """What the driver takes as it is."""
 ALL = Bound((), inclusive=True)
+SPARE = 4
+"""How many times as many places of an index may be looked at as are asked for."""
 SHARED = {
     "by_state": (
         *(RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED, RUNS_LIMITED, RUNS_PARKED),
@@ -78,9 +81,10 @@ def encoded(table: Table, values: Mapping[str, Any]) -> Document:
 
 
 def to_document(table: Table, row: Row) -> Document:
-    """A whole row: its key, its columns, and its entries."""
+    """A whole row: its key, its entries, and its columns. The server looks for each column of each of its
+    indexes from the document's beginning."""
     columns = encoded(table, row)
-    return {"_id": {name: columns[name] for name in table.key}, **columns, **_entries(table, columns)}
+    return {"_id": {name: columns[name] for name in table.key}, **entries_of(table, columns), **columns}
 
 
 def to_row(table: Table, document: Mapping[str, Any]) -> Row:
@@ -89,22 +93,10 @@ def to_row(table: Table, document: Mapping[str, Any]) -> Row:
     for name in _moments(table):
         if row[name] is not None:
             row[name] = from_us(row[name])
-    return {name: int(value) if type(value) is Int64 else value for name, value in row.items()}
-
-
-def change_of(table: Table, document: Document, values: Mapping[str, Any]) -> tuple[Document, Document]:
-    """The update that gives a row new values and puts it into the indexes that it is in then, and the
-    document after it."""
-    new = encoded(table, values)
-    after = document | new
-    entries = _entries(table, after)
-    moved = {field: entry for field, entry in entries.items() if document.get(field) != entry}
-    update: Document = {"$set": new | moved}
-    if gone := [field for field in _fields(table) if field in document and field not in entries]:
-        update["$unset"] = dict.fromkeys(gone, "")
-        for field in gone:
-            del after[field]
-    return update, after | moved
+    for name in _integers(table):
+        if type(row[name]) is Int64:
+            row[name] = int(row[name])
+    return row
 
 
 def key_of(table: Table, document: Document) -> Key:
@@ -125,29 +117,50 @@ def filter_of(selection: Selection) -> Filter:
     """What finds these rows."""
     if isinstance(selection, Keys):
         return {"_id": {"$in": ids_of(selection.table, selection.keys)}}
-    index, low, high = selection.index, selection.low or ALL, selection.high or ALL
-    first, last = _place(selection, low), _place(selection, high)
-    first = first if low.inclusive else _end_of(index, first)
-    last = _end_of(index, last) if high.inclusive else last
-    return {field_of(index): {"$gte": first, "$lt": last}}
+    if _is_key(selection.index):
+        return _filter_of_keys(selection)
+    same = {path: {"$eq": value} for path, value in _equal(selection)}
+    lows, highs = _beyond(selection, selection.low, "$gt"), _beyond(selection, selection.high, "$lt")
+    cases = [_both(same | low, high) for low in lows for high in highs]
+    return cases[0] if len(cases) == 1 else {"$or": cases}
+
+
+def filter_of_each(ranges: Sequence[Range]) -> Filter:
+    """What finds the rows of several ranges of an index, and perhaps some more: lists of what may be in their
+    columns, with which the server is much faster than with as many ranges."""
+    first, equals = ranges[0], [_equal(one) for one in ranges]
+    lists = [list(dict.fromkeys(value for _, value in column)) for column in zip(*equals, strict=True)]
+    if _is_key(first.index) or prod(map(len, lists)) > SPARE * len(ranges):
+        return {"$or": [filter_of(one) for one in ranges]}
+    same = {path: {"$in": some} for (path, _), some in zip(equals[0], lists, strict=True)}
+    low, high = _widest([one.low for one in ranges], min), _widest([one.high for one in ranges], max)
+    return _both(same, _both(*_beyond(first, low, "$gt"), *_beyond(first, high, "$lt")))
+
+
+def are_alike(ranges: Sequence[Range]) -> bool:
+    """Whether one question can ask for the first rows of each of them: entries, between bounds of the same
+    kind by one column."""
+    kinds = {(_kind(one.low), _kind(one.high)) for one in ranges}
+    simple = all(kind is None or kind[0] == 1 for both in kinds for kind in both)
+    return len(kinds) == 1 and simple and not _is_key(ranges[0].index)
 
 
 def first_of_each(ranges: Sequence[Range], limit: int, *, reverse: bool) -> list[Document]:
-    """The question for the first rows of each of some ranges of an index."""
-    field = field_of(ranges[0].index)
-    bounds = [filter_of(one)[field] for one in ranges]
-    within = {"$and": [{"$gte": [f"${field}", "$$first"]}, {"$lt": [f"${field}", "$$last"]}]}
+    """The question for the first rows of each of some ranges that are alike."""
+    conditions = [[(path, "$eq", value) for path, value in _equal(one)] + _bounds(one) for one in ranges]
+    within = [{how: [f"${path}", f"$$v{place}"]} for place, (path, how, _) in enumerate(conditions[0])]
     looked: list[Document] = [
-        {"$match": {"$expr": within}},
+        {"$match": {"$expr": {"$and": within}}},
         {"$sort": dict(order_of(ranges[0], reverse=reverse))},
         {"$limit": limit},
     ]
+    values = [{f"v{place}": value for place, (*_, value) in enumerate(one)} for one in conditions]
     return [
-        {"$documents": [{"$literal": {"first": one["$gte"], "last": one["$lt"]}} for one in bounds]},
+        {"$documents": [{"$literal": one} for one in values]},
         {
             "$lookup": {
                 "from": ranges[0].table.name,
-                "let": {"first": "$first", "last": "$last"},
+                "let": {name: f"${name}" for name in values[0]},
                 "pipeline": looked,
                 "as": "found",
             }
@@ -173,8 +186,8 @@ def prefix_of(one: Range, row: Row) -> Key:
 
 
 def order_of(selection: Selection, *, reverse: bool) -> list[tuple[str, int]]:
-    field = field_of(selection.index) if isinstance(selection, Range) else "_id"
-    return [(field, DESCENDING if reverse else ASCENDING)]
+    paths = _paths(selection.index) if isinstance(selection, Range) else ("_id",)
+    return [(path, DESCENDING if reverse else ASCENDING) for path in paths]
 
 
 def field_of(index: Index) -> str:
@@ -189,7 +202,19 @@ def has_entry(document: Document, index: Index) -> bool:
 
 def indexes_of(table: Table) -> list[IndexModel]:
     """An index of the server for each field of entries."""
-    return [IndexModel([(one, ASCENDING)], name=one, sparse=True) for one in _fields(table)]
+    longest: dict[str, tuple[str, ...]] = {}
+    for one in table.indexes.values():
+        if not _is_key(one):
+            longest[field_of(one)] = max(longest.get(field_of(one), ()), _paths(one), key=len)
+    return [
+        IndexModel([(path, ASCENDING) for path in paths], name=in_order(field), sparse=True)
+        for field, paths in longest.items()
+    ]
+
+
+def in_order(field: str) -> str:
+    """The name of the server's index of the entries in a field."""
+    return f"{field}_in_order"
 
 
 @lru_cache(200)
@@ -197,30 +222,88 @@ def _is_key(index: Index) -> bool:
     return index.columns == index.table.key and not index.where
 
 
-def _place(selection: Range, bound: Bound) -> Document:
-    """Where a bound is among the entries of its index: before all that begin with it."""
-    index = selection.index
-    values = dict(zip(index.columns, (*selection.equal, *bound.values), strict=False))
-    return _entry(index, encoded(index.table, values).values())
+def _filter_of_keys(selection: Range) -> Filter:
+    """A key is one value, compared column by column."""
+    low, high = selection.low or ALL, selection.high or ALL
+    first, last = _start_of(selection, low), _start_of(selection, high)
+    first = first if low.inclusive else _end_of(selection, first)
+    last = _end_of(selection, last) if high.inclusive else last
+    return {"_id": {"$gte": first, "$lt": last}}
 
 
-def _end_of(index: Index, place: Document) -> Document:
-    """Behind all entries that begin like this one."""
-    return {**place, (*_names(index), "end")[len(place)]: MaxKey()}
+def _start_of(selection: Range, bound: Bound) -> Document:
+    """Before all keys that begin with these columns."""
+    return _named(selection.table, selection.index.columns, (*selection.equal, *bound.values))
 
 
-def _entry(index: Index, columns: Iterable[Any]) -> Document:
-    """Entries are compared column by column, in this order."""
-    values = columns if _is_key(index) else (index.name, *columns)
-    return dict(zip(_names(index), values, strict=False))
+def _end_of(selection: Range, place: Document) -> Document:
+    """Behind all keys that begin like this one."""
+    return {**place, (*selection.index.columns, "end")[len(place)]: MaxKey()}
+
+
+def _equal(one: Range) -> list[tuple[str, Any]]:
+    """What is the same in all entries of a range, beginning with the name of their index, and where it is."""
+    values = _named(one.table, one.index.columns, one.equal).values()
+    return list(zip(_paths(one.index), (one.index.name, *values), strict=False))
+
+
+def _bounds(one: Range) -> list[tuple[str, str, Any]]:
+    """The conditions on the column after those that are equal."""
+    sides = [*_beyond(one, one.low, "$gt"), *_beyond(one, one.high, "$lt")]
+    return [(path, how, value) for side in sides for path, is_ in side.items() for how, value in is_.items()]
+
+
+def _beyond(one: Range, bound: Bound | None, how: str) -> list[Filter]:
+    """What is beyond a bound: for each of its columns, entries that are equal before it and beyond in it."""
+    if bound is None:
+        return [{}]
+    place = len(one.equal)
+    values = _named(one.table, one.index.columns[place:], bound.values).values()
+    placed = list(zip(_paths(one.index)[place + 1 :], values, strict=False))
+    cases = [
+        {**{path: {"$eq": value} for path, value in placed[:number]}, path: {how: value}}
+        for number, (path, value) in enumerate(placed)
+    ]
+    if bound.inclusive:
+        path, value = placed[-1]
+        cases[-1][path] = {f"{how}e": value}
+    return cases
+
+
+def _kind(bound: Bound | None) -> tuple[int, bool] | None:
+    """By how many columns it is, and whether it is inclusive."""
+    return None if bound is None else (len(bound.values), bound.inclusive)
+
+
+def _both(one: Filter, other: Filter) -> Filter:
+    """What meets the conditions of two filters."""
+    if any(one.get(path, {}).keys() & conditions.keys() for path, conditions in other.items()):
+        return {"$and": [one, other]}
+    return {path: one.get(path, {}) | other.get(path, {}) for path in one | other}
+
+
+def _widest(bounds: Sequence[Bound | None], outermost: Callable[[list[Any]], Any]) -> Bound | None:
+    """A bound by one column within which all that have these are."""
+    firsts = [one.values[0] for one in bounds if one is not None]
+    return Bound((outermost(firsts),), inclusive=True) if len(firsts) == len(bounds) else None
+
+
+def _named(table: Table, columns: Iterable[str], values: Iterable[Any]) -> Document:
+    return encoded(table, dict(zip(columns, values, strict=False)))
 
 
 @lru_cache(200)
 def _names(index: Index) -> tuple[str, ...]:
-    return index.columns if _is_key(index) else ("index", *"abcdefgh"[: len(index.columns)])
+    return ("index", *"abcdefgh"[: len(index.columns)])
 
 
-def _entries(table: Table, columns: Document) -> Document:
+@lru_cache(200)
+def _paths(index: Index) -> tuple[str, ...]:
+    """Where the columns of entries are, in the order in which they are compared."""
+    return ("_id",) if _is_key(index) else tuple(f"{field_of(index)}.{name}" for name in _names(index))
+
+
+def entries_of(table: Table, columns: Document) -> Document:
     """What a row with these columns has to be found by."""
     entries: Document = {}
     for field, index, names in _places(table.indexes_of(columns)):
@@ -237,7 +320,7 @@ def _places(indexes: tuple[Index, ...]) -> list[tuple[str, Index, tuple[str, ...
 
 
 @lru_cache(100)
-def _fields(table: Table) -> tuple[str, ...]:
+def fields_of(table: Table) -> tuple[str, ...]:
     """Where documents of a table have entries."""
     return tuple(dict.fromkeys(field_of(one) for one in table.indexes.values() if not _is_key(one)))
 
@@ -245,6 +328,11 @@ def _fields(table: Table) -> tuple[str, ...]:
 @lru_cache(100)
 def _moments(table: Table) -> frozenset[str]:
     return frozenset(name for name, kind in table.columns.items() if kind is Kind.TIME)
+
+
+@lru_cache(100)
+def _integers(table: Table) -> tuple[str, ...]:
+    return tuple(name for name, kind in table.columns.items() if kind is Kind.INTEGER)
 
 
 def _plain(value: Any) -> Any:

@@ -6,6 +6,7 @@ To make what is there already changes nothing, so any number of migrators may st
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from secrets import token_hex
 from typing import Any
 
@@ -21,12 +22,13 @@ from fencepost.model.address import mask
 from fencepost.model.table import Table
 from fencepost.model.tables import META, TABLES, UNFINISHED, unfinished_copy
 from fencepost.ports.rows import Transaction
-from fencepost.stores.mongodb.documents import indexes_of
+from fencepost.stores.mongodb.documents import in_order, indexes_of
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.sharding import commands, spread
 from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
-SCHEMA = 2
+SCHEMA = 3
+RELEASED_MIN = 2
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
@@ -78,11 +80,10 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     there = await rows.database.list_collection_names()
     schema = await rows.read(_schema) if META.name in there else 0
     _refuse_newer(schema, mask(target.url))
-    if 0 < schema < SCHEMA:
+    if 0 < schema < RELEASED_MIN:
         raise SchemaMismatch(f"store {mask(target.url)}: {UNRELEASED}")
-    if schema == SCHEMA:
-        missing = [(table, name) for table, name, there in await index_differences(rows) if not there]
-        made = [await _make_index(rows, table, name) for table, name in missing]
+    if schema:
+        made = await _make_indexes(rows, since=schema)
         return [*made, *await _shard(client, rows, hello)]
     for name in [*(one.name for one in TABLES), COUNTERS, TURNS, SIGNALS]:
         await _make_collection(rows, name)
@@ -121,9 +122,25 @@ async def index_differences(rows: MongoRows) -> list[tuple[Table, str, bool]]:
     return found
 
 
-async def _make_index(rows: MongoRows, table: Table, name: str) -> str:
-    await rows.database[table.name].create_indexes([_declared(table)[name]])
-    return f"index {name} of {table.name}"
+async def _make_indexes(rows: MongoRows, since: int) -> list[str]:
+    """Those that are missing. Before the third schema an index had whole entries, by the name of their
+    field; those are dropped when the new ones are there."""
+    differences = await index_differences(rows)
+    missing = [(table, name) for table, name, is_there in differences if not is_there]
+    for table, name in missing:
+        await rows.database[table.name].create_indexes([_declared(table)[name]])
+    if since == SCHEMA:
+        return [f"index {name} of {table.name}" for table, name in missing]
+    await rows.write(_note_schema)
+    for table, name, is_there in differences:
+        if is_there and in_order(name) in _declared(table):
+            with suppress(OperationFailure):  # Another migrator was faster.
+                await rows.database[table.name].drop_index(name)
+    return ["0002_indexes_in_order"]
+
+
+async def _note_schema(tx: Transaction) -> None:
+    await tx.change(META, [(row, {"value": str(SCHEMA)}) for row in await tx.lock(META.at("schema"))])
 
 
 def _declared(table: Table) -> dict[str, IndexModel]:

@@ -34,11 +34,14 @@ from fencepost.drivers.mongodb.faults import translated
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Table
+from fencepost.model.tables import RUNS
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
+from fencepost.stores.mongodb.begun import BegunRuns
+from fencepost.stores.mongodb.changes import REVISION
 from fencepost.stores.mongodb.documents import Document, id_of
 from fencepost.stores.mongodb.sharding import catch_up, shard_time
-from fencepost.stores.mongodb.transaction import REVISION, SIGNALS, MongoTransaction, is_conflict, left_for
+from fencepost.stores.mongodb.transaction import SIGNALS, MongoTransaction, is_conflict, left_for
 
 T = TypeVar("T")
 MAJORITY = WriteConcern(w="majority", j=True)
@@ -78,6 +81,9 @@ class MongoRows:
         self._target = target
         self.server_time = server_time or self._server_time
         self.is_sharded = False
+        self.begun = BegunRuns()
+        self.conflicts = 0
+        """How often another transaction was in the way."""
 
     async def session(self, *, snapshot: bool = False) -> AsyncClientSession:
         """A session for a rule, or one that sees one moment and cannot write."""
@@ -121,6 +127,7 @@ class MongoRows:
             try:
                 return await self._try(rule, avoided, careful=number >= TRIES_BLIND)
             except InTheWay:
+                self.conflicts += 1
                 if asyncio.get_running_loop().time() > end:
                     break
                 await pause(number)
@@ -146,6 +153,7 @@ class MongoRows:
                     raise InTheWay from error
                 raise
             await commit(session)
+            self.begun.keep(transaction.written(RUNS))
             return result
 
     async def _in_the_way(self, table: Table, keys: Sequence[Key]) -> set[Key]:

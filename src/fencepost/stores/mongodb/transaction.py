@@ -14,13 +14,15 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
 from fencepost.ports.signals import Topic
+from fencepost.stores.mongodb.changes import REVISION, change_of, statements
 from fencepost.stores.mongodb.documents import (
     Document,
     Filter,
+    are_alike,
     are_distinct,
-    change_of,
     counted,
     filter_of,
+    filter_of_each,
     first_of_each,
     id_of,
     ids_of,
@@ -35,8 +37,6 @@ RANGES_MAX = 200
 """How many ranges are asked for at once."""
 BATCH = 10_000
 DUPLICATE_KEY = 11000
-REVISION = "revision_"
-"""What every transaction that writes or locks a document leaves in it, each another."""
 COUNTERS, TURNS, SIGNALS = "counters", "turns", "signals"
 FENCES = "fences"
 SHARES = 16
@@ -213,6 +213,10 @@ class MongoTransaction:
     def hint(self, topic: Topic) -> None:
         self._hints[topic] = None
 
+    def written(self, table: Table) -> Mapping[Key, Document | None]:
+        """What was changed of a table, as it is then."""
+        return {key: self._seen[which, key] for which, key in self._changed if which is table}
+
     async def flush_all(self) -> None:
         """Send what is left, touch what was locked and left alone, and tell listeners with the commit."""
         for table, keys in self._locked.items():
@@ -228,7 +232,7 @@ class MongoTransaction:
         writes = self._pending.pop(name, None)
         self._begin()
         if writes:
-            await self._rows.database[name].bulk_write(writes, session=self._session)
+            await self._rows.database[name].bulk_write(statements(writes), session=self._session)
 
     def _begin(self) -> None:
         """What comes now sees the snapshot. A time that was asked for before it is too old."""
@@ -253,17 +257,17 @@ class MongoTransaction:
             for document in await self._ask_each(ranges[start : start + RANGES_MAX], limit, reverse):
                 row = to_row(table, document)
                 found.setdefault(prefix_of(ranges[0], row), []).append(row)
-        return [row for one in ranges for row in found.get(one.equal, ())[:limit]]
+        return [row for one in ranges for row in within(one, found.get(one.equal, ()))[:limit]]
 
     async def _ask_each(self, ranges: Sequence[Range], limit: int | None, reverse: bool) -> list[Document]:
         """All of them at once. Where that may be many and few are wanted of each, range by range."""
-        table, either = ranges[0].table, {"$or": [filter_of(one) for one in ranges]}
-        order, most = order_of(ranges[0], reverse=reverse), 0 if limit is None else len(ranges)
-        found = await self._ask(table, either, sort=order, limit=most, batch_size=BATCH)
+        table, order = ranges[0].table, order_of(ranges[0], reverse=reverse)
+        most = 0 if limit is None else len(ranges)
+        found = await self._ask(table, filter_of_each(ranges), sort=order, limit=most, batch_size=BATCH)
         if limit is None or len(found) < most:
             return found
-        if self._rows.is_sharded:
-            # Before 8.0 a router refuses to look up in a sharded collection within a transaction.
+        # Before 8.0 a router refuses to look up in a sharded collection within a transaction.
+        if self._rows.is_sharded or not are_alike(ranges):
             each = [await self._ask(table, filter_of(one), sort=order, limit=limit) for one in ranges]
             return [document for found in each for document in found]
         firsts = first_of_each(ranges, limit, reverse=reverse)
@@ -295,11 +299,10 @@ class MongoTransaction:
     def _change(self, table: Table, key: Key, values: Mapping[str, Any]) -> None:
         document = self._seen[table, key]
         assert document is not None
-        update, after = change_of(table, document, values)
-        if after != document:
-            update["$set"] |= self.revision
-            self._pending[table.name].append(UpdateOne({"_id": document["_id"]}, update))
-            self._written(table, key, after | self.revision)
+        change, after = change_of(table, key, document, values, self.revision)
+        if len(change.values) > len(self.revision) or change.gone:
+            self._pending[table.name].append(change)
+            self._written(table, key, after)
 
     def _written(self, table: Table, key: Key, document: Document | None) -> None:
         self._seen[table, key] = document
@@ -308,6 +311,11 @@ class MongoTransaction:
 
     def _collection(self, table: Table) -> Any:
         return self._rows.database[table.name]
+
+
+def within(one: Range, rows: Sequence[Row]) -> Sequence[Row]:
+    """Those between the bounds of a range."""
+    return [row for row in rows if one.covers(row)] if one.low or one.high else rows
 
 
 def left_for(topic: Topic) -> UpdateOne:

@@ -24,7 +24,8 @@ from fencepost.model.limits import Limiter
 from fencepost.model.run import Claim
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
-from fencepost.rules.claims import late_schedules, lined_heads
+from fencepost.rules.claims import lined_heads
+from fencepost.rules.due_ticks import late_schedules
 from fencepost.rules.limits import allowances, keep_allowances
 from fencepost.rules.rows import ORIGINS, to_payload
 from fencepost.rules.runs import Slot
