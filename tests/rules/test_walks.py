@@ -15,7 +15,7 @@ from fencepost.model.identifiers import DEFAULT_QUEUE
 from fencepost.model.run import RunState
 from fencepost.model.table import Row, Table
 from fencepost.model.tables import LIMITS, RUNS
-from fencepost.rules.due_ticks import WALK_MAX, late_schedules
+from fencepost.rules.facts import WALK_MAX, late_schedules
 from fencepost.rules.part import PAGE_MAX
 from fencepost.stores.memory import MemoryStore
 from fencepost.stores.memory.rows import MemoryTransaction

@@ -21,7 +21,7 @@ from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey
 from fencepost.model.limits import Limiter
 from fencepost.model.run import IN_TURN, Claim, Hold, RunState
-from fencepost.model.table import Index, Row
+from fencepost.model.table import Index, Key, Row
 from fencepost.model.tables import (
     LIMITS,
     RUNS,
@@ -34,8 +34,15 @@ from fencepost.model.tables import (
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
-from fencepost.rules.due_ticks import Owner, any_run, due_schedules, late_schedules
-from fencepost.rules.facts import SCHEDULES_MAX, Wanted, facts_of, last_successes
+from fencepost.rules.facts import (
+    SCHEDULES_MAX,
+    Wanted,
+    any_run,
+    due_schedules,
+    facts_of,
+    last_successes,
+    late_schedules,
+)
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.limits import allowances, held_by, keep_allowances, lets_go, limit_facts, pay
 from fencepost.rules.lining import Standing, go_through, looked_at
@@ -54,7 +61,7 @@ class ClaimRules(Part):
     async def outlook(self, tx: Transaction, appetite: Appetite) -> Outlook:
         now, waiting = await tx.now(), (RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED)
         there = await tx.count([index(appetite.namespace) for index in waiting], limit=1)
-        walk = await _open_walk(tx, appetite, 1) if any(there) else None
+        walk = await open_walk(tx, appetite, 1) if any(there) else None
         if walk is None:
             return nothing_due(now)
         queues = sorted({one.queue for one in walk} & set(appetite.queues))
@@ -73,7 +80,7 @@ class ClaimRules(Part):
 
     @writes
     async def claim_direct(self, tx: Transaction, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        walk = await _open_walk(tx, appetite, limit)
+        walk = await open_walk(tx, appetite, limit)
         now = await tx.now()
         claims: list[Claim] = []
         for portion in walk or ():
@@ -91,25 +98,9 @@ class ClaimRules(Part):
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        return await self._claim_of(None, appetite, limit, judge, limiter)
-
-    async def _claim_of(
-        self,
-        schedules: Sequence[Owner] | None,
-        appetite: Appetite,
-        limit: int,
-        judge: Judge,
-        limiter: Limiter | None,
-    ) -> Sequence[Claim]:
-        """Ticks of these schedules, or of the first of which any are due."""
-        claims, full = await self._claim_ticks(schedules, appetite, limit, judge, limiter)
+        claims, full = await self._claim_ticks(appetite, limit, judge, limiter)
         await self._call(full)
         return claims
-
-    @reads
-    async def _due_schedules(self, tx: Transaction, appetite: Appetite, limit: int) -> list[Owner]:
-        walk = await _open_walk(tx, appetite, limit) or ()
-        return await due_schedules(tx, appetite, walk, _wants(appetite, walk))
 
     async def _call(self, slots: Collection[Slot]) -> None:
         """Look at slots again, when all can see who waits for them: a run that ended meanwhile did not."""
@@ -125,8 +116,8 @@ class ClaimRules(Part):
         self, tx: Checked, appetite: Appetite, limit: int
     ) -> tuple[Sequence[Portion], dict[tuple[Namespace, JobName], Row]]:
         """The lanes to be walked, and the limits that let one of a line go and that no other claimer has."""
-        walk = await _open_walk(tx, appetite, limit) or []
-        known, now = await _limits_of(tx, appetite) if walk else [], await tx.now()
+        walk = await open_walk(tx, appetite, limit) or []
+        known, now = await limits_of(tx, appetite) if walk else [], await tx.now()
         named = [(row["namespace"], row["job"]) for row in known if lets_go(row, now)]
         # A single one is what the caller has heard of; of several, those without a line are left to others.
         if len(named) > 1:
@@ -178,14 +169,15 @@ class ClaimRules(Part):
     async def _claim_ticks(
         self,
         tx: Transaction,
-        schedules: Sequence[Owner] | None,
         appetite: Appetite,
         limit: int,
         judge: Judge,
         limiter: Limiter | None,
+        schedules: Sequence[Key] | None = None,
     ) -> tuple[list[Claim], Collection[Slot]]:
-        walk = await _open_walk(tx, appetite, limit) or ()
-        now, wanted = await tx.now(), _wants(appetite, walk)
+        """Of these schedules, or of the first that have due ticks."""
+        walk = await open_walk(tx, appetite, limit) or ()
+        now, wanted = await tx.now(), wants(appetite, walk)
         if schedules is None:
             schedules = await due_schedules(tx, appetite, walk, wanted)
         every = await _gather(tx, schedules, wanted, limit, now, limit)
@@ -220,7 +212,7 @@ class ClaimRules(Part):
         return await _claims(tx, mine)
 
 
-async def _open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Portion] | None:
+async def open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Portion] | None:
     """The lanes to be walked but for those of paused queues; None where everything is frozen."""
     scopes = await frozen_scopes(tx, appetite.namespace)
     if EVERYTHING in scopes:
@@ -228,7 +220,7 @@ async def _open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Po
     return [one for one in appetite.walk(limit) if (ScopeKind.QUEUE.value, one.queue) not in scopes]
 
 
-def _wants(appetite: Appetite, walk: Sequence[Portion] | None = None) -> Wanted:
+def wants(appetite: Appetite, walk: Sequence[Portion] | None = None) -> Wanted:
     """Whether a worker can take a run, of the queues that are walked."""
     jobs, queues = frozenset(appetite.jobs), frozenset(appetite.queues)
     if walk is not None:
@@ -254,7 +246,7 @@ async def _first(
 ) -> Row | None:
     """The first run of a lane that the worker can take."""
     lane = index(appetite.namespace, queue, priority)
-    found = await search(tx, lane if after is None else lane.after(after), _wants(appetite), 1)
+    found = await search(tx, lane if after is None else lane.after(after), wants(appetite), 1)
     return found[0] if found else None
 
 
@@ -264,7 +256,7 @@ async def _take_direct(
     """The first due runs of a lane; those of limited jobs that are met get into the line of their job
     instead."""
     lane = RUNS_DUE_DIRECT(appetite.namespace, portion.queue, portion.priority).through(now)
-    wanted, picked = _wants(appetite), list[Row]()
+    wanted, picked = wants(appetite), list[Row]()
     async for page in pages(tx, lane, most):
         due = list(filter(wanted, page))
         jobs = sorted({(run["namespace"], run["job"]) for run in due})
@@ -299,7 +291,7 @@ async def _gather(
     return await facts_of(tx, mine, wanted, now, parked_max(room, len(first)))
 
 
-async def _limits_of(tx: Transaction, appetite: Appetite) -> list[Row]:
+async def limits_of(tx: Transaction, appetite: Appetite) -> list[Row]:
     """The limits of the jobs that the worker can do."""
     jobs = frozenset(appetite.jobs)
     return [row for row in await tx.find(LIMITS.all(appetite.namespace)) if row["job"] in jobs]
@@ -310,7 +302,7 @@ async def lined_heads(
 ) -> tuple[tuple[Head, ...], list[datetime]]:
     """The heads of the lines whose rate lets one go, and when the others will."""
     heads, next_ones = list[Head](), list[datetime]()
-    for row in await _limits_of(tx, appetite):
+    for row in await limits_of(tx, appetite):
         if limit_if_readable(row["terms"]) is None:
             continue
         firsts = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from secrets import token_hex
 
 from fencepost.model.audit import Action, Author
@@ -105,8 +104,8 @@ class EpochRules(Part):
     async def terms(
         self, tx: Transaction, shard: Shard | None, before: int | None, limit: int
     ) -> Sequence[Term]:
-        of_shard = partial(_is_of, shard)
-        rows = await search(tx, older(TERMS.all(), before), of_shard, limit, reverse=True)
+        every = older(TERMS.all(), before)
+        rows = await search(tx, every, lambda term: shard in (None, term["shard"]), limit, reverse=True)
         return [_to_term({**row, "until": await _end_of(tx, row)}) for row in rows]
 
     @writes
@@ -215,10 +214,6 @@ async def _lock_beyond(tx: Transaction, everything: Range, most: int) -> list[Ro
     """All but the latest."""
     kept = await tx.find(everything, limit=most, reverse=True)
     return await tx.lock(everything.before(kept[-1]["number"]) if kept else everything)
-
-
-def _is_of(shard: Shard | None, term: Row) -> bool:
-    return shard is None or term["shard"] == shard
 
 
 async def read_shards(tx: Transaction) -> int:

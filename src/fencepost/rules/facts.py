@@ -1,4 +1,4 @@
-"""What is known of schedules when their ticks are judged."""
+"""Which schedules have due ticks, and what is known of them when those are judged."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
-from fencepost.model.claiming import FINISHED_KEPT, GateFacts, ScheduleFacts, gate_question
+from fencepost.model.claiming import FINISHED_KEPT, Appetite, GateFacts, Portion, ScheduleFacts, gate_question
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import ScheduleId, tick_key
 from fencepost.model.policies import OF_LAST_MAX
 from fencepost.model.run import IN_TURN, LIVE_ORIGINS, Hold, Origin, RunState
-from fencepost.model.table import Key, Ranges, Row
+from fencepost.model.table import Key, Range, Ranges, Row
 from fencepost.model.tables import (
     BACKFILLS,
     CURSORS,
@@ -20,6 +20,7 @@ from fencepost.model.tables import (
     RUNS,
     RUNS_BEHIND,
     RUNS_CAUGHT_UP,
+    RUNS_DUE_TICKS,
     RUNS_FINISHED,
     RUNS_OPEN,
     RUNS_SUCCEEDED,
@@ -28,15 +29,57 @@ from fencepost.model.tables import (
     VERSIONS,
 )
 from fencepost.ports.rows import Transaction
+from fencepost.rules.part import groups, pages
 from fencepost.rules.planbook import taken
 from fencepost.rules.rows import to_facts
 from fencepost.rules.runs import with_specs
 
 DUE_MAX = 100
 SCHEDULES_MAX = 200
+WALK_MAX = 2_000
+"""How many due ticks of a lane are looked at for the schedules that they belong to."""
 TYPICAL_OF = 20
 
 Wanted: TypeAlias = Callable[[Row], bool]
+
+
+def any_run(run: Row) -> bool:
+    return True
+
+
+async def due_schedules(
+    tx: Transaction, appetite: Appetite, walk: Sequence[Portion], wanted: Wanted
+) -> list[Key]:
+    """Those of the first wanted ticks of each lane that is walked."""
+    now, found = await tx.now(), dict[Key, None]()
+    for portion in walk:
+        if portion.queue in appetite.queues:
+            lane = RUNS_DUE_TICKS(appetite.namespace, portion.queue, portion.priority).through(now)
+            found |= dict.fromkeys(map(SCHEDULES.key_of, await _first_ticks(tx, lane, wanted, portion.most)))
+    return list(found)
+
+
+async def late_schedules(tx: Transaction, cutoff: StoreTime, limit: int) -> list[Key]:
+    """The first schedules that have ticks which are due since then, the most urgent first."""
+    firsts = list[Row]()
+    for lane in await groups(tx, RUNS_DUE_TICKS(), 3):
+        firsts += await _first_ticks(tx, RUNS_DUE_TICKS(*lane).through(cutoff), any_run, limit)
+    firsts.sort(key=lambda run: (run["priority"], run["run_at"], run["run_key"]))
+    return list(dict.fromkeys(map(SCHEDULES.key_of, firsts)))[: min(limit, SCHEDULES_MAX)]
+
+
+async def _first_ticks(tx: Transaction, lane: Range, wanted: Wanted, most: int) -> list[Row]:
+    """The first tick of each of the first schedules of a lane; a long queue of one of them is not walked to
+    its end."""
+    firsts, left = dict[Key, Row](), WALK_MAX
+    async for page in pages(tx, lane, most):
+        met = list(filter(wanted, page))
+        for run in met[:left]:
+            firsts.setdefault(SCHEDULES.key_of(run), run)
+        left -= len(met)
+        if len(firsts) >= most or left <= 0:
+            break
+    return list(firsts.values())[:most]
 
 
 async def facts_of(

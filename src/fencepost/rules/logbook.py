@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPage, LogPlace, LogSpot
-from fencepost.model.table import Key, Range, Ranges, Row
+from fencepost.model.table import Key, Range, Ranges
 from fencepost.model.tables import RUN_LOGS, RUNS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.part import Part, reads, writes
@@ -25,7 +25,7 @@ class LogbookRules(Part):
         # A run that is in a transaction of its own is not waited for: its lines come with the next page.
         taken = await tx.take(keys_of([page.ticket for page in pages]))
         runs = {RUNS.key_of(run): run for run in taken}
-        owned = [_is_of(runs.get(_owner(page)), page) for page in pages]
+        owned = [(run := runs.get(_owner(page))) is not None and is_of(run, page.ticket) for page in pages]
         mine = [page for page, is_mine in zip(pages, owned, strict=True) if is_mine]
         outdated = [
             _IN_ORDER(*_owner(page), page.ticket.attempt).after(page.kept_through).before(page.kept_from)
@@ -97,10 +97,6 @@ def _beyond(spot: LogSpot, chunks: Mapping[tuple[int, int], LoggedChunk]) -> lis
 
 def _owner(page: LogPage) -> Key:
     return page.ticket.namespace, page.ticket.run_key
-
-
-def _is_of(run: Row | None, page: LogPage) -> bool:
-    return run is not None and is_of(run, page.ticket)
 
 
 def _of(namespace: Namespace, run_key: RunKey, attempt: int | None) -> Range:

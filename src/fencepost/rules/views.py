@@ -69,7 +69,8 @@ class ViewRules(Part):
         lanes = await due_lanes(tx, namespace)
         counts = await tx.count([lane.through(now) for lane in lanes])
         oldest = await first_runs(tx, lanes, now)
-        waiting, running = await _on_limits(tx, namespace), await _running(tx, namespace)
+        waiting = [*await tx.find(RUNS_LIMITED(namespace)), *await tx.find(RUNS_LINED(namespace))]
+        running = [run for run in await tx.find(RUNS_RUNNING()) if run["namespace"] == namespace]
         ready = {Queue(run["queue"]): 0 for run in (*oldest, *waiting, *running)}
         for lane, count in zip(lanes, counts, strict=True):
             if count:
@@ -242,14 +243,6 @@ async def due_lanes(tx: Transaction, namespace: Namespace) -> list[Range]:
 async def first_runs(tx: Transaction, lanes: Sequence[Range], now: StoreTime) -> list[Row]:
     """The first run of each of these lanes that is due."""
     return await tx.find(Ranges(RUNS, tuple(lanes)).through(now), limit=1) if lanes else []
-
-
-async def _on_limits(tx: Transaction, namespace: Namespace) -> list[Row]:
-    return [*await tx.find(RUNS_LIMITED(namespace)), *await tx.find(RUNS_LINED(namespace))]
-
-
-async def _running(tx: Transaction, namespace: Namespace) -> list[Row]:
-    return [run for run in await tx.find(RUNS_RUNNING()) if run["namespace"] == namespace]
 
 
 def _of(runs: Sequence[Row], queue: Queue) -> list[Row]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import zip_longest
+from typing import TypeVar
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite, Judge
@@ -14,15 +15,19 @@ from fencepost.model.limits import Limiter
 from fencepost.model.node import BeatResponse, Node, NodeReport
 from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import Claim, Outcome, Receipt
-from fencepost.rules.facts import SCHEDULES_MAX
+from fencepost.model.table import Key
+from fencepost.ports.rows import Transaction
+from fencepost.rules.claims import limits_of, open_walk, wants
+from fencepost.rules.facts import SCHEDULES_MAX, due_schedules
+from fencepost.rules.part import reads
 from fencepost.rules.roster import RosterRules
 from fencepost.rules.store import LedgerRules
 from fencepost.stores.mongodb.each import EachRows, Overtaken, Together
 from fencepost.stores.mongodb.rows import MongoRows
 
-HALVES_MIN = 50
-"""How many ticks must be wanted for it to pay to claim them in halves."""
-WHOLE_S = 10.0
+T = TypeVar("T")
+PARTS, PARTS_MIN = 2, 50
+"""In how many parts many ticks are claimed, and how many must be wanted for it to pay."""
 WOKEN_MAX = 100
 """How many ticks are called at most, where a report could not call the next ones itself."""
 
@@ -33,34 +38,39 @@ class MongoLedger(LedgerRules):
     def __init__(self, rows: MongoRows) -> None:
         super().__init__(rows)
         self._each = LedgerRules(EachRows(rows))
-        self._mongo = rows
         self._many_wait = False
-        self._whole_until_s = 0.0
 
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        """Where many wait, in halves side by side: one is judged here while the server looks for the other.
-        Not for a while after somebody was in the way: jobs with limits are in that of each other."""
-        now_s, conflicts = asyncio.get_running_loop().time(), self._mongo.conflicts
-        in_halves = limit >= HALVES_MIN and self._many_wait and now_s >= self._whole_until_s
-        claim = self._claim_halves if in_halves else super().claim_ticks
-        claims = await claim(appetite, limit, judge, limiter)
-        self._many_wait = len(claims) >= min(limit - limit % 2, SCHEDULES_MAX)
-        if in_halves and self._mongo.conflicts > conflicts:
-            self._whole_until_s = now_s + WHOLE_S
+        """Where many wait, in parts side by side: one is judged here while the server looks for the other."""
+        if self._many_wait and limit >= PARTS_MIN:
+            claims = await self._claim_parts(appetite, limit, judge, limiter)
+        else:
+            claims = await super().claim_ticks(appetite, limit, judge, limiter)
+        self._many_wait = len(claims) >= min(limit, SCHEDULES_MAX)
         return claims
 
-    async def _claim_halves(
+    async def _claim_parts(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None
     ) -> Sequence[Claim]:
-        """The halves have no schedule in common. Where one of them fails, what the other was given is adopted
-        as after a lost answer."""
-        schedules = (await self._due_schedules(appetite, limit))[:limit]
-        half = appetite, (limit + 1) // 2, judge, limiter
-        both = (self._claim_of(schedules[number::2], *half) for number in range(2))
-        given = await asyncio.gather(*both, return_exceptions=True)
-        return [claim for pair in zip_longest(*map(_granted, given)) for claim in pair if claim is not None]
+        """No two have a schedule in common. Where one fails, what the others were given is adopted as after a
+        lost answer."""
+        parts = await self._parts(appetite, limit)
+        most = -(-limit // len(parts))
+        each = (self._claim_ticks(appetite, most, judge, limiter, one) for one in parts)
+        given = [_granted(one) for one in await asyncio.gather(*each, return_exceptions=True)]
+        await self._call({slot for _, full in given for slot in full})
+        turns = zip_longest(*(claims for claims, _ in given))
+        return [claim for some in turns for claim in some if claim is not None]
+
+    @reads
+    async def _parts(self, tx: Transaction, appetite: Appetite, limit: int) -> list[list[Key]]:
+        """The first schedules of which ticks are due. Limits are in the way of those who claim at once."""
+        walk = await open_walk(tx, appetite, limit) or ()
+        found = (await due_schedules(tx, appetite, walk, wants(appetite, walk)))[:limit]
+        parts = 1 if await limits_of(tx, appetite) else PARTS
+        return [found[number::parts] for number in range(parts)]
 
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
         try:
@@ -108,7 +118,7 @@ class MongoRoster(RosterRules):
         return await super().beat(node, report, alive_for_s)
 
 
-def _granted(answer: Sequence[Claim] | BaseException) -> Sequence[Claim]:
+def _granted(answer: T | BaseException) -> T:
     if isinstance(answer, BaseException):
         raise answer
     return answer

@@ -82,8 +82,6 @@ class MongoRows:
         self.server_time = server_time or self._server_time
         self.is_sharded = False
         self.begun = BegunRuns()
-        self.conflicts = 0
-        """How often another transaction was in the way."""
 
     async def session(self, *, snapshot: bool = False) -> AsyncClientSession:
         """A session for a rule, or one that sees one moment and cannot write."""
@@ -127,7 +125,6 @@ class MongoRows:
             try:
                 return await self._try(rule, avoided, careful=number >= TRIES_BLIND)
             except InTheWay:
-                self.conflicts += 1
                 if asyncio.get_running_loop().time() > end:
                     break
                 await pause(number)

@@ -22,8 +22,7 @@ from fencepost.model.tables import LIMITS, SCHEDULES
 from fencepost.rules.allowances import Allowances
 from fencepost.rules.checks import Checked
 from fencepost.rules.claims import Slots
-from fencepost.rules.due_ticks import late_schedules
-from fencepost.rules.facts import SCHEDULES_MAX, last_successes
+from fencepost.rules.facts import SCHEDULES_MAX, last_successes, late_schedules
 from fencepost.rules.rows import to_claim, to_outlook
 from fencepost.rules.runs import Slot, owners_of
 from fencepost.rules.verdicts import Rulings, Started

@@ -25,7 +25,7 @@ from fencepost.model.run import Claim
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
 from fencepost.rules.claims import lined_heads
-from fencepost.rules.due_ticks import late_schedules
+from fencepost.rules.facts import late_schedules
 from fencepost.rules.limits import allowances, keep_allowances
 from fencepost.rules.rows import ORIGINS, to_payload
 from fencepost.rules.runs import Slot

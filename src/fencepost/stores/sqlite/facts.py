@@ -23,8 +23,7 @@ from fencepost.model.claiming import (
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.run import LIVE_ORIGINS, Origin
-from fencepost.rules.due_ticks import WALK_MAX
-from fencepost.rules.facts import DUE_MAX, SCHEDULES_MAX
+from fencepost.rules.facts import DUE_MAX, SCHEDULES_MAX, WALK_MAX
 from fencepost.rules.rows import to_facts
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.moments import ALWAYS_US, fetch, from_us, to_us

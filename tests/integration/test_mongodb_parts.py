@@ -1,0 +1,84 @@
+"""Where many ticks are due on MongoDB, they are claimed in parts side by side, and each of them once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from fencepost.core.limits import decide
+from fencepost.errors import StoreUnavailable
+from fencepost.model.identifiers import ScheduleId
+from fencepost.model.run import Claim
+from fencepost.stores.mongodb import ledger
+from fencepost.testing.conformance.builders import ALICE, appetite, make_spec, plan_ticks, put, start_all
+from fencepost.testing.conformance.harness import StoreHarness
+from fencepost.testing.conformance.limits import limit
+from tests.conformance.on_mongodb import open_mongodb
+
+SCHEDULES, ROOM = 10, 4
+
+
+@pytest.fixture
+async def harness(mongo_store_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StoreHarness]:
+    """With one due tick of each schedule, of which some were claimed: more wait."""
+    monkeypatch.setattr(ledger, "PARTS_MIN", ROOM)
+    opened = await open_mongodb(mongo_store_url)
+    for number in range(SCHEDULES):
+        await put(opened, make_spec(), ScheduleId(f"s{number}"))
+        await plan_ticks(opened, 60, schedule_id=ScheduleId(f"s{number}"))
+    await opened.advance(60)
+    assert len(await claim(opened)) == ROOM
+    yield opened
+    await opened.store.close()
+
+
+async def claim(harness: StoreHarness) -> Sequence[Claim]:
+    return await harness.store.ledger.claim_ticks(appetite(), ROOM, start_all, decide)
+
+
+def witness(monkeypatch: pytest.MonkeyPatch, fails: int | None = None) -> list[Any]:
+    """What each part is asked for; one of them may be lost after it was carried out."""
+    asked: list[Any] = []
+    inner = ledger.MongoLedger._claim_ticks
+
+    async def watched(self: Any, *args: Any) -> Any:
+        asked.append(args[4:])
+        number = len(asked)
+        answer = await inner(self, *args)
+        if number == fails:
+            raise StoreUnavailable("the answer is lost")
+        return answer
+
+    monkeypatch.setattr(ledger.MongoLedger, "_claim_ticks", watched)
+    return asked
+
+
+async def test_each_tick_is_in_one_part(harness: StoreHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = witness(monkeypatch)
+    claims = await claim(harness)
+    assert len({one.schedule_id for one in claims}) == len(claims) == ROOM
+    assert [len(part) for (part,) in asked] == [2, 2]
+    assert len(await claim(harness)) == SCHEDULES - 2 * ROOM
+    assert await claim(harness) == []
+    assert len(asked) == 2 + 2 + 1, "what was less than asked for was the rest"
+
+
+async def test_what_one_part_was_given_is_adopted_where_the_other_fails(
+    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [one.fence for one in await harness.store.ledger.adopt(ALICE, [])]
+    witness(monkeypatch, fails=1)
+    with pytest.raises(StoreUnavailable):
+        await claim(harness)
+    assert len(await harness.store.ledger.adopt(ALICE, known)) == ROOM
+
+
+async def test_limited_jobs_are_claimed_in_one_part(
+    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await limit(harness, concurrency=ROOM + 1)
+    asked = witness(monkeypatch)
+    assert len(await claim(harness)) == 1
+    assert [len(part) for (part,) in asked] == [4]
