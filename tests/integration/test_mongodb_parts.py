@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fencepost.core.limits import decide
 from fencepost.errors import StoreUnavailable
-from fencepost.model.identifiers import ScheduleId
+from fencepost.model.claiming import Portion
+from fencepost.model.identifiers import DEFAULT_QUEUE, ScheduleId
 from fencepost.model.run import Claim
 from fencepost.stores.mongodb import ledger
 from fencepost.testing.conformance.builders import ALICE, appetite, make_spec, plan_ticks, put, start_all
@@ -34,11 +36,12 @@ async def harness(mongo_store_url: str, monkeypatch: pytest.MonkeyPatch) -> Asyn
     await opened.store.close()
 
 
-async def claim(harness: StoreHarness) -> Sequence[Claim]:
-    return await harness.store.ledger.claim_ticks(appetite(), ROOM, start_all, decide)
+async def claim(harness: StoreHarness, room: int = ROOM) -> Sequence[Claim]:
+    wanted = replace(appetite(), portions=(Portion(DEFAULT_QUEUE, 2, room),))
+    return await harness.store.ledger.claim_ticks(wanted, room, start_all, decide)
 
 
-def witness(monkeypatch: pytest.MonkeyPatch, fails: int | None = None) -> list[Any]:
+def witness(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> list[Any]:
     """What each part is asked for; one of them may be lost after it was carried out."""
     asked: list[Any] = []
     inner = ledger.MongoLedger._claim_ticks
@@ -47,8 +50,8 @@ def witness(monkeypatch: pytest.MonkeyPatch, fails: int | None = None) -> list[A
         asked.append(args[4:])
         number = len(asked)
         answer = await inner(self, *args)
-        if number == fails:
-            raise StoreUnavailable("the answer is lost")
+        if number == 1 and error is not None:
+            raise error
         return answer
 
     monkeypatch.setattr(ledger.MongoLedger, "_claim_ticks", watched)
@@ -62,14 +65,35 @@ async def test_each_tick_is_in_one_part(harness: StoreHarness, monkeypatch: pyte
     assert [len(part) for (part,) in asked] == [2, 2]
     assert len(await claim(harness)) == SCHEDULES - 2 * ROOM
     assert await claim(harness) == []
-    assert len(asked) == 2 + 2 + 1, "what was less than asked for was the rest"
+    assert len(asked) == 2 + 1 + 1, "the rest is less than a claim, and is claimed in one part"
 
 
-async def test_what_one_part_was_given_is_adopted_where_the_other_fails(
+async def test_parts_together_are_no_more_than_asked_for(
     harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for number in range(SCHEDULES):
+        await plan_ticks(harness, 1, schedule_id=ScheduleId(f"s{number}"))
+    await harness.advance(1)
+    asked = witness(monkeypatch)
+    assert len(await claim(harness, ROOM + 1)) == ROOM + 1
+    assert [len(part) for (part,) in asked] == [3, 2]
+
+
+async def test_ticks_of_several_lanes_are_claimed_in_one_part(
+    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is urgent comes first, and no queue gets more than its share."""
+    asked = witness(monkeypatch)
+    await harness.store.ledger.claim_ticks(appetite(), ROOM, start_all, decide)
+    assert [len(part) for (part,) in asked] == [4]
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("the answer is lost"), AssertionError("a broken rule")])
+async def test_what_one_part_was_given_is_adopted_where_the_other_fails(
+    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     known = [one.fence for one in await harness.store.ledger.adopt(ALICE, [])]
-    witness(monkeypatch, fails=1)
+    witness(monkeypatch, error)
     with pytest.raises(StoreUnavailable):
         await claim(harness)
     assert len(await harness.store.ledger.adopt(ALICE, known)) == ROOM

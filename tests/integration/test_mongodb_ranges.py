@@ -19,7 +19,7 @@ from fencepost.model.tables import (
     RUNS_OPEN,
     RUNS_SUCCEEDED,
 )
-from fencepost.stores.mongodb import MongoStore, migrate, open_store
+from fencepost.stores.mongodb import MongoStore, migrate, open_store, transaction
 from tests.conformance.on_mongodb import empty
 from tests.integration.test_mongodb_documents import possible_runs
 
@@ -85,10 +85,13 @@ async def find(store: MongoStore, wanted: Ranges, limit: int | None, reverse: bo
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_ranges_find_what_is_between_their_bounds(store: MongoStore, seed: int) -> None:
+async def test_ranges_find_what_is_between_their_bounds(
+    store: MongoStore, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One, or several at once: of schedules whose bounds differ, with few rows wanted of each or all."""
     random = Random(seed)
     rows = runs(random)
+    monkeypatch.setattr(transaction, "RANGES_MAX", 200 if seed % 2 else 2)
     await store.rows.write(lambda tx: tx.put_if_absent(RUNS, rows))
     looked = 0
     for _ in range(QUESTIONS):

@@ -49,6 +49,7 @@ MICROSECOND = timedelta(microseconds=1)
 PLAIN = frozenset({str, int, bool, float, bytes, type(None)})
 """What the driver takes as it is."""
 ALL = Bound((), inclusive=True)
+NOTHING: Filter = {"_id": {"$in": []}}
 SPARE = 4
 """How many times as many places of an index may be looked at as are asked for."""
 SHARED = {
@@ -255,8 +256,8 @@ def _bounds(one: Range) -> list[tuple[str, str, Any]]:
 
 def _beyond(one: Range, bound: Bound | None, how: str) -> list[Filter]:
     """What is beyond a bound: for each of its columns, entries that are equal before it and beyond in it."""
-    if bound is None:
-        return [{}]
+    if bound is None or not bound.values:
+        return [{} if bound is None or bound.inclusive else NOTHING]
     place = len(one.equal)
     values = _named(one.table, one.index.columns[place:], bound.values).values()
     placed = list(zip(_paths(one.index)[place + 1 :], values, strict=False))
@@ -284,7 +285,7 @@ def _both(one: Filter, other: Filter) -> Filter:
 
 def _widest(bounds: Sequence[Bound | None], outermost: Callable[[list[Any]], Any]) -> Bound | None:
     """A bound by one column within which all that have these are."""
-    firsts = [one.values[0] for one in bounds if one is not None]
+    firsts = [one.values[0] for one in bounds if one is not None and one.values]
     return Bound((outermost(firsts),), inclusive=True) if len(firsts) == len(bounds) else None
 
 

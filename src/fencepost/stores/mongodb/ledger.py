@@ -55,10 +55,14 @@ class MongoLedger(LedgerRules):
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None
     ) -> Sequence[Claim]:
         """No two have a schedule in common. Where one fails, what the others were given is adopted as after a
-        lost answer."""
+        lost answer, and the next claim is in one part."""
+        self._many_wait = False
         parts = await self._parts(appetite, limit)
-        most = -(-limit // len(parts))
-        each = (self._claim_ticks(appetite, most, judge, limiter, one) for one in parts)
+        most = [len(range(limit)[number :: len(parts)]) for number in range(len(parts))]
+        each = [
+            self._claim_ticks(appetite, room, judge, limiter, one)
+            for room, one in zip(most, parts, strict=True)
+        ]
         given = [_granted(one) for one in await asyncio.gather(*each, return_exceptions=True)]
         await self._call({slot for _, full in given for slot in full})
         turns = zip_longest(*(claims for claims, _ in given))
@@ -66,10 +70,12 @@ class MongoLedger(LedgerRules):
 
     @reads
     async def _parts(self, tx: Transaction, appetite: Appetite, limit: int) -> list[list[Key]]:
-        """The first schedules of which ticks are due. Limits are in the way of those who claim at once."""
+        """The first schedules of which ticks are due, in parts where there are enough of one lane. Limits
+        would be in the way of those who claim at once."""
         walk = await open_walk(tx, appetite, limit) or ()
         found = (await due_schedules(tx, appetite, walk, wants(appetite, walk)))[:limit]
-        parts = 1 if await limits_of(tx, appetite) else PARTS
+        alike = len(walk) == 1 and len(found) == limit and not await limits_of(tx, appetite)
+        parts = PARTS if alike else 1
         return [found[number::parts] for number in range(parts)]
 
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
@@ -119,8 +125,10 @@ class MongoRoster(RosterRules):
 
 
 def _granted(answer: T | BaseException) -> T:
-    if isinstance(answer, BaseException):
+    if isinstance(answer, StoreUnavailable):
         raise answer
+    if isinstance(answer, BaseException):
+        raise StoreUnavailable("a part of a claim failed") from answer
     return answer
 
 

@@ -6,7 +6,6 @@ To make what is there already changes nothing, so any number of migrators may st
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from secrets import token_hex
 from typing import Any
 
@@ -32,6 +31,7 @@ RELEASED_MIN = 2
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
+INDEX_NOT_FOUND = 27
 UNAUTHORIZED = 13
 MAY_NOT_SHARD = (
     "the user of the store's URL may not shard it; grant the role clusterManager on admin, or have an "
@@ -129,14 +129,22 @@ async def _make_indexes(rows: MongoRows, since: int) -> list[str]:
     missing = [(table, name) for table, name, is_there in differences if not is_there]
     for table, name in missing:
         await rows.database[table.name].create_indexes([_declared(table)[name]])
-    if since == SCHEMA:
-        return [f"index {name} of {table.name}" for table, name in missing]
-    await rows.write(_note_schema)
+    if since < SCHEMA:
+        await rows.write(_note_schema)
     for table, name, is_there in differences:
         if is_there and in_order(name) in _declared(table):
-            with suppress(OperationFailure):  # Another migrator was faster.
-                await rows.database[table.name].drop_index(name)
-    return ["0002_indexes_in_order"]
+            await _drop_index(rows, table, name)
+    made = [f"index {name} of {table.name}" for table, name in missing]
+    return ["0002_indexes_in_order"] if since < SCHEMA else made
+
+
+async def _drop_index(rows: MongoRows, table: Table, name: str) -> None:
+    """Another migrator may be faster."""
+    try:
+        await rows.database[table.name].drop_index(name)
+    except OperationFailure as error:
+        if error.code != INDEX_NOT_FOUND:
+            raise
 
 
 async def _note_schema(tx: Transaction) -> None:

@@ -254,10 +254,13 @@ class MongoTransaction:
             return [row for one in ranges for row in await self.find(one, limit=limit, reverse=reverse)]
         table, found = ranges[0].table, dict[Key, list[Row]]()
         for start in range(0, len(ranges), RANGES_MAX):
-            for document in await self._ask_each(ranges[start : start + RANGES_MAX], limit, reverse):
+            part = ranges[start : start + RANGES_MAX]
+            asked: dict[Key, list[Row]] = {one.equal: [] for one in part}
+            for document in await self._ask_each(part, limit, reverse):
                 row = to_row(table, document)
-                found.setdefault(prefix_of(ranges[0], row), []).append(row)
-        return [row for one in ranges for row in within(one, found.get(one.equal, ()))[:limit]]
+                asked.get(prefix_of(part[0], row), []).append(row)
+            found |= asked
+        return [row for one in ranges for row in within(one, found[one.equal])[:limit]]
 
     async def _ask_each(self, ranges: Sequence[Range], limit: int | None, reverse: bool) -> list[Document]:
         """All of them at once. Where that may be many and few are wanted of each, range by range."""
