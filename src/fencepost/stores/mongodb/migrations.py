@@ -27,7 +27,8 @@ from fencepost.stores.mongodb.sharding import commands, spread
 from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
 SCHEMA = 3
-RELEASED_MIN = 2
+OLDEST = 2
+"""The first schema that can be brought up to date."""
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
@@ -80,7 +81,7 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     there = await rows.database.list_collection_names()
     schema = await rows.read(_schema) if META.name in there else 0
     _refuse_newer(schema, mask(target.url))
-    if 0 < schema < RELEASED_MIN:
+    if 0 < schema < OLDEST:
         raise SchemaMismatch(f"store {mask(target.url)}: {UNRELEASED}")
     if schema:
         made = await _make_indexes(rows, since=schema)

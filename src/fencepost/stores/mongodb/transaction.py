@@ -254,6 +254,7 @@ class MongoTransaction:
             return [row for one in ranges for row in await self.find(one, limit=limit, reverse=reverse)]
         table, found = ranges[0].table, dict[Key, list[Row]]()
         for start in range(0, len(ranges), RANGES_MAX):
+            # What is found beside these may be cut off by their bounds: it is left to its own part.
             part = ranges[start : start + RANGES_MAX]
             asked: dict[Key, list[Row]] = {one.equal: [] for one in part}
             for document in await self._ask_each(part, limit, reverse):
