@@ -11,6 +11,7 @@ from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from fencepost.ports.signals import Topic
+from fencepost.rules import claims
 from fencepost.stores.mongodb import each, rows
 from fencepost.stores.mongodb.changes import together
 from fencepost.stores.mongodb.rows import MongoRows
@@ -97,3 +98,17 @@ def claim_without_comparing_revisions() -> Planted:
         return together(changes)
 
     return patch.object(each, "together", blind)
+
+
+@bug(
+    "a retry is claimed under the lock of its schedule",
+    "tests/integration/test_fences_of_a_schedule.py::"
+    "test_a_retry_is_not_given_a_larger_fence_than_a_later_claim_of_its_schedule[mongodb]",
+)
+def retry_claimed_beside_its_schedule() -> Planted:
+    """Two claims of one schedule draw their fences, and the one that drew first is seen last."""
+
+    async def unlocked(tx: Any, runs: Any) -> list[Any]:
+        return list(runs)
+
+    return patch.object(claims, "_of_free_schedules", unlocked)

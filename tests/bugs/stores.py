@@ -9,6 +9,7 @@ from fencepost.leases.etcd.renewing import Renewing
 from fencepost.leases.kubernetes.shelf import Shelf
 from fencepost.leases.redis import leases as redis_leases
 from fencepost.leases.redis.scripts import RELEASE, Script
+from fencepost.stores.postgres import claims as postgres_claims
 from fencepost.stores.postgres import leases as postgres_leases
 from fencepost.stores.postgres import planbook as postgres_planbook
 from fencepost.stores.queries import load_queries
@@ -29,6 +30,16 @@ def _reworded(queries: dict[str, str], name: str, *words: tuple[str, str]) -> Pl
         assert before in text, f"{name} does not say {before!r} any more"
         text = text.replace(before, after)
     return patch.dict(queries, {name: text})
+
+
+@bug(
+    "a claim in SQL has the lock of a retry's schedule",
+    "tests/integration/test_fences_of_a_schedule.py::"
+    "test_a_retry_is_not_given_a_larger_fence_than_a_later_claim_of_its_schedule[postgres]",
+)
+def retry_claimed_without_its_schedule() -> Planted:
+    """Two claims of one schedule draw their fences, and the one that drew first commits last."""
+    return _reworded(postgres_claims.QUERIES, "claim_direct", ("FOR NO KEY UPDATE SKIP LOCKED", ""))
 
 
 @bug(

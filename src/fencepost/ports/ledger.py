@@ -107,7 +107,8 @@ class Ledger(LedgerViews, Protocol):
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
         """Claim due runs that need no judgement, those without a schedule and retries: lane by lane in the
         order of the appetite's portions, as many of each as its portion says, by `run_at`. Rows that another
-        claimer has locked are passed over.
+        claimer has locked are passed over, and retries whose schedule another has: the fences of a schedule
+        rise from claim to claim.
 
         A run of a limited job is not claimed here: where the walk meets one, it gets into the line of its
         job (`Hold.PACED`), and takes up nobody's place."""

@@ -21,7 +21,7 @@ from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, Queue, RunKey
 from fencepost.model.limits import Limiter
 from fencepost.model.run import IN_TURN, Claim, Hold, RunState
-from fencepost.model.table import Index, Key, Row
+from fencepost.model.table import Index, Key, Range, Ranges, Row
 from fencepost.model.tables import (
     LIMITS,
     RUNS,
@@ -143,7 +143,7 @@ class ClaimRules(Part):
         lines = [(namespace, job, queue) for job in terms for queue in queues]
         # One line is one look; several are found first, and taken then.
         wanted = RUNS_LINED(*lines[0]) if len(lines) == 1 else RUNS_LINED.each(lines)
-        taken = await tx.take(wanted, limit=looked_at(walk, limit, facts.values()))
+        taken = await _take_free(tx, wanted, looked_at(walk, limit, facts.values()))
         rows = {run["run_key"]: run for run in (await with_specs(tx, taken) if keyed else taken)}
         slots = {
             key: terms[run["job"]].slot_of(to_payload(run)) if keyed else "" for key, run in rows.items()
@@ -263,6 +263,7 @@ async def _take_direct(
         limited = {row["job"] for row in await tx.find(LIMITS.among(jobs))} if due else set()
         while due and len(picked) < most:
             met, due = due[: most - len(picked)], due[most - len(picked) :]
+            met = await _of_free_schedules(tx, met)
             taken = {RUNS.key_of(one): one for one in await tx.take(RUNS.among(map(RUNS.key_of, met)))}
             free = [taken[key] for key in map(RUNS.key_of, met) if key in taken]
             free = [run for run in free if RUNS_DUE_DIRECT.has(run)]
@@ -272,6 +273,27 @@ async def _take_direct(
         if len(picked) >= most:
             break
     return picked
+
+
+async def _of_free_schedules(tx: Transaction, runs: Sequence[Row]) -> list[Row]:
+    """The runs without those whose schedule another claimer has. A retry needs no judgement, but the fences
+    of a schedule rise from claim to claim only where each claim draws them under the schedule's lock."""
+    owners = owners_of(runs)
+    mine = {SCHEDULES.key_of(row) for row in await tx.take(SCHEDULES.among(owners))} if owners else set()
+    return [
+        run for run in runs if run["schedule_id"] is None or (run["namespace"], run["schedule_id"]) in mine
+    ]
+
+
+async def _take_free(tx: Transaction, wanted: Range | Ranges, most: int) -> list[Row]:
+    """The first runs of lines whose schedules no other claimer has: where some are left out, it looks on."""
+    seen, limit = -1, most
+    while True:
+        taken = await tx.take(wanted, limit=limit)
+        free = await _of_free_schedules(tx, taken)
+        if len(free) == len(taken) or len(free) >= most or len(taken) == seen:
+            return free
+        seen, limit = len(taken), 2 * limit
 
 
 async def _gather(

@@ -66,6 +66,8 @@ FROM moment;
 -- limit. The inner limit is for the server's planner, which knows nothing of a lane's. What is of a limited job
 -- gets into the line of its job and takes up a place of the walk, so the caller looks again. A locked row stays where
 -- it is and is found again by its place; one that was written since this statement began is left for the next claim.
+-- A retry is claimed under the lock of its schedule, so that the fences of a schedule rise from claim to claim; where
+-- another has the schedule, the walk goes on.
 -- name: claim_direct
 WITH due AS MATERIALIZED (
     SELECT ripe.place, ripe.job, portion.number
@@ -79,6 +81,12 @@ WITH due AS MATERIALIZED (
             WHERE {due_direct}
                 AND {is_of_lane($6; portion)}
                 AND run.run_at <= (SELECT fencepost.now())
+                AND CASE WHEN run.schedule_id IS NOT NULL THEN EXISTS (
+                    SELECT 1
+                    FROM fencepost.schedules AS schedule
+                    WHERE schedule.namespace = run.namespace AND schedule.schedule_id = run.schedule_id
+                    FOR NO KEY UPDATE SKIP LOCKED
+                ) ELSE true END
             ORDER BY run.run_at
             LIMIT $3
             FOR UPDATE SKIP LOCKED
