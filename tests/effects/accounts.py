@@ -94,7 +94,8 @@ class Accounts:
         self._found.lost_for_good = len(dead)
         twice = (key for key, fences in starts.items() if len(fences) > 1)
         self._found.fault("at_most_once runs that started twice", twice)
-        again = (key for key, row in mine.items() if row["attempt"] > 1)
+        # What a worker handed back before it began does not count.
+        again = (key for key, row in mine.items() if row["attempt"] - row["spent"] > 1)
         self._found.fault("at_most_once runs tried again", again)
         silent = (key for key in dead if "lost" not in str(mine[key]["reason"]))
         self._found.fault("at_most_once runs dead for another reason", silent)

@@ -37,7 +37,7 @@ STARTED = '"started"'
 FREEZE_TRIES_MAX = 50
 
 OPEN = "SELECT count(*) AS count FROM {0}runs WHERE state NOT IN ('succeeded', 'dead')"
-RUNS = "SELECT run_key, job, state, reason, fence, attempt FROM {0}runs"
+RUNS = "SELECT run_key, job, state, reason, fence, attempt, spent FROM {0}runs"
 LOST = "SELECT count(*) AS count FROM {0}attempts WHERE outcome = 'lost'"
 SENT = "SELECT run_key, fence FROM sent"
 LATEST = "SELECT run_key, fence FROM latest"

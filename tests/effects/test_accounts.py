@@ -41,7 +41,7 @@ def test_a_drill_in_which_too_little_happened_does_not_count() -> None:
 
 def accounts(folder: Path, job: str, **row: Any) -> tuple[Accounts, Found]:
     """Of one run, `<job>#1`, with fence 7."""
-    run = {"job": job, "state": "succeeded", "reason": None, "fence": 7, "attempt": 1} | row
+    run = {"job": job, "state": "succeeded", "reason": None, "fence": 7, "attempt": 1, "spent": 0} | row
     found = Found()
     return Accounts(found, {f"{job}#1": run}, folder), found
 
@@ -77,6 +77,7 @@ def test_no_row_too_many_or_too_few_is_passed_over(
         ({}, 2, 1),
         ({}, 0, 1),
         ({"attempt": 2}, 1, 1),
+        ({"attempt": 2, "spent": 1}, 1, 0),
         ({"state": "dead", "reason": "boom"}, 1, 1),
     ],
 )

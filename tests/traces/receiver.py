@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -68,7 +69,8 @@ class Receiver:
         assert came, "\n".join(f"{one.service} {one.title} {one.said.get(KEY)}" for one in self.spans)
 
     def until_run(self, job: str, verbs: Iterable[str] = VERBS) -> list[Seen]:
-        """Wait for a run of the job that has spans of all these verbs, and return them."""
+        """Wait for a run of the job that has spans of all these verbs, of a verb given twice two, and return
+        them. Each process sends its spans by itself, so those of an early attempt may come last."""
         self.until(lambda _: self._whole(job, verbs) is not None)
         key = self._whole(job, verbs)
         assert key is not None
@@ -76,9 +78,9 @@ class Receiver:
 
     def _whole(self, job: str, verbs: Iterable[str]) -> str | None:
         """A run that has ended, with all that comes before."""
-        wanted = set(verbs)
+        wanted = Counter(verbs)
         ended = [one.said[KEY] for one in self.spans if one.title == f"run {job}"]
-        whole = (key for key in ended if wanted <= {one.verb for one in self.of(key)})
+        whole = (key for key in ended if wanted <= Counter(one.verb for one in self.of(key)))
         return next(whole, None)
 
     def take(self, body: bytes, headers: dict[str, str]) -> None:

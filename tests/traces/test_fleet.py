@@ -19,7 +19,7 @@ from fencepost.telemetry.traces.ids import dispatch_name, trace_text
 from tests.cli.calls import called, called_json
 from tests.cli.processes import SIGTERM, Process, started
 from tests.servers.ports import free_port
-from tests.traces.receiver import Receiver, Seen, receiving, serving
+from tests.traces.receiver import VERBS, Receiver, Seen, receiving, serving
 
 SHOP = Path(__file__).with_name("shop.py")
 LOOK_AGAIN_S = 0.1
@@ -124,7 +124,7 @@ def test_one_run_is_one_whole_trace_across_a_planner_and_two_workers(store: str,
         fleet = fleet_at(store, tmp_path, receiver.endpoint, SHOP_TARGET=f"http://127.0.0.1:{port}/hook")
         stack.enter_context(fleet.process("scheduler", "planner"))
         workers = [stack.enter_context(fleet.process("worker", f"worker-{one}")) for one in (1, 2)]
-        check_retried(receiver.until_run("flaky"), workers)
+        check_retried(receiver.until_run("flaky", (*VERBS, "dispatch", "attempt")), workers)
         check_command(receiver.until_run("echo"), fleet)
         check_call(receiver.until_run("call"), asked)
         check_child(receiver.until_run("crunch"), fleet)
