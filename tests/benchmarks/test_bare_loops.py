@@ -53,6 +53,16 @@ async def test_on_postgresql_the_loop_drains_what_was_enqueued(table: str, empty
     assert (await raw_postgres.drain(options))["per_s"] > 0
 
 
+@pytest.mark.postgres
+@pytest.mark.parametrize("table", INDEXES)
+async def test_on_postgresql_the_loop_picks_up_what_it_is_told_of(
+    table: str, empty_postgres_url: str
+) -> None:
+    options = Options(empty_postgres_url, table=table, count=5)
+    await raw_postgres.install(options)
+    assert (await raw_postgres.pick_up(options))["ran"] == 5
+
+
 @pytest.mark.parametrize("table", INDEXES)
 def test_on_sqlite_the_loop_drains_what_was_enqueued(table: str, tmp_path: object) -> None:
     options = Options(f"sqlite:///{tmp_path}/jobs.db", table=table, count=300)

@@ -61,7 +61,7 @@ CLAIMING = (
     *("settle", "start"),
     *("finish", "unpark"),
 )
-OF_ALL_SCHEDULES = {"runs_by_time", "runs_held", "runs_due_ticks", "schedules_by_change"}
+OF_ALL_SCHEDULES = {"runs_by_state", "runs_held", "runs_due_ticks", "schedules_by_change"}
 SEQUENTIAL = make_spec(JobName("j"), catch_up=CatchUp("sequential", "10h"))
 ON_TIME = make_spec(JobName("j"), catch_up=CatchUp("none", "10h"))
 """Its ticks are on time, however slow the machine is."""

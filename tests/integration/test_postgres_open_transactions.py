@@ -6,20 +6,26 @@ Whoever waited for its locks would fail after five seconds, with all else that i
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 import asyncpg
 import pytest
 
 from fencepost.core.judgement import judge
+from fencepost.core.limits import decide
 from fencepost.model.audit import Action, Author
+from fencepost.model.claiming import Portion
 from fencepost.model.freeze import Scope, ScopeKind
-from fencepost.model.identifiers import RunKey, ScheduleId
+from fencepost.model.identifiers import DEFAULT_QUEUE, RunKey, ScheduleId
+from fencepost.model.job import JobSpec
+from fencepost.model.limits import JobLimit
 from fencepost.model.plan import Cursor, PlanReceipt
 from fencepost.model.policies import Overlap
 from fencepost.model.run import Claim, Hold, RunState
 from fencepost.rules.orders import OrderRules
 from fencepost.testing.conformance.builders import (
+    JOB,
     MANY,
     NEWER_TZDATA,
     NS,
@@ -27,9 +33,11 @@ from fencepost.testing.conformance.builders import (
     SCHEDULE,
     appetite,
     at,
+    claim,
     claim_with,
     death,
     due_ticks,
+    enqueue,
     finish,
     make_plan,
     make_spec,
@@ -38,6 +46,7 @@ from fencepost.testing.conformance.builders import (
     read,
     read_cursor,
     retry,
+    start_tick,
     states,
     success,
     write,
@@ -286,6 +295,26 @@ async def test_an_edit_that_stays_open_does_not_keep_others_from_being_confirmed
     shards = [one.shard for one in cursors]
     outlived = await harness.store.planbook.outlived(shards, NEWER_TZDATA, MANY)
     assert [one.cursor.schedule_id for one in outlived] == [SCHEDULE]
+
+
+@pytest.mark.parametrize("limited", [False, True])
+async def test_an_edit_that_stays_open_does_not_keep_runs_behind_a_retry_from_starting(
+    harness: PostgresHarness, rival: Any, limited: bool
+) -> None:
+    await finish(harness, retry((await start_tick(harness)).ticket))
+    if limited:
+        await harness.store.jobs.register(NS, [JobSpec(JOB, limit=JobLimit(concurrency=1))])
+    await enqueue(harness, "behind")
+    if limited:
+        assert await claim(harness) == []  # Both are in the line of the job now.
+    ledger, one_lane = harness.store.ledger, replace(appetite(), portions=(Portion(DEFAULT_QUEUE, 2, 1),))
+    async with rival.transaction():
+        await rival.execute(LOCK_PLANNING, SCHEDULE)
+        if limited:
+            found = await ledger.claim_lined(one_lane, 1, decide)
+        else:
+            found = await ledger.claim_direct(one_lane, 1)
+    assert [one.schedule_id for one in found] == [None]
 
 
 def own_transaction(harness: PostgresHarness, claim: Claim) -> AbstractAsyncContextManager[object]:

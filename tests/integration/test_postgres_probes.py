@@ -103,9 +103,8 @@ RUNNABLE = {
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100, [])),
     "list_of_schedule": (RUNS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50, *BEHIND)),
     "list_of_backfill": (RUNS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),
-    "list_dead": (RUNS["dead"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
-    "list_not_run": (RUNS["not_run"], ("default", *[None] * 3, "missed", *[None] * 5, 50, *BEHIND)),
-    "list_of_error": (RUNS["of_error"], ("default", *[None] * 5, "boom", *[None] * 3, 50, *BEHIND)),
+    "list_dead": (RUNS["of_state"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
+    "list_missed": (RUNS["of_state"], ("default", *[None] * 3, "missed", *[None] * 5, 50, *BEHIND)),
     "strips": (find_each(shape_of(STRIPS[0]), reverse=True), (*_arrays(STRIPS), 30)),
     "traffic": (VIEWS["traffic"], ("default", 60.0, 60)),
     "tally_by_job": (VIEWS["tally_by_job"], ("default", 60.0)),
@@ -212,13 +211,13 @@ async def rows_locked(connection: Any, *arguments: Any) -> int:
     return int(sum(node["Actual Rows"] * node["Actual Loops"] for node in locked))
 
 
-async def test_no_claim_can_walk_all_runs_by_time(connection: Any) -> None:
+async def test_no_claim_can_walk_all_runs_by_state(connection: Any) -> None:
     """A server without statistics finds all indexes equally cheap and takes any that it can use: so this
     one must be none of them, even where the narrow ones are gone. The database is this test's own."""
     await connection.execute("DROP INDEX fencepost.runs_open, fencepost.runs_by_schedule")
     query, arguments = RUNNABLE["facts"]
     plan = await explained(connection, query, *arguments)
-    assert "runs_by_time" not in {node.get("Index Name") for node in nodes(plan)}
+    assert "runs_by_state" not in {node.get("Index Name") for node in nodes(plan)}
 
 
 async def rows_walked(connection: Any, query: str, arguments: tuple[Any, ...]) -> int:

@@ -9,9 +9,12 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import SchemaMismatch
 from fencepost.model import tables as declared
+from fencepost.model.run import RunState
 from fencepost.model.table import Kind, Table
 from fencepost.stores.postgres import migrate, open_store
 from fencepost.stores.postgres.migrations import migrations
+from fencepost.stores.postgres.runs import QUERIES as RUN_QUERIES
+from fencepost.stores.postgres.views import QUERIES as VIEW_QUERIES
 from tests.servers.postgres import PostgresDatabases, execute
 
 pytestmark = pytest.mark.postgres
@@ -134,3 +137,8 @@ async def refusal(url: str) -> str:
 
 async def set_schema(url: str, number: int) -> None:
     await execute(url, f"UPDATE fencepost.meta SET value = '{number}' WHERE name = 'schema'")
+
+
+def test_lists_and_counts_of_all_runs_leave_out_no_state() -> None:
+    for query in (RUN_QUERIES["all"], VIEW_QUERIES["traffic"], VIEW_QUERIES["tally_by_job"]):
+        assert [state for state in RunState if f"'{state}'" not in query] == []

@@ -38,6 +38,15 @@ HANG_UP = """
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid();
 """
+RUNS_ARE_WHOLE = """
+ALTER TABLE fencepost.runs
+    ADD CHECK (state IN ('planned', 'ready', 'running', 'succeeded', 'dead', 'skipped', 'missed', 'cancelled',
+                         'withdrawn')),
+    ADD CHECK ((state = 'running') = (alive_until IS NOT NULL)),
+    ADD CHECK ((state IN ('planned', 'ready', 'running')) = (finished_at IS NULL)),
+    ADD CHECK (fence = 0 OR attempt > 0);
+"""
+"""What holds of every run. The schema leaves it out: the server would prepare it for each statement."""
 NO_OTHER_TABLES = "DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
 
 
@@ -65,16 +74,19 @@ def postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def shared_postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
-    """A store with its schema for all tests of this process that empty it themselves."""
+    """A store with its schema for all tests of this process that empty it themselves. It refuses a run that
+    is not whole."""
     url = postgres_server.create_database()
+    postgres_server.execute(RUNS_ARE_WHOLE, url)
     yield url
     postgres_server.drop_database(url)
 
 
 @pytest.fixture(scope="session")
 def reused_postgres_url(postgres_server: PostgresDatabases) -> Iterator[str]:
-    """What `emptied_postgres_url` gives."""
+    """What `emptied_postgres_url` gives. It refuses a run that is not whole."""
     url = postgres_server.create_database()
+    postgres_server.execute(RUNS_ARE_WHOLE, url)
     yield url
     postgres_server.drop_database(url)
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
-from uuid import uuid4
 
 from fencepost.app import deferred
 from fencepost.app.specs import JOB_MARK, job_name, name_of, schedule_spec
 from fencepost.app.words import FunctionWords, JobWords, job_spec, own_words
 from fencepost.app.work import JobThreads, Workshop
+from fencepost.clock import time_ordered_id
 from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.core.payload import check_payload
 from fencepost.errors import InvalidSpec, UnknownJob
@@ -71,7 +71,7 @@ class Fencepost:
         self._leases: LeaseStore | None = None
         self._opening = asyncio.Lock()
         self._opener: Callable[[Settings], Awaitable[Store]] | None = None
-        self._new_key: Callable[[], str] = lambda: uuid4().hex
+        self._new_key: Callable[[], str] = time_ordered_id
 
     def configure(self, **overrides: Any) -> None:
         """Change settings from outside, before the store is opened; None leaves a setting as it is."""

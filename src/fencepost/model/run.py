@@ -264,9 +264,10 @@ class Attempt:
 class RunFilter:
     """Which runs to list, newest fire time first, those of one fire time by descending key. `after` is the
     last run of the page before: what is behind it in that order is never told twice, and nothing is left out
-    that stays. For a job, an origin, a text, a worker, a queue or a mixture of states a store may have no
-    index. It then looks through the newest `searched_max` runs behind that place, or the few more of their
-    last fire time, and says how far it came (`RunList`), so that a search for what is not there ends."""
+    that stays. For a job, an origin, an error, a text, a worker, a queue or a mixture of states a store may
+    have no index. It then looks through the newest `searched_max` runs behind that place, or the few more
+    of their last fire time, and says how far it came (`RunList`), so that a search for what is not there
+    ends."""
 
     schedule_id: ScheduleId | None = None
     job: JobName | None = None

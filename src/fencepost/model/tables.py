@@ -164,11 +164,14 @@ RUNS_SUCCEEDED = RUNS.index(
 RUNS_CAUGHT_UP = RUNS.index(
     "runs_caught_up", "namespace schedule_id finished_at", _CATCHES_UP, _BEGUN, _ENDED
 )
-RUNS_RUNNING = RUNS.index("runs_running", "worker", OneOf("state", (RunState.RUNNING.value,)))
-RUNS_BY_TIME = RUNS.index("runs_by_time", "namespace fire_time", AtLeast("version", 0))
+_ANY_VERSION = AtLeast("version", 0)
+RUNS_RUNNING = RUNS.index("runs_running", "worker", OneOf("state", (RunState.RUNNING.value,)), _ANY_VERSION)
+RUNS_BY_TIME = RUNS.index("runs_by_time", "namespace fire_time", _ANY_VERSION)
 RUNS_HELD = RUNS.index("runs_held", "namespace fire_time", Unlike("held", 0), AtLeast("attempt", 0))
 RUNS_HELD_BY_SOMEBODY = RUNS.index("runs_held_by_somebody", "namespace", AnyBit("held", 7))
-RUNS_DEAD = RUNS.index("runs_dead", "namespace fire_time", OneOf("state", (RunState.DEAD.value,)))
+RUNS_DEAD = RUNS.index(
+    "runs_dead", "namespace fire_time", OneOf("state", (RunState.DEAD.value,)), _ANY_VERSION
+)
 RUNS_OF_BACKFILL = RUNS.index("runs_of_backfill", "backfill_id state run_at", Known("backfill_id"))
 RUNS_ENDED = RUNS.index("runs_ended", "finished_at", _ENDED, OneOf("stripped", (False,)))
 RUNS_LINED = RUNS.index(

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from functools import partial
-from uuid import uuid4
 
+from fencepost.clock import time_ordered_id
 from fencepost.core.payload import check_payload
 from fencepost.errors import UnknownJob, UnknownRun, UsageError
 from fencepost.model.identifiers import JobName, Namespace, RunKey, job_key
@@ -181,7 +181,7 @@ def new_run(spec: JobSpec, payload: JsonObject, key: str | None, at: datetime | 
     """A run by hand. Without a key of the caller's it gets one that nothing else has."""
     _check_time(at)
     check_payload(spec, payload)
-    run_key = job_key(spec.name, key if key is not None else uuid4().hex)
+    run_key = job_key(spec.name, key if key is not None else time_ordered_id())
     return NewRun(run_key, spec.name, payload, spec.queue, spec.priority, at)
 
 

@@ -130,7 +130,7 @@ WITH RECURSIVE lane AS (
     RETURNING moment.now
 )
 SELECT noted.now,
-    NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE state = 'running')
+    NOT EXISTS (SELECT 1 FROM fencepost.runs AS run WHERE {of_state('running')})
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 8)
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16)
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
@@ -159,7 +159,7 @@ SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cance
     run.spent, job.spec AS job_spec
 FROM fencepost.runs AS run
 LEFT JOIN fencepost.jobs AS job ON job.namespace = run.namespace AND job.name = run.job
-WHERE run.state = 'running' AND run.alive_until < $2::timestamptz
+WHERE {of_state('running')} AND run.alive_until < $2::timestamptz
 ORDER BY run.alive_until, run.run_key
 LIMIT $1;
 
@@ -234,7 +234,7 @@ SELECT total.unparked, CASE WHEN total.unparked > 0 THEN pg_notify('fencepost_ru
         SELECT 1
         FROM fencepost.limits AS known
         JOIN fencepost.runs AS run ON run.namespace = known.namespace AND run.job = known.job
-        WHERE run.state = 'running' AND run.slot IS NULL
+        WHERE {of_state('running')} AND run.slot IS NULL
     ) AS unstamped,
     EXISTS (
         SELECT 1

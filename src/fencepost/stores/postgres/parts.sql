@@ -72,6 +72,15 @@ run.namespace = {given}.namespace AND run.run_key = {given}.run_key
 -- part: as_text(time)
 to_char({time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00')
 
+-- What the index of runs by state says of its rows: of one state, and of all.
+-- part: of_state(state)
+run.version >= 0 AND run.state = {state}
+
+-- part: of_any_state
+run.version >= 0 AND run.state IN (
+    'planned', 'ready', 'running', 'succeeded', 'dead', 'skipped', 'missed', 'cancelled', 'withdrawn'
+)
+
 -- How many runs a slot of a job has.
 -- part: running_in(slot)
 (

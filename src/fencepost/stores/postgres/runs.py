@@ -13,10 +13,9 @@ from fencepost.stores.postgres.part import PostgresPart
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "runs.sql")
-NARROW = ("of_backfill", "of_schedule", "dead", "held", "unended", "not_run", "of_error")
+NARROW = ("of_backfill", "of_schedule", "held", "unended", "of_state")
 _terms = attrgetter("state", "origin", "error", "backfill_id", "held", "schedule_id", "limit", "searched_max")
 UNENDED = frozenset({RunState.PLANNED, RunState.READY, RunState.RUNNING})
-NOT_RUN = frozenset({RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED, RunState.WITHDRAWN})
 
 
 class PostgresRuns(PostgresPart):
@@ -54,10 +53,8 @@ def _narrowest(filter: RunFilter) -> str:
     fits = (
         filter.backfill_id is not None,
         filter.schedule_id is not None,
-        filter.state is RunState.DEAD,
         bool(filter.held),
         bool(states) and states <= UNENDED,
-        filter.state in NOT_RUN,
-        filter.error is not None,
+        filter.state is not None and filter.state not in UNENDED,
     )
     return next((name for name, fit in zip(NARROW, fits, strict=True) if fit), "all")

@@ -18,17 +18,20 @@ WHERE run.namespace = $1 AND run.run_key = $2;
 -- no server has a reason to sort; those of one fire time come together, and are put in order at the end. What no index
 -- knows is looked for among the newest ($12 of them) and no further; where that was not enough for a full page, the
 -- answer says how far it went, in one row without a run if need be.
+-- part: newest(runs, condition)
+SELECT run.*
+FROM {runs} AS run
+WHERE {condition}
+    AND run.namespace = $1
+    AND run.fire_time >= coalesce($3::timestamptz, '-infinity')
+    AND run.fire_time < coalesce($4::timestamptz, 'infinity')
+    AND run.fire_time <= coalesce($13::timestamptz, 'infinity')
+ORDER BY run.fire_time DESC
+FETCH FIRST ($12::bigint) ROWS WITH TIES
+
 -- part: walked(runs, condition)
 walked AS NOT MATERIALIZED (
-    SELECT run.*
-    FROM {runs} AS run
-    WHERE {condition}
-        AND run.namespace = $1
-        AND run.fire_time >= coalesce($3::timestamptz, '-infinity')
-        AND run.fire_time < coalesce($4::timestamptz, 'infinity')
-        AND run.fire_time <= coalesce($13::timestamptz, 'infinity')
-    ORDER BY run.fire_time DESC
-    FETCH FIRST ($12::bigint) ROWS WITH TIES
+{newest({runs}; {condition})}
 ), fitting AS (
     SELECT run.namespace, run.run_key, run.fire_time
     FROM walked AS run
@@ -63,8 +66,19 @@ FROM (
 LEFT JOIN listed ON true
 ORDER BY listed.fire_time DESC, listed.run_key DESC;
 
+-- part: of_each(state)
+({newest(fencepost.runs; run.version >= 0 AND run.state = '{state}')})
+
+-- The server merges the states as it walks them: of each it reads what the page needs.
 -- name: all
-WITH {walked(fencepost.runs; run.version >= 0)}
+WITH every AS (
+    {of_each(planned)} UNION ALL {of_each(ready)} UNION ALL {of_each(running)}
+    UNION ALL {of_each(succeeded)} UNION ALL {of_each(dead)} UNION ALL {of_each(skipped)}
+    UNION ALL {of_each(missed)} UNION ALL {of_each(cancelled)} UNION ALL {of_each(withdrawn)}
+), {walked(every; true)}
+
+-- name: of_state
+WITH {walked(fencepost.runs; run.version >= 0 AND run.state = $5)}
 
 -- name: of_schedule
 WITH {walked(fencepost.runs; run.epoch >= 0 AND run.schedule_id = $10)}
@@ -72,22 +86,13 @@ WITH {walked(fencepost.runs; run.epoch >= 0 AND run.schedule_id = $10)}
 -- name: of_backfill
 WITH {walked(fencepost.runs; run.backfill_id = $8)}
 
--- name: of_error
-WITH {walked(fencepost.runs; run.error IS NOT NULL)}
-
--- name: dead
-WITH {walked(fencepost.runs; run.state = 'dead')}
-
--- name: not_run
-WITH {walked(fencepost.runs; run.state IN ('skipped', 'missed', 'cancelled', 'withdrawn') AND run.state = $5)}
-
 -- name: held
 WITH {walked(fencepost.runs; run.attempt >= 0 AND run.held <> 0)}
 
 -- What has not ended is in one of four small indexes, or, where its schedule was frozen while it ran, in two.
 -- name: unended
 WITH unended AS (
-    SELECT * FROM fencepost.runs WHERE state = 'running' AND namespace = $1
+    SELECT * FROM fencepost.runs AS run WHERE {of_state('running')} AND namespace = $1
     UNION ALL
     SELECT * FROM fencepost.runs WHERE attempt >= 0 AND held <> 0 AND state <> 'running' AND namespace = $1
     UNION ALL
@@ -111,7 +116,8 @@ WITH {moment}, each AS (
     UNION ALL
     SELECT queue, run_at, 'waiting' AS kind FROM fencepost.runs WHERE namespace = $1 AND held = 32
     UNION ALL
-    SELECT queue, run_at, 'running' AS kind FROM fencepost.runs WHERE namespace = $1 AND state = 'running'
+    SELECT queue, run_at, 'running' AS kind FROM fencepost.runs AS run
+    WHERE {of_state('running')} AND namespace = $1
 )
 SELECT each.queue,
     count(*) FILTER (WHERE each.kind = 'ready') AS ready,

@@ -1,19 +1,18 @@
 -- name: traffic
 WITH {moment}, fired AS (
     SELECT floor(extract(epoch FROM run.fire_time) / $3::integer)::bigint * $3::integer AS at_s,
-        {shown_state(moment.now)} AS state,
+        {shown_state((SELECT now FROM moment))} AS state,
         CASE
             WHEN run.state <> 'ready' AND run.started_at >= run.run_at
             THEN extract(epoch FROM run.started_at - run.run_at)::double precision
         END AS late_s
-    FROM moment
-    JOIN fencepost.runs AS run
-        ON run.namespace = $1
-        AND run.version >= 0
-        AND run.fire_time <= moment.now
-        AND run.fire_time >= to_timestamp(
-            floor(extract(epoch FROM moment.now - make_interval(secs => $2)) / $3::integer) * $3::integer
-        )
+    FROM fencepost.runs AS run
+    WHERE run.namespace = $1
+        AND {of_any_state}
+        AND run.fire_time <= (SELECT now FROM moment)
+        AND run.fire_time >= (SELECT to_timestamp(
+            floor(extract(epoch FROM now - make_interval(secs => $2)) / $3::integer) * $3::integer
+        ) FROM moment)
 ), counted AS (
     SELECT at_s, state, count(*) AS runs FROM fired GROUP BY at_s, state
 ), late AS (
@@ -30,12 +29,12 @@ FROM moment;
 -- name: tally_by_job
 WITH {moment}, shown AS (
     SELECT run.job,
-        {shown_state(moment.now)} AS state
-    FROM moment
-    JOIN fencepost.runs AS run
-        ON run.namespace = $1
-        AND run.version >= 0
-        AND run.fire_time BETWEEN moment.now - make_interval(secs => $2) AND moment.now
+        {shown_state((SELECT now FROM moment))} AS state
+    FROM fencepost.runs AS run
+    WHERE run.namespace = $1
+        AND {of_any_state}
+        AND run.fire_time >= (SELECT now - make_interval(secs => $2) FROM moment)
+        AND run.fire_time <= (SELECT now FROM moment)
 )
 SELECT job, state, count(*) AS runs FROM shown GROUP BY job, state;
 
@@ -115,8 +114,8 @@ SELECT coalesce(sum(late.runs), 0)::bigint AS runs FROM late WHERE {is_open($1; 
 WITH RECURSIVE {moment}, told AS (
     (
         SELECT namespace, run_key, started_at AS at
-        FROM fencepost.runs
-        WHERE state = 'running' AND started_at > $1 AND namespace = ANY ($5)
+        FROM fencepost.runs AS run
+        WHERE {of_state('running')} AND started_at > $1 AND namespace = ANY ($5)
     )
     UNION ALL
     (
@@ -150,8 +149,8 @@ WITH RECURSIVE {moment}, told AS (
     SELECT namespace, sum(runs) AS runs, min(oldest) AS oldest FROM due GROUP BY namespace
 ), running AS (
     SELECT namespace, count(*) AS runs
-    FROM fencepost.runs
-    WHERE state = 'running' AND namespace = ANY ($5)
+    FROM fencepost.runs AS run
+    WHERE {of_state('running')} AND namespace = ANY ($5)
     GROUP BY namespace
 )
 SELECT moment.now,
@@ -171,7 +170,7 @@ SELECT moment.now,
             names.namespace,
             least(coalesce(ready.runs, 0), $3)::integer,
             least(coalesce(running.runs, 0), $3)::integer,
-            {bounded(runs AS run; run.state = 'dead' AND run.namespace = names.namespace)},
+            {bounded(runs AS run; run.version >= 0 AND run.state = 'dead' AND run.namespace = names.namespace)},
             {bounded(runs AS run; run.attempt >= 0 AND run.held <> 0 AND run.namespace = names.namespace)},
             {bounded(gates AS gate; gate.closed_at IS NOT NULL AND gate.namespace = names.namespace)},
             extract(epoch FROM moment.now - ready.oldest)::double precision,
