@@ -66,11 +66,11 @@ SELECT 'default', 'clone-' || n, n % 8, 1, 'active', $1, 'noop', now() FROM gene
 
 -- name: clone_versions
 INSERT INTO fencepost.schedule_versions (namespace, schedule_id, version, spec, job, in_force_from, tzdata)
-SELECT namespace, schedule_id, 1, spec, job, now(), 'bench' FROM fencepost.schedules WHERE schedule_id LIKE 'clone-%'
+SELECT namespace, schedule_id, 1, spec, job, now(), $1 FROM fencepost.schedules WHERE schedule_id LIKE 'clone-%'
 
 -- name: clone_cursors
-INSERT INTO fencepost.cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at)
-SELECT namespace, schedule_id, shard, 1, $1, $1 FROM fencepost.schedules WHERE schedule_id LIKE 'clone-%'
+INSERT INTO fencepost.cursors (namespace, schedule_id, shard, version, planned_through, next_fire_at, tzdata)
+SELECT namespace, schedule_id, shard, 1, $1, $1, $2 FROM fencepost.schedules WHERE schedule_id LIKE 'clone-%'
 
 -- name: alive_until
 SELECT alive_until

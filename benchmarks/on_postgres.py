@@ -31,7 +31,9 @@ def measure(ground: Ground) -> Iterator[Figure]:
     yield from _throughput(best)
     for name, limit in (("p50", P50_MS), ("p99", P99_MS)):
         value = best[OURS.name, "pick_up"][f"{name}_ms"]
-        yield Figure(f"pick-up when idle, {name}", value, "ms", goal=f"< {limit:g}", good=value < limit)
+        beside = {loop.name: best[loop.name, "pick_up"][f"{name}_ms"] for loop in (LEAN, TABLE)}
+        good = value < limit
+        yield Figure(f"pick-up when idle, {name}", value, "ms", beside, goal=f"< {limit:g}", good=good)
     yield _two_workers(ground)
     yield from _idle(ground)
 
@@ -68,6 +70,9 @@ def _loop(ground: Ground, loop: Contender) -> Iterator[tuple[str, Answer]]:
         yield "drain", ground.take(loop, "drain", url, count=RUNS)
         yield "copy", ground.take(loop, "copy", url, count=RUNS)
         yield "single", ground.take(loop, "single", url, count=SINGLES)
+    with ground.database() as url:
+        loop.take("install", ground.options(url))
+        yield "pick_up", ground.take(loop, "pick_up", url, count=PICKUPS)
 
 
 def _throughput(best: Taken) -> Iterator[Figure]:

@@ -22,6 +22,7 @@ from fencepost import Every
 from fencepost.app import schedule_spec
 from fencepost.model.codec import schedule_to_text
 from fencepost.stores.queries import load_queries
+from fencepost.triggers import tzdata_version
 
 SQL = load_queries("benchmarks", "bare.sql")
 AT_ONCE = {1_000: 250.0, 10_000: 2_000.0, 100_000: 15_000.0}
@@ -120,7 +121,12 @@ async def _insert(
     connection: asyncpg.Connection, name: str, count: int, trigger: Every, through: datetime
 ) -> None:
     spec = schedule_to_text(schedule_spec(job="noop", trigger=trigger, payload=PAYLOAD))
-    for query, values in (("schedules", [spec, count]), ("versions", []), ("cursors", [through])):
+    rules = tzdata_version()  # Of older ones a planner would make new versions first.
+    for query, values in (
+        ("schedules", [spec, count]),
+        ("versions", [rules]),
+        ("cursors", [through, rules]),
+    ):
         await connection.execute(SQL[f"clone_{query}"].replace("'clone-", f"'{name}"), *values)
 
 

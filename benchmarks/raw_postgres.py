@@ -5,6 +5,7 @@ Both claim and finish in the batches that our tuned worker has, by two prepared 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from itertools import count
 
 import asyncpg
 
-from benchmarks.peers.measuring import PAYLOAD, Answer, Meter, Options, batches, main
+from benchmarks.peers.measuring import PAYLOAD, Answer, Counter, Meter, Options, batches, main, pick_ups
 from fencepost.stores.postgres import migrate
 from fencepost.stores.queries import load_queries
 
@@ -82,6 +83,29 @@ async def drain(options: Options) -> Answer:
         return meter.read(options.count)
 
 
+async def pick_up(options: Options) -> Answer:
+    """One connection inserts and tells, one listens, and one claims what it was told of."""
+    counter, told = Counter(), asyncio.Event()
+    async with _connection(options) as client, _connection(options) as ear, _connection(options) as worker:
+        await ear.add_listener("bare", lambda *_: told.set())
+        insert = await client.prepare(f"{SQL[f'{options.table}_single']} RETURNING pg_notify('bare', '')")
+        claim = await worker.prepare(SQL[f"{options.table}_claim"])
+
+        async def work() -> None:
+            while True:
+                await told.wait()
+                told.clear()
+                for row in await claim.fetch(1):
+                    json.loads(row["payload"])
+                    counter.note()
+
+        working = asyncio.create_task(work())
+        try:
+            return await pick_ups(options.count, lambda: insert.fetch(json.dumps(PAYLOAD)), counter)
+        finally:
+            working.cancel()
+
+
 @asynccontextmanager
 async def _connection(options: Options) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(options.url, server_settings=SETTINGS)
@@ -96,7 +120,14 @@ def _row(number: int, payload: str) -> tuple[object, ...]:
     return "default", f"noop#{number}", "noop", now, "ready", "default", 2, now, payload
 
 
-STEPS = {"install": install, "copy": copy, "bulk": bulk, "single": single, "drain": drain}
+STEPS = {
+    "install": install,
+    "copy": copy,
+    "bulk": bulk,
+    "single": single,
+    "drain": drain,
+    "pick_up": pick_up,
+}
 
 if __name__ == "__main__":
     main(STEPS)
