@@ -60,7 +60,7 @@ def test_the_environment_takes_lengths_of_time_too() -> None:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"concurency": 3}, "unknown setting 'concurency'; did you mean concurrency?"),
     ({"horizon": 3}, "unknown setting 'horizon'; did you mean horizon_s?"),
-    ({"zzz": 3}, "unknown setting 'zzz'; known: store, leases, namespace"),
+    ({"zzz": 3}, "unknown setting 'zzz'; known: store, leases, broker, namespace"),
     ({"lease_terms": 3}, "unknown setting 'lease_terms'"),
     ({"concurrency": "many"}, "concurrency = 'many': expected a whole number"),
     ({"concurrency": 2.5}, "concurrency = 2.5: expected a whole number"),

@@ -34,6 +34,8 @@ class Settings:
     store: str = field(default=DEFAULT_STORE, repr=False)
     leases: str = field(default="", repr=False)
     """Where leases live; empty: in the store itself."""
+    broker: str = field(default="", repr=False)
+    """Which message broker processors are reached by; empty: none."""
     namespace: Namespace = DEFAULT_NAMESPACE
     token: str = field(default="", repr=False)
     """What lets somebody in over HTTP as an admin of everything; empty: only tokens of the store do."""

@@ -22,6 +22,8 @@ FencepostError
 ├── StoreUnavailable         the store did not answer: whether it did the work is unknown
 │   ├── LeaseStoreUnavailable   the same of a lease store
 │   └── StoreReplaced        the store is not the one that this process began with: the process ends
+├── BrokerUnavailable        the message broker cannot be reached at the moment
+├── BrokerRefused            the message broker says no: waiting does not help, a change of settings may
 ├── TurnedAway               a server that is full or stopping: ask again later
 └── RunFailure               what an attempt can die of
     ├── PermanentFailure     raised by a job: do not retry
@@ -169,6 +171,14 @@ class LeaseStoreUnavailable(StoreUnavailable):
 class StoreReplaced(StoreUnavailable):
     """The store's files were deleted or replaced, or it was restored from a backup. It does not come back:
     waiting is no use, and a process that goes on works on a second ledger."""
+
+
+class BrokerUnavailable(FencepostError):
+    """The message broker could not be reached, or broke off."""
+
+
+class BrokerRefused(FencepostError):
+    """The message broker refused: wrong credentials, a missing right, a destination that does not fit."""
 
 
 class TurnedAway(FencepostError):

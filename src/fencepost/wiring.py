@@ -19,6 +19,7 @@ from fencepost.errors import InvalidSettings, MissingExtra, UnfitConnection
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.node import Node
 from fencepost.model.quoting import quoted
+from fencepost.ports.broker import Broker
 from fencepost.ports.executor import Job
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
@@ -45,6 +46,17 @@ LEASE_SCHEMES = {
 }
 LEASE_EXAMPLES = "etcd://host:2379, redis://host, mongodb://host/?replicaSet=rs0 or kubernetes://namespace"
 LEASE_ENTRY_POINTS = "fencepost.leases"
+BROKER_SCHEMES = {
+    "amqp": "rabbitmq",
+    "amqps": "rabbitmq",
+    "nats": "nats",
+    "kafka": "kafka",
+    "redis": "redis",
+    "rediss": "redis",
+}
+BROKER_EXAMPLES = "amqp://host, nats://host, kafka://host or redis://host"
+BROKER_ENTRY_POINTS = "fencepost.brokers"
+BROKER_DRIVERS = {"rabbitmq": "aio_pika", "nats": "nats", "kafka": "aiokafka", "redis": "redis"}
 LEASE_DRIVERS = {"etcd": "aiohttp", "redis": "redis", "mongodb": "pymongo", "kubernetes": "aiohttp"}
 
 
@@ -116,10 +128,34 @@ def _lease_adapter(url: str) -> Any:
         return import_module(f"fencepost.leases.{kind}").open_leases
     for found in entry_points(group=LEASE_ENTRY_POINTS, name=scheme):
         return found.load()
-    # Behind a scheme, also a mistyped one, there may be a password.
-    shown = f"{scheme}://…" if separator else f"{url.partition(':')[0]}…" if ":" in url else url
     expected = f"{LEASE_EXAMPLES}, or nothing for the store's own"
-    raise InvalidSettings(f"leases {quoted(shown)}: expected {expected}")
+    raise InvalidSettings(f"leases {quoted(_shown_scheme(url))}: expected {expected}")
+
+
+async def open_broker(settings: Settings) -> Broker:
+    """The message broker at the URL. It connects when it is first used."""
+    opened: Broker = await _broker_adapter(settings.broker)(settings.broker)
+    return opened
+
+
+def _broker_adapter(url: str) -> Any:
+    """The `open_broker` of the URL's scheme: one of ours, or one that is installed beside us."""
+    scheme, separator, _ = url.partition("://")
+    if scheme in BROKER_SCHEMES and separator:
+        kind = BROKER_SCHEMES[scheme]
+        if find_spec(BROKER_DRIVERS[kind]) is None:
+            raise MissingExtra(f'the broker {kind} needs the extra: pip install "fencepost[{kind}]"')
+        return import_module(f"fencepost.brokers.{kind}").open_broker
+    for found in entry_points(group=BROKER_ENTRY_POINTS, name=scheme):
+        return found.load()
+    raise InvalidSettings(f"broker {quoted(_shown_scheme(url))}: expected {BROKER_EXAMPLES}")
+
+
+def _shown_scheme(url: str) -> str:
+    """What may be shown of a URL that nobody knows: behind a scheme, also a mistyped one, there may be a
+    password."""
+    scheme, separator, _ = url.partition("://")
+    return f"{scheme}://…" if separator else f"{url.partition(':')[0]}…" if ":" in url else url
 
 
 async def open_existing_store(settings: Settings, clock: Clock | None = None) -> Store:
@@ -225,9 +261,7 @@ def _scheme(url: str) -> str:
         return "mongodb"
     if scheme == "sqlite":
         return scheme
-    # Behind a scheme, also a mistyped one, there may be a password.
-    shown = f"{scheme}://…" if "://" in url else f"{url.partition(':')[0]}…" if ":" in url else url
-    raise InvalidSettings(f"store {quoted(shown)}: expected {SCHEMES}")
+    raise InvalidSettings(f"store {quoted(_shown_scheme(url))}: expected {SCHEMES}")
 
 
 def _require_asyncpg() -> None:

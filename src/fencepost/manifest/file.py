@@ -18,7 +18,7 @@ from fencepost.manifest.table import Table
 from fencepost.model.identifiers import checked_name
 
 TABLES = ("settings", "secrets", "jobs", "calendars", "schedules")
-PLACE = ("store", "leases", "namespace")
+PLACE = ("store", "leases", "broker", "namespace")
 
 
 def load_file(path: str | Path, environment: Mapping[str, str] | None = None) -> Fencepost:

@@ -1,0 +1,1 @@
+"""Message brokers, one package for each kind of server."""
