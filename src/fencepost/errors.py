@@ -16,6 +16,7 @@ FencepostError
 │   ├── QuotaExceeded        more than the namespace may use of a shared store
 │   ├── SchemaMismatch       the store's schema is older or newer than this program
 │   ├── MissingExtra         an optional driver is not installed
+│   ├── BrokerRefused        the message broker says no: waiting does not help, a change of settings may
 │   ├── UnfitConnection      a connection that cannot carry a write of the ledger
 │   └── OutOfReach           asked of a run that is far from its ledger
 ├── BadSignature             a webhook that is not from whom it should be
@@ -23,7 +24,6 @@ FencepostError
 │   ├── LeaseStoreUnavailable   the same of a lease store
 │   └── StoreReplaced        the store is not the one that this process began with: the process ends
 ├── BrokerUnavailable        the message broker cannot be reached at the moment
-├── BrokerRefused            the message broker says no: waiting does not help, a change of settings may
 ├── TurnedAway               a server that is full or stopping: ask again later
 └── RunFailure               what an attempt can die of
     ├── PermanentFailure     raised by a job: do not retry
@@ -177,7 +177,7 @@ class BrokerUnavailable(FencepostError):
     """The message broker could not be reached, or broke off."""
 
 
-class BrokerRefused(FencepostError):
+class BrokerRefused(UsageError):
     """The message broker refused: wrong credentials, a missing right, a destination that does not fit."""
 
 

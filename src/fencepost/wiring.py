@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -15,8 +16,11 @@ from uuid import uuid4
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.config import Settings
-from fencepost.errors import InvalidSettings, MissingExtra, UnfitConnection
+from fencepost.core.messages import reply_destination
+from fencepost.errors import BrokerUnavailable, InvalidSettings, MissingExtra, UnfitConnection
 from fencepost.model.identifiers import JobName, NodeId
+from fencepost.model.intake import Intake
+from fencepost.model.message import Reply
 from fencepost.model.node import Node
 from fencepost.model.quoting import quoted
 from fencepost.ports.broker import Broker
@@ -25,9 +29,16 @@ from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
 from fencepost.services.aside import Thinkers
+from fencepost.services.broker_link import BrokerLink, BrokerServices
+from fencepost.services.deliverer import Deliverer
 from fencepost.services.heartbeat import HeartbeatThread
+from fencepost.services.intake import IntakeService
 from fencepost.services.node import SERVICES_THAT_THINK, NodeRunner, Surroundings
+from fencepost.services.processor import Processor, Processors
+from fencepost.services.replies import Replies
+from fencepost.services.service import Service
 from fencepost.telemetry import traces
+from fencepost.telemetry.logs import Log
 from fencepost.telemetry.run_lines import keep_run_lines
 
 SCHEMES = (
@@ -242,11 +253,57 @@ def build_node(
             clock=clock,
             dice=random.random,
             settings=settings,
-            jobs={name: job for name, job in jobs.items() if not job.spec.external},
+            jobs={name: job for name, job in jobs.items() if not job.spec.is_done_elsewhere},
             heart=lambda active: _heart(active, settings, clock),
             thinkers=Thinkers(threads=SERVICES_THAT_THINK) if plans else None,
         ),
     )
+
+
+async def broker_services(
+    store: Store,
+    settings: Settings,
+    jobs: Mapping[JobName, Job],
+    intakes: Sequence[Intake],
+    node_id: NodeId,
+) -> BrokerServices | None:
+    """What a working node does over its message broker; None where it has nothing to do there. A broker that
+    is away is waited for; one that refuses is refused."""
+    sent = {name: job.spec for name, job in jobs.items() if job.spec.message is not None}
+    if not sent and not intakes:
+        return None
+    if not settings.broker:
+        names = ", ".join(sorted([*sent, *(one.job for one in intakes)]))
+        Log("broker").warning("no broker is set: these jobs wait", jobs=names, mend="--broker URL")
+        return None
+    answered = any(job.message is not None and job.message.reply is Reply.RESULT for job in sent.values())
+    destinations = [job.message.destination for job in sent.values() if job.message is not None]
+    destinations += [one.source for one in intakes]
+    destinations += [reply_destination(settings.namespace)] if answered else []
+    link = BrokerLink(lambda: open_broker(settings), destinations)
+    services: list[Service] = [
+        IntakeService(store, one, jobs[one.job].spec, link, settings) for one in intakes
+    ]
+    if sent:
+        services.append(Deliverer(store, sent, link, settings, node_id, random.random))
+    if answered:
+        services.append(Replies(store, link, settings, random.random))
+    with suppress(BrokerUnavailable):
+        await link.ready()
+    return BrokerServices(link, services)
+
+
+async def build_processors(
+    settings: Settings, jobs: Mapping[JobName, Job], destinations: Sequence[str]
+) -> Processors:
+    """A process that does runs from messages. A broker that is away is waited for; one that refuses is
+    refused."""
+    link = BrokerLink(lambda: open_broker(settings), destinations)
+    who = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+    with suppress(BrokerUnavailable):
+        await link.ready()
+    each = [Processor(one, jobs, link, settings, who) for one in destinations]
+    return Processors(link, each, settings.grace_s)
 
 
 def _heart(active: ActiveRuns, settings: Settings, clock: Clock) -> HeartbeatThread:

@@ -3,53 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from fencepost.app import deferred
-from fencepost.app.specs import JOB_MARK, job_name, name_of, schedule_spec
-from fencepost.app.words import FunctionWords, JobWords, job_spec, own_words
-from fencepost.app.work import JobThreads, Workshop
+from fencepost.app.definitions import Definitions
+from fencepost.app.specs import job_name
 from fencepost.clock import time_ordered_id
 from fencepost.config import Settings, changed_settings, settings_from
-from fencepost.core.payload import check_payload
-from fencepost.errors import InvalidSpec, UnknownJob
 from fencepost.executors.callable import plain_payload
-from fencepost.executors.secrets import Secrets
 from fencepost.model.driving import finish_now
-from fencepost.model.identifiers import JobName, RunKey, ScheduleId, checked_name
-from fencepost.model.job import JobSpec
+from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject
-from fencepost.model.policies import CatchUp
-from fencepost.model.schedule import ScheduleSpec
-from fencepost.model.secret import SECRET_KINDS
-from fencepost.model.stretch import StretchLike
-from fencepost.model.trigger import Trigger
-from fencepost.ports.executor import Executor, Job
 
 if TYPE_CHECKING:
-    from fencepost.app.commands import CommandWords
-    from fencepost.app.http import HttpWords
     from fencepost.model.audit import Author
     from fencepost.ports.leases import LeaseStore
     from fencepost.ports.store import Store
     from fencepost.services.calendars import CalendarDesk
     from fencepost.services.node import NodeRunner
-    from fencepost.triggers import Calendar
-
-F = TypeVar("F", bound=Callable[..., Any])
-JOB_THREAD = "fencepost-job"
-
-# A thread is started only when none is idle, so the worker's concurrency is what bounds them; the surplus
-# is for functions that outlived their timeout.
-THREADS_MAX = 1_000
 
 
-class Fencepost:
+class Fencepost(Definitions):
     """A registry of jobs and schedules over one store.
 
     The store is opened when it is first needed. Use the application as `async with app:` in a program of
@@ -59,12 +37,8 @@ class Fencepost:
     def __init__(
         self, store: str | None = None, *, settings: Settings | None = None, **overrides: Any
     ) -> None:
+        super().__init__(lambda: self.settings)
         self.settings = settings or settings_from(overrides={"store": store, **overrides})
-        self.jobs: dict[JobName, Job] = {}
-        self.code_schedules: dict[ScheduleId, ScheduleSpec] = {}
-        self.code_calendars: dict[str, JsonObject] = {}
-        self._threads = JobThreads(THREADS_MAX, thread_name_prefix=JOB_THREAD)
-        self._workshop = Workshop(self._threads, lambda: self.settings)
         self._store: Store | None = None
         self.registered: object = None
         """The store and the namespace in which jobs were last registered, and those jobs."""
@@ -78,156 +52,10 @@ class Fencepost:
         assert self._store is None, "the store is open"
         self.settings = changed_settings(self.settings, overrides)
 
-    def job(
-        self,
-        name: str | None = None,
-        *,
-        schedule: Trigger | None = None,
-        overlap: str = "skip",
-        catch_up: CatchUp | str | None = None,
-        payload: Mapping[str, Any] | None = None,
-        spread: StretchLike | None = None,
-        jitter: StretchLike | None = None,
-        labels: Mapping[str, str] | None = None,
-        **words: Unpack[FunctionWords],
-    ) -> Callable[[F], F]:
-        """Make a function a job, and with `schedule` also a schedule of the same name.
-
-        An attempt that does not call `run.heartbeat` for `progress_deadline` is stuck: stopped, and failed.
-        With `executor="process"` the function runs in a child process, which may use `memory_limit` and is
-        replaced after `recycle_after` runs. `delivery` says what becomes of an attempt of which nobody knows
-        how far it came: `at_least_once` is tried again, `at_most_once` never by itself. `concurrency`, of
-        each `concurrency_key` of the payload, and `rate`, such as "100/m", are limits across the fleet.
-        """
-        if name is not None and not isinstance(name, str):
-            raise InvalidSpec("job: write @app.job() with parentheses")
-
-        def register(function: F) -> F:
-            known_as = name or name_of(function)
-            executor = self._workshop.executor(function, **own_words(known_as, FunctionWords, words))
-            spec = job_spec(
-                known_as, words, parameters=executor.parameters, open_payload=executor.open_payload
-            )
-            self.add_job(spec, executor)
-            setattr(function, JOB_MARK, known_as)
-            if schedule is not None:
-                self.add_schedule(
-                    known_as,
-                    job=known_as,
-                    trigger=schedule,
-                    payload=payload,
-                    overlap=overlap,
-                    catch_up=catch_up,
-                    spread=spread,
-                    jitter=jitter,
-                    labels=labels,
-                )
-            return function
-
-        return register
-
-    def surround_threads(self, around: Callable[[], AbstractContextManager[object]]) -> None:
-        """Call each plain function within `around()`, in its thread: a framework may have to tidy there."""
-        self._threads.around = around
-
-    def thread_surroundings(self) -> AbstractContextManager[object]:
-        """What plain functions are called within at this moment."""
-        return self._threads.around()
-
     def outbox(self, name: str, deliver: Callable[..., Any], **words: Any) -> deferred.Outbox:
         """Messages written in transactions and delivered by this function; words as in `job`."""
         self.job(name, **words)(deliver)
         return deferred.Outbox(self, name, deliver)
-
-    def add_job(self, spec: JobSpec, executor: Executor) -> None:
-        """Register a job of any kind."""
-        if spec.name in self.jobs:
-            raise InvalidSpec(f"job {spec.name}: defined twice")
-        self.jobs[spec.name] = Job(spec, executor)
-
-    def add_command(self, name: str, argv: Sequence[str], **words: Unpack[CommandWords]) -> None:
-        """Make an argv a job: no shell reads it (guide: kinds of work, for `limits` and the other words)."""
-        self.add_job(*deferred.command_work(name, argv, self.allowed_commands, words, self.secrets))
-
-    @property
-    def allowed_commands(self) -> deferred.AllowList:
-        """Which programs commands may start."""
-        return self._workshop.allowed
-
-    def add_http(self, name: str, url: str, **words: Unpack[HttpWords]) -> None:
-        """Make a call of a URL a job (guide: HTTP jobs, for `body`, `secret` and the other words)."""
-        self.add_job(*deferred.http_job(name, url, words))
-
-    def add_external(
-        self, name: str, parameters: Mapping[str, str] | None = None, **words: Unpack[JobWords]
-    ) -> None:
-        """A job that is done by workers outside of this program, in any language, which claim its runs over
-        HTTP. `parameters` are names with JSON types, `{"image_id": "integer", "width": "integer?"}`; without
-        them any payload will do."""
-        self.add_job(deferred.external_spec(name, parameters, words), deferred.ExternalExecutor())
-
-    def add_schedule(
-        self,
-        schedule_id: str,
-        *,
-        job: str | Callable[..., Any],
-        trigger: Trigger,
-        payload: Mapping[str, Any] | None = None,
-        overlap: str = "skip",
-        catch_up: CatchUp | str | None = None,
-        spread: StretchLike | None = None,
-        jitter: StretchLike | None = None,
-        queue: str | None = None,
-        priority: int | None = None,
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
-        """A schedule in code: applied to the store when the application starts."""
-        checked_name("schedule", schedule_id)
-        if schedule_id in self.code_schedules:
-            raise InvalidSpec(f"schedule {schedule_id}: defined twice")
-        spec = schedule_spec(
-            job=job,
-            trigger=trigger,
-            payload=payload,
-            overlap=overlap,
-            catch_up=catch_up,
-            spread=spread,
-            jitter=jitter,
-            queue=queue,
-            priority=priority,
-            labels=labels,
-        )
-        known = self._job(spec.job)
-        check_payload(self._told(known.spec), spec.payload)
-        known.executor.check(spec.payload)
-        self.code_schedules[ScheduleId(schedule_id)] = spec
-
-    def add_calendar(self, calendar: Calendar) -> None:
-        """A calendar in code: written to the store when the application starts."""
-        if calendar.name in self.code_calendars:
-            raise InvalidSpec(f"calendar {calendar.name}: defined twice")
-        self.code_calendars[calendar.name] = deferred.defined(calendar)
-
-    @property
-    def secrets(self) -> Secrets:
-        """The secrets that payloads and commands may name."""
-        return self._workshop.secrets
-
-    def specs(self) -> dict[str, JobSpec]:
-        """What the store is told of the jobs; of those that take secrets also which there are, so that a
-        server without the code can refuse a payload that names another."""
-        return {name: self._told(job.spec) for name, job in self.jobs.items()}
-
-    def _told(self, spec: JobSpec) -> JobSpec:
-        takes_secrets = any(one.kind in SECRET_KINDS for one in spec.parameters)
-        return replace(spec, secrets=self.secrets.names) if takes_secrets else spec
-
-    def secret(self, name: str, source: str) -> None:
-        """Let payloads name a secret, as `secret:NAME`, for parameters that are annotated `Secret`.
-
-        `source` is where it is kept, "env:STRIPE_KEY" or "file:/run/secrets/stripe": it is read in the
-        worker, right before each call."""
-        self.secrets.register(name, source)
 
     async def enqueue(
         self,
@@ -363,6 +191,12 @@ class Fencepost:
         )
         await deployer.start()
         node.also(deployer)
+        if works:
+            beside = await deferred.broker_services(
+                store, settings, self.jobs, self.intakes, node.node.node_id
+            )
+            if beside is not None:
+                node.also(beside)
         return node
 
     @asynccontextmanager
@@ -385,9 +219,3 @@ class Fencepost:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    def _job(self, name: str) -> Job:
-        found = self.jobs.get(JobName(name))
-        if found is None:
-            raise UnknownJob(f"job {name}: not defined in this application")
-        return found

@@ -14,17 +14,26 @@ if TYPE_CHECKING:
     from fencepost.app.commands import command_work
     from fencepost.app.external import external_spec
     from fencepost.app.http import http_job
+    from fencepost.app.message import intake, message_spec
     from fencepost.app.outbox import Outbox
     from fencepost.app.schedules import Schedules
     from fencepost.executors.command import AllowList
     from fencepost.executors.external import ExternalExecutor
+    from fencepost.executors.message import MessageFunction
     from fencepost.executors.process import ProcessExecutor, ProcessPool
     from fencepost.services.calendars import defined
     from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, new_run
     from fencepost.services.deployer import Deployer, code_digest
     from fencepost.services.enqueueing import enqueue
     from fencepost.services.reach import ServedTransaction
-    from fencepost.wiring import borrow_store, build_node, check_blocking, open_leases, open_store
+    from fencepost.wiring import (
+        borrow_store,
+        broker_services,
+        build_node,
+        check_blocking,
+        open_leases,
+        open_store,
+    )
 
 __all__ = [
     "ENQUEUE_BATCH_MAX",
@@ -33,12 +42,14 @@ __all__ = [
     "Control",
     "Deployer",
     "ExternalExecutor",
+    "MessageFunction",
     "Outbox",
     "ProcessExecutor",
     "ProcessPool",
     "Schedules",
     "ServedTransaction",
     "borrow_store",
+    "broker_services",
     "build_node",
     "check_blocking",
     "code_digest",
@@ -47,6 +58,8 @@ __all__ = [
     "enqueue",
     "external_spec",
     "http_job",
+    "intake",
+    "message_spec",
     "new_run",
     "open_leases",
     "open_store",
@@ -61,6 +74,10 @@ __getattr__, __dir__ = lazy(
         "Control": "fencepost.services.control",
         "Deployer": "fencepost.services.deployer",
         "ExternalExecutor": "fencepost.executors.external",
+        "MessageFunction": "fencepost.executors.message",
+        "broker_services": "fencepost.wiring",
+        "intake": "fencepost.app.message",
+        "message_spec": "fencepost.app.message",
         "Outbox": "fencepost.app.outbox",
         "ProcessExecutor": "fencepost.executors.process",
         "ProcessPool": "fencepost.executors.process",

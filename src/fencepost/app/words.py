@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from fencepost.app.specs import is_at_most_once, length_of, limit_of
 from fencepost.errors import InvalidSpec
@@ -13,6 +13,9 @@ from fencepost.model.durations import Duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
 from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry
 from fencepost.model.sizes import Size
+
+if TYPE_CHECKING:
+    from fencepost.model.message import Route
 
 
 class JobWords(TypedDict, total=False):
@@ -56,6 +59,7 @@ def job_spec(
     parameters: tuple[Parameter, ...] = (),
     open_payload: bool = True,
     external: bool = False,
+    message: Route | None = None,
 ) -> JobSpec:
     """The spec of a job; of the words only those of `JobWords` are read."""
     return JobSpec(
@@ -70,6 +74,7 @@ def job_spec(
         parameters=parameters,
         open_payload=open_payload,
         external=external,
+        message=message,
     )
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
             *("migrate", "copy", "token"),
         )
     },
+    "processor": "processor:processor",
     "next": "next:next_times",
     "leases": "lease_history:leases",
     "restore-check": "restore_check:restore_check",

@@ -28,6 +28,12 @@ leases_option = click.option(
     help="Where leases live: etcd://host:2379, redis://host, mongodb://host/?replicaSet=rs0 or "
     "kubernetes://namespace; FENCEPOST_LEASES says it for good. Without either, or as '', in the store.",
 )
+broker_option = click.option(
+    "--broker",
+    metavar="URL",
+    help="By which message broker runs are sent and messages come: amqp://host, nats://host, kafka://host or "
+    "redis://host; FENCEPOST_BROKER says it for good.",
+)
 namespace_option = click.option("--namespace", metavar="NAME", help="The tenant; `default` unless given.")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 tz_option = click.option("--tz", metavar="ZONE", help="Show and read times in this zone, not in your own.")

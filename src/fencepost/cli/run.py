@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencepost.cli.metrics import metrics_beside, metrics_option
-from fencepost.cli.options import Place, in_store, in_stores, logged
+from fencepost.cli.options import Place, broker_option, in_store, in_stores, logged
 from fencepost.cli.waiting import until_reachable, wait_option
 from fencepost.cli.web import NO_TLS, TlsFiles, bind_option, open_door, takes_tls, web_beside
 
@@ -32,6 +32,7 @@ queues_option = click.option(
 @target_argument
 @concurrency_option
 @queues_option
+@broker_option
 @bind_option
 @takes_tls
 @metrics_option
@@ -44,6 +45,7 @@ def run(
     target: str,
     concurrency: int | None,
     queues: str | None,
+    broker: str | None,
     bind: str | None,
     tls: TlsFiles,
     metrics: str | None,
@@ -63,7 +65,12 @@ def run(
       fencepost run fencepost.toml --bind 127.0.0.1:8580
       fencepost run fencepost.toml --metrics 127.0.0.1:9580
     """
-    said: dict[str, Any] = {"concurrency": concurrency, "queues": queues, "metrics": metrics}
+    said: dict[str, Any] = {
+        "concurrency": concurrency,
+        "queues": queues,
+        "broker": broker,
+        "metrics": metrics,
+    }
     context.exit(_serve(target, place, wait, True, True, bind=bind, tls=tls, **said))
 
 
@@ -91,6 +98,7 @@ def scheduler(context: click.Context, target: str, metrics: str | None, wait: bo
 @target_argument
 @concurrency_option
 @queues_option
+@broker_option
 @metrics_option
 @wait_option
 @in_store
@@ -101,6 +109,7 @@ def worker(
     target: str,
     concurrency: int | None,
     queues: str | None,
+    broker: str | None,
     metrics: str | None,
     wait: bool,
     place: Place,
@@ -110,8 +119,14 @@ def worker(
     \b
     Example:
       fencepost worker shop:app --queues default,images --concurrency 50
+      fencepost worker shop:app --broker amqp://guest:guest@localhost
     """
-    said: dict[str, Any] = {"concurrency": concurrency, "queues": queues, "metrics": metrics}
+    said: dict[str, Any] = {
+        "concurrency": concurrency,
+        "queues": queues,
+        "broker": broker,
+        "metrics": metrics,
+    }
     context.exit(_serve(target, place, wait, False, True, **said))
 
 
@@ -154,6 +169,7 @@ def _serve(
 
 def _announce(target: str, app: Fencepost, plans: bool, works: bool) -> None:
     from fencepost.cli.leases import shown_leases
+    from fencepost.model.address import mask
     from fencepost.telemetry.logs import Log
     from fencepost.wiring import shown_store
 
@@ -163,6 +179,10 @@ def _announce(target: str, app: Fencepost, plans: bool, works: bool) -> None:
         log.info("leases", where=shown_leases(settings) or "store")
         log.info("plans", target=target, schedules=len(app.code_schedules))
     if works:
-        own = sorted(name for name, job in app.jobs.items() if not job.spec.external)
+        own = sorted(name for name, job in app.jobs.items() if not job.spec.is_done_elsewhere)
         queues, jobs = ",".join(settings.queues), ",".join(own) or "none"
+        sent = sorted(name for name, job in app.jobs.items() if job.spec.message is not None)
+        if settings.broker and (sent or app.intakes):
+            sources = ",".join(one.source for one in app.intakes) or "none"
+            log.info("broker", url=mask(settings.broker), sends=",".join(sent) or "none", takes=sources)
         log.info("works", target=target, jobs=jobs, queues=queues, concurrency=settings.concurrency)

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from fencepost.app import JOB_THREAD
 from fencepost.cli.faults import NO, guarded
@@ -34,7 +34,6 @@ from fencepost.telemetry.traces.set_up import close, set_up
 
 if TYPE_CHECKING:
     from fencepost.app import Fencepost
-    from fencepost.services.node import NodeRunner
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 IDLE_THREADS_S = 0.5
@@ -44,13 +43,21 @@ LAST_RESORT_S = 30.0
 """Longer than a clean stop takes after the grace: to interrupt jobs, report, resign and leave, 5 s each."""
 
 
+class Runner(Protocol):
+    """What runs until it is asked to stop."""
+
+    async def run(self, stop: asyncio.Event) -> None: ...
+
+    def hurry(self) -> None: ...
+
+
 class Stopper:
     """What the process does when it is asked to stop."""
 
     def __init__(self, last_resort: threading.Timer) -> None:
         self.stop = asyncio.Event()
         self._log = Log("signals")
-        self._node: NodeRunner | None = None
+        self._node: Runner | None = None
         self._starting = asyncio.current_task()
         self._last_resort = last_resort
         loop = asyncio.get_running_loop()
@@ -77,7 +84,7 @@ class Stopper:
         with suppress(RuntimeError):
             self._last_resort.start()
 
-    async def run(self, node: NodeRunner, for_s: float | None = None) -> None:
+    async def run(self, node: Runner, for_s: float | None = None) -> None:
         """Run the node until it is asked to stop, or for so long."""
         self._node = node
         if for_s is not None:

@@ -1,4 +1,5 @@
-"""External jobs: done by workers outside of this program, which claim their runs over HTTP."""
+"""Jobs that are done outside of this program: by workers that claim their runs over HTTP, or by processors
+that get them as messages."""
 
 from __future__ import annotations
 
@@ -15,4 +16,4 @@ class ExternalExecutor:
         """What the job takes is in its spec; more is known only outside."""
 
     async def execute(self, run: Run) -> str | None:
-        raise AssertionError(f"run {run.key}: job {run.job} is external, and was claimed inside")
+        raise AssertionError(f"run {run.key}: job {run.job} is done elsewhere, and was claimed here")

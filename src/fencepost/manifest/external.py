@@ -13,8 +13,8 @@ WORK = ("command", "environment", "http")
 def is_external(table: Table) -> bool:
     """Whether the job says so; only then it may list its parameters."""
     external = table.flag("external")
-    if "parameters" in table and not external:
-        table.refuse("parameters", "are for external jobs; write also: external = true")
+    if "parameters" in table and not external and "message" not in table:
+        table.refuse("parameters", "are for external jobs and message jobs; write also: external = true")
     return external
 
 

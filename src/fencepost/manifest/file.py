@@ -12,12 +12,13 @@ from fencepost.config import settings_from
 from fencepost.errors import InvalidSettings, UsageError
 from fencepost.manifest.calendars import read_calendar
 from fencepost.manifest.jobs import read_job
+from fencepost.manifest.message import add_intake
 from fencepost.manifest.reading import read_toml
 from fencepost.manifest.schedules import add_schedule
 from fencepost.manifest.table import Table
 from fencepost.model.identifiers import checked_name
 
-TABLES = ("settings", "secrets", "jobs", "calendars", "schedules")
+TABLES = ("settings", "secrets", "jobs", "intake", "calendars", "schedules")
 PLACE = ("store", "leases", "broker", "namespace")
 
 
@@ -30,6 +31,8 @@ def load_file(path: str | Path, environment: Mapping[str, str] | None = None) ->
     _register_secrets(app, top.table("secrets"))
     for name, table in top.tables("jobs"):
         app.add_job(*read_job(name, table, app.allowed_commands, app.secrets))
+    for _, table in top.tables("intake"):
+        add_intake(app, table)
     calendars = {name: read_calendar(name, table) for name, table in top.tables("calendars")}
     for calendar in calendars.values():
         app.add_calendar(calendar)

@@ -11,6 +11,7 @@ from fencepost.executors.secrets import Secrets
 from fencepost.manifest.commands import COMMAND_KEYS, read_command_work
 from fencepost.manifest.external import is_external, read_external
 from fencepost.manifest.http import read_http
+from fencepost.manifest.message import read_message_work, read_route
 from fencepost.manifest.table import Table
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
@@ -20,7 +21,7 @@ from fencepost.model.quoting import quoted
 from fencepost.ports.executor import Executor
 
 KEYS = (
-    *(*COMMAND_KEYS, "http", "external", "parameters"),
+    *(*COMMAND_KEYS, "http", "external", "message", "parameters"),
     *("timeout", "progress_deadline", "queue", "priority", "retry", "delivery"),
     *("concurrency", "concurrency_key", "rate"),
 )
@@ -49,6 +50,7 @@ def read_job(
         parameters=parameters,
         open_payload="parameters" not in table,
         external=is_external(table),
+        message=read_route(table),
         limit=_limit(table),
     )
     return spec, executor
@@ -58,6 +60,8 @@ def _work(
     table: Table, allowed: AllowList | None, secrets: Secrets | None
 ) -> tuple[Executor, tuple[Parameter, ...]]:
     """The one thing that a job does."""
+    if read_route(table) is not None:
+        return read_message_work(table)
     if is_external(table):
         return read_external(table)
     if "http" not in table:

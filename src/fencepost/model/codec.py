@@ -13,6 +13,7 @@ from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.job import BUDGET_DEFAULT, JobSpec, Parameter, Retry
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
+from fencepost.model.message import Reply, Route
 from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import Stretch, parse_stretch
@@ -82,6 +83,7 @@ def job_to_json(spec: JobSpec) -> JsonObject:
         "progress_deadline_s": None if deadline is None else deadline.total_seconds(),
         "limit": None if spec.limit is None else _limit_to_json(spec.limit),
         "secrets": list(spec.secrets),
+        "message": None if spec.message is None else asdict(spec.message),
     }
     return form | {name: value for name, value in later.items() if value}
 
@@ -103,7 +105,12 @@ def job_from_json(data: dict[str, Any]) -> JobSpec:
         progress_deadline=_length(data.get("progress_deadline_s")),
         limit=JobLimit(**data["limit"]) if "limit" in data else None,
         secrets=tuple(data.get("secrets", ())),
+        message=_route_from_json(data["message"]) if "message" in data else None,
     )
+
+
+def _route_from_json(data: dict[str, Any]) -> Route:
+    return Route(**{**data, "reply": Reply(data["reply"])})
 
 
 def schedule_to_text(spec: ScheduleSpec) -> str:

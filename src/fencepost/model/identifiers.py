@@ -28,6 +28,8 @@ NAME_LENGTH_MAX = 200
 KEY_LENGTH_MAX = 500
 OUTSIDE = "http/"
 """How the names of workers outside of this program begin; a node's begins with its host, which holds no /."""
+BY_BROKER = "broker/"
+"""How the name begins under which a node claims what it sends by a message broker."""
 CLAIMED_WITH = "@"
 """Between the name of a worker outside and its credential; it is in no name."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
@@ -64,6 +66,16 @@ def claimed_with(worker: NodeId) -> str | None:
 def is_outside(worker: NodeId) -> bool:
     """Whether this is a worker that came over HTTP: it stands on no roster, and only its heartbeats tell."""
     return worker.startswith(OUTSIDE)
+
+
+def deliverer(node: NodeId) -> NodeId:
+    """The name under which a node claims the runs that it sends by a message broker."""
+    return NodeId(f"{BY_BROKER}{node}")
+
+
+def is_deliverer(worker: NodeId) -> bool:
+    """Whether a run of this worker was sent by a message broker: a processor does it, and reports on it."""
+    return worker.startswith(BY_BROKER)
 
 
 def shard_of(namespace: Namespace, schedule_id: ScheduleId, shards: int) -> Shard:

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
 from fencepost.model.limits import JobLimit
 from fencepost.model.quoting import quoted
+
+if TYPE_CHECKING:
+    from fencepost.model.message import Route
 
 PRIORITY_FIRST, PRIORITY_DEFAULT, PRIORITY_LAST = 1, 2, 4
 PRIORITIES = tuple(range(PRIORITY_FIRST, PRIORITY_LAST + 1))
@@ -168,6 +171,13 @@ class JobSpec:
     """What it may do at most across the fleet."""
     secrets: tuple[str, ...] = ()
     """The names of the application's secrets, where the job takes any."""
+    message: Route | None = None
+    """How its runs are sent by a message broker; None: they are not."""
+
+    @property
+    def is_done_elsewhere(self) -> bool:
+        """Whether no worker of the program does it: workers that ask over HTTP do, or processors."""
+        return self.external or self.message is not None
 
     def __post_init__(self) -> None:
         checked_name("job", self.name)

@@ -224,6 +224,53 @@ class StoreMissed:
     failures: int
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerMissed:
+    """The message broker did not answer a service, so many times in a row by now."""
+
+    service: str
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesPublished:
+    """A batch of runs was sent; how many the broker confirmed, refused, and left unconfirmed."""
+
+    broker: str
+    answers: Mapping[str, int]
+
+
+class ReplyFate(StrEnum):
+    """What became of a reply of a processor."""
+
+    ACCEPTED = "accepted"
+    REPEATED = "repeated"
+    """It was there already."""
+    LATE = "late"
+    """Its attempt does not own the run any more."""
+    UNKNOWN = "unknown"
+    """There is no such run, or it was not sent to a processor."""
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class RepliesTaken:
+    """Replies of processors were received."""
+
+    fate: ReplyFate
+    replies: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesTaken:
+    """Messages of a source became runs; so many of them had one already."""
+
+    source: str
+    new: int
+    repeated: int
+    unreadable: int
+
+
 class Share(NamedTuple):
     """So many of so many."""
 
@@ -299,6 +346,10 @@ Event: TypeAlias = (
     | SkewMeasured
     | HeartbeatLate
     | StoreMissed
+    | BrokerMissed
+    | MessagesPublished
+    | RepliesTaken
+    | MessagesTaken
     | LedgerMeasured
     | RequestRefused
 )

@@ -1,0 +1,69 @@
+"""`fencepost processor`: runs that come as messages, done without a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fencepost.cli.options import broker_option, logged
+from fencepost.errors import InvalidSettings
+
+if TYPE_CHECKING:
+    from fencepost.app import Fencepost
+    from fencepost.cli.serving import Stopper
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@broker_option
+@click.option(
+    "--from",
+    "sources",
+    metavar="NAME",
+    multiple=True,
+    help="A destination whose messages to do, again for each; those of the application's message jobs "
+    "unless given.",
+)
+@click.option("--concurrency", type=click.IntRange(min=1), help="How many at once of each; 20 unless given.")
+@logged
+@click.pass_context
+def processor(
+    context: click.Context, target: str, broker: str | None, sources: tuple[str, ...], concurrency: int | None
+) -> None:
+    """Do runs that come as messages, with no store.
+
+    TARGET is module:app or a fencepost.toml. Its functions, commands and HTTP calls are done for the messages
+    that name them; another process sends those: fencepost worker with --broker. Ctrl-C stops cleanly.
+
+    \b
+    Example:
+      fencepost processor shop:app --broker amqp://guest:guest@localhost
+      fencepost processor shop:app --broker nats://localhost --from thumbs --concurrency 4
+    """
+    from fencepost.cli.serving import serve
+    from fencepost.cli.target import load_target
+
+    app = load_target(target)
+    app.configure(broker=broker, concurrency=concurrency)
+    if not app.settings.broker:
+        raise InvalidSettings("no broker is set; add --broker URL, or FENCEPOST_BROKER")
+    chosen = sources or own_destinations(app)
+    if not chosen:
+        raise InvalidSettings(
+            f"{target}: no message job has a function here; decorate one with app.message_job(…), "
+            "or name a destination with --from"
+        )
+
+    async def work(stopper: Stopper) -> None:
+        from fencepost.wiring import build_processors
+
+        await stopper.run(await build_processors(app.settings, app.jobs_here, chosen))
+
+    context.exit(serve(app, work))
+
+
+def own_destinations(app: Fencepost) -> tuple[str, ...]:
+    """Those of the message jobs that have a function in this application."""
+    routes = (job.spec.message for job in app.jobs_here.values())
+    return tuple(sorted({one.destination for one in routes if one is not None}))

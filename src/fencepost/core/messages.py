@@ -1,0 +1,281 @@
+"""The contract with processors: what a message says of its run, and what a processor says in reply.
+
+A message carries the payload as JSON and everything else as headers, all of them texts. A reply is one JSON
+object. Neither has anything of Python in it: any language can read the one and write the other.
+
+A reply names the run key, the attempt and the fence that its message had. `started` and `heartbeat` keep the
+attempt alive, `succeeded` and `failed` end it. The ledger compares all three, so that a reply that is late,
+repeated or made up changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from fencepost.core.lending import End, error_kinds, first_end
+from fencepost.core.settling import Failed, Succeeded
+from fencepost.errors import InvalidPayload, InvalidTrigger
+from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
+from fencepost.model.identifiers import (
+    DEFAULT_NAMESPACE,
+    Epoch,
+    Fence,
+    JobName,
+    Namespace,
+    RunKey,
+    ScheduleId,
+)
+from fencepost.model.job import JobSpec
+from fencepost.model.json import JsonObject
+from fencepost.model.message import Delivery, Message, Reply, Route
+from fencepost.model.run import Claim
+from fencepost.model.text import beginning, storable
+from fencepost.model.times import from_utc_text, to_utc_text
+
+PROCESSORS = "processors"
+"""The group of consumers that share the messages of a job."""
+REPLIES = "replies"
+"""The group of consumers that share the replies."""
+PREFIX = "fencepost-"
+TRACE_HEADERS = ("traceparent", "tracestate")
+ERROR_LENGTH_MAX = 2_000
+DETAIL_LENGTH_MAX = 16_384
+NOTE_LENGTH_MAX = 1_000
+WAIT_MAX_S = 86_400.0
+
+_encode = msgspec.json.Encoder().encode
+
+
+def reply_destination(namespace: Namespace) -> str:
+    """Where processors of a namespace's runs send their replies."""
+    return f"fencepost.replies.{namespace}"
+
+
+def control_topic(namespace: Namespace) -> str:
+    """Where processors of a namespace's runs hear that one is to stop."""
+    return f"fencepost.control.{namespace}"
+
+
+def route_of(job: JobSpec) -> Route:
+    """How the runs of a message job are sent."""
+    assert job.message is not None, "a message job has a route"
+    return job.message
+
+
+def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str]) -> Message:
+    """The message of an attempt. `carried` are headers of its trace."""
+    route = route_of(job)
+    headers = {
+        "run-key": claim.run_key,
+        "job": claim.job,
+        "namespace": claim.namespace,
+        "attempt": str(claim.attempt),
+        "fence": str(claim.fence),
+        "version": str(claim.version),
+        "fire-time": to_utc_text(claim.fire_time),
+    }
+    if claim.schedule_id is not None:
+        headers["schedule"] = claim.schedule_id
+    if claim.previous is not None:
+        headers["previous"] = to_utc_text(claim.previous)
+    if job.timeout is not None:
+        headers["timeout"] = f"{job.timeout.total_seconds():g}"
+    if job.at_most_once:
+        headers["delivery"] = "at_most_once"
+    identity: str = claim.run_key
+    if route.reply is Reply.RESULT:
+        identity = f"{claim.run_key}/{claim.attempt}"
+        headers["reply-to"] = reply_destination(claim.namespace)
+        end = last_moment(job, claim.started_at, None)
+        if end is not None:
+            headers["deadline"] = to_utc_text(end.at)
+    named = {f"{PREFIX}{name}": value for name, value in headers.items()}
+    order_key = claim.schedule_id or claim.run_key
+    return Message(route.destination, identity, _encode(claim.payload), named | dict(carried), order_key)
+
+
+def last_moment(job: JobSpec, started_at: StoreTime, progress_at: StoreTime | None) -> End | None:
+    """Until when an attempt that was sent may count as alive: its timeout and its progress deadline begin
+    when a processor begins, at the latest so long after it was sent as it may wait for one."""
+    begun_at = StoreTime(started_at + timedelta(seconds=route_of(job).start_within_s))
+    return first_end(job, begun_at, progress_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a processor is asked to do."""
+
+    claim: Claim
+    """The attempt, as far as a message tells of it."""
+    reply_to: str | None
+    timeout_s: float | None
+    at_most_once: bool
+    carried: Mapping[str, str]
+
+
+def read_order(delivery: Delivery) -> Order:
+    """The order in a message; `InvalidPayload` where it is none."""
+    said = {
+        name.removeprefix(PREFIX): value
+        for name, value in delivery.headers.items()
+        if name.startswith(PREFIX)
+    }
+    try:
+        claim = Claim(
+            namespace=Namespace(said.get("namespace", DEFAULT_NAMESPACE)),
+            run_key=RunKey(said["run-key"]),
+            schedule_id=ScheduleId(said["schedule"]) if "schedule" in said else None,
+            job=JobName(said["job"]),
+            fire_time=from_utc_text(said["fire-time"]),
+            version=int(said.get("version", "0")),
+            attempt=int(said["attempt"]),
+            fence=Fence(int(said["fence"])),
+            epoch=Epoch(0),
+            payload=_object(delivery.body),
+            run_at=from_utc_text(said["fire-time"]),
+            started_at=StoreTime(from_utc_text(said["fire-time"])),
+            previous=_instant(said.get("previous")),
+        )
+        timeout = said.get("timeout")
+        return Order(
+            claim,
+            said.get("reply-to"),
+            None if timeout is None else float(timeout),
+            said.get("delivery") == "at_most_once",
+            {
+                name: value
+                for name, value in delivery.headers.items()
+                if name in ("traceparent", "tracestate")
+            },
+        )
+    except KeyError as error:
+        raise InvalidPayload(f"message {delivery.id}: header {PREFIX}{error.args[0]} is missing") from None
+    except (ValueError, InvalidTrigger) as error:
+        raise InvalidPayload(f"message {delivery.id}: {error}") from None
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else from_utc_text(text)
+
+
+def _object(body: bytes) -> JsonObject:
+    found = json.loads(body or b"{}")
+    if not isinstance(found, dict):
+        raise ValueError(f"the body is a JSON {type(found).__name__}; expected an object")
+    return found
+
+
+class Outcome(StrEnum):
+    """What a reply says of the attempt."""
+
+    STARTED = "started"
+    HEARTBEAT = "heartbeat"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class ReplyForm(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A reply as it is sent. What it does not know, a reader passes over."""
+
+    run_key: str
+    attempt: int
+    fence: int
+    outcome: Outcome
+    result: Any = None
+    error: str | None = None
+    detail: str | None = None
+    kinds: list[str] | None = None
+    permanent: bool = False
+    retry_after: float | None = None
+    """Seconds in which not to try again."""
+    progress: float | str | None = None
+    note: str | None = None
+    processor: str | None = None
+    """Who sends it, for people."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether the attempt is over."""
+        return self.outcome in (Outcome.SUCCEEDED, Outcome.FAILED)
+
+    def masked(self, mask: Callable[[str], str]) -> ReplyForm:
+        """The same with every text masked, before any is cut; a result that is no text is JSON from here."""
+        result = self.result
+        text = result if result is None or isinstance(result, str) else _encode(result).decode()
+        texts = {"result": text, "error": self.error, "detail": self.detail, "note": self.note}
+        said = {name: mask(text) for name, text in texts.items() if text is not None}
+        return msgspec.structs.replace(self, **said)
+
+    @property
+    def output(self) -> str | None:
+        """The result as the ledger keeps it, in bounds."""
+        return None if self.result is None else beginning(str(self.result))
+
+    @property
+    def noted(self) -> str | None:
+        """What the work is at, in bounds."""
+        return None if self.note is None else storable(self.note, NOTE_LENGTH_MAX)
+
+    @property
+    def ending(self) -> Succeeded | Failed:
+        """How the attempt ended."""
+        if self.outcome is Outcome.SUCCEEDED:
+            return Succeeded(self.output)
+        error = storable((self.error or "failed without a word")[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX)
+        wait_s = min(max(self.retry_after or 0.0, 0.0), WAIT_MAX_S)
+        return Failed(
+            error=error,
+            detail=None if self.detail is None else storable(self.detail, DETAIL_LENGTH_MAX),
+            output=self.output,
+            permanent=self.permanent,
+            kinds=tuple(self.kinds) if self.kinds is not None else error_kinds(error),
+            wait_s=wait_s,
+        )
+
+
+_read_reply = msgspec.json.Decoder(ReplyForm).decode
+
+
+def read_reply(body: bytes) -> ReplyForm:
+    """The reply in a message; `InvalidPayload` where it is none."""
+    try:
+        return _read_reply(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidPayload(f"reply: {error}") from None
+
+
+def reply_message(order: Order, form: ReplyForm, number: int) -> Message:
+    """A reply on its way; `number` tells apart the replies of one attempt."""
+    assert order.reply_to is not None, "a reply is expected"
+    claim = order.claim
+    identity = f"{claim.run_key}/{claim.attempt}/{claim.fence}/{form.outcome}-{number}"
+    return Message(order.reply_to, identity, msgspec.json.encode(form), dict(order.carried), claim.run_key)
+
+
+class StopForm(msgspec.Struct, kw_only=True):
+    """An announcement: whoever does this attempt is to stop, and why."""
+
+    run_key: str
+    attempt: int
+    fence: int
+    why: str
+
+
+def stop_body(form: StopForm) -> bytes:
+    """The announcement as it is sent."""
+    return msgspec.json.encode(form)
+
+
+def read_stop(body: bytes) -> StopForm | None:
+    """The announcement; None where it is none."""
+    try:
+        return msgspec.json.decode(body, type=StopForm)
+    except msgspec.DecodeError:
+        return None

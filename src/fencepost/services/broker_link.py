@@ -1,0 +1,102 @@
+"""The connection of one process to its message broker, and what every loop over it has in common.
+
+A broker that is away is waited for: one line when it is missed and one when it is back, with a pause that
+grows in between. Nothing that was claimed is lost meanwhile, because nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.ports.broker import Broker
+from fencepost.services.service import PATIENCE_FIRST_S, PATIENCE_MAX_S, Service
+from fencepost.telemetry.events import BrokerMissed, emit
+
+
+class BrokerLink:
+    """The broker, opened once for all loops of the process. What they need is declared once in a connection's
+    life."""
+
+    def __init__(self, open_broker: Callable[[], Awaitable[Broker]], destinations: Iterable[str]) -> None:
+        self._open_broker = open_broker
+        self._destinations = sorted(set(destinations))
+        self._opening = asyncio.Lock()
+        self._broker: Broker | None = None
+        self._declared = False
+
+    async def ready(self) -> Broker:
+        """The broker, connected, with every destination there. Raises `BrokerUnavailable` and
+        `BrokerRefused`."""
+        if self._broker is not None and self._declared:
+            return self._broker
+        async with self._opening:
+            if self._broker is None:
+                self._broker = await self._open_broker()
+            if not self._declared:
+                await self._broker.connect()
+                await self._broker.declare(self._destinations)
+                self._declared = True
+            return self._broker
+
+    def forget(self) -> None:
+        """The broker was missed: look again whether everything is there, once it is back."""
+        self._declared = False
+
+    @property
+    def opened(self) -> Broker | None:
+        """The broker, whatever its state; None before it was first asked for."""
+        return self._broker
+
+    async def close(self) -> None:
+        if self._broker is not None:
+            await self._broker.close()
+
+
+class BrokerServices:
+    """The loops of one process that share its connection, which ends with them."""
+
+    def __init__(self, link: BrokerLink, services: Sequence[Service]) -> None:
+        self._link = link
+        self.services = services
+
+    async def run(self) -> None:
+        """Until cancelled, or until one of them fails."""
+        tasks = [asyncio.create_task(one.run(), name=one.name) for one in self.services]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for one in done:
+                one.result()
+        finally:
+            for one in tasks:
+                one.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._link.close()
+
+
+class BrokerService(Service):
+    """A loop that needs both the store and the broker, or the broker alone."""
+
+    def __init__(self, link: BrokerLink) -> None:
+        super().__init__()
+        self.link = link
+        self._missed = 0
+
+    async def _pass(self) -> float:
+        try:
+            rest_s = await super()._pass()
+        except (BrokerUnavailable, BrokerRefused) as error:
+            return self._wait_for_broker(error)
+        if self._missed:
+            self.log.info("broker is back", after_failures=self._missed)
+            self._missed = 0
+        return rest_s
+
+    def _wait_for_broker(self, error: BrokerUnavailable | BrokerRefused) -> float:
+        self.link.forget()
+        self._missed += 1
+        emit(BrokerMissed(self.name, self._missed))
+        if self._missed == 1:
+            self.log.warning("broker unavailable: what it was to carry waits", error=str(error))
+        return min(PATIENCE_FIRST_S * (1 << min(self._missed - 1, 10)), PATIENCE_MAX_S)

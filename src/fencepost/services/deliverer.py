@@ -1,0 +1,261 @@
+"""The deliverer: claims due runs of message jobs and sends them by the broker.
+
+A run is claimed as by any worker, with its attempt, its fence and its policies, under a name of the node's
+own (`model.identifiers.deliverer`). A batch is published with all confirms in flight; while one travels the
+next one is claimed. What follows from the broker's answer:
+
+- *Confirmed*, and no result is expected: the run has succeeded.
+- *Confirmed*, and a processor is to report: the run goes on, and may wait for a processor as long as its
+  route says. From then on the replies keep it alive and end it (`services.replies`).
+- *Refused*: the attempt failed, with the broker's reason.
+- *Unconfirmed*: the broker may have it. The run is handed back and sent again, at no cost of an attempt; the
+  message has the same id. A run that must not begin twice ends as lost instead.
+
+Nothing is kept here that a restart would need: the ledger has the claims, and any deliverer of the fleet
+takes any reply. While the broker is away nothing is claimed. At most `ahead_max` messages of a job with
+results wait in its destination, so that a run is not sent long before a processor has time for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import assert_never
+
+from fencepost.config import Settings
+from fencepost.core.messages import PROCESSORS, message_of, route_of
+from fencepost.core.retry import misses_deadline
+from fencepost.core.retry_budget import RetryBudget
+from fencepost.core.settling import (
+    Ending,
+    Failed,
+    Interrupted,
+    NotBegun,
+    Overdue,
+    Round,
+    Succeeded,
+    settle,
+)
+from fencepost.errors import BrokerUnavailable, StoreUnavailable
+from fencepost.model.claiming import Appetite
+from fencepost.model.clocks import since
+from fencepost.model.dataclasses import dataclass
+from fencepost.model.identifiers import JobName, NodeId, Queue, deliverer
+from fencepost.model.job import JobSpec
+from fencepost.model.message import Confirmed, Publication, Refused, Reply, Unconfirmed
+from fencepost.model.run import Claim, Outcome, Receipt, Ticket
+from fencepost.ports.broker import Broker
+from fencepost.ports.store import Store
+from fencepost.services.broker_link import BrokerLink, BrokerService
+from fencepost.services.claiming import helpings
+from fencepost.services.desks.taking import take
+from fencepost.services.telling import tell_finished, tell_refused
+from fencepost.telemetry import traces
+from fencepost.telemetry.events import MessagesPublished, emit
+
+BATCH_MAX = 200
+SENDING_MAX = 3
+"""How many batches may be on their way at once."""
+FAREWELL_S = 5.0
+FULL_REST_S = 0.25
+"""When to look again whether processors have made room."""
+
+
+class Deliverer(BrokerService):
+    """One process's sender."""
+
+    name = "deliverer"
+
+    def __init__(
+        self,
+        store: Store,
+        jobs: Mapping[JobName, JobSpec],
+        link: BrokerLink,
+        settings: Settings,
+        node_id: NodeId,
+        dice: Callable[[], float],
+    ) -> None:
+        super().__init__(link)
+        self._store = store
+        self._jobs = jobs
+        self._settings = settings
+        self._appetite = Appetite(
+            worker=deliverer(node_id),
+            queues=settings.queues,
+            jobs=tuple(sorted(jobs)),
+            alive_for_s=settings.heartbeat_timeout_s,
+            namespace=settings.namespace,
+        )
+        self._dice = dice
+        self._turns: Counter[Queue] = Counter()
+        self._budgets = {
+            name: RetryBudget(job.retry.budget) for name, job in jobs.items() if job.retry.budget is not None
+        }
+        self.sending: set[asyncio.Task[None]] = set()
+        """Batches on their way."""
+        self._unreported: list[Report] = []
+        self._reporting = asyncio.Lock()
+        self._bug: BaseException | None = None
+
+    async def run_once(self) -> float:
+        """Claim what there is room for and begin to send it."""
+        if self._bug is not None:
+            raise self._bug
+        await self._report()
+        broker = await self.link.ready()
+        if len(self.sending) >= SENDING_MAX:
+            await asyncio.wait(self.sending, return_when=asyncio.FIRST_COMPLETED)
+            return 0.0
+        bounds = await self._bounds(broker)
+        rest_s = FULL_REST_S if any(most == 0 for _, most in bounds) else self._settings.poll_s
+        for appetite, limit in helpings(self._appetite, BATCH_MAX, bounds):
+            claims, looked_s = await take(self._store.ledger, appetite, limit, self._settings, self._turns)
+            if claims:
+                traces.lent(claims, appetite.worker)
+                self._begin(broker, claims)
+                return 0.0
+            rest_s = min(rest_s, looked_s)
+        return rest_s
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            if self.sending:
+                await asyncio.wait(self.sending, timeout=FAREWELL_S)
+            with suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(FAREWELL_S):
+                    await self._report()
+
+    async def _bounds(self, broker: Broker) -> list[tuple[Collection[JobName], int]]:
+        """How many more runs of each job with results may be sent."""
+        found: list[tuple[Collection[JobName], int]] = []
+        for name, job in self._jobs.items():
+            route = route_of(job)
+            if route.reply is Reply.RESULT:
+                waiting = await broker.backlog(route.destination, PROCESSORS) or 0
+                found.append(([name], max(0, route.ahead_max - waiting)))
+        return found
+
+    def _begin(self, broker: Broker, claims: Sequence[Claim]) -> None:
+        task = asyncio.create_task(self._send(broker, claims, _now_s()))
+        self.sending.add(task)
+        task.add_done_callback(self._sent)
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        self.sending.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, StoreUnavailable):
+            self._bug = error
+        self.wakeup.wake()
+
+    async def _send(self, broker: Broker, claims: Sequence[Claim], claimed_s: float) -> None:
+        for claim in claims:
+            if claim.attempt - claim.spent == 1 and claim.job in self._budgets:
+                self._budgets[claim.job].earn()
+        late = [claim for claim in claims if self._is_overdue(claim)]
+        in_time = [claim for claim in claims if not self._is_overdue(claim)] if late else claims
+        answers = await self._publish(broker, in_time)
+        took_s = _now_s() - claimed_s
+        endings: list[tuple[Claim, Ending | None]] = [(claim, Overdue()) for claim in late]
+        pairs = zip(in_time, answers, strict=True)
+        endings += [(claim, self._ending(claim, answer)) for claim, answer in pairs]
+        self._unreported += [self._settled(claim, one, took_s) for claim, one in endings if one is not None]
+        await self._let_wait([claim for claim, ending in endings if ending is None])
+        await self._report()
+
+    async def _publish(self, broker: Broker, claims: Sequence[Claim]) -> Sequence[Publication | None]:
+        """An answer for each; None where the broker was not reached at all."""
+        messages = [message_of(one, self._jobs[one.job], traces.carried_for(one)) for one in claims]
+        try:
+            async with asyncio.timeout(self._settings.heartbeat_timeout_s / 2):
+                answers = await broker.publish(messages)
+        except BrokerUnavailable as error:
+            self._wait_for_broker(error)
+            return [None] * len(claims)
+        except TimeoutError:
+            answers = [Unconfirmed("no confirm came in time")] * len(claims)
+        counts = Counter(type(one).__name__.lower() for one in answers)
+        if counts["unconfirmed"]:
+            self.link.forget()
+        emit(MessagesPublished(broker.name, counts))
+        self.log.info("published", broker=broker.name, **counts)
+        return answers
+
+    def _ending(self, claim: Claim, answer: Publication | None) -> Ending | None:
+        """How the attempt ended; None where a processor is to say so."""
+        job = self._jobs[claim.job]
+        route = route_of(job)
+        match answer:
+            case Confirmed():
+                is_over = route.reply is Reply.NONE
+                return Succeeded(f"published to {route.destination}") if is_over else None
+            case Refused(reason, permanent):
+                words = f"MessageRefused: {route.destination}: {reason}"
+                return Failed(words, permanent=permanent, kinds=("MessageRefused",))
+            case Unconfirmed():
+                return Interrupted() if job.at_most_once else NotBegun()
+            case None:
+                return NotBegun()
+            case _ as never:
+                assert_never(never)
+
+    def _settled(self, claim: Claim, ending: Ending, took_s: float) -> Report:
+        job, so_far = self._jobs[claim.job], Round(claim.spent, _waited_s(claim) + took_s)
+        outcome = settle(claim.ticket, job, ending, self._dice(), so_far, self._budgets.get(claim.job))
+        return Report(claim, outcome, took_s)
+
+    def _is_overdue(self, claim: Claim) -> bool:
+        return misses_deadline(self._jobs[claim.job].retry, _waited_s(claim))
+
+    async def _let_wait(self, claims: Sequence[Claim]) -> None:
+        """Let what was sent wait for a processor. Where that is not written the run is sent again too early,
+        under a larger fence."""
+        by_wait: defaultdict[float, list[Ticket]] = defaultdict(list)
+        for claim in claims:
+            by_wait[route_of(self._jobs[claim.job]).start_within_s].append(claim.ticket)
+        for wait_s, tickets in by_wait.items():
+            await self._store.ledger.pulse(tickets, wait_s)
+
+    async def _report(self) -> None:
+        """Tell the ledger how attempts ended. What it does not take now is told again with the next pass."""
+        async with self._reporting:
+            while batch := self._unreported[: self._settings.finish_batch_max]:
+                receipts = await self._store.ledger.finish([one.outcome for one in batch])
+                del self._unreported[: len(batch)]
+                for report, receipt in zip(batch, receipts, strict=True):
+                    self._tell(report, receipt)
+
+    def _tell(self, report: Report, receipt: Receipt) -> None:
+        claim, outcome = report.claim, report.outcome
+        if receipt is Receipt.REFUSED:
+            tell_refused(outcome.ticket)
+            self.log.run_warning(outcome.ticket, "late report refused", attempt=claim.attempt)
+        elif outcome.begun:
+            tell_finished(outcome.ticket, claim.job, outcome.state, report.took_s)
+            ended_at = claim.started_at + timedelta(seconds=report.took_s)
+            traces.reported(claim, self._appetite.worker, outcome, ended_at)
+            if outcome.error is not None:
+                self.log.run_warning(outcome.ticket, str(outcome.state), error=outcome.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How an attempt ended, for the ledger."""
+
+    claim: Claim
+    outcome: Outcome
+    took_s: float
+
+
+def _waited_s(claim: Claim) -> float:
+    if claim.begun_at is None:
+        return 0.0
+    return max(since(claim.begun_at, claim.started_at).total_seconds(), 0.0)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,351 @@
+"""A processor: does runs that reach it as messages, with no store.
+
+It takes messages of its destinations, as many as it may do at once, and calls the functions of an
+application. Where a result is expected it says that the attempt has started, that it goes on, and how it
+ended, each as a message to the place that the order names; the ledger's side is `services.replies`. The
+message is acknowledged when the broker has the reply, so a processor that dies leaves its message to
+another one. A run that must not begin twice is acknowledged before it begins.
+
+Nothing here decides whose the run is: another attempt may have it by now. Then an announcement says so, and
+the work is stopped. That is a hint; a reply that comes too late is refused by the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+from fencepost.config import Settings
+from fencepost.core.messages import (
+    PROCESSORS,
+    Order,
+    Outcome,
+    ReplyForm,
+    control_topic,
+    read_order,
+    read_stop,
+    reply_message,
+)
+from fencepost.core.retry_after import asked_wait_s
+from fencepost.errors import (
+    BrokerUnavailable,
+    InvalidPayload,
+    PermanentFailure,
+    RemoteFailure,
+    RetryableFailure,
+    RunFailure,
+    TimedOut,
+)
+from fencepost.model.faults import traceback_of, words_of
+from fencepost.model.identifiers import Fence, JobName, RunKey
+from fencepost.model.job import error_names
+from fencepost.model.message import Confirmed, Delivery
+from fencepost.ports.broker import Broker, Subscription
+from fencepost.ports.executor import Job
+from fencepost.ports.run import Run
+from fencepost.services.broker_link import BrokerLink, BrokerService
+from fencepost.telemetry import traces
+from fencepost.telemetry.logs import Log
+from fencepost.telemetry.secrets import mask
+
+WAIT_S = 1.0
+"""How long one look for messages may take; a stop waits for it."""
+DELIVERIES_MAX = 5
+"""After how many deliveries a message is rejected: it may be what ends its processors."""
+STOP_S = 5.0
+"""How long work that was told to stop may take."""
+REPLY_AGAIN_S = 1.0
+PERIODS_OF_LIFE = 4
+"""How many heartbeats the broker may be away before an unfinished attempt is given up."""
+
+
+class Work:
+    """One order in progress."""
+
+    def __init__(self, order: Order, delivery: Delivery, run: Run) -> None:
+        self.order = order
+        self.delivery = delivery
+        self.run = run
+        self.task: asyncio.Task[str | None] | None = None
+        self.stopped_why: str | None = None
+        self.replies = count(1)
+
+    def stop(self, why: str) -> None:
+        if self.stopped_why is None:
+            self.stopped_why = why
+            self.run.ask_to_stop()
+            if self.task is not None:
+                self.task.cancel()
+
+
+class Processor(BrokerService):
+    """One destination's messages, and the functions that they are for."""
+
+    name = "processor"
+
+    def __init__(
+        self,
+        destination: str,
+        jobs: Mapping[JobName, Job],
+        link: BrokerLink,
+        settings: Settings,
+        who: str,
+    ) -> None:
+        super().__init__(link)
+        self.destination = destination
+        self._jobs = jobs
+        self._settings = settings
+        self._who = who
+        self._subscription: Subscription | None = None
+        self._works: dict[tuple[RunKey, Fence], Work] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unlisten: dict[str, Callable[[], None]] = {}
+        self._bug: BaseException | None = None
+
+    @property
+    def busy(self) -> int:
+        """How many orders are in progress."""
+        return len(self._tasks)
+
+    async def run_once(self) -> float:
+        """Take as many messages as there is room for, and begin to do them."""
+        if self._bug is not None:
+            raise AssertionError("an order must not raise") from self._bug
+        broker = await self.link.ready()
+        if self._subscription is None:
+            hold_max = self._settings.concurrency
+            self._subscription = await broker.subscribe(self.destination, PROCESSORS, hold_max)
+        room = self._settings.concurrency - len(self._tasks)
+        if room <= 0:
+            return self._settings.poll_s
+        for delivery in await self._subscription.receive(room, WAIT_S):
+            await self._begin(broker, self._subscription, delivery)
+        return 0.0
+
+    async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
+        """Let what runs finish within the grace, unless it is to hurry; what does not is left to another
+        processor."""
+        if self._tasks:
+            finished = asyncio.create_task(asyncio.wait(self._tasks))
+            either: set[asyncio.Task[Any]] = {finished, asyncio.create_task(hurry.wait())}
+            await asyncio.wait(either, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
+            for one in either:
+                one.cancel()
+        for work in list(self._works.values()):
+            work.stop("shutdown")
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_S)
+        for unlisten in self._unlisten.values():
+            unlisten()
+        if self._subscription is not None:
+            with suppress(BrokerUnavailable):
+                await self._subscription.close()
+
+    async def _begin(self, broker: Broker, subscription: Subscription, delivery: Delivery) -> None:
+        try:
+            order = read_order(delivery)
+            if delivery.delivered > DELIVERIES_MAX:
+                raise InvalidPayload(f"message {delivery.id}: delivered {delivery.delivered} times")
+        except InvalidPayload as error:
+            self.log.warning("a message cannot be done", message=delivery.id, error=str(error))
+            await subscription.reject([delivery], str(error))
+            return
+        await self._listen(broker, order)
+        if order.at_most_once:
+            await subscription.acknowledge([delivery])
+        run = Run(order.claim)
+        run.trace_context = order.carried
+        work = Work(order, delivery, run)
+        self._works[order.claim.run_key, order.claim.fence] = work
+        task = asyncio.create_task(self._do(broker, subscription, work))
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._ended(work, done))
+
+    def _ended(self, work: Work, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._works.pop((work.order.claim.run_key, work.order.claim.fence), None)
+        if not task.cancelled() and task.exception() is not None:
+            self._bug = task.exception()
+        self.wakeup.wake()
+
+    async def _listen(self, broker: Broker, order: Order) -> None:
+        """Hear which runs are to stop, of each namespace from which orders come."""
+        topic = control_topic(order.claim.namespace)
+        if topic not in self._unlisten:
+            self._unlisten[topic] = await broker.listen(topic, self._heed)
+
+    def _heed(self, body: bytes) -> None:
+        form = read_stop(body)
+        work = None if form is None else self._works.get((RunKey(form.run_key), Fence(form.fence)))
+        if work is not None and form is not None:
+            work.stop(form.why)
+
+    async def _do(self, broker: Broker, subscription: Subscription, work: Work) -> None:
+        """The whole order: its work, its replies, and what becomes of its message."""
+        claim = work.order.claim
+        life = asyncio.create_task(self._show_life(broker, work))
+        try:
+            form = await self._form_of(work)
+        finally:
+            life.cancel()
+            await asyncio.wait({life})
+        said = str(form.outcome) if form is not None else "stopped"
+        self.log.run(claim, said, attempt=claim.attempt, fence=claim.fence)
+        if form is None and work.stopped_why == "shutdown":
+            await self._answer(subscription.give_back, work)
+        elif form is None or work.order.reply_to is not None:
+            if form is not None:
+                await self._reply_surely(broker, work, form)
+            await self._answer(subscription.acknowledge, work)
+        elif form.outcome is Outcome.SUCCEEDED:
+            await self._answer(subscription.acknowledge, work)
+        elif form.permanent:
+            await self._answer(lambda these: subscription.reject(these, form.error or "failed"), work)
+        else:
+            await self._answer(subscription.give_back, work)
+
+    async def _answer(self, answer: Callable[[Sequence[Delivery]], Any], work: Work) -> None:
+        """What the broker does not hear now it delivers again."""
+        if not work.order.at_most_once:
+            with suppress(BrokerUnavailable):
+                await answer([work.delivery])
+
+    async def _form_of(self, work: Work) -> ReplyForm | None:
+        """How the work ended; None where nothing is to be said of it."""
+        order = work.order
+        job = self._jobs.get(order.claim.job)
+        if job is None:
+            known = ", ".join(sorted(self._jobs)) or "none"
+            words = f"UnknownJob: this processor has no job {order.claim.job}; it has {known}"
+            return self._form(work, Outcome.FAILED, error=words)
+        try:
+            with traces.within(order.carried):
+                work.task = asyncio.ensure_future(job.executor.execute(work.run))
+                output = await _within(work.task, order.timeout_s)
+        except asyncio.CancelledError as error:
+            if work.stopped_why is None:
+                if _is_cancelled():
+                    raise
+                return self._failed(work, error)
+            if work.stopped_why == "cancelled":
+                return self._form(work, Outcome.FAILED, error="cancelled", permanent=True)
+            return None
+        except BaseException as error:
+            return self._failed(work, error)
+        return self._form(work, Outcome.SUCCEEDED, result=output)
+
+    def _failed(self, work: Work, error: BaseException) -> ReplyForm:
+        if isinstance(error, RemoteFailure):
+            kinds, permanent, detail, words = error.kinds, error.permanent, error.detail, str(error)
+        else:
+            kinds, permanent = error_names(type(error)), isinstance(error, PermanentFailure)
+            detail, words = traceback_of(error), words_of(error)
+        wait = error.retry_after if isinstance(error, RetryableFailure | RemoteFailure) else None
+        return self._form(
+            work,
+            Outcome.FAILED,
+            error=mask(words),
+            detail=None if detail is None else mask(detail),
+            kinds=list(kinds),
+            permanent=permanent,
+            retry_after=asked_wait_s(wait),
+            result=error.output if isinstance(error, RunFailure) else None,
+        )
+
+    def _form(self, work: Work, outcome: Outcome, **said: Any) -> ReplyForm:
+        claim = work.order.claim
+        return ReplyForm(
+            run_key=claim.run_key,
+            attempt=claim.attempt,
+            fence=claim.fence,
+            outcome=outcome,
+            processor=self._who,
+            **said,
+        )
+
+    async def _show_life(self, broker: Broker, work: Work) -> None:
+        """Say that the attempt has started, then that it goes on, with what the job says of its progress."""
+        if work.order.reply_to is None:
+            return
+        outcome = Outcome.STARTED
+        while True:
+            said = work.run.said
+            words = {} if said is None else {"progress": said.progress, "note": said.note}
+            if await self._reply(broker, work, self._form(work, outcome, **words)) and said is not None:
+                work.run.was_heard(said)
+            outcome = Outcome.HEARTBEAT
+            await asyncio.sleep(self._settings.heartbeat_every_s)
+
+    async def _reply_surely(self, broker: Broker, work: Work, form: ReplyForm) -> None:
+        """Until the broker has it, or the attempt is another's by now."""
+        give_up_s = _now_s() + PERIODS_OF_LIFE * self._settings.heartbeat_timeout_s
+        while True:
+            if await self._reply(broker, work, form) or _now_s() >= give_up_s:
+                return
+            await asyncio.sleep(REPLY_AGAIN_S)
+
+    async def _reply(self, broker: Broker, work: Work, form: ReplyForm) -> bool:
+        message = reply_message(work.order, form, next(work.replies))
+        try:
+            (answer,) = await broker.publish([message])
+        except BrokerUnavailable as error:
+            self._wait_for_broker(error)
+            return False
+        if not isinstance(answer, Confirmed):
+            self.log.run_warning(work.order.claim, "a reply was not confirmed", why=answer.reason)
+        return isinstance(answer, Confirmed)
+
+
+class Processors:
+    """The processors of one process, from start to a clean stop."""
+
+    def __init__(self, link: BrokerLink, each: Sequence[Processor], grace_s: float) -> None:
+        self.log = Log("processors")
+        self._link = link
+        self._each = each
+        self._grace_s = grace_s
+        self._hurry = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until asked to stop; then take no more, and let what runs finish within the grace."""
+        loops = [asyncio.create_task(one.run()) for one in self._each]
+        waiting = asyncio.create_task(stop.wait())
+        self.log.info("started", destinations=",".join(one.destination for one in self._each))
+        try:
+            done, _ = await asyncio.wait({waiting, *loops}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (waiting, *loops):
+                task.cancel()
+            await asyncio.gather(waiting, *loops, return_exceptions=True)
+            await asyncio.gather(*(one.stop(self._grace_s, self._hurry) for one in self._each))
+            await self._link.close()
+            self.log.info("stopped")
+        for task in done - {waiting}:
+            await task
+
+    def hurry(self) -> None:
+        """Asked a second time: wait for nothing more."""
+        self._hurry.set()
+
+
+async def _within(task: asyncio.Task[str | None], timeout_s: float | None) -> str | None:
+    """The work's result, within its time. Work that does not heed its cancellation is left to itself."""
+    done, _ = await asyncio.wait({task}, timeout=timeout_s)
+    if done:
+        return task.result()
+    task.cancel()
+    await asyncio.wait({task}, timeout=STOP_S)
+    raise TimedOut(f"longer than {timeout_s:g}s")
+
+
+def _is_cancelled() -> bool:
+    """Whether this order was told to stop; user code may raise `CancelledError` of its own accord."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,239 @@
+"""Replies: what processors say of the runs that were sent to them.
+
+Any process of the fleet takes any reply, so none is lost with the process that sent the run. A batch is
+received, brought to the ledger and acknowledged, in that order: what the ledger does not take now is
+delivered again. The ledger compares run key, attempt and fence, so a reply that is late or comes twice
+changes nothing; it is counted and let go. What no one can read is rejected.
+
+`started` and `heartbeat` count the attempt as alive for one heartbeat timeout. Where the run was cancelled,
+or is another attempt's by now, an announcement tells its processor to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from fencepost.config import Settings
+from fencepost.core.lending import alive_for_s, settle_report
+from fencepost.core.messages import (
+    REPLIES,
+    ReplyForm,
+    StopForm,
+    control_topic,
+    last_moment,
+    read_reply,
+    reply_destination,
+    stop_body,
+)
+from fencepost.errors import InvalidPayload
+from fencepost.model.clocks import StoreTime, since
+from fencepost.model.dataclasses import dataclass
+from fencepost.model.identifiers import Fence, RunKey, is_deliverer
+from fencepost.model.job import JobSpec
+from fencepost.model.message import Delivery
+from fencepost.model.run import ProgressReport, Receipt, RunRecord, RunState, Ticket
+from fencepost.ports.broker import Broker, Subscription
+from fencepost.ports.run import progress_text
+from fencepost.ports.store import Store
+from fencepost.services.broker_link import BrokerLink, BrokerService
+from fencepost.services.job_book import JobBook
+from fencepost.services.telling import tell_finished, tell_refused
+from fencepost.telemetry import traces
+from fencepost.telemetry.events import RepliesTaken, ReplyFate, emit
+from fencepost.telemetry.secrets import mask, mask_any
+
+BATCH_MAX = 200
+HOLD_MAX = 1_000
+WAIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A reply and the run that it is about."""
+
+    form: ReplyForm
+    run: RunRecord
+    job: JobSpec
+
+    @property
+    def ticket(self) -> Ticket:
+        """As the processor has it."""
+        return Ticket(self.run.namespace, self.run.run_key, self.form.attempt, Fence(self.form.fence))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the attempt still owns its run, as far as was read."""
+        run, form = self.run, self.form
+        return run.state is RunState.RUNNING and (run.attempt, run.fence) == (form.attempt, form.fence)
+
+
+class Replies(BrokerService):
+    """One process's ear."""
+
+    name = "replies"
+
+    def __init__(self, store: Store, link: BrokerLink, settings: Settings, dice: Callable[[], float]) -> None:
+        super().__init__(link)
+        self._store = store
+        self._settings = settings
+        self._dice = dice
+        self._book = JobBook(store, settings.namespace)
+        self._subscription: Subscription | None = None
+
+    async def run_once(self) -> float:
+        """Take what has come."""
+        broker = await self.link.ready()
+        if self._subscription is None:
+            source = reply_destination(self._settings.namespace)
+            self._subscription = await broker.subscribe(source, REPLIES, HOLD_MAX)
+        deliveries = await self._subscription.receive(BATCH_MAX, WAIT_S)
+        if deliveries:
+            await self._take(broker, self._subscription, deliveries)
+        return 0.0
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            if self._subscription is not None:
+                await self._subscription.close()
+
+    async def _take(self, broker: Broker, subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
+        readable, unreadable = _read(deliveries)
+        try:
+            found = await asyncio.gather(*map(self._about, [form for _, form in readable]))
+            reported = [one for one in found if one is not None]
+            await self._heed_signs(broker, [one for one in reported if not one.form.ends])
+            await self._finish([one for one in reported if one.form.ends])
+        except BaseException:
+            await subscription.give_back(deliveries)
+            raise
+        for delivery, reason in unreadable:
+            self.log.warning("a reply cannot be read", message=delivery.id, error=reason)
+            await subscription.reject([delivery], reason)
+        await subscription.acknowledge([delivery for delivery, _ in readable])
+        _count(ReplyFate.UNREADABLE, len(unreadable))
+        _count(ReplyFate.UNKNOWN, len(found) - len(reported))
+
+    async def _about(self, form: ReplyForm) -> Reported | None:
+        """The reply with its run; None where no run of this key was sent to a processor."""
+        run = await self._store.ledger.get(self._settings.namespace, RunKey(form.run_key))
+        job = None if run is None else await self._book.spec(run.job)
+        sent = run is not None and (run.worker is None or is_deliverer(run.worker))
+        if run is None or job is None or job.message is None or not sent:
+            self.log.warning("reply to a run that was not sent to a processor", run_key=form.run_key)
+            return None
+        return Reported(form, run, job)
+
+    async def _heed_signs(self, broker: Broker, signs: Sequence[Reported]) -> None:
+        """Signs of life. The last of each attempt says all that the others do, but for their progress."""
+        now = await self._store.now() if signs else None
+        for one in {(one.ticket): one for one in signs}.values():
+            assert now is not None, "there are signs"
+            await self._heed_sign(broker, one, now)
+        await self._pass_on_progress(signs)
+        _count(ReplyFate.ACCEPTED, sum(one.is_current for one in signs))
+        _count(ReplyFate.LATE, sum(not one.is_current for one in signs))
+
+    async def _heed_sign(self, broker: Broker, one: Reported, now: StoreTime) -> None:
+        why = await self._why_to_stop(one, now)
+        if why is not None:
+            self.log.run(one.ticket, "its processor is told to stop", why=why)
+            form = one.form
+            body = stop_body(StopForm(run_key=form.run_key, attempt=form.attempt, fence=form.fence, why=why))
+            await broker.announce(control_topic(self._settings.namespace), body)
+
+    async def _why_to_stop(self, one: Reported, now: StoreTime) -> str | None:
+        """None where the attempt goes on, and is counted as alive."""
+        if not one.is_current:
+            return "lost"
+        assert one.run.started_at is not None, "a running run has been started"
+        got_on = one.form.progress is not None or one.form.note is not None
+        end = last_moment(one.job, one.run.started_at, now if got_on else one.run.progress_at)
+        alive_s = alive_for_s(end, now, self._settings.heartbeat_timeout_s)
+        if alive_s is None:
+            return "late"
+        (pulse,) = await self._store.ledger.pulse([one.ticket], alive_s)
+        if not pulse.owned:
+            return "lost"
+        return "cancelled" if pulse.cancel_requested else None
+
+    async def _pass_on_progress(self, signs: Iterable[Reported]) -> None:
+        reports = [
+            ProgressReport(one.ticket, mask_any(progress_text(one.form.progress)), one.form.noted)
+            for one in signs
+            if one.is_current and (one.form.progress is not None or one.form.note is not None)
+        ]
+        if reports:
+            await self._store.ledger.report_progress(reports)
+
+    async def _finish(self, ends: Sequence[Reported]) -> None:
+        """All in one write. An attempt that reports twice at once has its first report."""
+        first = {one.ticket: one for one in reversed(ends)}
+        if not first:
+            return
+        now = await self._store.now()
+        outcomes = [
+            settle_report(
+                one.run,
+                one.ticket,
+                one.job,
+                one.form.ending,
+                now,
+                self._dice(),
+                self._book.budget(one.job) if one.is_current else None,
+            )
+            for one in first.values()
+        ]
+        receipts = await self._store.ledger.finish(outcomes)
+        for one, outcome, receipt in zip(first.values(), outcomes, receipts, strict=True):
+            fate = _FATES[receipt]
+            _count(fate, 1)
+            if receipt is Receipt.ACCEPTED:
+                took_s = _took_s(one.run, now)
+                tell_finished(one.ticket, one.run.job, outcome.state, took_s)
+                traces.reported(one.run, one.run.worker, outcome, now)
+            elif receipt is Receipt.REFUSED:
+                tell_refused(one.ticket)
+            tell = self.log.run_warning if receipt is Receipt.REFUSED or outcome.error else self.log.run
+            tell(
+                one.ticket,
+                "late reply refused" if receipt is Receipt.REFUSED else str(outcome.state),
+                attempt=one.form.attempt,
+                fence=one.form.fence,
+                processor=one.form.processor,
+                **({"error": outcome.error} if outcome.error else {}),
+            )
+        _count(ReplyFate.REPEATED, len(ends) - len(first))
+
+
+_FATES = {
+    Receipt.ACCEPTED: ReplyFate.ACCEPTED,
+    Receipt.REPEATED: ReplyFate.REPEATED,
+    Receipt.REFUSED: ReplyFate.LATE,
+}
+
+
+def _read(
+    deliveries: Sequence[Delivery],
+) -> tuple[list[tuple[Delivery, ReplyForm]], list[tuple[Delivery, str]]]:
+    """What can be read, and the rest with the reason."""
+    readable: list[tuple[Delivery, ReplyForm]] = []
+    unreadable: list[tuple[Delivery, str]] = []
+    for one in deliveries:
+        try:
+            readable.append((one, read_reply(one.body).masked(mask)))
+        except InvalidPayload as error:
+            unreadable.append((one, str(error)))
+    return readable, unreadable
+
+
+def _count(fate: ReplyFate, replies: int) -> None:
+    if replies:
+        emit(RepliesTaken(fate, replies))
+
+
+def _took_s(run: RunRecord, now: StoreTime) -> float | None:
+    """By the store's clock: the processor's own is not asked."""
+    return None if run.started_at is None else max(since(run.started_at, now).total_seconds(), 0.0)

@@ -1,0 +1,158 @@
+"""Runs are sent by the broker: what is confirmed, refused, and left without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fencepost.errors import BrokerUnavailable
+from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
+from fencepost.model.run import RunState
+from tests.brokers.post import START, Post, until
+
+
+async def test_a_run_has_not_succeeded_before_its_message_is_confirmed() -> None:
+    post = Post(reply="none")
+    key, message = await post.one_sent(image=7)
+    run = await post.run(key)
+    assert (run.state, run.attempt) == (RunState.SUCCEEDED, 1)
+    assert (message.destination, message.id, json.loads(message.body)) == ("thumbs", "thumbs#1", {"image": 7})
+    assert message.headers["fencepost-run-key"] == key
+    assert message.headers["fencepost-fence"] == str(run.fence)
+    assert "fencepost-reply-to" not in message.headers
+
+
+async def test_a_run_with_a_result_does_not_end_with_its_confirm() -> None:
+    post = Post(route={"start_within": "5m"})
+    key, message = await post.one_sent()
+    run = await post.run(key)
+    assert run.state is RunState.RUNNING
+    assert run.alive_until == START + timedelta(minutes=5)
+    assert (message.id, message.headers["fencepost-reply-to"]) == ("thumbs#1/1", "fencepost.replies.default")
+
+
+async def test_nothing_is_claimed_while_the_broker_is_away() -> None:
+    post = Post(reply="none")
+    (key,) = await post.enqueue("1")
+    post.broker.down = True
+    with pytest.raises(BrokerUnavailable):
+        await post.deliverer.run_once()
+    run = await post.run(key)
+    assert (run.state, run.attempt) == (RunState.READY, 0)
+    post.broker.down = False
+    await post.deliver()
+    assert await post.state(key) is RunState.SUCCEEDED
+
+
+class Answering(Post):
+    """A broker that answers each batch with what was laid ready, or fails so."""
+
+    def __init__(self, *answers: Publication | BrokerUnavailable, reply: str = "none", **spec: Any) -> None:
+        super().__init__(reply=reply, **spec)
+        self._answers = list(answers)
+        self._publish = self.broker.publish
+        self.broker.publish = self.publish  # type: ignore[method-assign]
+        self.seen: list[Message] = []
+
+    async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
+        self.seen += messages
+        answer = self._answers.pop(0) if self._answers else Confirmed()
+        if isinstance(answer, BrokerUnavailable):
+            raise answer
+        return [answer for _ in messages]
+
+
+@pytest.mark.parametrize("answer", [Unconfirmed("gone"), BrokerUnavailable("gone")])
+async def test_no_attempt_is_spent_where_the_broker_did_not_answer(
+    answer: Publication | BrokerUnavailable,
+) -> None:
+    post = Answering(answer)
+    (key,) = await post.enqueue("1")
+    await post.deliver()
+    run = await post.run(key)
+    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
+    await post.deliver()
+    assert await post.state(key) is RunState.SUCCEEDED
+    assert [one.id for one in post.seen] == [key, key]
+
+
+async def test_a_run_that_must_not_begin_twice_is_not_sent_twice() -> None:
+    post = Answering(Unconfirmed("gone"), at_most_once=True)
+    (key,) = await post.enqueue("1")
+    await post.deliver()
+    run = await post.run(key)
+    assert (run.state, str(run.reason)[:5]) == (RunState.DEAD, "lost:")
+
+
+async def test_a_run_that_must_not_begin_twice_is_not_lost_where_nothing_was_sent() -> None:
+    post = Answering(BrokerUnavailable("gone"), at_most_once=True)
+    (key,) = await post.enqueue("1")
+    await post.deliver()
+    assert await post.state(key) is RunState.READY
+
+
+async def test_what_the_broker_refuses_is_not_taken_for_sent() -> None:
+    post = Answering(Refused("no queue thumbs"))
+    (key,) = await post.enqueue("1")
+    await post.deliver()
+    run = await post.run(key)
+    assert (run.state, run.attempt) == (RunState.READY, 1)
+    assert run.error == "MessageRefused: thumbs: no queue thumbs"
+
+
+async def test_what_the_broker_will_always_refuse_is_not_tried_again() -> None:
+    post = Answering(Refused("the body has 9 bytes, the broker takes 8", permanent=True))
+    (key,) = await post.enqueue("1")
+    await post.deliver()
+    assert await post.state(key) is RunState.DEAD
+
+
+async def test_no_more_is_sent_than_may_wait_for_processors() -> None:
+    post = Post(route={"ahead_max": 3})
+    keys = await post.enqueue(*"12345")
+    await post.deliver()
+    await post.deliver()
+    states = [await post.state(key) for key in keys]
+    assert (states.count(RunState.RUNNING), states.count(RunState.READY)) == (3, 2)
+
+
+async def test_a_confirm_is_not_forgotten_while_the_store_is_away() -> None:
+    post = Post(reply="none")
+    (key,) = await post.enqueue("1")
+    post.store.fail_before("ledger.finish")
+    await post.deliver()
+    assert await post.state(key) is RunState.RUNNING
+    await post.deliverer.run_once()
+    assert await post.state(key) is RunState.SUCCEEDED
+    assert len(post.broker.published) == 1
+
+
+async def test_a_retry_is_a_message_of_its_own_where_a_result_is_expected() -> None:
+    post = Post()
+    key, first = await post.one_sent()
+    fence = int(first.headers["fencepost-fence"])
+    await post.reply(run_key=key, attempt=1, fence=fence, outcome="failed", error="Busy: later")
+    post.clock.advance(2)
+    await post.deliver()
+    second = next(one for one in reversed(post.broker.published) if one.destination == "thumbs")
+    assert (second.id, second.headers["fencepost-attempt"]) == ("thumbs#1/2", "2")
+    assert int(second.headers["fencepost-fence"]) > fence
+
+
+async def test_a_loop_that_is_cancelled_does_not_hang() -> None:
+    post = Post(reply="none")
+    (key,) = await post.enqueue("1")
+    loop = asyncio.create_task(post.deliverer.run())
+
+    async def sent() -> bool:
+        return await post.state(key) is RunState.SUCCEEDED
+
+    await until(sent)
+    loop.cancel()
+    await asyncio.wait({loop})
+    assert loop.cancelled()

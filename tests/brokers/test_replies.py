@@ -1,0 +1,220 @@
+"""What processors say of runs: who may end one, and what is said too late, twice, or without sense."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fencepost.core.messages import control_topic, reply_destination
+from fencepost.errors import StoreUnavailable
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import NodeId, Queue
+from fencepost.model.message import Message
+from fencepost.model.rescue import SweepTerms
+from fencepost.model.run import RunState
+from fencepost.telemetry.events import RepliesTaken, ReplyFate, listen
+from fencepost.telemetry.secrets import remember
+from tests.brokers.post import NS, THUMBS, Post, until
+
+
+def shown(message: Message) -> dict[str, Any]:
+    """What a processor must show of its message."""
+    said = message.headers
+    return {
+        "run_key": said["fencepost-run-key"],
+        "attempt": int(said["fencepost-attempt"]),
+        "fence": int(said["fencepost-fence"]),
+    }
+
+
+@pytest.fixture
+def fates() -> Any:
+    """What became of replies, as it is counted."""
+    seen: list[ReplyFate] = []
+
+    def note(event: object) -> None:
+        if isinstance(event, RepliesTaken):
+            seen.extend([event.fate] * event.replies)
+
+    unlisten = listen(note)
+    yield seen
+    unlisten()
+
+
+async def test_a_run_does_not_end_before_its_processor_says_so() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    await post.reply(**shown(message), outcome="started")
+    assert await post.state(key) is RunState.RUNNING
+    await post.reply(**shown(message), outcome="succeeded", result={"width": 800})
+    assert await post.state(key) is RunState.SUCCEEDED
+    (attempt,) = await post.memory.ledger.attempts(NS, key)
+    assert attempt.output == '{"width":800}'
+
+
+async def test_a_failure_is_not_taken_for_an_end_where_there_are_retries() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    await post.reply(**shown(message), outcome="failed", error="Busy: later", retry_after=60)
+    run = await post.run(key)
+    assert (run.state, run.error) == (RunState.READY, "Busy: later")
+    assert (run.run_at - await post.memory.now()).total_seconds() == 60
+
+
+async def test_a_permanent_failure_is_not_tried_again() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    await post.reply(**shown(message), outcome="failed", error="NoSuchImage", detail="line 7", permanent=True)
+    (attempt,) = await post.memory.ledger.attempts(NS, key)
+    assert (await post.state(key), attempt.detail) == (RunState.DEAD, "line 7")
+
+
+@pytest.mark.parametrize("outcome", ["succeeded", "failed", "started", "heartbeat"])
+async def test_nothing_changes_by_a_reply_with_an_old_fence(outcome: str, fates: list[ReplyFate]) -> None:
+    post = Post()
+    key, first = await post.one_sent()
+    await post.reply(**shown(first), outcome="failed", error="Busy: later")
+    post.clock.advance(2)
+    await post.deliver()
+    before = await post.run(key)
+    await post.reply(**shown(first) | {"attempt": 2}, outcome=outcome, error="late")
+    assert await post.run(key) == before
+    assert fates[-1] is ReplyFate.LATE
+
+
+async def test_a_reply_that_comes_twice_does_not_end_a_run_twice(fates: list[ReplyFate]) -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    for _ in range(2):
+        await post.reply(**shown(message), outcome="succeeded")
+    assert await post.state(key) is RunState.SUCCEEDED
+    assert fates == [ReplyFate.ACCEPTED, ReplyFate.REPEATED]
+
+
+async def test_the_first_of_two_replies_of_one_batch_counts() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    await post.say(json.dumps({**shown(message), "outcome": "succeeded"}).encode())
+    await post.reply(**shown(message), outcome="failed", error="no", permanent=True)
+    assert await post.state(key) is RunState.SUCCEEDED
+
+
+async def test_a_reply_to_no_run_is_let_go(fates: list[ReplyFate]) -> None:
+    post = Post()
+    await post.reply(run_key="thumbs#nobody", attempt=1, fence=1, outcome="succeeded")
+    assert fates == [ReplyFate.UNKNOWN]
+    assert await post.broker.backlog(reply_destination(NS), "replies") == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"not JSON",
+        b"[]",
+        b"{}",
+        b'{"run_key": 7}',
+        b'{"run_key":"a","attempt":1,"fence":1,"outcome":"?"}',
+    ],
+)
+async def test_a_reply_without_sense_does_not_block_the_others(body: bytes, fates: list[ReplyFate]) -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    await post.say(body)
+    await post.reply(**shown(message), outcome="succeeded")
+    assert await post.state(key) is RunState.SUCCEEDED
+    assert sorted(fates) == [ReplyFate.ACCEPTED, ReplyFate.UNREADABLE]
+    ((rejected, reason),) = post.broker.rejected
+    assert rejected.body == body
+    assert reason.startswith("reply: ")
+
+
+async def test_no_reply_ends_a_run_of_a_worker_of_the_program(fates: list[ReplyFate]) -> None:
+    post = Post()
+    (key,) = await post.enqueue("1")
+    appetite = Appetite(NodeId("host-1"), (Queue("default"),), (THUMBS,), 30.0)
+    (claim,) = await post.memory.ledger.claim_direct(appetite, 1)
+    await post.reply(run_key=key, attempt=claim.attempt, fence=claim.fence, outcome="succeeded")
+    assert await post.state(key) is RunState.RUNNING
+    assert fates == [ReplyFate.UNKNOWN]
+
+
+async def test_a_run_of_which_no_more_is_heard_is_not_left_running() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    await post.reply(**shown(message), outcome="started")
+    terms = SweepTerms(15.0, 30.0)
+    await post.memory.ledger.expired(10, terms)
+    for _ in range(3):
+        post.clock.advance(10)
+        await post.reply(**shown(message), outcome="heartbeat", progress=0.5)
+        assert (await post.memory.ledger.expired(10, terms)).expired == ()
+    assert (await post.run(key)).progress == "0.5"
+    for _ in range(3):
+        post.clock.advance(10)
+        assert (await post.memory.ledger.expired(10, terms)).expired == ()
+    post.clock.advance(10)
+    (found,) = (await post.memory.ledger.expired(10, terms)).expired
+    assert found.ticket.run_key == key
+
+
+async def test_no_heartbeat_keeps_a_run_beyond_its_timeout() -> None:
+    from datetime import timedelta
+
+    post = Post(timeout=timedelta(seconds=60), route={"start_within": "30s"})
+    key, message = await post.one_sent()
+    heard: list[bytes] = []
+    await post.broker.listen(control_topic(NS), heard.append)
+    assert message.headers["fencepost-timeout"] == "60"
+    post.clock.advance(91)
+    await post.reply(**shown(message), outcome="heartbeat")
+    await until(lambda: bool(heard))
+    assert json.loads(heard[0])["why"] == "late"
+    run = await post.run(key)
+    assert run.alive_until is not None
+    assert run.alive_until < await post.memory.now()
+
+
+async def test_a_processor_whose_run_was_cancelled_is_told() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    heard: list[bytes] = []
+    await post.broker.listen(control_topic(NS), heard.append)
+    await post.memory.ledger.cancel(NS, key, "not needed")
+    await post.reply(**shown(message), outcome="heartbeat")
+    await until(lambda: bool(heard))
+    assert json.loads(heard[0]) == {**shown(message), "why": "cancelled"}
+    await post.reply(**shown(message), outcome="failed", error="cancelled")
+    assert await post.state(key) is RunState.CANCELLED
+
+
+async def test_no_reply_is_lost_while_the_store_is_away() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    post.store.fail_before("ledger.finish")
+    with pytest.raises(StoreUnavailable):
+        await post.reply(**shown(message), outcome="succeeded")
+    assert await post.state(key) is RunState.RUNNING
+    await post.replies.run_once()
+    assert await post.state(key) is RunState.SUCCEEDED
+
+
+async def test_a_reply_is_not_lost_with_the_process_that_sent_the_run() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    other = post.new_replies()
+    await post.reply(other, **shown(message), outcome="succeeded")
+    assert await post.state(key) is RunState.SUCCEEDED
+
+
+async def test_no_secret_of_a_reply_gets_into_the_ledger() -> None:
+    remember("hunter2-of-the-shop")
+    post = Post()
+    key, message = await post.one_sent()
+    word = "hunter2-of-the-shop"
+    await post.reply(**shown(message), outcome="failed", permanent=True, error=word, result={"token": word})
+    (attempt,) = await post.memory.ledger.attempts(NS, key)
+    assert attempt.output is not None
+    assert "hunter2" not in f"{await post.run(key)} {attempt}"
