@@ -211,6 +211,27 @@ BOARD: dict[str, list[Panel]] = {
         ),
         Panel("Memory", [(f"process_resident_memory_bytes{HERE}", "{{instance}}")], "bytes", width=6),
     ],
+    "Messages": [
+        Panel(
+            "Messages: sent, replied, taken",
+            [
+                (
+                    f"sum by (answer) (increase(fencepost_messages_published_total{HERE}{RATE}))",
+                    "sent: {{answer}}",
+                ),
+                (f"sum by (fate) (increase(fencepost_replies_total{HERE}{RATE}))", "replied: {{fate}}"),
+                (f"sum by (fate) (increase(fencepost_messages_taken_total{HERE}{RATE}))", "taken: {{fate}}"),
+                (f"sum(increase(fencepost_redeliveries_total{HERE}{RATE}))", "came again"),
+                (f"sum(increase(fencepost_broker_failures_total{HERE}{RATE}))", "broker away"),
+            ],
+            width=12,
+        ),
+        Panel(
+            "Messages that wait for a processor",
+            [(f"max by (destination) (fencepost_broker_backlog{HERE})", "{{destination}}")],
+            width=12,
+        ),
+    ],
 }
 
 

@@ -133,6 +133,29 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
     (events.HeartbeatLate(3), {"fencepost_heartbeats_late_total": 1}),
     (events.RequestRefused(events.RefusedFor.BUSY), {"fencepost_web_refused_total{cause=busy}": 1}),
     (events.StoreMissed("planner", 2), {"fencepost_store_failures_total{service=planner}": 1}),
+    (events.BrokerMissed("deliverer", 2), {"fencepost_broker_failures_total{service=deliverer}": 1}),
+    (
+        events.MessagesPublished("nats", {events.Answer.CONFIRMED: 5, events.Answer.REFUSED: 1}),
+        {
+            "fencepost_messages_published_total{answer=confirmed}": 5,
+            "fencepost_messages_published_total{answer=refused}": 1,
+            "fencepost_messages_published_total{answer=unconfirmed}": 0,
+        },
+    ),
+    (
+        events.RepliesTaken(events.ReplyFate.LATE, 2),
+        {"fencepost_replies_total{fate=late}": 2, "fencepost_replies_total{fate=unknown}": 0},
+    ),
+    (
+        events.MessagesTaken("orders", new=5, repeated=2, unreadable=1),
+        {
+            "fencepost_messages_taken_total{fate=new}": 4,
+            "fencepost_messages_taken_total{fate=repeated}": 2,
+            "fencepost_messages_taken_total{fate=unreadable}": 1,
+        },
+    ),
+    (events.Redelivered("replies", 3), {"fencepost_redeliveries_total{service=replies}": 3}),
+    (events.BacklogSeen("thumbs", 9), {"fencepost_broker_backlog{destination=thumbs}": 9}),
     (
         MEASURED,
         {

@@ -68,6 +68,7 @@ JOB: dict[str, Any] = {
     "progress_deadline_s": None,
     "delivery": "at_least_once",
     "external": False,
+    "message": None,
     "parameters": [
         {"name": "image_id", "required": True, "kind": "integer"},
         {"name": "width", "required": False, "kind": "integer"},

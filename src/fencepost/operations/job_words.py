@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fencepost.model.durations import format_duration
 from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
 from fencepost.model.limits import JobLimit
+from fencepost.model.message import Reply
 
 
 def described(spec: JobSpec) -> str:
@@ -27,6 +28,9 @@ def _parts(spec: JobSpec) -> Iterator[str]:
         yield f"priority {spec.priority}"
     if spec.external:
         yield "done by workers outside, over HTTP"
+    if spec.message is not None:
+        told = ", whose result is awaited" if spec.message.reply is Reply.RESULT else ""
+        yield f"sent to {spec.message.destination} by the message broker{told}"
 
 
 def _payload(spec: JobSpec) -> str:

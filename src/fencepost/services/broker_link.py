@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.model.message import Delivery
 from fencepost.ports.broker import Broker
 from fencepost.services.service import PATIENCE_FIRST_S, PATIENCE_MAX_S, Service
-from fencepost.telemetry.events import BrokerMissed, emit
+from fencepost.telemetry.events import BrokerMissed, Redelivered, emit
 
 
 class BrokerLink:
@@ -92,6 +93,12 @@ class BrokerService(Service):
             self.log.info("broker is back", after_failures=self._missed)
             self._missed = 0
         return rest_s
+
+    def count_again(self, deliveries: Sequence[Delivery]) -> None:
+        """Count those that have been delivered before."""
+        again = sum(one.delivered > 1 for one in deliveries)
+        if again:
+            emit(Redelivered(self.name, again))
 
     def _wait_for_broker(self, error: BrokerUnavailable | BrokerRefused) -> float:
         self.link.forget()

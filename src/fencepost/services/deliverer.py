@@ -54,7 +54,7 @@ from fencepost.services.claiming import helpings
 from fencepost.services.desks.taking import take
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.telemetry import traces
-from fencepost.telemetry.events import MessagesPublished, emit
+from fencepost.telemetry.events import Answer, BacklogSeen, MessagesPublished, emit
 
 BATCH_MAX = 200
 SENDING_MAX = 3
@@ -137,6 +137,7 @@ class Deliverer(BrokerService):
             route = route_of(job)
             if route.reply is Reply.RESULT:
                 waiting = await broker.backlog(route.destination, PROCESSORS) or 0
+                emit(BacklogSeen(route.destination, waiting))
                 found.append(([name], max(0, route.ahead_max - waiting)))
         return found
 
@@ -178,11 +179,11 @@ class Deliverer(BrokerService):
             return [None] * len(claims)
         except TimeoutError:
             answers = [Unconfirmed("no confirm came in time")] * len(claims)
-        counts = Counter(type(one).__name__.lower() for one in answers)
-        if counts["unconfirmed"]:
+        counts = Counter(_ANSWERS[type(one)] for one in answers)
+        if counts[Answer.UNCONFIRMED]:
             self.link.forget()
         emit(MessagesPublished(broker.name, counts))
-        self.log.info("published", broker=broker.name, **counts)
+        self.log.info("published", broker=broker.name, **{str(one): number for one, number in counts.items()})
         return answers
 
     def _ending(self, claim: Claim, answer: Publication | None) -> Ending | None:
@@ -249,6 +250,13 @@ class Report:
     claim: Claim
     outcome: Outcome
     took_s: float
+
+
+_ANSWERS = {
+    Confirmed: Answer.CONFIRMED,
+    Refused: Answer.REFUSED,
+    Unconfirmed: Answer.UNCONFIRMED,
+}
 
 
 def _waited_s(claim: Claim) -> float:

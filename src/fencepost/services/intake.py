@@ -78,6 +78,7 @@ class IntakeService(BrokerService):
                 await self._subscription.close()
 
     async def _take(self, subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
+        self.count_again(deliveries)
         taken = [taken_of(one, self._intake, self._job) for one in deliveries]
         # A store may refuse a batch with one key twice; the first message of a key is its run.
         first = {one.run.run_key: one for one in reversed(taken)}

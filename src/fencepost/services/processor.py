@@ -121,7 +121,9 @@ class Processor(BrokerService):
         room = self._settings.concurrency - len(self._tasks)
         if room <= 0:
             return self._settings.poll_s
-        for delivery in await self._subscription.receive(room, WAIT_S):
+        deliveries = await self._subscription.receive(room, WAIT_S)
+        self.count_again(deliveries)
+        for delivery in deliveries:
             await self._begin(broker, self._subscription, delivery)
         return 0.0
 

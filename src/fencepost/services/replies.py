@@ -100,6 +100,7 @@ class Replies(BrokerService):
                 await self._subscription.close()
 
     async def _take(self, broker: Broker, subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
+        self.count_again(deliveries)
         readable, unreadable = _read(deliveries)
         try:
             found = await asyncio.gather(*map(self._about, [form for _, form in readable]))

@@ -113,6 +113,24 @@ HEARTBEATS_LATE = _counter(
 STORE_FAILURES = _counter(
     "fencepost_store_failures_total", "Passes of a service for which the store was away", "service"
 )
+BROKER_FAILURES = _counter(
+    "fencepost_broker_failures_total", "Passes of a service for which the message broker was away", "service"
+)
+MESSAGES_PUBLISHED = _counter(
+    "fencepost_messages_published_total", "Runs that were sent, by the broker's answer", "answer"
+)
+BROKER_BACKLOG = _gauge(
+    "fencepost_broker_backlog", "Messages of runs that wait for a processor", "destination"
+)
+REPLIES = _counter("fencepost_replies_total", "Replies of processors, by what became of them", "fate")
+MESSAGES_TAKEN = _counter(
+    "fencepost_messages_taken_total", "Messages of intakes, by what became of them", "fate"
+)
+REDELIVERIES = _counter(
+    "fencepost_redeliveries_total",
+    "Messages that came again because they had not been acknowledged",
+    "service",
+)
 REFUSED_REQUESTS = _counter(
     "fencepost_web_refused_total", "Requests refused and connections closed by the limits of the web", "cause"
 )
@@ -162,6 +180,7 @@ CATALOGUE: tuple[Metric, ...] = (
         GATES_CLOSING,
     ),
     *(TRANSITIONS, RENEWALS_FAILED, SHARDS_LED, SKEW, HEARTBEATS_LATE, STORE_FAILURES),
+    *(BROKER_FAILURES, MESSAGES_PUBLISHED, BROKER_BACKLOG, REPLIES, MESSAGES_TAKEN, REDELIVERIES),
     REFUSED_REQUESTS,
     *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK),
     *(SHARDS, SHARDS_UNLED, NODES, BURN, BUDGET, TARGET, READ_AT, READ_TOOK, BUILD),

@@ -232,12 +232,20 @@ class BrokerMissed:
     failures: int
 
 
+class Answer(StrEnum):
+    """What a broker said of a message."""
+
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"
+    UNCONFIRMED = "unconfirmed"
+
+
 @dataclass(frozen=True, slots=True)
 class MessagesPublished:
     """A batch of runs was sent; how many the broker confirmed, refused, and left unconfirmed."""
 
     broker: str
-    answers: Mapping[str, int]
+    answers: Mapping[Answer, int]
 
 
 class ReplyFate(StrEnum):
@@ -263,12 +271,28 @@ class RepliesTaken:
 
 @dataclass(frozen=True, slots=True)
 class MessagesTaken:
-    """Messages of a source became runs; so many of them had one already."""
+    """Messages of a source became runs: `new` ones, `unreadable` among them; the others had one already."""
 
     source: str
     new: int
     repeated: int
     unreadable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Redelivered:
+    """Messages came to a service again, because they had not been acknowledged."""
+
+    service: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogSeen:
+    """So many messages of runs wait for a processor."""
+
+    destination: str
+    messages: int
 
 
 class Share(NamedTuple):
@@ -350,6 +374,8 @@ Event: TypeAlias = (
     | MessagesPublished
     | RepliesTaken
     | MessagesTaken
+    | Redelivered
+    | BacklogSeen
     | LedgerMeasured
     | RequestRefused
 )

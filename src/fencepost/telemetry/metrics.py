@@ -82,6 +82,14 @@ class Metrics(Collector):
             events.SkewMeasured: lambda event: self._series.set(known.SKEW, (), event.skew_s),
             events.HeartbeatLate: lambda event: count(known.HEARTBEATS_LATE),
             events.StoreMissed: self._store_missed,
+            events.BrokerMissed: lambda event: count(known.BROKER_FAILURES, (event.service,)),
+            events.MessagesPublished: self._messages_published,
+            events.RepliesTaken: lambda event: count(known.REPLIES, (event.fate,), by=event.replies),
+            events.MessagesTaken: self._messages_taken,
+            events.Redelivered: lambda event: count(known.REDELIVERIES, (event.service,), by=event.messages),
+            events.BacklogSeen: lambda event: self._series.set(
+                known.BROKER_BACKLOG, (self._queues.of(event.destination),), event.messages
+            ),
             events.LedgerMeasured: self._ledger_measured,
             events.RequestRefused: lambda event: count(known.REFUSED_REQUESTS, (event.cause,)),
         }
@@ -127,6 +135,10 @@ class Metrics(Collector):
             self._series.add(known.SUPPRESSED, (cause.value,), 0)
         for refused in events.RefusedFor:
             self._series.add(known.REFUSED_REQUESTS, (refused.value,), 0)
+        for answer in events.Answer:
+            self._series.add(known.MESSAGES_PUBLISHED, (answer.value,), 0)
+        for fate in events.ReplyFate:
+            self._series.add(known.REPLIES, (fate.value,), 0)
         for quota in Quota:
             self._series.add(known.QUOTA_REFUSALS, (quota.value,), 0)
         for direction in ("gained", "lost"):
@@ -176,6 +188,19 @@ class Metrics(Collector):
         self._series.add(known.STORE_FAILURES, (event.service,))
         if event.service == GAUGES and event.failures >= MISSED_READINGS_MAX:
             self._hidden |= FROM_LEDGER - ALWAYS_TOLD
+
+    def _messages_published(self, event: events.MessagesPublished) -> None:
+        for answer, messages in event.answers.items():
+            self._series.add(known.MESSAGES_PUBLISHED, (answer.value,), messages)
+
+    def _messages_taken(self, event: events.MessagesTaken) -> None:
+        fates = {
+            "new": event.new - event.unreadable,
+            "repeated": event.repeated,
+            "unreadable": event.unreadable,
+        }
+        for fate, messages in fates.items():
+            self._series.add(known.MESSAGES_TAKEN, (fate,), messages)
 
     def _ledger_measured(self, event: events.LedgerMeasured) -> None:
         accounted = _merged(event.accounted, self._jobs.of, lambda one, other: one + other)

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from fencepost.model.job import Delivery, JobSpec, Parameter, Retry
 from fencepost.model.limits import JobLimit
+from fencepost.model.message import Reply, Route
 from fencepost.operations.job_words import described
 from fencepost.operations.paging import Next
 
@@ -47,6 +48,15 @@ class LimitShape(Struct, kw_only=True):
     rate: Annotated[str | None, Meta(examples=["10/m"])]
 
 
+class RouteShape(Struct, kw_only=True):
+    """How the runs of a message job are sent."""
+
+    destination: str
+    reply: Annotated[Reply, Meta(description="`none`: sent is done. `result`: a processor reports.")]
+    start_within_s: float
+    ahead_max: int
+
+
 class JobShape(Struct, kw_only=True):
     """A job, as the store knows it."""
 
@@ -59,6 +69,7 @@ class JobShape(Struct, kw_only=True):
     progress_deadline_s: float | None
     delivery: Delivery
     external: Annotated[bool, Meta(description="Done by workers that ask for runs over HTTP.")]
+    message: Annotated[RouteShape | None, Meta(description="How a message broker sends its runs.")]
     parameters: list[ParameterShape]
     open_payload: Annotated[bool, Meta(description="Whether it takes other names as well.")]
     limit: LimitShape | None
@@ -92,6 +103,7 @@ def job_shape(spec: JobSpec) -> JobShape:
         ),
         delivery=Delivery.AT_MOST_ONCE if spec.at_most_once else Delivery.AT_LEAST_ONCE,
         external=spec.external,
+        message=None if spec.message is None else _route_shape(spec.message),
         parameters=[_parameter_shape(one) for one in spec.parameters],
         open_payload=spec.open_payload,
         limit=None if spec.limit is None else _limit_shape(spec.limit),
@@ -112,6 +124,15 @@ def _retry_shape(retry: Retry) -> RetryShape:
 
 def _parameter_shape(parameter: Parameter) -> ParameterShape:
     return ParameterShape(name=parameter.name, required=parameter.required, kind=parameter.kind)
+
+
+def _route_shape(route: Route) -> RouteShape:
+    return RouteShape(
+        destination=route.destination,
+        reply=route.reply,
+        start_within_s=route.start_within_s,
+        ahead_max=route.ahead_max,
+    )
 
 
 def _limit_shape(limit: JobLimit) -> LimitShape:
