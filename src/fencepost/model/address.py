@@ -17,6 +17,8 @@ _SECRET_PARAMETER = re.compile(
 )
 _SECRET_AUTHORITY = re.compile(r"(://[^/?#:@]*):.*@", re.DOTALL)
 """Up to the last @: a password may hold characters that should have been written as %23 and so on."""
+_SECRET_USER = re.compile(r"^((?:nats|tls)://)[^:@]+@")
+"""NATS takes a user without a password for a token."""
 
 UNREADABLE = (
     "a host or a port cannot be read; write special characters of a password as %40, %23, %2F and so on"
@@ -84,7 +86,8 @@ def parse_address(url: str, port: int, what: str = "leases") -> Address:
 
 def mask(url: str) -> str:
     """The URL without its password."""
-    return _SECRET_PARAMETER.sub(rf"\1{MASK}", _SECRET_AUTHORITY.sub(rf"\1:{MASK}@", url))
+    shown = _SECRET_USER.sub(rf"\1{MASK}@", _SECRET_AUTHORITY.sub(rf"\1:{MASK}@", url))
+    return _SECRET_PARAMETER.sub(rf"\1{MASK}", shown)
 
 
 def _host(text: str, port: int) -> Host:
