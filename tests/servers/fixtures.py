@@ -140,6 +140,15 @@ def redis_server() -> Iterator[Address]:
 
 
 @pytest.fixture(scope="session")
+def nats_server() -> Iterator[Address]:
+    """The server given by FENCEPOST_TEST_NATS, else a private one."""
+    from tests.servers.nats import NatsServer
+
+    with given_or_started("FENCEPOST_TEST_NATS", NatsServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def mongo_server() -> Iterator[Address]:
     """The server given by FENCEPOST_TEST_MONGODB, else a private one."""
     from tests.servers.mongodb import MongoServer
