@@ -19,11 +19,13 @@ from tests.servers.process import Address, Server
 
 if TYPE_CHECKING:
     from tests.servers.etcd import EtcdCluster
+    from tests.servers.kafka import KafkaAddress
     from tests.servers.mongo_router import MongoRouter
     from tests.servers.mongodb import MongoReplicaSet
     from tests.servers.pgbouncer import Detour
     from tests.servers.postgres import PostgresDatabases
     from tests.servers.redis import RedisSentinel
+    from tests.servers.shared import SharedServer
 
 
 class Closeable(Protocol):
@@ -173,6 +175,31 @@ def mongo_router(mongo_server: Address) -> Iterator[MongoRouter]:
 
 
 @pytest.fixture(scope="session")
+def shared_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    """The Kafka of all processes of this run, started by the first test that needs one."""
+    from tests.servers.kafka import KafkaServer
+    from tests.servers.shared import SharedServer
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with closing(SharedServer(folder / "kafka", lambda: start_or_skip(KafkaServer, optional=True))) as shared:
+        yield shared
+
+
+@pytest.fixture
+def kafka_server(shared_kafka: SharedServer) -> Iterator[KafkaAddress]:
+    """The server given by FENCEPOST_TEST_KAFKA, else one that the processes of this run share."""
+    from tests.servers.kafka import KafkaAddress, given_kafka
+
+    if given := given_kafka():
+        yield given
+        return
+    with shared_kafka.used() as ports:
+        yield KafkaAddress(ports)
+
+
+@pytest.fixture(scope="session")
 def etcd_nodes() -> Iterator[EtcdCluster]:
     """Three nodes, in whatever state the last test left them."""
     from tests.servers.etcd import EtcdCluster
@@ -235,11 +262,12 @@ def started(start: Callable[[], C]) -> AbstractContextManager[C]:
     return closing(start_or_skip(start))
 
 
-def start_or_skip(start: Callable[[], C]) -> C:
-    """A private server; where there is none to be had, CI fails and a person is told."""
+def start_or_skip(start: Callable[[], C], *, optional: bool = False) -> C:
+    """A private server; where there is none to be had, a person is told, and CI fails unless it is
+    optional."""
     try:
         return start()
     except ServerMissing as missing:
-        if os.environ.get("CI"):
+        if os.environ.get("CI") and not optional:
             raise
         pytest.skip(str(missing))
