@@ -1,0 +1,221 @@
+"""The clients of one cluster: opened when they are first used, and opened anew after a fault.
+
+The driver's clients connect again by themselves, so a fault only makes a connection doubtful: the next call
+first tries to reach a server, and replaces what it had. It does not try more often than once a second.
+
+A producer numbers what it sends to each partition, so that the server can drop copies. After one failure the
+numbers no longer fit, and the driver would go on sending what we have called unconfirmed. Such a producer is
+replaced, and ended behind the caller's back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.conn import create_conn
+from aiokafka.errors import KafkaConnectionError, NodeNotReadyError
+
+from fencepost.brokers.kafka.address import KafkaAddress
+from fencepost.brokers.kafka.faults import FAULTS, translated
+from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.model.address import Host
+
+CONNECT_TIMEOUT_S = 5.0
+ANSWER_TIMEOUT_S = 5.0
+END_TIMEOUT_S = 12.0
+RECONNECT_S = 1.0
+TRIES = 3
+"""A cluster may answer while one of its servers does not."""
+CLIENT = "fencepost"
+
+
+class Connection:
+    """Everything that is open to one cluster."""
+
+    def __init__(self, address: KafkaAddress) -> None:
+        self.address = address
+        self._hosts = list(address.hosts)
+        self._turn = asyncio.Lock()
+        self._admin: Any = None
+        self._producer: Any = None
+        self._inspector: Any = None
+        self._is_doubtful = True
+        self._failure: BrokerRefused | BrokerUnavailable | None = None
+        self._failed_at = 0.0
+        self._endings: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Reach a server, where that has not been done since the last fault."""
+        if not self._is_doubtful:
+            return
+        async with self._turn:
+            await self._open_again()
+
+    async def _open_again(self) -> None:
+        if self._is_doubtful:
+            now = asyncio.get_running_loop().time()
+            if self._failure is not None and now < self._failed_at + RECONNECT_S:
+                raise type(self._failure)(str(self._failure))
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                    await self._open()
+            except FAULTS as error:
+                self._failed_at = asyncio.get_running_loop().time()
+                self._failure = translated(self.address, error)
+                raise self._failure from error
+            self._is_doubtful, self._failure = False, None
+
+    async def ask(self, question: Callable[[Any], Awaitable[Any]]) -> Any:
+        """What the cluster answers to the driver's client for administrators."""
+        await self.open()
+        return await self._answered(lambda: question(self._admin))
+
+    async def inspect(self, question: Callable[[Any], Awaitable[Any]]) -> Any:
+        """What the cluster answers to a consumer that belongs to no group."""
+        await self.open()
+        async with self._turn:
+            if self._inspector is None:
+                self._inspector = await self._started(self.consumer(retry_backoff_ms=100))
+        return await self._answered(lambda: question(self._inspector))
+
+    async def producer(self) -> Any:
+        """The producer that all share."""
+        await self.open()
+        async with self._turn:
+            if self._producer is None:
+                size = self.address.max_request_size
+                self._producer = await self._started(
+                    AIOKafkaProducer(enable_idempotence=True, max_request_size=size, **self._options())
+                )
+            return self._producer
+
+    def replace(self, producer: Any) -> None:
+        """Use it no more, and end it."""
+        if self._producer is producer:
+            self._producer = None
+            self._in_background(_end_producer(producer))
+
+    def consumer(self, **options: Any) -> Any:
+        """A new consumer, not started."""
+        return AIOKafkaConsumer(enable_auto_commit=False, **(self._options() | options))
+
+    async def start(self, client: Any) -> None:
+        """Start a consumer of the caller's, or raise with nothing left open."""
+        await self._started(client)
+
+    def end(self, client: Any) -> None:
+        """Stop a client behind the caller's back."""
+        self._in_background(_stop(client))
+
+    def doubt(self) -> None:
+        """Try to reach a server before the next call."""
+        self._is_doubtful = True
+
+    def fault(self, error: BaseException) -> BrokerRefused | BrokerUnavailable:
+        """What to raise for a fault of a call."""
+        self.doubt()
+        return translated(self.address, error)
+
+    async def close(self) -> None:
+        async with self._turn:
+            self._drop()
+        while self._endings:
+            await asyncio.wait(self._endings)
+
+    async def _open(self) -> None:
+        host = await self._reached()
+        self._hosts.remove(host)
+        self._hosts.insert(0, host)
+        self._drop()
+        admin = AIOKafkaAdminClient(**self._options())
+        try:
+            await admin.start()
+        except BaseException:
+            self._in_background(_stop(admin))
+            raise
+        self._admin = admin
+
+    async def _reached(self) -> Host:
+        """The first server that lets us in. The driver's own search hides why one did not."""
+        fault: BaseException = KafkaConnectionError("no server")
+        for host in list(self._hosts):
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT_S / len(self._hosts)):
+                    options = self._options()
+                    del options["bootstrap_servers"], options["retry_backoff_ms"]
+                    (await create_conn(host.name, host.port, **options)).close()
+                    return host
+            except FAULTS as error:
+                fault = error
+                if isinstance(translated(self.address, error), BrokerRefused):
+                    break
+        raise fault
+
+    async def _started(self, client: Any) -> Any:
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await client.start()
+        except BaseException as error:
+            self._in_background(_stop(client))
+            if isinstance(error, FAULTS):
+                raise self.fault(error) from error
+            raise
+        return client
+
+    async def _answered(self, question: Callable[[], Awaitable[Any]]) -> Any:
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                for _ in range(TRIES - 1):
+                    try:
+                        return await question()
+                    except NodeNotReadyError:
+                        continue
+                return await question()
+        except FAULTS as error:
+            raise self.fault(error) from error
+
+    def _drop(self) -> None:
+        for client in (self._admin, self._inspector):
+            if client is not None:
+                self._in_background(_stop(client))
+        if self._producer is not None:
+            self._in_background(_end_producer(self._producer))
+        self._admin = self._inspector = self._producer = None
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "bootstrap_servers": [str(one) for one in self._hosts],
+            "client_id": CLIENT,
+            "request_timeout_ms": round(ANSWER_TIMEOUT_S * 1000),
+            "retry_backoff_ms": round(RECONNECT_S * 1000),
+            **self.address.security,
+        }
+
+    def _in_background(self, ending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(ending)
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
+
+
+async def _stop(client: Any) -> None:
+    """Close a client, whatever state it is in."""
+    stopping = asyncio.ensure_future(client.close() if hasattr(client, "close") else client.stop())
+    await asyncio.wait({stopping}, timeout=END_TIMEOUT_S)
+    if not stopping.cancel():
+        stopping.exception()
+
+
+async def _end_producer(producer: Any) -> None:
+    """Its `stop` would wait until all is sent, for ever. Without a server, so would a second try."""
+    sender = producer._sender.sender_task
+    if sender is not None:
+        producer._closed = True
+        sender.cancel()
+        await asyncio.wait({sender}, timeout=END_TIMEOUT_S)
+        producer._message_accumulator.fail_all(KafkaConnectionError("the producer was replaced"))
+        await producer.client.close()
+    await _stop(producer)
