@@ -306,12 +306,12 @@ def _given(table: Table, columns: Sequence[str]) -> str:
 @lru_cache(200)
 def _by_keys(table: Table, reverse: bool, lock: str) -> str:
     columns = ", ".join(f"kept.{column}" for column in table.columns)
-    same = " AND ".join(f"kept.{column} = given.{column}" for column in table.key)
-    order = ", ".join(f"kept.{column}{' DESC' if reverse else ''}" for column in table.key)
+    bytewise = {one: ' COLLATE "C"' if table.columns[one] is Kind.TEXT else "" for one in table.key}
+    order = ", ".join(f"given.{one}{how}{' DESC' if reverse else ''}" for one, how in bytewise.items())
     of_kept = lock.replace("FOR UPDATE", "FOR UPDATE OF kept")
     return (
         f"SELECT {columns} FROM unnest({_given(table, table.key)}) AS given ({', '.join(table.key)}) "
-        f"JOIN {SCHEMA}{table.name} AS kept ON {same} ORDER BY {order} {of_kept}"
+        f"JOIN {SCHEMA}{table.name} AS kept ON {_at_key(table)} ORDER BY {order} {of_kept}"
     )
 
 
@@ -330,7 +330,6 @@ def _insert(table: Table, numbered: bool) -> str:
 def _update(table: Table, columns: tuple[str, ...]) -> str:
     names = [*(f"key_{one}" for one in table.key), *columns]
     arrays = _given(table, (*table.key, *columns))
-    same = " AND ".join(f"kept.{one} = given.key_{one}" for one in table.key)
     # A value that all rows get is sent once.
     places = [(one, f"${at}") for at, one in enumerate(columns, start=len(table.key) + 1)]
     values = [
@@ -338,12 +337,19 @@ def _update(table: Table, columns: tuple[str, ...]) -> str:
     ]
     return (
         f"UPDATE {SCHEMA}{table.name} AS kept SET {', '.join(values)} "
-        f"FROM unnest({arrays}) AS given ({', '.join(names)}) WHERE {same}"
+        f"FROM unnest({arrays}) AS given ({', '.join(names)}) WHERE {_at_key(table, 'key_')}"
     )
 
 
 @lru_cache(100)
 def _delete(table: Table) -> str:
-    same = " AND ".join(f"kept.{one} = given.{one}" for one in table.key)
     given = f"unnest({_given(table, table.key)}) AS given ({', '.join(table.key)})"
-    return f"DELETE FROM {SCHEMA}{table.name} AS kept USING {given} WHERE {same}"
+    return f"DELETE FROM {SCHEMA}{table.name} AS kept USING {given} WHERE {_at_key(table)}"
+
+
+def _at_key(table: Table, prefix: str = "") -> str:
+    """Says that a kept row has the key that is given. With a plain `=` first the server could also walk the
+    table in the order of the keys, and a plan that it made while the table was empty would do so for ever."""
+    first, *rest = table.key
+    same = [f"kept.{first} = ANY (ARRAY[given.{prefix}{first}])"]
+    return " AND ".join([*same, *(f"kept.{one} = given.{prefix}{one}" for one in rest)])

@@ -1,0 +1,70 @@
+"""Rows are looked up by key, also by a plan that was made while their table was empty.
+
+A connection plans a statement once. Of a table that was vacuumed while it was empty the server would rather
+walk all rows than look for some, and each batch would then cost more the more rows there are."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fencepost.model.table import Table
+from fencepost.model.tables import CALENDAR_USES, TABLES
+from fencepost.stores.postgres.address import parse_address
+from fencepost.stores.postgres.connection import connect
+from fencepost.stores.postgres.rows import _by_keys, _delete, _update
+from tests.integration.test_postgres_probes import nodes
+
+pytestmark = pytest.mark.postgres
+
+SCANS = {"Index Scan", "Index Only Scan", "Bitmap Index Scan", "Seq Scan"}
+
+
+@pytest.fixture
+async def connection(postgres_url: str) -> AsyncIterator[Any]:
+    """A connection with the store's settings, to a server that knows that all tables are empty."""
+    opened = await connect(parse_address(postgres_url))
+    await opened.execute("VACUUM ANALYZE")
+    yield opened
+    await opened.close()
+
+
+async def test_no_row_is_looked_for_by_a_walk_through_its_table(connection: Any) -> None:
+    walked = {
+        (table.name, verb)
+        for table in TABLES
+        for verb, query in by_key(table).items()
+        if await walks(connection, query)
+    }
+    # One of its indexes has all its columns. No rule finds these by key without a lock.
+    assert walked == {(CALENDAR_USES.name, "find")}
+
+
+def by_key(table: Table) -> dict[str, str]:
+    """The statements that are given keys."""
+    values = tuple(one for one in table.columns if one not in table.key)[:1]
+    return {
+        "find": _by_keys(table, False, ""),
+        "lock": _by_keys(table, False, "FOR UPDATE"),
+        "take": _by_keys(table, False, "FOR UPDATE SKIP LOCKED"),
+        "delete": _delete(table),
+        **({"change": _update(table, values)} if values else {}),
+    }
+
+
+async def walks(connection: Any, query: str) -> bool:
+    """Whether the statement, as it is planned now, would read a whole table or index."""
+    return any("Index Cond" not in node for node in await scans(connection, query))
+
+
+async def scans(connection: Any, query: str) -> list[dict[str, Any]]:
+    """What the statement would read of tables. It is planned as for any parameters."""
+    given = ", ".join(["NULL"] * max(map(int, re.findall(r"\$(\d+)", query))))
+    await connection.execute(f"PREPARE planned AS {query}")
+    try:
+        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE planned ({given})")
+    finally:
+        await connection.execute("DEALLOCATE planned")
+    return [node for node in nodes(json.loads(text)[0]["Plan"]) if node["Node Type"] in SCANS]
