@@ -6,14 +6,18 @@ import asyncio
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fencepost.errors import BrokerUnavailable
+from fencepost.model.identifiers import RunKey
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
 from fencepost.model.run import RunState
 from tests.brokers.post import START, Post, until
+
+QUIET_S = 0.2
 
 
 async def test_a_run_has_not_succeeded_before_its_message_is_confirmed() -> None:
@@ -144,15 +148,26 @@ async def test_a_retry_is_a_message_of_its_own_where_a_result_is_expected() -> N
     assert int(second.headers["fencepost-fence"]) > fence
 
 
+async def test_a_run_that_becomes_due_does_not_wait_for_the_poll() -> None:
+    post = Post(reply="none", settings={"poll_s": 3600.0})
+    loop = asyncio.create_task(post.deliverer.run())
+    for name in ("first", "second"):
+        (key,) = await post.enqueue(name)
+        await until(partial(is_sent, post, key))
+        await asyncio.sleep(QUIET_S)  # It has looked again, and rests.
+    loop.cancel()
+    await asyncio.wait({loop})
+
+
+async def is_sent(post: Post, key: RunKey) -> bool:
+    return await post.state(key) is RunState.SUCCEEDED
+
+
 async def test_a_loop_that_is_cancelled_does_not_hang() -> None:
     post = Post(reply="none")
     (key,) = await post.enqueue("1")
     loop = asyncio.create_task(post.deliverer.run())
-
-    async def sent() -> bool:
-        return await post.state(key) is RunState.SUCCEEDED
-
-    await until(sent)
+    await until(partial(is_sent, post, key))
     loop.cancel()
     await asyncio.wait({loop})
     assert loop.cancelled()

@@ -48,6 +48,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.message import Confirmed, Publication, Refused, Reply, Unconfirmed
 from fencepost.model.run import Claim, Outcome, Receipt, Ticket
 from fencepost.ports.broker import Broker
+from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.claiming import helpings
@@ -121,9 +122,12 @@ class Deliverer(BrokerService):
         return rest_s
 
     async def run(self) -> None:
+        """Pass after pass; a hint that runs are due cuts the rest between two of them short."""
+        unlisten = await self._store.signals.listen(Topic.RUNS, self.wakeup.wake)
         try:
             await super().run()
         finally:
+            unlisten()
             if self.sending:
                 await asyncio.wait(self.sending, timeout=FAREWELL_S)
             with suppress(StoreUnavailable, TimeoutError):
