@@ -46,12 +46,18 @@ def fates() -> Any:
 async def test_a_run_does_not_end_before_its_processor_says_so() -> None:
     post = Post()
     key, message = await post.one_sent()
-    await post.reply(**shown(message), outcome="started")
+    await post.reply(**shown(message), outcome="started", processor="vm-1")
     assert await post.state(key) is RunState.RUNNING
-    await post.reply(**shown(message), outcome="succeeded", result={"width": 800})
+    await post.reply(**shown(message), outcome="succeeded", result={"width": 800}, processor="vm-1")
     assert await post.state(key) is RunState.SUCCEEDED
     (attempt,) = await post.memory.ledger.attempts(NS, key)
     assert attempt.output == '{"width":800}'
+    chunks = await post.memory.logbook.read(NS, key, limit=10)
+    assert [one.chunk.text for one in chunks] == [
+        "published to thumbs, memory has it",
+        "started by vm-1",
+        "succeeded, says vm-1",
+    ]
 
 
 async def test_a_failure_is_not_taken_for_an_end_where_there_are_retries() -> None:

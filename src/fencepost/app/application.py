@@ -197,6 +197,7 @@ class Fencepost(Definitions):
             )
             if beside is not None:
                 node.also(beside)
+                node.membership.broker = beside.link.report
         return node
 
     @asynccontextmanager

@@ -89,5 +89,13 @@ def _node_row(node: FleetNode) -> Sequence[object]:
         f"{node.running}/{node.concurrency}" if node.works else None,
         ",".join(node.queues),
         f"{round(node.skew_s * 1000):+d}ms{mark}",
-        "draining" if node.draining else "up",
+        _condition(node),
     )
+
+
+def _condition(node: FleetNode) -> str:
+    said = "draining" if node.draining else "up"
+    broker = node.broker
+    if broker is None:
+        return said
+    return f"{said}, {broker.name} away {broker.away_s:.0f}s !" if broker.away_s else f"{said}, {broker.name}"

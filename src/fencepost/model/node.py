@@ -36,6 +36,16 @@ class Led:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerReport:
+    """How a node stands to its message broker: for how long it has missed it, 0 where it has not, and how
+    many messages of runs it saw waiting for a processor."""
+
+    name: str
+    away_s: float = 0.0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NodeReport:
     """How a node is, said with each sign of life. `skew_s` is its wall clock minus the store's;
     `transitions` are the grants that it got or lost since its start."""
@@ -48,6 +58,8 @@ class NodeReport:
     """Whether the lease store did not answer it: then it is no candidate, and others ask for its shards."""
     set_ahead_s: float = 0.0
     """By how much it saw the store's clock leap ahead within the last hour."""
+    broker: BrokerReport | None = None
+    """None where it uses no message broker."""
 
 
 GONE_KEPT = 100

@@ -8,11 +8,12 @@ from functools import lru_cache
 
 from fencepost.model.identifiers import Queue
 from fencepost.model.json import canonical
-from fencepost.model.node import Led, Node, NodeReport
+from fencepost.model.node import BrokerReport, Led, Node, NodeReport
 
 NODES_MAX = 1_024
 REPORTED = tuple(one.name for one in fields(NodeReport))
 LED = tuple(one.name for one in fields(Led))
+BROKER = tuple(one.name for one in fields(BrokerReport))
 
 
 @lru_cache(NODES_MAX)
@@ -24,7 +25,9 @@ def node_to_text(node: Node) -> str:
 def report_to_text(report: NodeReport) -> str:
     """How a node says it is, as JSON for the column `report`."""
     said = {name: getattr(report, name) for name in REPORTED}
-    return canonical({**said, "leads": [[getattr(one, name) for name in LED] for one in report.leads]})
+    said["leads"] = [[getattr(one, name) for name in LED] for one in report.leads]
+    said["broker"] = None if report.broker is None else [getattr(report.broker, name) for name in BROKER]
+    return canonical(said)
 
 
 @lru_cache(NODES_MAX)
@@ -40,4 +43,8 @@ def report_from_text(text: str) -> NodeReport:
     """Back from the column `report`; what a newer release says besides is left alone."""
     said = json.loads(text)
     leads = tuple(Led(*one[: len(LED)]) for one in said.pop("leads", ()))
-    return NodeReport(leads=leads, **{name: value for name, value in said.items() if name in REPORTED})
+    broker = said.pop("broker", None)
+    told = None if broker is None else BrokerReport(*broker[: len(BROKER)])
+    return NodeReport(
+        leads=leads, broker=told, **{name: value for name, value in said.items() if name in REPORTED}
+    )

@@ -28,6 +28,7 @@ NODE: dict[str, Any] = {
     "draining": False,
     "leads": 8,
     "running": 2,
+    "broker": {"name": "rabbitmq", "away_s": 0.0, "waiting": 12},
 }
 WORKER: dict[str, Any] = {**NODE, "queues": ["default", "mail"], "concurrency": 10}
 FLEET_NODE: dict[str, Any] = {**WORKER, "plans": True, "works": True, "skewed": False, "reported_at": AT}

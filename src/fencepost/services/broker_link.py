@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.message import Delivery
+from fencepost.model.node import BrokerReport
 from fencepost.ports.broker import Broker
 from fencepost.services.service import PATIENCE_FIRST_S, PATIENCE_MAX_S, Service
 from fencepost.telemetry.events import BrokerMissed, Redelivered, emit
@@ -26,6 +27,9 @@ class BrokerLink:
         self._opening = asyncio.Lock()
         self._broker: Broker | None = None
         self._declared = False
+        self._missed_at_s: float | None = None
+        self.waiting: dict[str, int] = {}
+        """How many messages were last seen to wait for a processor, by destination."""
 
     async def ready(self) -> Broker:
         """The broker, connected, with every destination there. Raises `BrokerUnavailable` and
@@ -38,17 +42,22 @@ class BrokerLink:
             if not self._declared:
                 await self._broker.connect()
                 await self._broker.declare(self._destinations)
-                self._declared = True
+                self._declared, self._missed_at_s = True, None
             return self._broker
+
+    def report(self) -> BrokerReport | None:
+        """How this process stands to it; None before it was first asked for."""
+        if self._broker is None:
+            return None
+        now_s, missed_at_s = asyncio.get_running_loop().time(), self._missed_at_s
+        away_s = 0.0 if missed_at_s is None else round(now_s - missed_at_s, 1)
+        return BrokerReport(self._broker.name, away_s, sum(self.waiting.values()))
 
     def forget(self) -> None:
         """The broker was missed: look again whether everything is there, once it is back."""
         self._declared = False
-
-    @property
-    def opened(self) -> Broker | None:
-        """The broker, whatever its state; None before it was first asked for."""
-        return self._broker
+        if self._missed_at_s is None:
+            self._missed_at_s = asyncio.get_running_loop().time()
 
     async def close(self) -> None:
         if self._broker is not None:
@@ -59,12 +68,12 @@ class BrokerServices:
     """The loops of one process that share its connection, which ends with them."""
 
     def __init__(self, link: BrokerLink, services: Sequence[Service]) -> None:
-        self._link = link
-        self.services = services
+        self.link = link
+        self._services = services
 
     async def run(self) -> None:
         """Until cancelled, or until one of them fails."""
-        tasks = [asyncio.create_task(one.run(), name=one.name) for one in self.services]
+        tasks = [asyncio.create_task(one.run(), name=one.name) for one in self._services]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for one in done:
@@ -73,7 +82,7 @@ class BrokerServices:
             for one in tasks:
                 one.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._link.close()
+            await self.link.close()
 
 
 class BrokerService(Service):

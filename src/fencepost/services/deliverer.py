@@ -54,6 +54,7 @@ from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.claiming import helpings
 from fencepost.services.desks.taking import take
 from fencepost.services.telling import tell_finished, tell_refused
+from fencepost.services.trail import Station, note_all
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import Answer, BacklogSeen, MessagesPublished, emit
 
@@ -141,6 +142,7 @@ class Deliverer(BrokerService):
             route = route_of(job)
             if route.reply is Reply.RESULT:
                 waiting = await broker.backlog(route.destination, PROCESSORS) or 0
+                self.link.waiting[route.destination] = waiting
                 emit(BacklogSeen(route.destination, waiting))
                 found.append(([name], max(0, route.ahead_max - waiting)))
         return found
@@ -169,8 +171,13 @@ class Deliverer(BrokerService):
         pairs = zip(in_time, answers, strict=True)
         endings += [(claim, self._ending(claim, answer)) for claim, answer in pairs]
         self._unreported += [self._settled(claim, one, took_s) for claim, one in endings if one is not None]
-        await self._let_wait([claim for claim, ending in endings if ending is None])
+        waiting = [claim for claim, ending in endings if ending is None]
+        await self._let_wait(waiting)
         await self._report()
+        told = [
+            (one.ticket, f"published to {self._destination(one)}, {broker.name} has it") for one in waiting
+        ]
+        await note_all(self._store, Station.PUBLISHED, told)
 
     async def _publish(self, broker: Broker, claims: Sequence[Claim]) -> Sequence[Publication | None]:
         """An answer for each; None where the broker was not reached at all."""
@@ -207,6 +214,9 @@ class Deliverer(BrokerService):
                 return NotBegun()
             case _ as never:
                 assert_never(never)
+
+    def _destination(self, claim: Claim) -> str:
+        return route_of(self._jobs[claim.job]).destination
 
     def _settled(self, claim: Claim, ending: Ending, took_s: float) -> Report:
         job, so_far = self._jobs[claim.job], Round(claim.spent, _waited_s(claim) + took_s)

@@ -12,7 +12,7 @@ from fencepost.core.clock_leaps import Reading
 from fencepost.core.rivalry import pretenders
 from fencepost.model.clocks import since
 from fencepost.model.identifiers import NodeId, Shard
-from fencepost.model.node import Node, NodeRecord, NodeReport
+from fencepost.model.node import BrokerReport, Node, NodeRecord, NodeReport
 from fencepost.ports.store import Store
 from fencepost.services.clock_watch import ClockWatch
 from fencepost.services.ledger_watch import LedgerWatch
@@ -42,6 +42,7 @@ class Membership(Service):
         self.clock_watch = ClockWatch(settings)
         self.report: Callable[[], NodeReport] = NodeReport
         self.running: Callable[[], int] = int
+        self.broker: Callable[[], BrokerReport | None] = lambda: None
         self.on_drain: Callable[[bool], None] = lambda draining: None
         self._store = store
         self._settings = settings
@@ -70,6 +71,7 @@ class Membership(Service):
             self.report(),
             skew_s=self.skew_s,
             running=self.running(),
+            broker=self.broker(),
             set_ahead_s=self.clock_watch.set_ahead_s(self._clock.monotonic()),
         )
         heard = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)

@@ -18,6 +18,7 @@ from fencepost.config import Settings
 from fencepost.core.lending import alive_for_s, settle_report
 from fencepost.core.messages import (
     REPLIES,
+    Outcome,
     ReplyForm,
     StopForm,
     control_topic,
@@ -39,6 +40,7 @@ from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.job_book import JobBook
 from fencepost.services.telling import tell_finished, tell_refused
+from fencepost.services.trail import Station, note_all
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import RepliesTaken, ReplyFate, emit
 from fencepost.telemetry.secrets import mask, mask_any
@@ -60,6 +62,11 @@ class Reported:
     def ticket(self) -> Ticket:
         """As the processor has it."""
         return Ticket(self.run.namespace, self.run.run_key, self.form.attempt, Fence(self.form.fence))
+
+    @property
+    def who(self) -> str:
+        """The processor, as it calls itself."""
+        return self.form.processor or "a processor"
 
     @property
     def is_current(self) -> bool:
@@ -134,6 +141,8 @@ class Replies(BrokerService):
             assert now is not None, "there are signs"
             await self._heed_sign(broker, one, now)
         await self._pass_on_progress(signs)
+        begun = [one for one in signs if one.is_current and one.form.outcome is Outcome.STARTED]
+        await note_all(self._store, Station.STARTED, [(one.ticket, f"started by {one.who}") for one in begun])
         _count(ReplyFate.ACCEPTED, sum(one.is_current for one in signs))
         _count(ReplyFate.LATE, sum(not one.is_current for one in signs))
 
@@ -207,6 +216,10 @@ class Replies(BrokerService):
                 **({"error": outcome.error} if outcome.error else {}),
             )
         _count(ReplyFate.REPEATED, len(ends) - len(first))
+        pairs = zip(first.values(), receipts, strict=True)
+        taken = [one for one, receipt in pairs if receipt is Receipt.ACCEPTED]
+        told = [(one.ticket, f"{one.form.outcome}, says {one.who}") for one in taken]
+        await note_all(self._store, Station.REPLIED, told)
 
 
 _FATES = {

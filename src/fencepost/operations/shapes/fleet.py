@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from fencepost.core.fleet import Alarm, ShardView
 from fencepost.model.leader import Refusal, Resharding, Term
-from fencepost.model.node import NodeRecord
+from fencepost.model.node import BrokerReport, NodeRecord
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
 
@@ -29,6 +29,14 @@ class ShardShape(Struct, kw_only=True):
     lineage: Annotated[str | None, Meta(description="Which lease store the lease came from.")]
 
 
+class BrokerShape(Struct, kw_only=True):
+    """How a node stands to its message broker."""
+
+    name: Annotated[str, Meta(examples=["rabbitmq"])]
+    away_s: Annotated[float, Meta(description="For how long it has missed it; 0: it has not.")]
+    waiting: Annotated[int, Meta(description="Messages of runs that wait for a processor.")]
+
+
 class NodeShape(Struct, kw_only=True):
     """A live node, as it said last."""
 
@@ -41,6 +49,7 @@ class NodeShape(Struct, kw_only=True):
     draining: bool
     leads: Annotated[int, Meta(description="How many shards.")]
     running: Annotated[int, Meta(description="How many runs.")]
+    broker: BrokerShape | None
 
 
 class WorkerShape(NodeShape, kw_only=True):
@@ -176,7 +185,12 @@ def node_fields(record: NodeRecord) -> dict[str, Any]:
         "draining": record.draining,
         "leads": len(record.report.leads),
         "running": record.report.running,
+        "broker": None if record.report.broker is None else _broker_shape(record.report.broker),
     }
+
+
+def _broker_shape(report: BrokerReport) -> BrokerShape:
+    return BrokerShape(name=report.name, away_s=report.away_s, waiting=report.waiting)
 
 
 def worker_fields(record: NodeRecord) -> dict[str, Any]:

@@ -1,0 +1,34 @@
+"""What a node says of its message broker: on the roster, in status, and on the page of workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.errors import BrokerUnavailable
+from fencepost.model.node import BrokerReport, NodeReport
+from fencepost.model.node_codec import report_from_text, report_to_text
+from tests.brokers.post import Post
+
+
+async def test_a_broker_that_is_away_is_not_called_there() -> None:
+    post = Post(route={"ahead_max": 9})
+    link = post.deliverer.link
+    assert link.report() is None
+    await post.one_sent()
+    await post.deliverer.run_once()
+    assert link.report() == BrokerReport("memory", 0.0, 1)
+    post.broker.down = True
+    await post.enqueue("2")
+    with pytest.raises(BrokerUnavailable):
+        await post.deliverer.run_once()
+    link.forget()
+    assert link.report() is not None
+    post.broker.down = False
+    await post.deliverer.run_once()
+    assert link.report() == BrokerReport("memory", 0.0, 1)
+
+
+def test_a_report_of_a_broker_is_not_changed_in_the_store() -> None:
+    report = NodeReport(broker=BrokerReport("nats", 3.5, 7))
+    assert report_from_text(report_to_text(report)) == report
+    assert report_from_text(report_to_text(NodeReport())) == NodeReport()
