@@ -105,6 +105,13 @@ PGBOUNCER = Program(
     variable="FENCEPOST_PGBOUNCER_BIN",
     advice="apt-get install pgbouncer, or FENCEPOST_TEST_PGBOUNCER=URL",
 )
+RABBITMQ = Program(
+    title="RabbitMQ",
+    name="rabbitmq-server",
+    variable="FENCEPOST_RABBITMQ_BIN",
+    advice="apt-get install rabbitmq-server, or FENCEPOST_TEST_RABBITMQ=URL",
+    folders=("/usr/lib/rabbitmq/bin",),
+)
 
 
 @cache

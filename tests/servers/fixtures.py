@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.servers.mongodb import MongoReplicaSet
     from tests.servers.pgbouncer import Detour
     from tests.servers.postgres import PostgresDatabases
+    from tests.servers.rabbitmq import RabbitServer
     from tests.servers.redis import RedisSentinel
     from tests.servers.shared import SharedServer
 
@@ -147,6 +148,24 @@ def nats_server() -> Iterator[Address]:
     from tests.servers.nats import NatsServer
 
     with given_or_started("FENCEPOST_TEST_NATS", NatsServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_server() -> Iterator[Address]:
+    """The server given by FENCEPOST_TEST_RABBITMQ, else a private one."""
+    from tests.servers.rabbitmq import RabbitServer
+
+    with given_or_started("FENCEPOST_TEST_RABBITMQ", RabbitServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_node() -> Iterator[RabbitServer]:
+    """A private one that tests stop and start; running, when a test gets it."""
+    from tests.servers.rabbitmq import RabbitServer
+
+    with started(RabbitServer) as server:
         yield server
 
 
