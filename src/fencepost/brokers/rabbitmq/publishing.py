@@ -1,0 +1,198 @@
+"""Publishing: a batch goes out in one piece, and its confirms are waited for together."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import cast
+
+from aiormq.abc import ChannelFrame
+from aiormq.channel import Channel
+from aiormq.connection import Connection
+
+from fencepost.brokers.rabbitmq.declaring import check_exchange
+from fencepost.brokers.rabbitmq.faults import bounded, brief
+from fencepost.brokers.rabbitmq.frames import content_frames, publish_frame
+from fencepost.brokers.rabbitmq.link import Link
+from fencepost.brokers.rabbitmq.tickets import Batch, Ticket
+from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.model.message import Message, Publication, Refused
+from fencepost.model.quoting import quoted
+
+CONFIRM_TIMEOUT_S = 10.0
+BLOCKED_TIMEOUT_S = 5.0
+CHANNELS_MAX = 8
+DESTINATIONS_MAX = 1_000
+SIZE_MAX_BEFORE_4, SIZE_MAX_SINCE_4 = 134_217_728, 16_777_216
+"""What RabbitMQ takes by default; it does not tell a client."""
+
+_TOO_LARGE = re.compile(r"larger than (?:configured )?max size (\d+)")
+
+Numbered = tuple[int, Message]
+"""A message, and its place in the batch."""
+
+
+class Publisher:
+    """Publishes on channels of one connection."""
+
+    def __init__(self, link: Link) -> None:
+        self.message_max: int | None = None
+        self._link = link
+        self._opening = asyncio.Lock()
+        self._connection: Connection | None = None
+        self._channels: list[Channel] = []
+        self._beginnings: dict[tuple[int, str], bytes] = {}
+        self._exchanges: set[str] = set()
+
+    async def connect(self) -> Connection:
+        connection = await self._link.open()
+        if connection is not self._connection:
+            self._connection = connection
+            self._channels, self._exchanges = [], set()
+            if self.message_max is None:
+                major = str(connection.server_properties.get("version", "")).partition(".")[0]
+                is_new = major.isdigit() and int(major) >= 4
+                self.message_max = SIZE_MAX_SINCE_4 if is_new else SIZE_MAX_BEFORE_4
+        return connection
+
+    async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
+        if not messages:
+            return []
+        connection = await self.connect()
+        await self._wait_until_unblocked(connection)
+        batch = Batch(len(messages))
+        good = await self._check(batch, messages)
+        channels = list[Channel]()
+        try:
+            async with bounded(self._link.address, CONFIRM_TIMEOUT_S):
+                await self._send_all(connection, batch, good, channels)
+                await batch.ended
+            reason = self._why_ended(channels, batch, messages)
+        except BrokerUnavailable as fault:
+            if not batch.is_sent:
+                raise
+            if not await _is_blocked(connection):
+                self._link.drop()
+            reason = str(fault)
+        return batch.answers(reason)
+
+    async def _send_all(
+        self, connection: Connection, batch: Batch, messages: list[Numbered], channels: list[Channel]
+    ) -> None:
+        """On the first channel all but the messages whose id is under way there, and so on."""
+        for number in range(CHANNELS_MAX):
+            if not messages:
+                return
+            channels.append(await self._channel(connection, number))
+            batch.watch(channels[-1])
+            messages = await self._send(channels[-1], batch, messages)
+        for at, _ in messages:
+            batch.answer(at, Refused("earlier publications of this id have no answer yet"))
+
+    async def _check(self, batch: Batch, messages: Sequence[Message]) -> list[Numbered]:
+        """Those that can be sent. An exchange that is not there would end the channel, with all that is under
+        way there."""
+        missing = dict[str, str]()
+        for exchange in {one.destination.partition("/")[0] for one in messages if "/" in one.destination}:
+            if exchange not in self._exchanges:
+                try:
+                    await check_exchange(self._link, exchange)
+                    self._exchanges.add(exchange)
+                except BrokerRefused as refusal:
+                    missing[exchange] = str(refusal)
+        most, good = self.message_max or SIZE_MAX_BEFORE_4, list[Numbered]()
+        for at, message in enumerate(messages):
+            if len(message.body) > most:
+                batch.answer(at, _too_large(message, most))
+            elif missing and (reason := missing.get(message.destination.partition("/")[0])):
+                batch.answer(at, Refused(reason))
+            else:
+                good.append((at, message))
+        return good
+
+    async def _send(self, channel: Channel, batch: Batch, messages: list[Numbered]) -> list[Numbered]:
+        """Send what can be sent on this channel, and return the messages whose id is under way there."""
+        ids, later = channel.message_id_delivery_tag, list[Numbered]()
+        pieces, tickets = list[bytes](), list[Ticket]()
+        number, body_max = channel.number, channel.max_content_size
+        for at, message in messages:
+            if message.id in ids:
+                later.append((at, message))
+                continue
+            try:
+                pieces += (self._beginning(number, message), content_frames(number, message, body_max))
+            except ValueError as error:
+                batch.answer(at, Refused(str(error), permanent=True))
+                continue
+            ticket = Ticket(batch, at, message.id, ids)
+            ticket.reserve()
+            tickets.append(ticket)
+        try:
+            await channel.write_queue.put(ChannelFrame(b"".join(pieces), should_close=False))
+        except BaseException:
+            for ticket in tickets:
+                ticket.withdraw()
+            raise
+        # Nothing may be awaited here: the broker counts in the order of the queue.
+        confirmations = cast("dict[int, Ticket]", channel.confirmations)
+        for ticket in tickets:
+            channel.delivery_tag += 1
+            confirmations[channel.delivery_tag] = ticket
+            ticket.number(channel.delivery_tag)
+        batch.is_sent = True
+        return later
+
+    def _beginning(self, channel: int, message: Message) -> bytes:
+        key = (channel, message.destination)
+        found = self._beginnings.get(key)
+        if found is None:
+            exchange, slash, routing_key = message.destination.partition("/")
+            parts = (exchange, routing_key) if slash else ("", message.destination)
+            if len(self._beginnings) >= DESTINATIONS_MAX:
+                self._beginnings.clear()
+            found = self._beginnings[key] = publish_frame(channel, *parts)
+        return found
+
+    async def _channel(self, connection: Connection, number: int) -> Channel:
+        async with self._opening:
+            if number < len(self._channels) and not self._channels[number].is_closed:
+                return self._channels[number]
+            channel = cast("Channel", await connection.channel())
+            if self._connection is connection:
+                self._channels[number : number + 1] = [channel]
+            return channel
+
+    async def _wait_until_unblocked(self, connection: Connection) -> None:
+        if await _is_blocked(connection):
+            try:
+                async with asyncio.timeout(BLOCKED_TIMEOUT_S):
+                    await connection.ready()
+            except TimeoutError:
+                text = "it takes no messages while its memory or disk is short; see: rabbitmqctl list_alarms"
+                raise BrokerUnavailable(f"broker {quoted(self._link.address.shown)}: {text}") from None
+
+    def _why_ended(self, channels: list[Channel], batch: Batch, messages: Sequence[Message]) -> str:
+        """Why the messages without an answer have none, and what is to be learnt from that."""
+        reason = next((brief(one.closing.exception()) for one in channels if one.is_closed), "")
+        if found := _TOO_LARGE.search(reason):
+            self.message_max = most = int(found[1])
+            for at in batch.unanswered:
+                if len(messages[at].body) > most:
+                    batch.answer(at, _too_large(messages[at], most))
+        if "no exchange" in reason:
+            self._exchanges.clear()
+        return f"broker {quoted(self._link.address.shown)}: {reason}"
+
+
+async def _is_blocked(connection: Connection) -> bool:
+    try:
+        async with asyncio.timeout(0.0):
+            await connection.ready()
+    except TimeoutError:
+        return True
+    return False
+
+
+def _too_large(message: Message, most: int) -> Refused:
+    return Refused(f"the body has {len(message.body)} bytes, RabbitMQ takes {most}", permanent=True)
