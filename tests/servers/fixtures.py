@@ -214,8 +214,8 @@ def kafka_server(shared_kafka: SharedServer) -> Iterator[KafkaAddress]:
     if given := given_kafka():
         yield given
         return
-    with shared_kafka.used() as ports:
-        yield KafkaAddress(ports)
+    with shared_kafka.used() as details:
+        yield KafkaAddress(**details)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -74,6 +75,8 @@ class KafkaAddress:
 
     ports: Mapping[str, int]
     host: str = "127.0.0.1"
+    authority_file: str = ""
+    """What vouches for the server over TLS."""
 
     @property
     def url(self) -> str:
@@ -94,7 +97,7 @@ class KafkaServer(Server):
     stop_signal = signal.SIGKILL
 
     def __init__(self) -> None:
-        self._jars = jars()
+        jars()
         super().__init__("kafka", "kafka://127.0.0.1:{port}")
         self.ports = {"PLAINTEXT": self.port} | {one: free_port() for one in GUARDED}
         self._controller_port = free_port()
@@ -103,11 +106,16 @@ class KafkaServer(Server):
             in_pkcs8(self.certificates.key_file) + self.certificates.certificate_file.read_bytes()
         )
         self._file.write_text("".join(f"{name}={value}\n" for name, value in self._properties().items()))
-        self.run("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", self._file)
+        run("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", self._file)
         self.start()
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """What `KafkaAddress` is made of."""
+        return {"ports": self.ports, "authority_file": str(self.certificates.authority_file)}
+
     def command(self) -> Sequence[str | Path]:
-        return [*self._java(), "kafka.Kafka", self._file]
+        return [*java(), "kafka.Kafka", self._file]
 
     def spawn(self) -> None:
         (self.folder / "log").unlink(missing_ok=True)
@@ -134,13 +142,6 @@ class KafkaServer(Server):
         }
         return PROPERTIES | own
 
-    def run(self, *arguments: str | Path) -> None:
-        done = subprocess.run([*self._java(), *arguments], cwd=self.folder, capture_output=True, text=True)
-        assert done.returncode == 0, f"{arguments[0]}: {done.stdout}{done.stderr}"
-
-    def _java(self) -> list[str | Path]:
-        return ["java", *HEAP, *LOG, "-cp", f"{self._jars}/*"]
-
     @property
     def _keys(self) -> Path:
         return self.folder / "keys.pem"
@@ -148,6 +149,17 @@ class KafkaServer(Server):
     @property
     def _file(self) -> Path:
         return self.folder / "server.properties"
+
+
+def run(*arguments: str | Path) -> None:
+    """Carry out one of Kafka's own commands."""
+    done = subprocess.run([*java(), *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+
+
+def java() -> list[str | Path]:
+    """How each of its programs is started."""
+    return ["java", *HEAP, *LOG, "-cp", f"{jars()}/*"]
 
 
 def in_pkcs8(key_file: Path) -> bytes:

@@ -2,7 +2,8 @@
 
 Some of them mean that waiting does not help: they become `BrokerRefused`, with the fix. All others mean that
 no good answer came: `BrokerUnavailable`. The driver reports each lost connection on its own log, several
-times a second; that log is silent here unless its level was set, because our exceptions say it once.
+times a second; that log is silent here unless its level was set, because our exceptions say it once. At its
+most talkative it would show passwords: those lines never appear.
 """
 
 from __future__ import annotations
@@ -55,3 +56,8 @@ def silence_driver() -> None:
     log = logging.getLogger("aiokafka")
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL + 1)
+    logging.getLogger("aiokafka.conn").addFilter(_shows_no_password)
+
+
+def _shows_no_password(record: logging.LogRecord) -> bool:
+    return "SaslAuthenticateRequest" not in record.getMessage()

@@ -1,0 +1,211 @@
+"""What goes wrong with Kafka is said in one line, with the fix, and in bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from fencepost.brokers.kafka import KafkaBroker, open_broker
+from fencepost.errors import BrokerRefused, BrokerUnavailable, FencepostError
+from fencepost.model.message import Confirmed, Message, Refused
+from fencepost.testing.conformance.brokers import GROUP, numbered, received
+from tests.brokers.kafka_harness import KafkaHarness
+from tests.servers.kafka import USERS, KafkaAddress
+from tests.servers.ports import free_port
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+BOUND_S = 10.0
+ALICE = f"alice:{USERS['alice']}@"
+BOB = f"bob:{USERS['bob']}@"
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+async def harness(kafka_server: KafkaAddress, stack: AsyncExitStack) -> KafkaHarness:
+    return await KafkaHarness.opened(kafka_server.url, stack)
+
+
+async def opened(url: str, stack: AsyncExitStack) -> KafkaBroker:
+    broker = await open_broker(url)
+    stack.push_async_callback(broker.close)
+    return broker
+
+
+async def said(call: Awaitable[object], kind: type[FencepostError]) -> str:
+    """What a call that fails says."""
+    async with asyncio.timeout(BOUND_S):
+        with pytest.raises(kind) as caught:
+            await call
+    text = str(caught.value)
+    assert "\n" not in text
+    assert not any(password in text for password in USERS.values())
+    return text
+
+
+async def created(server: KafkaAddress, topic: str, **settings: str) -> None:
+    """Create a topic as an administrator would."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=f"{server.host}:{server.ports['PLAINTEXT']}")
+    await admin.start()
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=named)])
+    await admin.close()
+
+
+async def test_where_nobody_listens_no_call_hangs(
+    stack: AsyncExitStack, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broker = await opened(f"kafka://127.0.0.1:{free_port()}", stack)
+    assert "is the server running" in await said(broker.connect(), BrokerUnavailable)
+    for call in (
+        broker.publish(numbered("x", 1)),
+        broker.declare(["x"]),
+        broker.backlog("x", GROUP),
+        broker.subscribe("x", GROUP, 1),
+        broker.announce("x", b""),
+        broker.listen("x", print),
+    ):
+        await said(call, BrokerUnavailable)
+    assert capfd.readouterr().err == ""
+
+
+async def test_a_server_that_is_silent_does_not_hold_a_call(stack: AsyncExitStack) -> None:
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1")
+    port = server.sockets[0].getsockname()[1]
+    broker = await opened(f"kafka://127.0.0.1:{port}", stack)
+    assert "no answer in time" in await said(broker.connect(), BrokerUnavailable)
+    server.close()
+    await server.wait_closed()
+
+
+async def test_a_lost_cluster_is_not_tried_more_often_than_once_a_second(stack: AsyncExitStack) -> None:
+    tries = 0
+
+    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal tries
+        tries += 1
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1")
+    broker = await opened(f"kafka://127.0.0.1:{server.sockets[0].getsockname()[1]}", stack)
+    for _ in range(20):
+        await said(broker.connect(), BrokerUnavailable)
+    assert tries == 1
+    server.close()
+    await server.wait_closed()
+
+
+async def test_a_topic_that_nobody_declared_is_not_created(
+    harness: KafkaHarness, kafka_server: KafkaAddress
+) -> None:
+    nowhere = harness.destination()
+    async with asyncio.timeout(BOUND_S):
+        (refused,) = await harness.broker.publish(numbered(nowhere, 1))
+    assert isinstance(refused, Refused)
+    assert not refused.permanent
+    assert f"kafka-topics.sh --bootstrap-server 127.0.0.1:{kafka_server.ports['PLAINTEXT']}" in refused.reason
+    assert f"--create --topic {nowhere} --partitions 3" in refused.reason
+    assert "--create" in await said(harness.broker.subscribe(nowhere, GROUP, 1), BrokerRefused)
+    assert isinstance((await harness.broker.publish(numbered(nowhere, 1)))[0], Refused)
+
+
+async def test_a_name_with_a_slash_is_not_a_topic(harness: KafkaHarness) -> None:
+    assert "write a.b" in await said(harness.broker.declare(["a/b"]), BrokerRefused)
+    (refused,) = await harness.broker.publish(numbered("a/b", 1))
+    assert isinstance(refused, Refused)
+    assert refused.permanent
+
+
+async def test_what_a_topic_does_not_take_is_not_confirmed(
+    harness: KafkaHarness, kafka_server: KafkaAddress
+) -> None:
+    topic = harness.destination()
+    await created(kafka_server, topic, max_message_bytes="2000")
+    (refused,) = await harness.broker.publish([Message(topic, "large", b"x" * 5000)])
+    assert isinstance(refused, Refused)
+    assert refused.permanent
+    assert "takes 2000 bytes (max.message.bytes), the body has 5000" in refused.reason
+    assert await harness.broker.publish([Message(topic, "small", b"x")]) == [Confirmed()]
+
+
+async def test_headers_larger_than_a_request_are_not_sent(harness: KafkaHarness) -> None:
+    topic = harness.destination()
+    await harness.broker.declare([topic])
+    (refused,) = await harness.broker.publish([Message(topic, "id", b"x", {"h": "x" * 1_100_000})])
+    assert isinstance(refused, Refused)
+    assert refused.permanent
+
+
+async def test_a_topic_that_would_drop_messages_is_not_accepted(
+    harness: KafkaHarness, kafka_server: KafkaAddress
+) -> None:
+    topic = harness.destination()
+    await created(kafka_server, topic, cleanup_policy="compact")
+    assert "cleanup.policy=delete" in await said(harness.broker.declare([topic]), BrokerRefused)
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+async def test_a_wrong_password_is_not_shown(
+    kafka_server: KafkaAddress, stack: AsyncExitStack, protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    parameters = f"&ssl_cafile={kafka_server.authority_file}" if protocol == "SASL_SSL" else ""
+    url = kafka_server.guarded("alice:wr0ng-one@", protocol) + parameters
+    broker = await opened(url, stack)
+    with caplog.at_level(logging.DEBUG, "aiokafka"):
+        text = await said(broker.connect(), BrokerRefused)
+    assert "correct the user or the password in the URL" in text
+    assert "alice:***@" in text
+    assert "wr0ng-one" not in text + caplog.text + repr(broker)
+
+
+async def test_a_server_of_an_unknown_authority_is_not_trusted(
+    kafka_server: KafkaAddress, stack: AsyncExitStack
+) -> None:
+    broker = await opened(kafka_server.guarded(ALICE, "SASL_SSL"), stack)
+    assert "ssl_cafile=FILE" in await said(broker.connect(), BrokerRefused)
+
+
+async def test_a_user_without_rights_gets_nothing_done(
+    harness: KafkaHarness, kafka_server: KafkaAddress, stack: AsyncExitStack
+) -> None:
+    broker = await opened(kafka_server.guarded(BOB), stack)
+    await broker.connect()
+    topic = harness.destination()
+    assert "kafka-topics.sh" in await said(broker.declare([topic]), BrokerRefused)
+    await harness.broker.declare([topic])
+    assert "the guide to Kafka" in await said(broker.publish(numbered(topic, 1)), BrokerRefused)
+    assert "--create" in await said(broker.subscribe(topic, GROUP, 1), BrokerRefused)
+
+
+async def test_a_cancelled_call_leaves_nothing_to_the_next(harness: KafkaHarness) -> None:
+    topic = harness.destination()
+    await harness.broker.declare([topic])
+    subscription = await harness.broker.subscribe(topic, GROUP, 100)
+    for steps in range(12):
+        publishing = asyncio.create_task(harness.broker.publish([Message(topic, f"cut-{steps}", b"")]))
+        receiving = asyncio.create_task(subscription.receive(1, 0.2))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        publishing.cancel()
+        receiving.cancel()
+        await asyncio.gather(publishing, receiving, return_exceptions=True)
+    assert await harness.broker.publish([Message(topic, "whole", b"")]) == [Confirmed()]
+    seen: list[str] = []
+    async with asyncio.timeout(BOUND_S):
+        while "whole" not in seen:
+            seen += [one.id for one in await received(subscription, 1, limit=1)]
+    assert len(seen) == len(set(seen))
