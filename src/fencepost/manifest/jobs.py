@@ -35,7 +35,8 @@ def read_job(
 ) -> tuple[JobSpec, Executor]:
     """A job and the way to do it."""
     table.only(*KEYS)
-    executor, parameters = _work(table, allowed, secrets)
+    route = read_route(name, table)
+    executor, parameters = read_message_work(table) if route is not None else _work(table, allowed, secrets)
     timeout = table.length("timeout")
     with table.blaming():
         checked_name("job", name)
@@ -50,7 +51,7 @@ def read_job(
         parameters=parameters,
         open_payload="parameters" not in table,
         external=is_external(table),
-        message=read_route(table),
+        message=route,
         limit=_limit(table),
     )
     return spec, executor
@@ -60,8 +61,6 @@ def _work(
     table: Table, allowed: AllowList | None, secrets: Secrets | None
 ) -> tuple[Executor, tuple[Parameter, ...]]:
     """The one thing that a job does."""
-    if read_route(table) is not None:
-        return read_message_work(table)
     if is_external(table):
         return read_external(table)
     if "http" not in table:

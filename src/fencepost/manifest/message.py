@@ -15,7 +15,7 @@ INTAKE_KEYS = ("source", "job", "key", "group")
 OTHER_WORK = ("command", "environment", "http", "external")
 
 
-def read_route(table: Table) -> Route | None:
+def read_route(name: str, table: Table) -> Route | None:
     """How the job's runs are sent; None where they are not."""
     if "message" not in table:
         return None
@@ -26,7 +26,7 @@ def read_route(table: Table) -> Route | None:
     inner.only(*ROUTE_KEYS)
     with table.blaming("message"):
         return message_route(
-            table.name,
+            name,
             inner.text("destination"),
             inner.text("reply") or "none",
             inner.length("start_within"),
