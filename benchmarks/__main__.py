@@ -14,6 +14,7 @@ from contextlib import closing
 
 from benchmarks import (
     failover,
+    on_brokers,
     on_mongodb,
     on_postgres,
     on_schedules,
@@ -50,6 +51,7 @@ def measure(only: str, large: bool) -> Iterator[Figure]:
         "mongodb": on_mongodb.measure,
         "postgres": lambda: _on_a_server(on_postgres.measure),
         "schedules": lambda: _on_a_server(lambda ground: on_schedules.measure(ground, large)),
+        "brokers": lambda: _on_a_server(on_brokers.measure),
         "work": lambda: _on_a_server(_work),
         "streams": lambda: _on_a_server(_streams),
     }
@@ -100,7 +102,10 @@ async def _pages() -> Sequence[Figure]:
         await asyncio.to_thread(server.close)
 
 
-PARTS = ["", "triggers", "start", "sqlite", "mongodb", "postgres", "schedules", "work", "streams", "pages"]
+PARTS = [
+    *("", "triggers", "start", "sqlite", "mongodb", "postgres", "schedules", "brokers"),
+    *("work", "streams", "pages"),
+]
 
 
 def main() -> int:
