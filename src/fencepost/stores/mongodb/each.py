@@ -18,6 +18,7 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import OperationFailure
 
+from fencepost.drivers.mongodb.calls import begun
 from fencepost.errors import StoreUnavailable
 from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
 from fencepost.model.tables import RUNS
@@ -55,19 +56,20 @@ class EachRows:
     def __init__(self, rows: MongoRows) -> None:
         self._rows = rows
         self._rests_until = 0.0
+        self.has_servers_clock = rows.has_servers_clock
 
     async def read(self, rule: Rule[T]) -> T:
         return await self._rows.read(rule)
 
     async def write(self, rule: Rule[T]) -> T:
-        begun = asyncio.get_running_loop().time()
-        if begun < self._rests_until:
+        asked_at = asyncio.get_running_loop().time()
+        if asked_at < self._rests_until:
             raise Together
         try:
             result, hints, lost = await self._rows.ask(self._write(rule))
         except StoreUnavailable:
             now = asyncio.get_running_loop().time()
-            self._rests_until = now + REST_S if now - begun >= WAIT_MAX_S else 0.0
+            self._rests_until = now + REST_S if now - asked_at >= WAIT_MAX_S else 0.0
             raise
         await self._rows.tell(hints)
         if lost:
@@ -109,8 +111,9 @@ class EachTransaction(MongoTransaction):
 
     def __init__(self, rows: MongoRows, session: AsyncClientSession, known: BegunRuns) -> None:
         super().__init__(rows, session, set())
-        self._known = known
+        self._begun = known
         self._changes: dict[tuple[Table, Key], Change] = {}
+        self._drawn: asyncio.Task[Sequence[int]] | None = None
 
     def hints(self) -> Iterable[Topic]:
         return self._hints
@@ -134,9 +137,20 @@ class EachTransaction(MongoTransaction):
     async def take_turn(self, name: str, *, shared: bool = False) -> None:
         _together()
 
+    def draw_fence(self) -> None:
+        """Have the next fence drawn while other questions are asked."""
+        self._drawn = begun(super().fences(1))
+
+    async def fences(self, count: int) -> Sequence[int]:
+        drawn, self._drawn = self._drawn, None
+        return await drawn if drawn is not None and count == 1 else await super().fences(count)
+
     def _change(self, table: Table, key: Key, values: Mapping[str, Any]) -> None:
+        """A fence may have been drawn before the snapshot, and another attempt of the run have one since."""
         document = self._seen[table, key]
         if (table, key) in self._changes or document is None:
+            _together()
+        if "fence" in values and values["fence"] <= document["fence"]:
             _together()
         change, after = change_of(table, key, document, values, self.revision)
         self._changes[table, key] = change
@@ -145,7 +159,7 @@ class EachTransaction(MongoTransaction):
     async def _see(self, wanted: Keys) -> None:
         if wanted.table is RUNS:
             new = [key for key in wanted.keys if (RUNS, key) not in self._seen]
-            self._seen |= {(RUNS, key): one for key, one in self._known.take(new)}
+            self._seen |= {(RUNS, key): one for key, one in self._begun.take(new)}
         await super()._see(wanted)
 
     async def find(

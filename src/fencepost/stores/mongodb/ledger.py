@@ -9,27 +9,49 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite, Judge
+from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.limits import Limiter
 from fencepost.model.node import BeatResponse, Node, NodeReport
 from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import Claim, Outcome, Receipt
 from fencepost.model.table import Key
+from fencepost.model.tables import (
+    EPOCHS,
+    FREEZES,
+    LIMITS,
+    META,
+    NODES,
+    RUNS_DUE_DIRECT,
+    RUNS_DUE_TICKS,
+    RUNS_LINED,
+)
 from fencepost.ports.rows import Transaction
 from fencepost.rules.claims import limits_of, open_walk, wants
 from fencepost.rules.facts import SCHEDULES_MAX, due_schedules
 from fencepost.rules.part import reads
 from fencepost.rules.roster import RosterRules
 from fencepost.rules.store import LedgerRules
+from fencepost.stores.mongodb.batched import BatchedRows
 from fencepost.stores.mongodb.each import EachRows, Overtaken, Together
+from fencepost.stores.mongodb.read_batch import ReadBatch
 from fencepost.stores.mongodb.rows import MongoRows
+from fencepost.stores.mongodb.transaction import FENCES
 
 T = TypeVar("T")
 PARTS, PARTS_MIN = 2, 50
 """In how many parts many ticks are claimed, and how many must be wanted for it to pay."""
 WOKEN_MAX = 100
 """How many ticks are called at most, where a report could not call the next ones itself."""
+LANES_MAX, JOBS_MAX = 50, 200
+"""Of how many lanes the first run is looked at in one question, and of how many jobs the limits."""
+SWEPT = ReadBatch(keys=[META.at("swept_at")])
+STANDING = ReadBatch(
+    keys=[META.among([("incarnation",), ("older",), ("shards",)])],
+    ranges=[(NODES.all(), None), (EPOCHS.all(), None)],
+    counters=[FENCES],
+)
+"""What a sign of life is answered with."""
 
 
 class MongoLedger(LedgerRules):
@@ -37,8 +59,15 @@ class MongoLedger(LedgerRules):
 
     def __init__(self, rows: MongoRows) -> None:
         super().__init__(rows)
-        self._each = LedgerRules(EachRows(rows))
-        self._many_wait = False
+        self._mongo_rows, self._each_rows = rows, EachRows(rows)
+        self._each = LedgerRules(self._each_rows)
+        self._many_wait = self._found_single = False
+
+    async def outlook(self, appetite: Appetite) -> Outlook:
+        waiting = (RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED)
+        first = [(index(appetite.namespace), 1) for index in waiting]
+        batch = ReadBatch(ranges=[*first, (FREEZES.all(appetite.namespace), None)])
+        return await LedgerRules(BatchedRows(self._mongo_rows, batch)).outlook(appetite)
 
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
@@ -79,8 +108,20 @@ class MongoLedger(LedgerRules):
         return [found[number::parts] for number in range(parts)]
 
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
+        if limit > 1:
+            return await self._claim_direct(appetite, limit)
+        claims = await self._claim_direct(appetite, limit)
+        self._found_single = bool(claims)
+        return claims
+
+    async def _claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
+        """A single run is begun as soon as can be: its fence is drawn while the server looks for it. Where
+        the last look for one was in vain that would be another."""
+        rows = BatchedRows(
+            self._each_rows, _before(appetite, limit), draws_fence=limit == 1 and self._found_single
+        )
         try:
-            return await self._each.claim_direct(appetite, limit)
+            return await LedgerRules(rows).claim_direct(appetite, limit)
         except Together:
             return await super().claim_direct(appetite, limit)
         except Overtaken as some:
@@ -107,7 +148,7 @@ class MongoLedger(LedgerRules):
 
     async def _note_sweep(self, terms: SweepTerms) -> tuple[StoreTime, float | None]:
         with suppress(Together, Overtaken):
-            return await self._each._note_sweep(terms)
+            return await LedgerRules(BatchedRows(self._each_rows, SWEPT))._note_sweep(terms)
         return await super()._note_sweep(terms)
 
 
@@ -116,12 +157,21 @@ class MongoRoster(RosterRules):
 
     def __init__(self, rows: MongoRows) -> None:
         super().__init__(rows)
-        self._each = RosterRules(EachRows(rows))
+        self._each = RosterRules(BatchedRows(EachRows(rows), STANDING))
 
     async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
         with suppress(Together, Overtaken):
             return await self._each.beat(node, report, alive_for_s)
         return await super().beat(node, report, alive_for_s)
+
+
+def _before(appetite: Appetite, limit: int) -> ReadBatch:
+    """What a claim of direct runs looks at before the runs; for a single one also the first of each lane."""
+    namespace, walk = appetite.namespace, appetite.walk(limit)
+    lanes = walk if limit == 1 and len(walk) <= LANES_MAX else ()
+    heads = [(RUNS_DUE_DIRECT(namespace, one.queue, one.priority), 1) for one in lanes]
+    limits = LIMITS.among((namespace, job) for job in appetite.jobs[:JOBS_MAX])
+    return ReadBatch([limits], [(FREEZES.all(namespace), None), *heads])
 
 
 def _granted(answer: T | BaseException) -> T:

@@ -80,6 +80,7 @@ class MongoRows:
         self._client = client
         self._target = target
         self.server_time = server_time or self._server_time
+        self.has_servers_clock = server_time is None
         self.is_sharded = False
         self.begun = BegunRuns()
 

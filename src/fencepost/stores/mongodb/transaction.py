@@ -13,6 +13,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
+from fencepost.model.tables import META
 from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb.changes import REVISION, change_of, statements
 from fencepost.stores.mongodb.documents import (
@@ -32,6 +33,7 @@ from fencepost.stores.mongodb.documents import (
     to_document,
     to_row,
 )
+from fencepost.stores.mongodb.read_batch import KnownRanges, ReadBatch
 
 RANGES_MAX = 200
 """How many ranges are asked for at once."""
@@ -81,6 +83,8 @@ class MongoTransaction:
         self._locked: dict[Table, dict[Key, None]] = defaultdict(dict)
         self._hints: dict[Topic, None] = {}
         self._now: StoreTime | None = None
+        self._known = KnownRanges()
+        self._last_fence: int | None = None
         self.revision = {REVISION: ObjectId()}
         self._has_begun = False
 
@@ -89,6 +93,20 @@ class MongoTransaction:
         if self._now is None:
             self._now = await self._rows.server_time()
         return self._now
+
+    async def read_batch(self, batch: ReadBatch, *, with_time: bool) -> None:
+        """Have all this known before it is asked for, and the time if it is wanted."""
+        self._begin()
+        meta = self._collection(META)
+        found = await meta.aggregate(batch.question(COUNTERS), session=self._session, batchSize=BATCH)
+        answer = batch.answer(await found.to_list())
+        for wanted, documents in zip(batch.keys, answer.keys, strict=True):
+            self._seen |= dict.fromkeys((wanted.table, key) for key in wanted.keys)
+            self._noted(wanted.table, documents)
+        for (one, most), documents in zip(batch.ranges, answer.ranges, strict=True):
+            self._known.keep(one, most, self._noted(one.table, documents))
+        self._last_fence = answer.counters.get(FENCES)
+        self._now = answer.now if with_time else None
 
     async def find(
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
@@ -101,15 +119,20 @@ class MongoTransaction:
             await self._see(selection)
             known = (self._seen[selection.table, key] for key in sorted(selection.keys, reverse=reverse))
             found = [one for one in known if one is not None][:limit]
+        elif (first := self._known.find(selection, limit, reverse=reverse)) is not None:
+            found = self._noted(selection.table, first)
         else:
             order = order_of(selection, reverse=reverse)
             found = await self._ask(selection.table, filter_of(selection), sort=order, limit=limit or 0)
         return [to_row(selection.table, one) for one in found]
 
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
+        firsts = [first for one in ranges if (first := self._known.find(one, limit)) is not None]
+        if len(firsts) == len(ranges):
+            return list(map(len, firsts))
         # Neither a transaction nor a router has `$unionWith`.
         parts = 1 if self._session.in_transaction or self._rows.is_sharded else RANGES_MAX
-        found = []
+        found = list[int]()
         for start in range(0, len(ranges), parts):
             found += await self._count_each(ranges[start : start + parts], limit)
         return found
@@ -199,8 +222,10 @@ class MongoTransaction:
             self._written(table, key, None)
 
     async def fences(self, count: int) -> Sequence[int]:
-        last = await self._count(FENCES, count)
-        return range(last - max(count - 1, 0), last + 1)
+        if not count:
+            return [await self._last_given()]
+        self._last_fence = last = await self._count(FENCES, count)
+        return range(last - count + 1, last + 1)
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:
         parts = [random.randrange(SHARES)] if shared else range(SHARES)
@@ -284,6 +309,14 @@ class MongoTransaction:
         if new:
             self._seen |= dict.fromkeys((wanted.table, key) for key in new)
             await self._ask(wanted.table, filter_of(Keys(wanted.table, new)))
+
+    async def _last_given(self) -> int:
+        """The last fence that was given out: it was read just now, or is. A number is given out only when a
+        majority has it, so what a majority has says it."""
+        if self._last_fence is None:
+            found = await self._rows.database[COUNTERS].find_one({"_id": FENCES})
+            self._last_fence = 0 if found is None else int(found["last"])
+        return self._last_fence
 
     async def _count(self, name: str, by: int) -> int:
         """The last number that a counter has given out, after it has given out that many more."""

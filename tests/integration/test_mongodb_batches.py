@@ -1,0 +1,123 @@
+"""What a rule looks at first is one question to MongoDB: of one snapshot with all that follows, and never a
+reason to give a run an older fence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
+from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
+from fencepost.model.run import NewRun, Outcome, RunState
+from fencepost.model.table import Range
+from fencepost.model.tables import META, RUNS, RUNS_DUE_DIRECT
+from fencepost.ports.rows import Transaction
+from fencepost.stores.mongodb import MongoStore, each, migrate, open_store
+from fencepost.stores.mongodb.batched import BatchedRows
+from fencepost.stores.mongodb.documents import to_document
+from fencepost.stores.mongodb.read_batch import KnownRanges, ReadBatch
+from fencepost.stores.mongodb.rows import MongoRows
+from tests.conformance.on_mongodb import empty
+
+JOB = JobName("report")
+KEYS = tuple(RunKey(f"report#{number}") for number in range(3))
+APPETITE = Appetite(NodeId("worker"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+OTHER = Appetite(NodeId("other"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+LANE = RUNS_DUE_DIRECT(NS, DEFAULT_QUEUE, 2)
+MOMENTS = [datetime(2031, 3, 1, 12, minute, tzinfo=UTC) for minute in range(4)]
+
+
+@pytest.fixture
+async def store(mongo_store_url: str) -> AsyncIterator[MongoStore]:
+    await migrate(mongo_store_url, shards=8)
+    empty(mongo_store_url)
+    opened = await open_store(mongo_store_url)
+    yield opened
+    await opened.close()
+
+
+async def enqueue(store: MongoStore, *keys: RunKey) -> None:
+    await store.ledger.enqueue(NS, [NewRun(key, JOB, {}, DEFAULT_QUEUE, 2) for key in keys])
+
+
+async def test_a_batch_and_what_is_asked_after_it_are_of_one_snapshot(store: MongoStore) -> None:
+    async def rule(tx: Transaction) -> list[list[str]]:
+        await enqueue(store, KEYS[1])
+        found = [await tx.find(LANE, limit=1), await tx.find(LANE), await tx.find(RUNS.among(wanted))]
+        return [[run["run_key"] for run in runs] for runs in found]
+
+    wanted = [(NS, key) for key in KEYS[:2]]
+    await enqueue(store, KEYS[0])
+    assert isinstance(store.rows, MongoRows)
+    batch = ReadBatch(keys=[META.at("shards")], ranges=[(LANE, 1)])
+    assert await BatchedRows(store.rows, batch).read(rule) == [[KEYS[0]]] * 3
+
+
+async def test_a_fence_that_was_drawn_before_the_run_was_seen_is_not_given_after_a_larger_one(
+    store: MongoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker has the run, and gives it back for another attempt, between the draw and the look."""
+    read_batch, larger = each.EachTransaction.read_batch, list[int]()
+
+    async def read_late(self: Any, batch: Any, *, with_time: bool) -> None:
+        monkeypatch.setattr(each.EachTransaction, "read_batch", read_batch)
+        await self._drawn
+        (claim,) = await store.ledger.claim_direct(OTHER, 10)
+        larger.append(claim.fence)
+        await store.ledger.finish([Outcome(claim.ticket, RunState.READY, retry_in_s=0.0)])
+        await read_batch(self, batch, with_time=with_time)
+
+    await enqueue(store, KEYS[0])
+    assert await store.ledger.claim_direct(APPETITE, 1)
+    await enqueue(store, KEYS[1])
+    monkeypatch.setattr(each.EachTransaction, "read_batch", read_late)
+    (claim,) = await store.ledger.claim_direct(APPETITE, 1)
+    assert (claim.run_key, claim.attempt) == (KEYS[1], 2)
+    assert larger
+    assert claim.fence > larger[0]
+
+
+KNOWN: list[tuple[str, int | None, Range, int | None, list[int] | None]] = [
+    ("the first of them", 3, LANE, 2, [0, 1]),
+    ("as many as are known", 3, LANE, 3, [0, 1, 2]),
+    ("more than are known", 3, LANE, 4, None),
+    ("all, and some are not known", 3, LANE, None, None),
+    ("all, and there are no others", 4, LANE, None, [0, 1, 2]),
+    ("all that there are", None, LANE, None, [0, 1, 2]),
+    ("those before a moment", 3, LANE.through(MOMENTS[1]), 10, [0, 1]),
+    ("none before a moment", 3, LANE.before(MOMENTS[0]), 1, []),
+    ("those before a moment behind the last", 3, LANE.through(MOMENTS[3]), 10, None),
+    ("those after a moment", 3, LANE.after(MOMENTS[0]), 1, None),
+    ("another lane", 3, RUNS_DUE_DIRECT(NS, DEFAULT_QUEUE, 3), 1, None),
+    ("a wider range", None, RUNS_DUE_DIRECT(NS, DEFAULT_QUEUE), 1, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("most", "wanted", "limit", "expected"), [case[1:] for case in KNOWN], ids=[case[0] for case in KNOWN]
+)
+def test_a_range_is_known_only_where_no_row_of_it_can_be_missing(
+    most: int | None, wanted: Range, limit: int | None, expected: list[int] | None
+) -> None:
+    known = KnownRanges()
+    waiting = {"namespace": NS, "job": JOB, "state": "ready", "queue": DEFAULT_QUEUE, "priority": 2}
+    documents = [
+        to_document(
+            RUNS, RUNS.row({**waiting, "run_key": str(number), "run_at": moment, "fire_time": moment})
+        )
+        for number, moment in enumerate(MOMENTS[:3])
+    ]
+    known.keep(LANE, most, documents)
+    found = known.find(wanted, limit)
+    assert (None if found is None else [int(one["run_key"]) for one in found]) == expected
+
+
+def test_a_range_is_not_known_from_its_end() -> None:
+    known = KnownRanges()
+    known.keep(LANE, None, [])
+    assert known.find(LANE, 1) == []
+    assert known.find(LANE, 1, reverse=True) is None
