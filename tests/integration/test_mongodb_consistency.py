@@ -32,9 +32,8 @@ JOB = JobName("report")
 KEY = RunKey("report#1")
 RUN = NewRun(KEY, JOB, {}, DEFAULT_QUEUE, 2)
 PATIENCE_S = 60.0
-ASKED = [{"command.find": {"$exists": True}}, {"command.aggregate": {"$exists": True}}]
-ASKED_WITH_CONCERN = {"$or": ASKED, "command.readConcern": {"$exists": True}}
-"""Questions, and of those of a transaction the first."""
+ASKED_WITH_CONCERN = {"command.readConcern.level": {"$exists": True}}
+"""Questions, and of what is done in a transaction the first."""
 HISTORY_LOST = 286
 """With this answer the driver does not resume a stream."""
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pymongo import AsyncMongoClient
@@ -43,9 +44,14 @@ ASKED: list[tuple[str, Callable[[MongoStore], Awaitable[Any]], dict[str, int]]] 
         lambda store: store.ledger.expired(10, SweepTerms(600.0, 30.0)),
         {"aggregate": 2, "update": 1},
     ),
+    (
+        "an enqueue",
+        lambda store: store.ledger.enqueue(NS, [NewRun(RunKey(uuid4().hex), JOB, {}, DEFAULT_QUEUE, 2)]),
+        {"hello": 1, "insert": 1, "update": 1, "commitTransaction": 1},
+    ),
     ("how far the ledger has come", lambda store: store.epochs.high_water(), {"find": 3}),
 ]
-"""What is done again and again while there is nothing to do, and the commands that it sends."""
+"""What is done all day, most of it while there is nothing to do, and the commands that it sends."""
 
 
 class Listener(CommandListener):

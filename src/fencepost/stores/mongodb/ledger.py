@@ -9,12 +9,14 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from fencepost.errors import StoreUnavailable
+from fencepost.model.audit import Author
 from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import Namespace
 from fencepost.model.limits import Limiter
 from fencepost.model.node import BeatResponse, Node, NodeReport
 from fencepost.model.rescue import SweepTerms
-from fencepost.model.run import Claim, Outcome, Receipt
+from fencepost.model.run import Claim, NewRun, Outcome, Receipt
 from fencepost.model.table import Key
 from fencepost.model.tables import (
     EPOCHS,
@@ -22,6 +24,7 @@ from fencepost.model.tables import (
     LIMITS,
     META,
     NODES,
+    RUNS,
     RUNS_DUE_DIRECT,
     RUNS_DUE_TICKS,
     RUNS_LINED,
@@ -32,7 +35,7 @@ from fencepost.rules.facts import SCHEDULES_MAX, due_schedules
 from fencepost.rules.part import reads
 from fencepost.rules.roster import RosterRules
 from fencepost.rules.store import LedgerRules
-from fencepost.stores.mongodb.batched import BatchedRows
+from fencepost.stores.mongodb.batched import BatchedRows, NewRows
 from fencepost.stores.mongodb.each import EachRows, Overtaken, Together
 from fencepost.stores.mongodb.read_batch import ReadBatch
 from fencepost.stores.mongodb.rows import MongoRows
@@ -43,8 +46,8 @@ PARTS, PARTS_MIN = 2, 50
 """In how many parts many ticks are claimed, and how many must be wanted for it to pay."""
 WOKEN_MAX = 100
 """How many ticks are called at most, where a report could not call the next ones itself."""
-LANES_MAX, JOBS_MAX = 50, 200
-"""Of how many lanes the first run is looked at in one question, and of how many jobs the limits."""
+QUEUES_MAX, JOBS_MAX = 20, 200
+"""Of how many queues the first run is looked at in one question, and of how many jobs the limits."""
 SWEPT = ReadBatch(keys=[META.at("swept_at")])
 STANDING = ReadBatch(
     keys=[META.among([("incarnation",), ("older",), ("shards",)])],
@@ -68,6 +71,12 @@ class MongoLedger(LedgerRules):
         first = [(index(appetite.namespace), 1) for index in waiting]
         batch = ReadBatch(ranges=[*first, (FREEZES.all(appetite.namespace), None)])
         return await LedgerRules(BatchedRows(self._mongo_rows, batch)).outlook(appetite)
+
+    async def enqueue(
+        self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
+    ) -> Sequence[bool]:
+        new = NewRows(self._mongo_rows, RUNS.among((namespace, run.run_key) for run in runs))
+        return await LedgerRules(new).enqueue(namespace, runs, author=author)
 
     async def claim_ticks(
         self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
@@ -166,10 +175,10 @@ class MongoRoster(RosterRules):
 
 
 def _before(appetite: Appetite, limit: int) -> ReadBatch:
-    """What a claim of direct runs looks at before the runs; for a single one also the first of each lane."""
-    namespace, walk = appetite.namespace, appetite.walk(limit)
-    lanes = walk if limit == 1 and len(walk) <= LANES_MAX else ()
-    heads = [(RUNS_DUE_DIRECT(namespace, one.queue, one.priority), 1) for one in lanes]
+    """What a claim of direct runs looks at before the runs; for a single one also the first of each queue,
+    which is in the first of its lanes that has one."""
+    namespace, queues = appetite.namespace, sorted(set(appetite.queues))
+    heads = [(RUNS_DUE_DIRECT(namespace, queue), 1) for queue in queues if limit == 1][:QUEUES_MAX]
     limits = LIMITS.among((namespace, job) for job in appetite.jobs[:JOBS_MAX])
     return ReadBatch([limits], [(FREEZES.all(namespace), None), *heads])
 

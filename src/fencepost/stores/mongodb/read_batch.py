@@ -17,9 +17,9 @@ from datetime import UTC
 from typing import Any, NamedTuple
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.table import Index, Key, Keys, Range, Selection
+from fencepost.model.table import Index, Key, Keys, Range, Row, Selection
 from fencepost.model.tables import META
-from fencepost.stores.mongodb.documents import Document, filter_of, order_of, to_row
+from fencepost.stores.mongodb.documents import Document, filter_of, order_of, prefix_of, to_row
 
 PLACE = "place_"
 """Which part of a batch a document answers."""
@@ -80,14 +80,23 @@ class KnownRanges:
         self._first[one.index, one.equal] = most, documents
 
     def find(self, wanted: Range, limit: int | None, *, reverse: bool = False) -> list[Document] | None:
-        """The first documents of a range; None where some of them may not be known."""
-        known = self._first.get((wanted.index, wanted.equal))
-        if known is None or wanted.low is not None or reverse:
+        """The first documents of a range, which may be a part of one whose first are known; None where some
+        of them may not be known."""
+        if not self._first or wanted.low is not None or reverse:
             return None
-        most, documents = known
-        found = [one for one in documents if wanted.covers(to_row(wanted.table, one))]
-        is_all = most is None or len(documents) < most or len(found) < len(documents)
+        prefixes = (wanted.equal[:length] for length in range(len(wanted.equal), -1, -1))
+        places = ((wanted.index, prefix) for prefix in prefixes)
+        most, documents = next((self._first[one] for one in places if one in self._first), (0, []))
+        rows = [to_row(wanted.table, one) for one in documents]
+        found = [one for one, row in zip(documents, rows, strict=True) if wanted.covers(row)]
+        is_all = most is None or len(documents) < most or (bool(rows) and _is_behind(wanted, rows[-1]))
         return found[:limit] if is_all or (limit is not None and limit <= len(found)) else None
+
+
+def _is_behind(wanted: Range, row: Row) -> bool:
+    """Whether a row comes after all of a range, in the order of its index. No column of both is empty."""
+    place = prefix_of(wanted, row)
+    return place > wanted.equal or (place == wanted.equal and not wanted.covers(row))
 
 
 def _part(wanted: Selection, most: int | None = None) -> dict[str, Any]:

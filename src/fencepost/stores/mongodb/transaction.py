@@ -108,6 +108,11 @@ class MongoTransaction:
         self._last_fence = answer.counters.get(FENCES)
         self._now = answer.now if with_time else None
 
+    def assume_absent(self, wanted: Keys) -> None:
+        """Do not look for rows that are hardly ever there. Where one is, the server refuses to write it
+        again, and the rule runs again."""
+        self._seen |= dict.fromkeys((wanted.table, key) for key in wanted.keys)
+
     async def find(
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
