@@ -117,10 +117,9 @@ class MongoLedger(LedgerRules):
         return [found[number::parts] for number in range(parts)]
 
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        if limit > 1:
-            return await self._claim_direct(appetite, limit)
         claims = await self._claim_direct(appetite, limit)
-        self._found_single = bool(claims)
+        if limit == 1:
+            self._found_single = bool(claims)
         return claims
 
     async def _claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
