@@ -131,13 +131,7 @@ class Connection:
         self._hosts.remove(host)
         self._hosts.insert(0, host)
         self._drop()
-        admin = AIOKafkaAdminClient(**self._options())
-        try:
-            await admin.start()
-        except BaseException:
-            self._in_background(_stop(admin))
-            raise
-        self._admin = admin
+        self._admin = await self._begun(AIOKafkaAdminClient(**self._options()))
 
     async def _reached(self) -> Host:
         """The first server that lets us in. The driver's own search hides why one did not."""
@@ -157,12 +151,21 @@ class Connection:
 
     async def _started(self, client: Any) -> Any:
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                await client.start()
-        except BaseException as error:
-            self._in_background(_stop(client))
-            if isinstance(error, FAULTS):
-                raise self.fault(error) from error
+            return await self._begun(client)
+        except FAULTS as error:
+            raise self.fault(error) from error
+
+    async def _begun(self, client: Any) -> Any:
+        """The client, once it has started. Cancelled in its start it would lose an open connection, so where
+        nobody waits for it any more it starts and is stopped."""
+        starting = asyncio.ensure_future(client.start())
+        try:
+            await asyncio.wait({starting}, timeout=CONNECT_TIMEOUT_S)
+            if not starting.done():
+                raise TimeoutError
+            starting.result()
+        except BaseException:
+            self._in_background(_stop(client, starting))
             raise
         return client
 
@@ -201,8 +204,12 @@ class Connection:
         task.add_done_callback(self._endings.discard)
 
 
-async def _stop(client: Any) -> None:
+async def _stop(client: Any, starting: asyncio.Future[Any] | None = None) -> None:
     """Close a client, whatever state it is in."""
+    if starting is not None:
+        await asyncio.wait({starting}, timeout=END_TIMEOUT_S)
+        if not starting.cancel():
+            starting.exception()
     stopping = asyncio.ensure_future(client.close() if hasattr(client, "close") else client.stop())
     await asyncio.wait({stopping}, timeout=END_TIMEOUT_S)
     if not stopping.cancel():
