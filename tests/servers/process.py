@@ -107,8 +107,10 @@ class Server(Address):
         self.start()
 
     def pause(self) -> None:
-        """Stall it: its connections stay open, and nothing is answered."""
+        """Stall it: its connections stay open, and nothing is answered. The signal takes a moment to reach
+        all threads, so wait until they have stopped."""
         os.killpg(self.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Go on as if nothing had been. Resuming what is not paused is fine."""
