@@ -39,16 +39,22 @@ machine must not lead to that."""
 
 
 class RedisServer(Server):
-    """One server, which keeps nothing on disk: a restart forgets everything."""
+    """One server. It keeps nothing on disk, so a restart forgets everything, unless it is `durable`."""
 
     faults = (redis.ConnectionError, redis.TimeoutError)
 
     def __init__(
-        self, *, password: str | None = None, replica_of: RedisServer | None = None, start: bool = True
+        self,
+        *,
+        password: str | None = None,
+        replica_of: RedisServer | None = None,
+        durable: bool = False,
+        start: bool = True,
     ) -> None:
         super().__init__("redis", f"redis://{f':{password}@' if password else ''}127.0.0.1:{{port}}/0")
         self.password = password
         self._origin = replica_of
+        self._durable = durable
         if start:
             self.start()
 
@@ -56,6 +62,8 @@ class RedisServer(Server):
         options = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder), *HASTE]
         if self.password is not None:
             options += ["--requirepass", self.password]
+        if self._durable:
+            options += ["--appendonly", "yes", "--appendfsync", "always"]
         if self._origin is not None:
             options += ["--replicaof", "127.0.0.1", str(self._origin.port)]
         return [REDIS.path(), *options]
