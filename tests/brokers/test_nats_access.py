@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from itertools import count
@@ -77,6 +79,21 @@ async def test_who_does_not_know_the_password_is_not_let_in(
     text = await refused(url_of(guarded, who), BrokerRefused, stack)
     assert "correct the user, password, token or file" in text
     assert "wrong" not in text
+
+
+async def test_a_refusal_is_not_hidden_by_how_the_connection_ends(stack: AsyncExitStack) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"auth_required": true}\r\n')
+        await reader.readuntil(b"PING\r\n")
+        writer.write(b"-ERR 'Authorization Violation'\r\n")
+        await writer.drain()
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        assert "authorization" in (await refused(f"nats://t@127.0.0.1:{port}", BrokerRefused, stack)).lower()
 
 
 async def test_who_knows_the_token_or_the_key_is_let_in(stack: AsyncExitStack, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
+import nats.errors
 import nkeys
 from nats.aio.msg import Msg
 
@@ -145,7 +146,8 @@ class Link:
         try:
             await session.open()
         except FAULTS as error:
-            raise self._translated(session.fault or error) from error
+            is_last = not isinstance(error, nats.errors.NoServersError)
+            raise self._translated(error if is_last else session.fault or error) from error
         except (nkeys.NkeysError, ValueError, TypeError) as error:
             raise self.refused("the key in the file of creds or nkey is none; write a new one") from error
         try:

@@ -185,7 +185,7 @@ class Session:
                     if f'"{subject.lower()}"' in text or "subscription to" in text:
                         batch.settle(place, Forbidden(text.removeprefix("nats: ")))
         else:
-            self.fault = error
+            self.fault = self.fault or error
             await self._end()
 
     async def _end(self) -> None:
