@@ -25,7 +25,8 @@ from fencepost import Fencepost
 from fencepost.config import Settings
 from fencepost.model.message import Confirmed, Message
 from fencepost.services.deliverer import BATCH_MAX
-from fencepost.telemetry.events import MessagesTaken, RunEnded, listen
+from fencepost.telemetry.events import RunEnded, listen
+from fencepost.telemetry.message_events import MessagesTaken
 from fencepost.wiring import build_processors, migrate, open_broker
 
 EVENTS, THUMBS, ORDERS = "bench.events", "bench.thumbs", "bench.orders"

@@ -14,7 +14,8 @@ from fencepost.model.identifiers import NodeId, Queue
 from fencepost.model.message import Message
 from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import RunState
-from fencepost.telemetry.events import RepliesTaken, ReplyFate, listen
+from fencepost.telemetry.events import listen
+from fencepost.telemetry.message_events import RepliesTaken, ReplyFate
 from fencepost.telemetry.secrets import remember
 from tests.brokers.post import NS, THUMBS, Post, until
 

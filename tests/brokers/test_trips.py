@@ -29,6 +29,7 @@ BROKERS = [
     pytest.param("nats_server", marks=pytest.mark.nats, id="nats"),
     pytest.param("rabbitmq_server", marks=pytest.mark.rabbitmq, id="rabbitmq"),
     pytest.param("kafka_server", marks=pytest.mark.kafka, id="kafka"),
+    pytest.param("redis_server", marks=pytest.mark.redis, id="redis"),
 ]
 
 

@@ -26,6 +26,7 @@ from fencepost.model.quotas import Quota
 from fencepost.model.run import Claim, Origin, RunState, Ticket
 from fencepost.model.status import QueueView
 from fencepost.telemetry import events
+from fencepost.telemetry import message_events as messages
 from fencepost.telemetry.catalogue import CATALOGUE, LEDGER_GAUGES, Kind
 from fencepost.telemetry.events import Cause, LedgerMeasured, Share
 from fencepost.telemetry.metrics import (
@@ -133,9 +134,9 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
     (events.HeartbeatLate(3), {"fencepost_heartbeats_late_total": 1}),
     (events.RequestRefused(events.RefusedFor.BUSY), {"fencepost_web_refused_total{cause=busy}": 1}),
     (events.StoreMissed("planner", 2), {"fencepost_store_failures_total{service=planner}": 1}),
-    (events.BrokerMissed("deliverer", 2), {"fencepost_broker_failures_total{service=deliverer}": 1}),
+    (messages.BrokerMissed("deliverer", 2), {"fencepost_broker_failures_total{service=deliverer}": 1}),
     (
-        events.MessagesPublished("nats", {events.Answer.CONFIRMED: 5, events.Answer.REFUSED: 1}),
+        messages.MessagesPublished("nats", {messages.Answer.CONFIRMED: 5, messages.Answer.REFUSED: 1}),
         {
             "fencepost_messages_published_total{answer=confirmed}": 5,
             "fencepost_messages_published_total{answer=refused}": 1,
@@ -143,19 +144,19 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
         },
     ),
     (
-        events.RepliesTaken(events.ReplyFate.LATE, 2),
+        messages.RepliesTaken(messages.ReplyFate.LATE, 2),
         {"fencepost_replies_total{fate=late}": 2, "fencepost_replies_total{fate=unknown}": 0},
     ),
     (
-        events.MessagesTaken("orders", new=5, repeated=2, unreadable=1),
+        messages.MessagesTaken("orders", new=5, repeated=2, unreadable=1),
         {
             "fencepost_messages_taken_total{fate=new}": 4,
             "fencepost_messages_taken_total{fate=repeated}": 2,
             "fencepost_messages_taken_total{fate=unreadable}": 1,
         },
     ),
-    (events.Redelivered("replies", 3), {"fencepost_redeliveries_total{service=replies}": 3}),
-    (events.BacklogSeen("thumbs", 9), {"fencepost_broker_backlog{destination=thumbs}": 9}),
+    (messages.Redelivered("replies", 3), {"fencepost_redeliveries_total{service=replies}": 3}),
+    (messages.BacklogSeen("thumbs", 9), {"fencepost_broker_backlog{destination=thumbs}": 9}),
     (
         MEASURED,
         {

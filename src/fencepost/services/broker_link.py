@@ -14,7 +14,8 @@ from fencepost.model.message import Delivery
 from fencepost.model.node import BrokerReport
 from fencepost.ports.broker import Broker
 from fencepost.services.service import PATIENCE_FIRST_S, PATIENCE_MAX_S, Service
-from fencepost.telemetry.events import BrokerMissed, Redelivered, emit
+from fencepost.telemetry.events import emit
+from fencepost.telemetry.message_events import BrokerMissed, Redelivered
 
 
 class BrokerLink:

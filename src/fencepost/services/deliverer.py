@@ -56,7 +56,8 @@ from fencepost.services.desks.taking import take
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, note_all
 from fencepost.telemetry import traces
-from fencepost.telemetry.events import Answer, BacklogSeen, MessagesPublished, emit
+from fencepost.telemetry.events import emit
+from fencepost.telemetry.message_events import Answer, BacklogSeen, MessagesPublished
 
 BATCH_MAX = 200
 SENDING_MAX = 3

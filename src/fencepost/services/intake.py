@@ -28,7 +28,8 @@ from fencepost.ports.broker import Subscription
 from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.enqueueing import enqueue
-from fencepost.telemetry.events import MessagesTaken, emit
+from fencepost.telemetry.events import emit
+from fencepost.telemetry.message_events import MessagesTaken
 
 BATCH_MAX = 500
 HOLD_MAX = 1_000

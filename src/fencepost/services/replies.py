@@ -42,7 +42,8 @@ from fencepost.services.job_book import JobBook
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, note_all
 from fencepost.telemetry import traces
-from fencepost.telemetry.events import RepliesTaken, ReplyFate, emit
+from fencepost.telemetry.events import emit
+from fencepost.telemetry.message_events import RepliesTaken, ReplyFate
 from fencepost.telemetry.secrets import mask, mask_any
 
 BATCH_MAX = 200

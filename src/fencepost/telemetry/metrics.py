@@ -29,6 +29,7 @@ from fencepost.model.run import Origin, RunState
 from fencepost.model.status import QueueView, oldest
 from fencepost.telemetry import catalogue as known
 from fencepost.telemetry import events
+from fencepost.telemetry import message_events as messages
 from fencepost.telemetry.catalogue import CATALOGUE, LEDGER_GAUGES, Kind, Metric
 from fencepost.telemetry.labels import Bounded
 from fencepost.telemetry.series import Series
@@ -82,12 +83,14 @@ class Metrics(Collector):
             events.SkewMeasured: lambda event: self._series.set(known.SKEW, (), event.skew_s),
             events.HeartbeatLate: lambda event: count(known.HEARTBEATS_LATE),
             events.StoreMissed: self._store_missed,
-            events.BrokerMissed: lambda event: count(known.BROKER_FAILURES, (event.service,)),
-            events.MessagesPublished: self._messages_published,
-            events.RepliesTaken: lambda event: count(known.REPLIES, (event.fate,), by=event.replies),
-            events.MessagesTaken: self._messages_taken,
-            events.Redelivered: lambda event: count(known.REDELIVERIES, (event.service,), by=event.messages),
-            events.BacklogSeen: lambda event: self._series.set(
+            messages.BrokerMissed: lambda event: count(known.BROKER_FAILURES, (event.service,)),
+            messages.MessagesPublished: self._messages_published,
+            messages.RepliesTaken: lambda event: count(known.REPLIES, (event.fate,), by=event.replies),
+            messages.MessagesTaken: self._messages_taken,
+            messages.Redelivered: lambda event: count(
+                known.REDELIVERIES, (event.service,), by=event.messages
+            ),
+            messages.BacklogSeen: lambda event: self._series.set(
                 known.BROKER_BACKLOG, (self._queues.of(event.destination),), event.messages
             ),
             events.LedgerMeasured: self._ledger_measured,
@@ -135,9 +138,9 @@ class Metrics(Collector):
             self._series.add(known.SUPPRESSED, (cause.value,), 0)
         for refused in events.RefusedFor:
             self._series.add(known.REFUSED_REQUESTS, (refused.value,), 0)
-        for answer in events.Answer:
+        for answer in messages.Answer:
             self._series.add(known.MESSAGES_PUBLISHED, (answer.value,), 0)
-        for fate in events.ReplyFate:
+        for fate in messages.ReplyFate:
             self._series.add(known.REPLIES, (fate.value,), 0)
         for quota in Quota:
             self._series.add(known.QUOTA_REFUSALS, (quota.value,), 0)
@@ -189,18 +192,18 @@ class Metrics(Collector):
         if event.service == GAUGES and event.failures >= MISSED_READINGS_MAX:
             self._hidden |= FROM_LEDGER - ALWAYS_TOLD
 
-    def _messages_published(self, event: events.MessagesPublished) -> None:
-        for answer, messages in event.answers.items():
-            self._series.add(known.MESSAGES_PUBLISHED, (answer.value,), messages)
+    def _messages_published(self, event: messages.MessagesPublished) -> None:
+        for answer, number in event.answers.items():
+            self._series.add(known.MESSAGES_PUBLISHED, (answer.value,), number)
 
-    def _messages_taken(self, event: events.MessagesTaken) -> None:
+    def _messages_taken(self, event: messages.MessagesTaken) -> None:
         fates = {
             "new": event.new - event.unreadable,
             "repeated": event.repeated,
             "unreadable": event.unreadable,
         }
-        for fate, messages in fates.items():
-            self._series.add(known.MESSAGES_TAKEN, (fate,), messages)
+        for fate, number in fates.items():
+            self._series.add(known.MESSAGES_TAKEN, (fate,), number)
 
     def _ledger_measured(self, event: events.LedgerMeasured) -> None:
         accounted = _merged(event.accounted, self._jobs.of, lambda one, other: one + other)
