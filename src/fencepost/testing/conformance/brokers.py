@@ -318,11 +318,11 @@ async def confirmed(broker: Broker, messages: Sequence[Message]) -> None:
 async def received(
     subscription: Subscription, count: int, wait_s: float = 0.0, limit: int = HOLD_MAX
 ) -> list[Delivery]:
-    """So many messages; none is acknowledged."""
+    """So many messages, out of at most `limit`; none is acknowledged."""
     found: list[Delivery] = []
     async with asyncio.timeout(WAIT_S + wait_s):
         while len(found) < count:
-            found += await subscription.receive(min(limit, HOLD_MAX), 1.0)
+            found += await subscription.receive(limit - len(found), 1.0)
     assert len(found) == count
     return found
 
