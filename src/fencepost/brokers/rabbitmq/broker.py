@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from weakref import WeakSet
 
 from aiormq.exceptions import ChannelNotFoundEntity
 
@@ -39,7 +40,7 @@ class RabbitBroker:
         self._sending, self._receiving = Link(address), Link(address)
         self._publisher = Publisher(self._sending)
         self._announcements = Announcements(self._sending, self._receiving)
-        self._subscriptions: list[RabbitSubscription] = []
+        self._subscriptions = WeakSet[RabbitSubscription]()
 
     @property
     def message_max(self) -> int | None:
@@ -62,7 +63,7 @@ class RabbitBroker:
             raise BrokerRefused(f"broker {quoted(self._address.shown)}: {text}")
         subscription = RabbitSubscription(self._receiving, destination, hold_max, self.publish)
         await subscription.open()
-        self._subscriptions.append(subscription)
+        self._subscriptions.add(subscription)
         return subscription
 
     async def backlog(self, destination: str, group: str) -> int | None:
@@ -83,7 +84,7 @@ class RabbitBroker:
 
     async def close(self) -> None:
         await self._announcements.close()
-        for one in self._subscriptions:
+        for one in tuple(self._subscriptions):
             await one.close()
         await self._sending.close()
         await self._receiving.close()

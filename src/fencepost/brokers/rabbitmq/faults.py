@@ -57,11 +57,10 @@ def at_open(address: RabbitAddress, error: BaseException) -> BrokerRefused | Non
     text = brief(error)
     if "ACCESS_REFUSED" in text:
         mend = "correct the user or the password in the URL"
-    elif "NOT_ALLOWED" in text and "not found" in text:
-        mend = f"correct the vhost in the URL, or create it: rabbitmqctl add_vhost {address.vhost}"
-    elif "NOT_ALLOWED" in text:
-        grant = f"rabbitmqctl set_permissions -p {address.vhost} {address.user} '.*' '.*' '.*'"
-        mend = f"grant the user the vhost: {grant}"
+    elif "Connection.OpenOk" in text:  # The driver keeps what RabbitMQ said to itself.
+        vhost, grant = address.vhost, f"rabbitmqctl set_permissions -p {address.vhost} {address.user}"
+        text = f"RabbitMQ does not let the user {address.user} into the vhost {vhost}"
+        mend = f"where it is missing: rabbitmqctl add_vhost {vhost}; else: {grant} '.*' '.*' '.*'"
     elif isinstance(error.__cause__, ssl.SSLCertVerificationError):
         mend = "name the authority that signed the server's certificate by cafile=FILE"
     else:

@@ -94,19 +94,20 @@ class Publisher:
         """Those that can be sent. An exchange that is not there would end the channel, with all that is under
         way there."""
         missing = dict[str, str]()
-        for exchange in {one.destination.partition("/")[0] for one in messages if "/" in one.destination}:
+        for destination in {one.destination for one in messages if "/" in one.destination}:
+            exchange = destination.partition("/")[0]
             if exchange not in self._exchanges:
                 try:
                     await check_exchange(self._link, exchange)
                     self._exchanges.add(exchange)
                 except BrokerRefused as refusal:
-                    missing[exchange] = str(refusal)
+                    missing[destination] = str(refusal)
         most, good = self.message_max or SIZE_MAX_BEFORE_4, list[Numbered]()
         for at, message in enumerate(messages):
             if len(message.body) > most:
                 batch.answer(at, _too_large(message, most))
-            elif missing and (reason := missing.get(message.destination.partition("/")[0])):
-                batch.answer(at, Refused(reason))
+            elif missing and message.destination in missing:
+                batch.answer(at, Refused(missing[message.destination]))
             else:
                 good.append((at, message))
         return good
@@ -128,6 +129,8 @@ class Publisher:
             ticket = Ticket(batch, at, message.id, ids)
             ticket.reserve()
             tickets.append(ticket)
+        if not tickets:
+            return later
         try:
             await channel.write_queue.put(ChannelFrame(b"".join(pieces), should_close=False))
         except BaseException:
