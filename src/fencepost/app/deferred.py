@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fencepost.model.lazy import lazy
 
 if TYPE_CHECKING:
+    from fencepost.app.celery import celery_job
     from fencepost.app.commands import command_work
     from fencepost.app.external import external_spec
     from fencepost.app.http import http_job
@@ -51,6 +52,7 @@ __all__ = [
     "borrow_store",
     "broker_services",
     "build_node",
+    "celery_job",
     "check_blocking",
     "code_digest",
     "command_work",
@@ -85,6 +87,7 @@ __getattr__, __dir__ = lazy(
         "ServedTransaction": "fencepost.services.reach",
         "borrow_store": "fencepost.wiring",
         "build_node": "fencepost.wiring",
+        "celery_job": "fencepost.app.celery",
         "check_blocking": "fencepost.wiring",
         "code_digest": "fencepost.services.deployer",
         "command_work": "fencepost.app.commands",

@@ -26,6 +26,7 @@ from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Executor, Job
 
 if TYPE_CHECKING:
+    from fencepost.app.celery import CeleryWords
     from fencepost.app.commands import CommandWords
     from fencepost.app.http import HttpWords
     from fencepost.app.message import RouteWords
@@ -107,11 +108,12 @@ class Definitions:
         """What plain functions are called within at this moment."""
         return self._threads.around()
 
-    def add_job(self, spec: JobSpec, executor: Executor) -> None:
+    def add_job(self, spec: JobSpec, executor: Executor) -> JobName:
         """Register a job of any kind."""
         if spec.name in self.jobs:
             raise InvalidSpec(f"job {spec.name}: defined twice")
         self.jobs[spec.name] = Job(spec, executor)
+        return spec.name
 
     def add_command(self, name: str, argv: Sequence[str], **words: Unpack[CommandWords]) -> None:
         """Make an argv a job: no shell reads it (guide: kinds of work, for `limits` and the other words)."""
@@ -125,6 +127,10 @@ class Definitions:
     def add_http(self, name: str, url: str, **words: Unpack[HttpWords]) -> None:
         """Make a call of a URL a job (guide: HTTP jobs, for `body`, `secret` and the other words)."""
         self.add_job(*deferred.http_job(name, url, words))
+
+    def celery_task(self, task: str, *, celery: Any, **words: Unpack[CeleryWords]) -> str:
+        """Make a Celery task a job, and return its name (guide: Celery, for `track` and the other words)."""
+        return self.add_job(*deferred.celery_job(task, celery, words))
 
     def add_external(
         self, name: str, parameters: Mapping[str, str] | None = None, **words: Unpack[JobWords]

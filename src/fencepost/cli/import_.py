@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import sys
 from dataclasses import dataclass
@@ -126,19 +127,29 @@ def apscheduler(file: str, delivery: Delivery) -> int:
 
 
 @import_group.command("celery-beat")
-@click.argument("file", metavar="FILE")
+@click.argument("source", metavar="SOURCE")
 @delivered
-def celery_beat(file: str, delivery: Delivery) -> int:
-    """Turn the periodic tasks of django-celery-beat into a Python module.
+def celery_beat(source: str, delivery: Delivery) -> int:
+    """Turn the periodic tasks of Celery beat into a Python module.
 
-    FILE is what `python manage.py dumpdata django_celery_beat` printed, or - for stdin.
+    SOURCE is what `python manage.py dumpdata django_celery_beat` printed, or - for stdin; or module:app, the
+    Celery application whose beat_schedule to read. Its modules are imported, and no task is sent.
 
     \b
     Example:
       fencepost import celery-beat beat.json --out schedules.py
+      fencepost import celery-beat proj:app --out schedules.py
     """
     from fencepost.importing.celery_beat import import_celery_beat
 
+    file = source
+    if ":" in source and not Path(source).exists():
+        from fencepost.app.celery import imported
+        from fencepost.contrib.celery.dump import dumped
+
+        found = dumped(imported(source))
+        dump = json.dumps(found.rows)
+        return _deliver(import_celery_beat(dump, source, source, found.unfit, found.doubtful), delivery)
     return _deliver(import_celery_beat(_read_text(file), file), delivery)
 
 

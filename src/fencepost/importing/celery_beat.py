@@ -1,4 +1,5 @@
-"""The periodic tasks of django-celery-beat, from the JSON of `manage.py dumpdata django_celery_beat`.
+"""The periodic tasks of django-celery-beat, from the JSON of `manage.py dumpdata django_celery_beat`, or
+those of a `beat_schedule`, which `contrib.celery.dump` brings into the same form.
 
 Beat sends a message and looks no further: runs may overlap, and a task that fell due while beat was away is
 sent once when it comes back. That is kept. Its crontab fields must all match, so where a day and a weekday
@@ -8,7 +9,7 @@ are both named ours says `+`: both.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,7 @@ from fencepost.model.quoting import quoted
 from fencepost.model.times import parse_time, to_utc_text
 
 TITLE = "Jobs and schedules that were django-celery-beat's. Read it before you use it."
+TITLE_OF_CODE = "Jobs and schedules that were a beat_schedule of Celery's. Read it before you use it."
 EXPECTED = "expected the JSON of: python manage.py dumpdata django_celery_beat"
 MODEL = "django_celery_beat."
 TASK = "periodictask"
@@ -57,16 +59,28 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_.:/-]+")
 Fields = Mapping[str, Any]
 
 
-def import_celery_beat(document: str, source: str) -> Imported:
-    """The module for a dump, and what to know about it."""
+def import_celery_beat(
+    document: str,
+    source: str,
+    celery: str | None = None,
+    unfit: Iterable[tuple[str, str]] = (),
+    doubtful: Iterable[tuple[str, str]] = (),
+) -> Imported:
+    """The module for a dump, and what to know about it. With `celery`, where its application is, the module
+    sends the tasks; what the dump could not hold, or holds in another form, is told in the report."""
     rows = _rows(document, source)
-    desk = _Desk({key: fields for key, fields in rows if key[0] != TASK})
+    desk = _Desk({key: fields for key, fields in rows if key[0] != TASK}, celery)
+    for name, why in unfit:
+        desk.report.left_out(f"task {quoted(name)}", why)
+    for name, why in doubtful:
+        desk.report.look(f"task {quoted(name)}", why)
     for number, fields in enumerate((fields for key, fields in rows if key[0] == TASK), 1):
         where = f"task {quoted(fields['name'])}" if "name" in fields else f"task {number}"
         with desk.report.leaving_out(where):
             desk.add(where, fields)
     desk.conclude()
-    module = write_module(TITLE, list(desk.jobs.values()), desk.schedules)
+    title = TITLE if celery is None else TITLE_OF_CODE
+    module = write_module(title, list(desk.jobs.values()), desk.schedules)
     carried = tuple(one.schedule_id for one in desk.schedules if not one.off)
     return Imported(module, carried, desk.report)
 
@@ -93,8 +107,9 @@ class _Desk:
     """What was read so far, and the tables that tasks refer to."""
 
     tables: Mapping[tuple[str, str], Fields]
+    celery: str | None = None
     report: Report = field(default_factory=Report)
-    jobs: dict[str, FunctionJob] = field(default_factory=dict)
+    jobs: dict[tuple[str, str | None], FunctionJob] = field(default_factory=dict)
     schedules: list[ScheduleText] = field(default_factory=list)
     job_names: Names = field(default_factory=Names)
     functions: Names = field(default_factory=lambda: Names("_"))
@@ -111,7 +126,7 @@ class _Desk:
         reasons = _reasons_off(fields, arguments)
         for reason in reasons:
             self.report.left_out(where, f"{reason}; it stands in the module as a comment")
-        job = self._job(task)
+        job = self._job(task, fields.get("queue") or None)
         schedule_id = self.schedule_ids.unique(slug(name))
         self.schedules.append(
             ScheduleText(schedule_id, job.name, trigger, options, (where, *reasons), off=bool(reasons))
@@ -119,7 +134,9 @@ class _Desk:
 
     def conclude(self) -> None:
         """What is to be said of all tasks."""
-        for task, job in self.jobs.items():
+        for (task, _), job in self.jobs.items():
+            if self.celery is not None:
+                continue
             self.report.look(f"job {job.name}", f"bring the work of {quoted(task)} into {job.function}()")
         if self.schedules:
             said = "a task that fell due while nobody planned is started once, if it is at most an hour late"
@@ -145,7 +162,7 @@ class _Desk:
         options["overlap"] = literal("allow")
         options["catch_up"] = _catch_up(fields)
         queue = fields.get("queue")
-        if queue:
+        if queue and self.celery is None:
             options["queue"] = literal(checked_name("queue", text(queue, "queue")))
             self.report.look(
                 where, f"queue {quoted(queue)}: some worker must take it, see the setting queues"
@@ -157,11 +174,14 @@ class _Desk:
             self.report.look(where, "headers: not carried over")
         return options
 
-    def _job(self, task: str) -> FunctionJob:
-        if task not in self.jobs:
+    def _job(self, task: str, queue: str | None) -> FunctionJob:
+        """One for each task, and where the task is sent also for each of its queues in Celery."""
+        key = task, queue if self.celery is not None else None
+        if key not in self.jobs:
             name = self.job_names.unique(_UNFIT.sub("-", task).lstrip(".:/-")[:100] or "job")
-            self.jobs[task] = FunctionJob(name, self.functions.unique(function_name(name)))
-        return self.jobs[task]
+            function = self.functions.unique(function_name(name))
+            self.jobs[key] = FunctionJob(name, function, celery=self.celery, task=task, queue=key[1])
+        return self.jobs[key]
 
 
 Reading = tuple[str, tuple[Any, ...], dict[str, str]]

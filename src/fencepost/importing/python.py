@@ -51,12 +51,16 @@ class TriggerText:
 
 @dataclass(frozen=True)
 class FunctionJob:
-    """A job in Python. With a module it is a function of it; without, somebody has to write it."""
+    """A job in Python. With a module it is a function of it; with a Celery application a task of that;
+    without either, a person has to write it."""
 
     name: str
     function: str
     module: str | None = None
     attribute: str | None = None
+    celery: str | None = None
+    task: str = ""
+    queue: str | None = None
 
     def imports(self) -> Iterable[str]:
         """The line that brings the function."""
@@ -65,6 +69,9 @@ class FunctionJob:
 
     def text(self) -> str:
         """The lines that register it."""
+        if self.celery is not None:
+            named = {"celery": self.celery, "name": self.name if self.name != self.task else None}
+            return f"app.celery_task{_call((self.task,), {**named, 'queue': self.queue})}\n"
         register = f"app.job({literal(self.name)}, retry=Retry(max_attempts=1))"
         if self.module is not None and self.attribute is not None:
             _, dot, inner = self.attribute.partition(".")

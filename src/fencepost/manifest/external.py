@@ -7,7 +7,7 @@ from fencepost.executors.external import ExternalExecutor
 from fencepost.manifest.table import Table
 from fencepost.model.job import Parameter
 
-WORK = ("command", "environment", "http")
+WORK = ("command", "environment", "http", "celery")
 
 
 def is_external(table: Table) -> bool:

@@ -1,4 +1,4 @@
-"""`[jobs.NAME]`: commands, HTTP calls and external work as jobs."""
+"""`[jobs.NAME]`: commands, HTTP calls, Celery tasks and external work as jobs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from fencepost.app.specs import is_at_most_once, limit_of
 from fencepost.executors.command import AllowList
 from fencepost.executors.secrets import Secrets
+from fencepost.manifest.celery import read_celery
 from fencepost.manifest.commands import COMMAND_KEYS, read_command_work
 from fencepost.manifest.external import is_external, read_external
 from fencepost.manifest.http import read_http
@@ -21,7 +22,7 @@ from fencepost.model.quoting import quoted
 from fencepost.ports.executor import Executor
 
 KEYS = (
-    *(*COMMAND_KEYS, "http", "external", "message", "parameters"),
+    *(*COMMAND_KEYS, "http", "celery", "external", "message", "parameters"),
     *("timeout", "progress_deadline", "queue", "priority", "retry", "delivery"),
     *("concurrency", "concurrency_key", "rate"),
 )
@@ -63,18 +64,21 @@ def _work(
     """The one thing that a job does."""
     if is_external(table):
         return read_external(table)
-    if "http" not in table:
+    kind = next((kind for kind in ("http", "celery") if kind in table), None)
+    if kind is None:
         return read_command_work(table, allowed, secrets), ()
-    for word in COMMAND_KEYS:
-        if word in table:
-            table.refuse(word, "stands beside http; a job does one thing, so leave one of them out")
-    return read_http(table)
+    for word in (*COMMAND_KEYS, "celery"):
+        if word in table and word != kind:
+            table.refuse(word, f"stands beside {kind}; a job does one thing, so leave one of them out")
+    return read_http(table) if kind == "http" else (read_celery(table), ())
 
 
 def _progress_deadline(table: Table) -> timedelta | None:
     """Of a command, which says by every line of its output that it gets on, or of a worker outside, which
-    says so in its heartbeats. An HTTP call has only its deadline."""
+    says so in its heartbeats. An HTTP call has only its deadline, a Celery task its timeout."""
     deadline = table.length("progress_deadline")
+    if deadline is not None and "celery" in table:
+        table.refuse("progress_deadline", "is not for Celery tasks; give it a timeout")
     if deadline is not None and "http" in table:
         table.refuse("progress_deadline", "is not for HTTP calls, which have a deadline; leave it out")
     return None if deadline is None else parse_duration(deadline)

@@ -36,7 +36,7 @@ class Run:
 
     __slots__ = (
         *("_cancelled", "_claim", "_heard", "_keep", "_reach", "_said"),
-        *("begun", "left_output", "marks", "trace_context"),
+        *("begun", "is_handed_on", "left_output", "marks", "trace_context"),
     )
 
     def __init__(
@@ -51,6 +51,9 @@ class Run:
         self.begun = _BEGUN
         """Whether the work has begun: its bounds count from then. Not set only while an executor that
         `queues` has not come to it; set by that executor, on the worker's loop."""
+        self.is_handed_on = False
+        """Set by the worker with a stop that does not end the run: the worker stops, or another attempt has
+        the run. Work that is done elsewhere is then left alone."""
         self.marks = 0
         """How often the job has said that it gets on; whoever watches it looks whether this rises."""
         self.left_output: str | None = None

@@ -120,6 +120,7 @@ class ActiveRun:
     def _stop(self, cause: StopCause) -> None:
         if self.cause is None and not self.has_ended:
             self.cause = cause
+            self.run.is_handed_on = cause is not StopCause.REQUESTED
             self.run.ask_to_stop()
             if self._task is not None:
                 self._task.cancel()
