@@ -23,9 +23,10 @@ class Notes:
 
     def __init__(self, url: str, *, clean: bool = True) -> None:
         self.url = url
-        self.client = redis.Redis.from_url(url)
+        self.client = redis.Redis.from_url(url, socket_timeout=None)
         if clean:
             self.client.flushall()
+        self.client.delete(NOTES)
         self.all: list[dict[str, Any]] = []
 
     def next(self) -> dict[str, Any]:
@@ -55,9 +56,9 @@ def celery(*words: str, place: str, **environment: str) -> Iterator[Program]:
 
 
 @contextmanager
-def worker(place: str, **environment: str) -> Iterator[Program]:
+def worker(place: str, *more: str, **environment: str) -> Iterator[Program]:
     """A worker that takes tasks."""
-    words = ("worker", "-l", "info", "-c", "2", "--without-gossip", "--without-mingle")
+    words = ("worker", "-l", "info", "-c", "2", "--without-gossip", "--without-mingle", *more)
     with celery(*words, place=place, **environment) as process:
         process.wait_for("ready.")
         yield process

@@ -19,7 +19,7 @@ app.conf.update(
     task_track_started=True,
     worker_hijack_root_logger=False,
 )
-notes = redis.Redis.from_url(PLACE)
+notes = redis.Redis.from_url(PLACE, socket_timeout=None)
 
 
 @app.on_after_finalize.connect

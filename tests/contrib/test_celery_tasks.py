@@ -13,7 +13,7 @@ from uuid import uuid5
 import pytest
 from celery import Celery
 
-from fencepost import Fencepost, Retry
+from fencepost import Fencepost, Retry, Run
 from fencepost.app.celery import CeleryWords, celery_job
 from fencepost.errors import InvalidSpec, RetryableFailure
 from fencepost.executors.celery import IDS, CeleryExecutor, Sender
@@ -197,13 +197,14 @@ async def test_a_task_outlives_a_worker_that_is_killed(place: str, notes: Notes,
             said = await next_of(notes)
             await until_status(client(place), said["task_id"], "STARTED")
             first.signal(SIGKILL)
-        with started("worker", "jobs:app", folder=tmp_path, **settings):
+        with started("worker", "jobs:app", folder=tmp_path, **settings) as second:
             await until_attempt(app, key, 2)
             notes.let_go("killed", "after the kill")
             run, attempts = await until_ended(app, key)
     assert (run.state, attempts[-1].output) == (RunState.SUCCEEDED, "after the kill")
     assert said["task_id"] == id_of(run, 1)
-    assert notes.client.llen("notes") == 0, "nothing was sent twice"
+    more = notes.client.lrange("notes", 0, -1)
+    assert more == [], f"nothing was sent twice\n{attempts}\n{first.said}\n{second.said}"
 
 
 async def until_attempt(app: Fencepost, key: str, attempt: int) -> None:
@@ -306,3 +307,81 @@ def test_without_celery_the_extra_is_named(tmp_path: Path) -> None:
             [sys.executable, "-c", head + program], cwd=tmp_path, capture_output=True, text=True
         )
         assert done.stderr.splitlines()[-1].endswith("pip install 'fencepost[celery]'"), done.stderr
+
+
+async def test_a_task_is_followed_past_an_attempt_that_was_lost_before_it_did_anything(
+    app: Fencepost, celery: Celery, notes: Notes
+) -> None:
+    executor = Lost(Sender(celery), task("wait"), options={}, track=True)
+    app.add_job(celery_job(task("wait"), celery, {"retry": QUICK})[0], executor)
+    async with app, app.running(plans=False):
+        key = await app.enqueue(task("wait"), name="lost")
+        said = await next_of(notes)
+        await until_status(celery, said["task_id"], "STARTED")
+        executor.losing.set()
+        await until_attempt(app, key, 3)
+        notes.let_go("lost", "found")
+        run, attempts = await until_ended(app, key)
+    assert (run.attempt, attempts[-1].output) == (3, "found")
+    assert notes.client.llen("notes") == 0, "nothing was sent twice"
+
+
+class Lost(CeleryExecutor):
+    """The first attempt is lost while it waits, the second before it begins."""
+
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.losing = asyncio.Event()
+
+    async def execute(self, run: Run) -> str | None:
+        if run.attempt == 2:
+            raise RuntimeError("lost before it began")
+        if run.attempt == 1:
+            work = asyncio.create_task(super().execute(run))
+            await self.losing.wait()
+            run.is_handed_on = True
+            work.cancel()
+            await asyncio.wait({work})
+            raise RuntimeError("lost")
+        return await super().execute(run)
+
+
+@pytest.fixture
+def rabbitmq(request: pytest.FixtureRequest) -> str:
+    """A RabbitMQ, where the tests have one."""
+    try:
+        server: Address = request.getfixturevalue("rabbitmq_server")
+    except pytest.FixtureLookupError:
+        pytest.skip("no fixture rabbitmq_server; see tests/servers")
+    return server.url
+
+
+@pytest.mark.rabbitmq
+async def test_on_rabbitmq_a_send_is_over_when_the_broker_has_confirmed_it(
+    app: Fencepost, rabbitmq: str, redis_server: Address
+) -> None:
+    celery = client(redis_server.url, broker_url=rabbitmq)
+    sender = Sending(celery)
+    job = celery_job(task("note"), celery, {"name": "report"})[0]
+    app.add_job(job, CeleryExecutor(sender, task("note"), options={"queue": "confirmed"}))
+    with worker(redis_server.url, "-Q", "confirmed", CELERY_PROJECT_BROKER=rabbitmq):
+        notes = Notes(redis_server.url, clean=False)
+        async with app, app.running(plans=False):
+            runs = [(await ended(app, "report", number=number))[0] for number in range(3)]
+            said = [await next_of(notes) for _ in runs]
+        notes.close()
+    assert [one["task_id"] for one in said] == [id_of(run) for run in runs]
+    assert sender.confirmed == [True] * 3
+
+
+class Sending(Sender):
+    """Looks whether the channel waits for confirms."""
+
+    def __init__(self, celery: Any) -> None:
+        super().__init__(celery)
+        self.confirmed: list[bool] = []
+
+    def _connected(self) -> Any:
+        connection = super()._connected()
+        self.confirmed.append(connection.connection.confirm_publish)
+        return connection

@@ -199,11 +199,13 @@ class CeleryExecutor:
     async def _earlier_task(self, run: Run) -> int | None:
         """The attempt whose task goes on although that attempt was lost. A task that the result backend does
         not know is revoked: it may still wait in its queue."""
-        before = run.attempt - 1
-        if before <= run.claim.spent:
+        for before in range(run.attempt - 1, run.claim.spent, -1):
+            attempt = await run.once(_task_step(before), lambda: None)
+            if attempt is not None:
+                break
+        else:
             return None
-        attempt = await run.once(_task_step(before), lambda: None)
-        if attempt is None or await run.once(_end_step(before), lambda: None):
+        if await run.once(_end_step(before), lambda: None):
             return None
         task_id = task_id_of(run, attempt)
         found = await self._in_thread(self._sender.state, task_id)
