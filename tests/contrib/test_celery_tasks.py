@@ -370,6 +370,7 @@ async def test_on_rabbitmq_a_send_is_over_when_the_broker_has_confirmed_it(
             runs = [(await ended(app, "report", number=number))[0] for number in range(3)]
             said = [await next_of(notes) for _ in runs]
         notes.close()
+        sender.close()
     assert [one["task_id"] for one in said] == [id_of(run) for run in runs]
     assert sender.confirmed == [True] * 3
 

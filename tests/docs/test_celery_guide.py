@@ -33,7 +33,7 @@ BLOCKS = [
 PATIENCE_S = 120
 SERVES = ("celery -A proj beat", "celery -A proj worker", "fencepost run")
 
-pytestmark = pytest.mark.redis
+pytestmark = [pytest.mark.redis, pytest.mark.timeout(400)]
 
 
 def blocks(language: str) -> list[str]:
