@@ -133,7 +133,7 @@ async def until_status(celery: Celery, task_id: str, status: str) -> None:
 async def test_a_task_that_takes_too_long_is_given_up_and_changes_nothing_later(
     app: Fencepost, celery: Celery, notes: Notes
 ) -> None:
-    job = app.celery_task(task("wait"), celery=celery, track=True, timeout="2s", retry=QUICK)
+    job = app.celery_task(task("wait"), celery=celery, track=True, timeout="6s", retry=QUICK)
     async with app, app.running(plans=False):
         key = await app.enqueue(job, name="slow")
         first, second = await next_of(notes), await next_of(notes)
@@ -346,25 +346,15 @@ class Lost(CeleryExecutor):
         return await super().execute(run)
 
 
-@pytest.fixture
-def rabbitmq(request: pytest.FixtureRequest) -> str:
-    """A RabbitMQ, where the tests have one."""
-    try:
-        server: Address = request.getfixturevalue("rabbitmq_server")
-    except pytest.FixtureLookupError:
-        pytest.skip("no fixture rabbitmq_server; see tests/servers")
-    return server.url
-
-
 @pytest.mark.rabbitmq
 async def test_on_rabbitmq_a_send_is_over_when_the_broker_has_confirmed_it(
-    app: Fencepost, rabbitmq: str, redis_server: Address
+    app: Fencepost, rabbitmq_server: Address, redis_server: Address
 ) -> None:
-    celery = client(redis_server.url, broker_url=rabbitmq)
+    celery = client(redis_server.url, broker_url=rabbitmq_server.url)
     sender = Sending(celery)
     job = celery_job(task("note"), celery, {"name": "report"})[0]
     app.add_job(job, CeleryExecutor(sender, task("note"), options={"queue": "confirmed"}))
-    with worker(redis_server.url, "-Q", "confirmed", CELERY_PROJECT_BROKER=rabbitmq):
+    with worker(redis_server.url, "-Q", "confirmed", CELERY_PROJECT_BROKER=rabbitmq_server.url):
         notes = Notes(redis_server.url, clean=False)
         async with app, app.running(plans=False):
             runs = [(await ended(app, "report", number=number))[0] for number in range(3)]
