@@ -55,7 +55,7 @@ def test_the_extras_are_there() -> None:
 
 
 class Follower:
-    """Whoever follows the guide: programs that serve have a terminal of their own."""
+    """A reader who follows the guide; programs that serve have a terminal of their own."""
 
     def __init__(self, folder: Path, store: str, place: str, terminals: ExitStack) -> None:
         shutil.copytree(FOLDER, folder, dirs_exist_ok=True)

@@ -104,7 +104,7 @@ class Sender:
                 return
 
     def state(self, task_id: str) -> Mapping[str, Any] | None:
-        """What the result backend has of a task; None where it has nothing, or no one can ask it."""
+        """What the result backend has of a task; None where it has nothing, or cannot be asked."""
         if not reads_results(self._celery):
             return None
         found: Mapping[str, Any] = self._celery.backend.get_task_meta(task_id, cache=False)

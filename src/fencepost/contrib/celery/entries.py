@@ -86,8 +86,7 @@ def _add(app: Fencepost, sender: Sender, entry: ScheduleEntry) -> None:
 
 
 def _policies(said: object) -> dict[str, Any]:
-    """What the entry says for itself, over what users of a beat expect: every tick is sent, and of those that
-    nobody sent in time the latest."""
+    """What the entry says, over what users of a beat expect: a late tick is sent if it is the latest."""
     if said is not None and not isinstance(said, Mapping):
         raise InvalidSpec(f'options["{OPTION}"] {quoted(said)}: expected a dictionary')
     for word in said or {}:
