@@ -61,6 +61,15 @@ async def test_a_run_does_not_end_before_its_processor_says_so() -> None:
     ]
 
 
+async def test_an_attempt_and_a_fence_are_not_refused_as_the_texts_that_headers_are() -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    said: dict[str, Any] = {name: str(value) for name, value in shown(message).items()}
+    await post.reply(**said, outcome="failed", error="Busy: later", retry_after="60")
+    run = await post.run(key)
+    assert (run.state, (run.run_at - await post.memory.now()).total_seconds()) == (RunState.READY, 60)
+
+
 async def test_a_failure_is_not_taken_for_an_end_where_there_are_retries() -> None:
     post = Post()
     key, message = await post.one_sent()

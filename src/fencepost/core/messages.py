@@ -240,7 +240,8 @@ class ReplyForm(msgspec.Struct, kw_only=True, omit_defaults=True):
         )
 
 
-_read_reply = msgspec.json.Decoder(ReplyForm).decode
+# Headers are texts: a processor may send the attempt and the fence back as it read them.
+_read_reply = msgspec.json.Decoder(ReplyForm, strict=False).decode
 
 
 def read_reply(body: bytes) -> ReplyForm:
