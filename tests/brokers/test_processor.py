@@ -146,6 +146,24 @@ async def test_what_is_not_done_when_a_processor_stops_is_left_to_another() -> N
     assert (await post.run(key)).attempt == 1
 
 
+async def test_a_processor_does_not_beat_less_often_than_its_message_asks_for() -> None:
+    post = Post(settings={"heartbeat_every_s": 0.01, "heartbeat_timeout_s": 30.0})
+    heard = asyncio.Event()
+
+    async def resize() -> None:
+        await heard.wait()
+
+    def beats() -> int:
+        return sum(b'"heartbeat"' in one.body for one in post.broker.published)
+
+    key, message = await post.one_sent()
+    assert message.headers["fencepost-heartbeat-every"] == "0.01"
+    async with running(post, resize):
+        await until(lambda: beats() >= 3)
+        heard.set()
+        assert await ended(post, key) is RunState.SUCCEEDED
+
+
 async def test_work_that_is_another_attempts_by_now_is_not_gone_on_with() -> None:
     post = Post()
     begun, stopped = asyncio.Event(), asyncio.Event()

@@ -69,7 +69,7 @@ def route_of(job: JobSpec) -> Route:
     return job.message
 
 
-def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str]) -> Message:
+def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat_every_s: float) -> Message:
     """The message of an attempt. `carried` are headers of its trace."""
     route = route_of(job)
     headers = {
@@ -93,6 +93,7 @@ def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str]) -> Messag
     if route.reply is Reply.RESULT:
         identity = f"{claim.run_key}/{claim.attempt}"
         headers["reply-to"] = reply_destination(claim.namespace)
+        headers["heartbeat-every"] = f"{heartbeat_every_s:g}"
         end = last_moment(job, claim.started_at, None)
         if end is not None:
             headers["deadline"] = to_utc_text(end.at)
@@ -116,6 +117,8 @@ class Order:
     """The attempt, as far as a message tells of it."""
     reply_to: str | None
     timeout_s: float | None
+    heartbeat_every_s: float | None
+    """How often the sender wants a sign of life; None where it does not say."""
     at_most_once: bool
     carried: Mapping[str, str]
 
@@ -143,17 +146,13 @@ def read_order(delivery: Delivery) -> Order:
             started_at=StoreTime(from_utc_text(said["fire-time"])),
             previous=_instant(said.get("previous")),
         )
-        timeout = said.get("timeout")
         return Order(
             claim,
             said.get("reply-to"),
-            None if timeout is None else float(timeout),
+            _seconds(said.get("timeout")),
+            _seconds(said.get("heartbeat-every")),
             said.get("delivery") == "at_most_once",
-            {
-                name: value
-                for name, value in delivery.headers.items()
-                if name in ("traceparent", "tracestate")
-            },
+            {name: value for name, value in delivery.headers.items() if name in TRACE_HEADERS},
         )
     except KeyError as error:
         raise InvalidPayload(f"message {delivery.id}: header {PREFIX}{error.args[0]} is missing") from None
@@ -163,6 +162,10 @@ def read_order(delivery: Delivery) -> Order:
 
 def _instant(text: str | None) -> datetime | None:
     return None if text is None else from_utc_text(text)
+
+
+def _seconds(text: str | None) -> float | None:
+    return None if text is None else float(text)
 
 
 def _object(body: bytes) -> JsonObject:

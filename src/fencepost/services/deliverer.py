@@ -182,7 +182,8 @@ class Deliverer(BrokerService):
 
     async def _publish(self, broker: Broker, claims: Sequence[Claim]) -> Sequence[Publication | None]:
         """An answer for each; None where the broker was not reached at all."""
-        messages = [message_of(one, self._jobs[one.job], traces.carried_for(one)) for one in claims]
+        every_s = self._settings.heartbeat_every_s
+        messages = [message_of(one, self._jobs[one.job], traces.carried_for(one), every_s) for one in claims]
         try:
             async with asyncio.timeout(self._settings.heartbeat_timeout_s / 2):
                 answers = await broker.publish(messages)

@@ -272,6 +272,7 @@ class Processor(BrokerService):
         """Say that the attempt has started, then that it goes on, with what the job says of its progress."""
         if work.order.reply_to is None:
             return
+        every_s = work.order.heartbeat_every_s or self._settings.heartbeat_every_s
         outcome = Outcome.STARTED
         while True:
             said = work.run.said
@@ -279,7 +280,7 @@ class Processor(BrokerService):
             if await self._reply(broker, work, self._form(work, outcome, **words)) and said is not None:
                 work.run.was_heard(said)
             outcome = Outcome.HEARTBEAT
-            await asyncio.sleep(self._settings.heartbeat_every_s)
+            await asyncio.sleep(every_s)
 
     async def _reply_surely(self, broker: Broker, work: Work, form: ReplyForm) -> None:
         """Until the broker has it, or the attempt is another's by now."""
