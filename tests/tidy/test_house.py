@@ -19,7 +19,7 @@ STATEMENT_MAKERS = frozenset(
     {STORES / "statements.py", STORES / "sqlite" / "rows.py", STORES / "postgres" / "rows.py"}
 )
 """What makes statements from the declarations of the tables."""
-BUILT = frozenset({"__pycache__", "build", "dist"})
+BUILT = frozenset({"__pycache__", "build", "dist", "node_modules"})
 
 Rule = Callable[[str], Iterable[rules.Fault]]
 
@@ -63,6 +63,8 @@ def test_no_registry_host_in_any_file() -> None:
 def test_no_address_in_a_lock() -> None:
     locks = sorted(ROOT.glob("requirements*.lock"))
     assert len(locks) == 3
+    locks += sorted((ROOT / "examples").glob("*/*/package-lock.json"))
+    assert len(locks) == 4
     assert faults(rules.addresses, locks) == []
 
 
