@@ -15,9 +15,11 @@ from fencepost.errors import BrokerUnavailable
 from fencepost.model.identifiers import RunKey
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
 from fencepost.model.run import RunState
-from tests.brokers.post import START, Post, until
+from tests.brokers.post import PATIENCE_S, START, Post, until
 
 QUIET_S = 0.2
+ROUNDS = 100
+"""Of the loop: whatever does not wait for the broker is over by then."""
 
 
 async def test_a_run_has_not_succeeded_before_its_message_is_confirmed() -> None:
@@ -29,6 +31,28 @@ async def test_a_run_has_not_succeeded_before_its_message_is_confirmed() -> None
     assert message.headers["fencepost-run-key"] == key
     assert message.headers["fencepost-fence"] == str(run.fence)
     assert "fencepost-reply-to" not in message.headers
+
+
+async def test_no_run_has_succeeded_while_its_confirm_is_awaited() -> None:
+    post = Post(reply="none")
+    asked, confirmed = asyncio.Event(), asyncio.Event()
+    publish = post.broker.publish
+
+    async def slow(messages: Sequence[Message]) -> Sequence[Publication]:
+        asked.set()
+        await confirmed.wait()
+        return await publish(messages)
+
+    post.broker.publish = slow  # type: ignore[method-assign]
+    (key,) = await post.enqueue("1")
+    await post.deliverer.run_once()
+    await asyncio.wait_for(asked.wait(), PATIENCE_S)
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
+    assert await post.state(key) is RunState.RUNNING
+    confirmed.set()
+    await post.sent(post.deliverer)
+    assert await post.state(key) is RunState.SUCCEEDED
 
 
 async def test_a_run_with_a_result_does_not_end_with_its_confirm() -> None:

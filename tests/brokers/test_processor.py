@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from fencepost.core.messages import StopForm, control_topic, stop_body
+from fencepost.core.messages import PREFIX, StopForm, control_topic, stop_body
 from fencepost.errors import PermanentFailure
-from fencepost.model.message import Message
+from fencepost.model.message import Delivery, Message, Publication
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
 from fencepost.services.processor import Processor
+from fencepost.testing.broker import MemorySubscription
 from tests.brokers.post import NS, THUMBS, Post, until
 
 
@@ -200,6 +201,31 @@ async def test_what_must_not_begin_twice_is_acknowledged_before_it_begins() -> N
     async with running(post, resize):
         await begun.wait()
     assert await (await post.broker.subscribe(THUMBS, "processors", 1)).receive(1, 0.1) == []
+
+
+async def test_no_order_is_acknowledged_before_the_broker_has_its_reply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    post = Post()
+    order: list[str] = []
+    publish, acknowledge = post.broker.publish, MemorySubscription.acknowledge
+
+    async def published(messages: Sequence[Message]) -> Sequence[Publication]:
+        answers = await publish(messages)
+        order.extend("replied" for one in messages if b'"succeeded"' in one.body)
+        return answers
+
+    async def acknowledged(self: MemorySubscription, deliveries: Sequence[Delivery]) -> None:
+        order.extend("acknowledged" for one in deliveries if PREFIX + "run-key" in one.headers)
+        await acknowledge(self, deliveries)
+
+    post.broker.publish = published  # type: ignore[method-assign]
+    monkeypatch.setattr(MemorySubscription, "acknowledge", acknowledged)
+    key, _ = await post.one_sent()
+    async with running(post, lambda: "done"):
+        assert await ended(post, key) is RunState.SUCCEEDED
+        await until(lambda: len(order) == 2)
+    assert order == ["replied", "acknowledged"]
 
 
 async def test_no_more_is_begun_at_once_than_the_processor_may_do() -> None:
