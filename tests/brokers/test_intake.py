@@ -106,6 +106,7 @@ async def test_a_message_whose_acknowledgement_is_lost_is_no_second_run() -> Non
     [
         (b"not JSON", "Expecting value"),
         (b"\xff\xff", "decode"),
+        (b'{"order": ' + b"[" * 20_000 + b"]" * 20_000 + b"}", "recursion"),
         (b"[1]", "the body is a JSON list; expected an object"),
         ({"order": "seven"}, "order = 'seven': expected integer"),
         ({}, "'order' is missing"),

@@ -124,6 +124,9 @@ async def test_a_reply_to_no_run_is_let_go(fates: list[ReplyFate]) -> None:
     assert await post.broker.backlog(reply_destination(NS), "replies") == 0
 
 
+DEEP = b"[" * 20_000 + b"]" * 20_000
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -133,6 +136,12 @@ async def test_a_reply_to_no_run_is_let_go(fates: list[ReplyFate]) -> None:
         b"{}",
         b'{"run_key": 7}',
         b'{"run_key":"a","attempt":1,"fence":1,"outcome":"?"}',
+        b'{"run_key":"\xff","attempt":1,"fence":1,"outcome":"failed"}',
+        b'{"run_key":"a\\u0000","attempt":1,"fence":1,"outcome":"failed"}',
+        b'{"run_key":"a","attempt":2147483648,"fence":1,"outcome":"failed"}',
+        b'{"run_key":"a","attempt":-1,"fence":1,"outcome":"failed"}',
+        b'{"run_key":"a","attempt":1,"fence":9223372036854775808,"outcome":"failed"}',
+        b'{"run_key":"a","attempt":1,"fence":1,"outcome":"failed","x":' + DEEP + b"}",
     ],
 )
 async def test_a_reply_without_sense_does_not_block_the_others(body: bytes, fates: list[ReplyFate]) -> None:

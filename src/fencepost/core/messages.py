@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -49,6 +49,12 @@ ERROR_LENGTH_MAX = 2_000
 DETAIL_LENGTH_MAX = 16_384
 NOTE_LENGTH_MAX = 1_000
 WAIT_MAX_S = 86_400.0
+ATTEMPT_MAX, FENCE_MAX = 2**31 - 1, 2**63 - 1
+"""What any ledger can compare."""
+
+_Attempt: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=ATTEMPT_MAX)]
+_Fence: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=FENCE_MAX)]
+_Key: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[^\\x00]*$")]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -156,7 +162,7 @@ def read_order(delivery: Delivery) -> Order:
         )
     except KeyError as error:
         raise InvalidPayload(f"message {delivery.id}: header {PREFIX}{error.args[0]} is missing") from None
-    except (ValueError, InvalidTrigger) as error:
+    except (ValueError, RecursionError, InvalidTrigger) as error:
         raise InvalidPayload(f"message {delivery.id}: {error}") from None
 
 
@@ -187,9 +193,9 @@ class Outcome(StrEnum):
 class ReplyForm(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A reply as it is sent. What it does not know, a reader passes over."""
 
-    run_key: str
-    attempt: int
-    fence: int
+    run_key: _Key
+    attempt: _Attempt
+    fence: _Fence
     outcome: Outcome
     result: Any = None
     error: str | None = None
@@ -251,7 +257,7 @@ def read_reply(body: bytes) -> ReplyForm:
     """The reply in a message; `InvalidPayload` where it is none."""
     try:
         return _read_reply(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidPayload(f"reply: {error}") from None
 
 
@@ -281,5 +287,5 @@ def read_stop(body: bytes) -> StopForm | None:
     """The announcement; None where it is none."""
     try:
         return msgspec.json.decode(body, type=StopForm)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

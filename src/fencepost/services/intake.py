@@ -105,7 +105,7 @@ def taken_of(delivery: Delivery, intake: Intake, job: JobSpec) -> Taken:
         payload = _object(delivery.body)
         key = _key(delivery, intake, payload)
         check_payload(job, payload)
-    except (InvalidPayload, ValueError) as error:
+    except (InvalidPayload, ValueError, RecursionError) as error:
         trouble = cleaned(str(error))
         shown = cleaned(delivery.body[:SHOWN_MAX].decode("utf-8", "replace"))
         unreadable: JsonObject = {UNREADABLE: trouble, "body": shown}
