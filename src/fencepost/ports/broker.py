@@ -12,6 +12,8 @@ nothing but latency. So an adapter promises little, and must keep it:
   group, also after a crash of the consumer or a restart of the broker. One that is acknowledged does not come
   again, but for faults of the broker. Two subscriptions of one group share the messages, two groups each get
   all of them, where the broker knows groups (`has_groups`).
+- **An answer that was not heard is none.** Where `acknowledge`, `give_back` or `reject` raises, the
+  subscription holds these messages no longer, and does not keep the broker from delivering them again.
 - **Poison does not block.** What is `reject`ed is not delivered again, and is kept aside where the broker can
   keep it, for people to look at.
 

@@ -136,15 +136,12 @@ class MemorySubscription:
             return [self._take() for _ in range(most)]
 
     async def acknowledge(self, deliveries: Sequence[Delivery]) -> None:
-        self._check()
         await self._answered(deliveries)
 
     async def give_back(self, deliveries: Sequence[Delivery]) -> None:
-        self._check()
         await self._waiting.put(await self._answered(deliveries))
 
     async def reject(self, deliveries: Sequence[Delivery], reason: str) -> None:
-        self._check()
         self._broker.rejected += [(message, reason) for message, _ in await self._answered(deliveries)]
 
     async def close(self) -> None:
@@ -162,10 +159,12 @@ class MemorySubscription:
         return Delivery(message.id, message.body, message.headers, before + 1, self._number)
 
     async def _answered(self, deliveries: Sequence[Delivery]) -> list[tuple[Message, int]]:
-        """Those that were still held; there is room for others."""
+        """Those that were still held; there is room for others. What the broker does not hear it delivers
+        again."""
         numbers = [one.handle for one in deliveries if isinstance(one.handle, int)]
         found = [self._held.pop(one) for one in numbers if one in self._held]
-        await self._waiting.put([])
+        await self._waiting.put(found if self._broker.down else [])
+        self._check()
         return found
 
     def _check(self) -> None:

@@ -185,10 +185,12 @@ class NatsSubscription:
     async def _answer(self, deliveries: Sequence[Delivery], word: bytes) -> None:
         """Tell the server of those that are still held, and see that it has heard."""
         sequences = [_place(str(one.handle))[0] for one in deliveries]
-        await self._send([one for one in sequences if one in self._held], word)
-        for one in sequences:
-            self._held.pop(one, None)
-        self._news.set()
+        try:
+            await self._send([one for one in sequences if one in self._held], word)
+        finally:  # Of what the server has not heard it must not go on to hear that it is in progress.
+            for one in sequences:
+                self._held.pop(one, None)
+            self._news.set()
 
     async def _send(self, sequences: Sequence[int], word: bytes) -> None:
         if not sequences:
