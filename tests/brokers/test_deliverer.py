@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.errors import BrokerUnavailable
+from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.identifiers import RunKey
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
 from fencepost.model.run import RunState
@@ -80,7 +80,9 @@ async def test_nothing_is_claimed_while_the_broker_is_away() -> None:
 class Answering(Post):
     """A broker that answers each batch with what was laid ready, or fails so."""
 
-    def __init__(self, *answers: Publication | BrokerUnavailable, reply: str = "none", **spec: Any) -> None:
+    def __init__(
+        self, *answers: Publication | BrokerUnavailable | BrokerRefused, reply: str = "none", **spec: Any
+    ) -> None:
         super().__init__(reply=reply, **spec)
         self._answers = list(answers)
         self._publish = self.broker.publish
@@ -90,14 +92,16 @@ class Answering(Post):
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         self.seen += messages
         answer = self._answers.pop(0) if self._answers else Confirmed()
-        if isinstance(answer, BrokerUnavailable):
+        if isinstance(answer, BrokerUnavailable | BrokerRefused):
             raise answer
         return [answer for _ in messages]
 
 
-@pytest.mark.parametrize("answer", [Unconfirmed("gone"), BrokerUnavailable("gone")])
+@pytest.mark.parametrize(
+    "answer", [Unconfirmed("gone"), BrokerUnavailable("gone"), BrokerRefused("no access any more")]
+)
 async def test_no_attempt_is_spent_where_the_broker_did_not_answer(
-    answer: Publication | BrokerUnavailable,
+    answer: Publication | BrokerUnavailable | BrokerRefused,
 ) -> None:
     post = Answering(answer)
     (key,) = await post.enqueue("1")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from fencepost.core.messages import PREFIX, StopForm, control_topic, stop_body
-from fencepost.errors import PermanentFailure
-from fencepost.model.message import Delivery, Message, Publication
+from fencepost.core.messages import PREFIX, PROCESSORS, StopForm, control_topic, read_stop, stop_body
+from fencepost.errors import BrokerRefused, BrokerUnavailable, PermanentFailure
+from fencepost.model.message import Delivery, Message, Publication, Refused
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
 from fencepost.services.processor import Processor
@@ -101,13 +101,28 @@ async def test_work_that_takes_too_long_is_not_waited_for() -> None:
     assert (await post.run(key)).error == "TimedOut: longer than 0.1s"
 
 
+NAMED = {"fencepost-run-key": "a#1", "fencepost-job": "thumbs"}
+WHOLE = {
+    **NAMED,
+    "fencepost-attempt": "1",
+    "fencepost-fence": "1",
+    "fencepost-fire-time": "2026-03-01T12:00:00Z",
+}
+
+
 @pytest.mark.parametrize(
-    "headers", [{}, {"fencepost-run-key": "a#1", "fencepost-job": "thumbs", "fencepost-attempt": "x"}]
+    ("headers", "body"),
+    [
+        ({}, b"{}"),
+        ({**NAMED, "fencepost-attempt": "x"}, b"{}"),
+        (WHOLE, b'{"image": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"),
+    ],
+    ids=["nothing", "no number", "too deep"],
 )
-async def test_a_message_that_is_no_order_does_not_come_again(headers: dict[str, str]) -> None:
+async def test_a_message_that_is_no_order_does_not_come_again(headers: dict[str, str], body: bytes) -> None:
     post = Post()
     await post.broker.declare([THUMBS])
-    await post.broker.publish([Message(THUMBS, "odd", b"{}", headers)])
+    await post.broker.publish([Message(THUMBS, "odd", body, headers)])
     processor = post.processor(lambda: None)
     await processor.run_once()
     ((message, reason),) = post.broker.rejected
@@ -226,6 +241,66 @@ async def test_no_order_is_acknowledged_before_the_broker_has_its_reply(
         assert await ended(post, key) is RunState.SUCCEEDED
         await until(lambda: len(order) == 2)
     assert order == ["replied", "acknowledged"]
+
+
+async def test_an_order_is_not_acknowledged_where_the_broker_never_took_its_reply() -> None:
+    post = Post()
+    publish = post.broker.publish
+
+    async def refusing(messages: Sequence[Message]) -> Sequence[Publication]:
+        if any(PREFIX + "run-key" in one.headers for one in messages):
+            return await publish(messages)
+        return [Refused("the queue of replies is full")] * len(messages)
+
+    calls: list[int] = []
+    await post.one_sent()
+    post.broker.publish = refusing  # type: ignore[method-assign]
+    async with running(post, lambda: calls.append(1), heartbeat_every_s=0.05, heartbeat_timeout_s=0.2):
+        await until(lambda: len(calls) == 2)
+
+
+async def test_what_was_received_when_the_broker_went_away_is_not_kept_from_others() -> None:
+    post = Post()
+    listen = post.broker.listen
+
+    async def unheard(topic: str, callback: Any) -> Any:
+        post.broker.listen = listen  # type: ignore[method-assign]
+        raise BrokerUnavailable("gone")
+
+    post.broker.listen = unheard  # type: ignore[method-assign]
+    await post.enqueue("1", "2")
+    await post.deliver()
+    processor = post.processor(lambda: None)
+    with pytest.raises(BrokerUnavailable):
+        await processor.run_once()
+    assert await post.broker.backlog(THUMBS, PROCESSORS) == 2
+
+
+async def test_a_processor_does_not_end_by_a_broker_that_refuses_it() -> None:
+    post = Post()
+    publish = post.broker.publish
+    refusals: list[int] = []
+
+    async def refusing(messages: Sequence[Message]) -> Sequence[Publication]:
+        if b'"succeeded"' in messages[0].body and not refusals:
+            refusals.append(1)
+            raise BrokerRefused("no access any more")
+        return await publish(messages)
+
+    post.broker.publish = refusing  # type: ignore[method-assign]
+    key, _ = await post.one_sent()
+    async with running(post, lambda: "done"):
+        assert await ended(post, key) is RunState.SUCCEEDED
+    assert refusals == [1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b'{"run_key":"\xff"}', b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"],
+    ids=["nothing", "no text", "too deep"],
+)
+def test_an_announcement_without_sense_is_passed_over(body: bytes) -> None:
+    assert read_stop(body) is None
 
 
 async def test_no_more_is_begun_at_once_than_the_processor_may_do() -> None:

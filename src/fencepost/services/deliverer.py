@@ -39,7 +39,7 @@ from fencepost.core.settling import (
     Succeeded,
     settle,
 )
-from fencepost.errors import BrokerUnavailable, StoreUnavailable
+from fencepost.errors import BrokerRefused, BrokerUnavailable, StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.clocks import since
 from fencepost.model.dataclasses import dataclass
@@ -187,7 +187,7 @@ class Deliverer(BrokerService):
         try:
             async with asyncio.timeout(self._settings.heartbeat_timeout_s / 2):
                 answers = await broker.publish(messages)
-        except BrokerUnavailable as error:
+        except (BrokerUnavailable, BrokerRefused) as error:
             self._wait_for_broker(error)
             return [None] * len(claims)
         except TimeoutError:

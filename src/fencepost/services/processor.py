@@ -13,6 +13,7 @@ the work is stopped. That is a hint; a reply that comes too late is refused by t
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -31,6 +32,7 @@ from fencepost.core.messages import (
 )
 from fencepost.core.retry_after import asked_wait_s
 from fencepost.errors import (
+    BrokerRefused,
     BrokerUnavailable,
     InvalidPayload,
     PermanentFailure,
@@ -123,8 +125,7 @@ class Processor(BrokerService):
             return self._settings.poll_s
         deliveries = await self._subscription.receive(room, WAIT_S)
         self.count_again(deliveries)
-        for delivery in deliveries:
-            await self._begin(broker, self._subscription, delivery)
+        await self._begin_all(broker, self._subscription, deque(deliveries))
         return 0.0
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
@@ -143,8 +144,19 @@ class Processor(BrokerService):
         for unlisten in self._unlisten.values():
             unlisten()
         if self._subscription is not None:
-            with suppress(BrokerUnavailable):
+            with suppress(BrokerUnavailable, BrokerRefused):
                 await self._subscription.close()
+
+    async def _begin_all(self, broker: Broker, subscription: Subscription, left: deque[Delivery]) -> None:
+        """One after the other. Where the broker goes away meanwhile, what has not begun is another's."""
+        try:
+            while left:
+                await self._begin(broker, subscription, left[0])
+                left.popleft()
+        except BaseException:
+            with suppress(BrokerUnavailable, BrokerRefused):
+                await subscription.give_back(left)
+            raise
 
     async def _begin(self, broker: Broker, subscription: Subscription, delivery: Delivery) -> None:
         try:
@@ -199,9 +211,8 @@ class Processor(BrokerService):
         if form is None and work.stopped_why == "shutdown":
             await self._answer(subscription.give_back, work)
         elif form is None or work.order.reply_to is not None:
-            if form is not None:
-                await self._reply_surely(broker, work, form)
-            await self._answer(subscription.acknowledge, work)
+            told = form is None or await self._reply_surely(broker, work, form)
+            await self._answer(subscription.acknowledge if told else subscription.give_back, work)
         elif form.outcome is Outcome.SUCCEEDED:
             await self._answer(subscription.acknowledge, work)
         elif form.permanent:
@@ -212,7 +223,7 @@ class Processor(BrokerService):
     async def _answer(self, answer: Callable[[Sequence[Delivery]], Any], work: Work) -> None:
         """What the broker does not hear now it delivers again."""
         if not work.order.at_most_once:
-            with suppress(BrokerUnavailable):
+            with suppress(BrokerUnavailable, BrokerRefused):
                 await answer([work.delivery])
 
     async def _form_of(self, work: Work) -> ReplyForm | None:
@@ -282,19 +293,21 @@ class Processor(BrokerService):
             outcome = Outcome.HEARTBEAT
             await asyncio.sleep(every_s)
 
-    async def _reply_surely(self, broker: Broker, work: Work, form: ReplyForm) -> None:
-        """Until the broker has it, or the attempt is another's by now."""
+    async def _reply_surely(self, broker: Broker, work: Work, form: ReplyForm) -> bool:
+        """Whether the broker has it; tried for as long as the attempt may count as alive."""
         give_up_s = _now_s() + PERIODS_OF_LIFE * self._settings.heartbeat_timeout_s
         while True:
-            if await self._reply(broker, work, form) or _now_s() >= give_up_s:
-                return
+            if await self._reply(broker, work, form):
+                return True
+            if _now_s() >= give_up_s:
+                return False
             await asyncio.sleep(REPLY_AGAIN_S)
 
     async def _reply(self, broker: Broker, work: Work, form: ReplyForm) -> bool:
         message = reply_message(work.order, form, next(work.replies))
         try:
             (answer,) = await broker.publish([message])
-        except BrokerUnavailable as error:
+        except (BrokerUnavailable, BrokerRefused) as error:
             self._wait_for_broker(error)
             return False
         if not isinstance(answer, Confirmed):
