@@ -134,6 +134,14 @@ async def test_a_key_field_without_a_key_is_told(key: Any) -> None:
     assert "field order = " in str(run.payload["fencepost_unreadable"])
 
 
+async def test_a_message_that_cannot_be_read_does_not_take_the_key_of_another() -> None:
+    shop = Shop(key="order")
+    await shop.arrive(("7", b"not JSON"), ("8", {"order": 7}))
+    payloads = [run.payload for run in (await shop.runs()).values()]
+    assert {"order": 7} in payloads
+    assert len(payloads) == 2
+
+
 async def test_a_message_without_an_id_is_not_taken_for_another() -> None:
     shop = Shop()
     await shop.arrive(("", {"order": 1}), ("", {"order": 1}))

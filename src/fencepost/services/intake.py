@@ -109,7 +109,9 @@ def taken_of(delivery: Delivery, intake: Intake, job: JobSpec) -> Taken:
         trouble = cleaned(str(error))
         shown = cleaned(delivery.body[:SHOWN_MAX].decode("utf-8", "replace"))
         unreadable: JsonObject = {UNREADABLE: trouble, "body": shown}
-        return Taken(_run(job, _id_of(delivery), unreadable, intake), trouble)
+        # Not to be taken for the message whose field has this value.
+        named = _id_of(delivery) if intake.key is None else f"unreadable:{_id_of(delivery)}"
+        return Taken(_run(job, named, unreadable, intake), trouble)
     return Taken(_run(job, key, payload, intake))
 
 
