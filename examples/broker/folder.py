@@ -38,7 +38,6 @@ class FolderBroker:
     name = "folder"
     caveats: Sequence[str] = ("messages are seen by the processes of this host only",)
     message_max = MESSAGE_MAX
-    has_groups = False
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from fencepost.testing.conformance.brokers import BrokerConformance
+from fencepost.testing.conformance.brokers import BrokerConformance, GroupContract
 from tests.brokers.kafka_harness import KafkaHarness
 from tests.servers.kafka import KafkaAddress
 
@@ -20,5 +20,5 @@ async def harness(kafka_server: KafkaAddress) -> AsyncIterator[KafkaHarness]:
         yield await KafkaHarness.opened(kafka_server.url, stack)
 
 
-class TestKafka(BrokerConformance):
+class TestKafka(BrokerConformance, GroupContract):
     pass

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from fencepost.testing.broker import MemoryBroker
-from fencepost.testing.conformance.brokers import BrokerConformance
+from fencepost.testing.conformance.brokers import BrokerConformance, GroupContract
 
 
 class MemoryHarness:
@@ -25,7 +25,7 @@ class MemoryHarness:
         return f"d-{next(self._names)}"
 
 
-class TestMemoryBroker(BrokerConformance):
+class TestMemoryBroker(BrokerConformance, GroupContract):
     @pytest.fixture
     def harness(self) -> MemoryHarness:
         return MemoryHarness()

@@ -11,7 +11,7 @@ nothing but latency. So an adapter promises little, and must keep it:
 - **A message that is not acknowledged comes again**, to this subscription or to another one of the same
   group, also after a crash of the consumer or a restart of the broker. One that is acknowledged does not come
   again, but for faults of the broker. Two subscriptions of one group share the messages, two groups each get
-  all of them, where the broker knows groups (`has_groups`).
+  all of them, where the broker knows groups.
 - **An answer that was not heard is none.** Where `acknowledge`, `give_back` or `reject` raises, the
   subscription holds these messages no longer, and does not keep the broker from delivering them again.
 - **Poison does not block.** What is `reject`ed is not delivered again, and is kept aside where the broker can
@@ -82,11 +82,6 @@ class Broker(Protocol):
     @property
     def message_max(self) -> int | None:
         """How many bytes a body may have; None where that is not known. Known after `connect`."""
-        ...
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether each group of consumers gets all messages of a destination."""
         ...
 
     async def connect(self) -> None:

@@ -36,7 +36,6 @@ class MemoryBroker:
     name = "memory"
     caveats: Sequence[str] = ("messages are kept in this process only",)
     message_max = MESSAGE_MAX
-    has_groups = True
 
     def __init__(self) -> None:
         self.down = False

@@ -40,7 +40,6 @@ class KafkaBroker:
         "after a rebalance the messages that were held of a partition that moved come again",
         "the backlog counts the messages that consumers hold",
     )
-    has_groups = True
 
     def __init__(self, address: KafkaAddress) -> None:
         self._address = address

@@ -3,8 +3,7 @@
 **Streams.** A destination is a subject, and a stream keeps what is published to it. `declare` uses the stream
 that has the subject, and creates one with work-queue retention where there is none: a message stays until it
 is acknowledged. A stream that loses messages before that, in memory or only for consumers that are there, is
-refused. A work queue has one consumer for each subject, so all groups share the messages (`has_groups` is
-False).
+refused. A work queue has one consumer for each subject, so all groups share the messages.
 
 **Confirms.** Each publication carries a reply subject, and the server answers there with the sequence number
 in the stream, or with an error. Many wait for their answers together (`session.py`). The message id is sent

@@ -54,7 +54,6 @@ class NatsBroker:
 
     name = "nats"
     caveats: Sequence[str] = CAVEATS
-    has_groups = False
 
     def __init__(self, address: NatsAddress) -> None:
         self._link = Link(address)

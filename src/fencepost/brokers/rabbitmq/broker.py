@@ -33,7 +33,6 @@ class RabbitBroker:
 
     name = "rabbitmq"
     caveats: Sequence[str] = CAVEATS
-    has_groups = False
 
     def __init__(self, address: RabbitAddress) -> None:
         self._address = address

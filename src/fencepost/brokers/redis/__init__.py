@@ -9,7 +9,7 @@ and what fewer replicas have is unconfirmed. A stream is never trimmed: that wou
 acknowledged. Instead the length is read with each batch, and a stream that has reached `length_max` refuses.
 
 **Deliveries.** What is acknowledged is also deleted, in one transaction, so a stream holds what is not done.
-That is why all groups share the messages (`has_groups` is False). Each subscription is a consumer of its own
+That is why all groups share the messages. Each subscription is a consumer of its own
 name. It claims what it holds again at a third of `redeliver_after`, and takes over with XAUTOCLAIM what
 another consumer has left for so long. What is given back goes to the consumer `returned`, aged so that the
 next claim finds it.

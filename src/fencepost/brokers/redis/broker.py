@@ -37,7 +37,6 @@ class RedisBroker:
 
     name = "redis"
     message_max: int | None = MESSAGE_MAX
-    has_groups = False
 
     def __init__(self, address: RedisAddress) -> None:
         self._address = address

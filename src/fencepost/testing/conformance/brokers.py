@@ -1,7 +1,8 @@
 """The behaviour of a message broker, whatever it is.
 
 Bring a `harness` fixture (see `BrokerHarness`) and subclass `BrokerConformance`; where the harness can stop
-and start its server (`RestartableHarness`), `RestartContract` too:
+and start its server (`RestartableHarness`), `RestartContract` too, and `GroupContract` where each group of
+consumers gets all messages:
 
     class TestMyBroker(BrokerConformance, RestartContract):
         @pytest.fixture
@@ -176,16 +177,6 @@ class ReceiveContract:
         assert await mine.receive(1, QUIET_S) == []
         assert await theirs.receive(1, QUIET_S) == []
 
-    async def test_no_group_takes_the_messages_of_another(self, harness: BrokerHarness) -> None:
-        if not harness.broker.has_groups:
-            pytest.skip(f"{harness.broker.name} has no groups: consumers of a destination share its messages")
-        destination = await declared(harness)
-        mine = await subscribed(harness, destination)
-        theirs = await harness.broker.subscribe(destination, OTHER_GROUP, HOLD_MAX)
-        await confirmed(harness.broker, numbered(destination, 5))
-        for one in (mine, theirs):
-            assert len(await received(one, 5)) == 5
-
     async def test_acknowledging_twice_is_no_error(self, harness: BrokerHarness) -> None:
         destination = await declared(harness)
         await confirmed(harness.broker, numbered(destination, 2))
@@ -233,6 +224,18 @@ class AnnouncementContract:
 
 class BrokerConformance(PublishContract, ReceiveContract, AnnouncementContract):
     """All that an adapter owes while its server is there."""
+
+
+class GroupContract:
+    """Where each group of consumers gets all messages."""
+
+    async def test_no_group_takes_the_messages_of_another(self, harness: BrokerHarness) -> None:
+        destination = await declared(harness)
+        mine = await subscribed(harness, destination)
+        theirs = await harness.broker.subscribe(destination, OTHER_GROUP, HOLD_MAX)
+        await confirmed(harness.broker, numbered(destination, 5))
+        for one in (mine, theirs):
+            assert len(await received(one, 5)) == 5
 
 
 class RestartContract:
