@@ -14,11 +14,19 @@ from fencepost.model.table import Table
 from fencepost.model.tables import CALENDAR_USES, TABLES
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.connection import connect
+from fencepost.stores.postgres.entries import QUERIES as ENTRIES
+from fencepost.stores.postgres.ledger import QUERIES as LEDGER
+from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
 from fencepost.stores.postgres.rows import _by_keys, _delete, _update
-from tests.integration.test_postgres_probes import nodes
+from tests.integration.test_postgres_probes import RUNNABLE, SMALL, nodes
 
 pytestmark = pytest.mark.postgres
 
+STATEMENTS = {name: query for name, (query, _) in RUNNABLE.items()} | {
+    "enqueue": ENTRIES["enqueue"],
+    "reported": LEDGER["reported"],
+    "write": PLANBOOK["write"],
+}
 SCANS = {"Index Scan", "Index Only Scan", "Bitmap Index Scan", "Seq Scan"}
 
 
@@ -68,3 +76,14 @@ async def scans(connection: Any, query: str) -> list[dict[str, Any]]:
     finally:
         await connection.execute("DEALLOCATE planned")
     return [node for node in nodes(json.loads(text)[0]["Plan"]) if node["Node Type"] in SCANS]
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_no_statement_of_many_runs_walks_a_table(connection: Any, name: str) -> None:
+    """An index of some rows may be walked, as that of all that is parked. One of all rows may not."""
+    walked = {
+        (node["Relation Name"], node.get("Index Name"))
+        for node in await scans(connection, STATEMENTS[name])
+        if "Index Cond" not in node and node["Relation Name"] not in SMALL | {"jobs"}
+    }
+    assert {(table, index) for table, index in walked if index in (None, f"{table}_pkey")} == set()

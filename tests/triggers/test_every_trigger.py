@@ -60,6 +60,22 @@ def test_never_drifts(interval_us: int, anchor: datetime, after: datetime) -> No
     assert list(every.fire_times(after, found[-1])) == found
 
 
+@pytest.mark.parametrize(
+    ("interval", "anchor", "spacing_min_s"),
+    [
+        ("250ms", "2026-01-01T00:00:00Z", 0.25),
+        ("1h30m", "2026-01-01T00:00:00Z", 5_400.0),
+        ("1 day", "2026-10-25T02:30:00", 1.0),
+    ],
+)
+def test_no_two_fire_times_are_nearer_than_it_says(interval: str, anchor: str, spacing_min_s: float) -> None:
+    """So whoever bounds how often a schedule fires need not look at its fire times."""
+    every = Every(interval, anchor=anchor, tz="Europe/Berlin")
+    fire_times = every.next(datetime(2026, 10, 23, tzinfo=UTC), 20)
+    assert every.spacing_min_s == spacing_min_s
+    assert min((later - earlier).total_seconds() for earlier, later in pairwise(fire_times)) >= spacing_min_s
+
+
 def test_the_end_of_the_calendar_ends_the_series() -> None:
     last = datetime.max.replace(tzinfo=UTC)
     assert Every("1h").next_after(last) is None

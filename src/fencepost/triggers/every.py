@@ -40,6 +40,7 @@ INTERVAL_MIN = timedelta(milliseconds=100)
 LAST = datetime.max.replace(tzinfo=UTC)
 FIRST = datetime.min.replace(tzinfo=UTC)
 COMMON_YEAR = 2026
+WALL_SPACING_MIN_S = 1.0
 
 
 @dataclass(frozen=True, init=False)
@@ -154,9 +155,10 @@ class Every(Combinable):
         fold: dst.Fold | None,
         times: Beat | WallTimes,
     ) -> None:
+        spacing_s = WALL_SPACING_MIN_S if isinstance(interval, CalendarStep) else interval.total_seconds()
         for name, value in zip(
-            ("interval", "anchor", "tz", "gap", "fold", "_times"),
-            (interval, anchor, tz, gap, fold, times),
+            ("interval", "anchor", "tz", "gap", "fold", "_times", "spacing_min_s"),
+            (interval, anchor, tz, gap, fold, times, spacing_s),
             strict=True,
         ):
             object.__setattr__(self, name, value)

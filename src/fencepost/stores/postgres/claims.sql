@@ -203,7 +203,7 @@ WITH slot AS MATERIALIZED (
     UPDATE fencepost.runs AS run
     SET held = CASE WHEN run.schedule_id IS NOT NULL AND run.fence = 0 THEN 0 ELSE 32 END
     FROM first
-    WHERE run.namespace = first.namespace AND run.run_key = first.run_key
+    WHERE run.namespace = {key(first.namespace)} AND run.run_key = first.run_key
     RETURNING 1
 )
 SELECT CASE WHEN EXISTS (SELECT 1 FROM called) THEN pg_notify('fencepost_runs', '') END AS told;

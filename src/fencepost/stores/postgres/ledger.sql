@@ -14,7 +14,7 @@ WITH given AS MATERIALIZED (
     UPDATE fencepost.runs AS run
     SET alive_until = fencepost.now() + make_interval(secs => $5)
     FROM held
-    WHERE run.namespace = held.namespace AND run.run_key = held.run_key
+    WHERE run.namespace = {key(held.namespace)} AND run.run_key = held.run_key
     RETURNING held.number, held.cancel_requested
 )
 SELECT number - 1 AS number, cancel_requested FROM beaten
@@ -52,7 +52,7 @@ next AS MATERIALIZED (
     UPDATE fencepost.runs AS run
     SET held = 0
     FROM next
-    WHERE run.namespace = next.namespace AND run.run_key = next.run_key
+    WHERE run.namespace = {key(next.namespace)} AND run.run_key = next.run_key
     RETURNING run.run_key
 )
 
@@ -99,7 +99,7 @@ WITH given AS MATERIALIZED (
         fencepost.now(), CASE WHEN done.retry_in_s IS NULL THEN done.state ELSE 'failed' END,
         done.error, done.detail, done.output
     FROM done
-    JOIN fencepost.runs AS run ON run.namespace = done.namespace AND run.run_key = done.run_key
+    JOIN fencepost.runs AS run ON run.namespace = {key(done.namespace)} AND run.run_key = done.run_key
     WHERE done.error IS NOT NULL OR done.output IS NOT NULL
     ON CONFLICT (namespace, run_key, attempt) DO NOTHING
 )
@@ -167,7 +167,7 @@ LIMIT $1;
 {rows} AS (
     DELETE FROM fencepost.{rows} AS own
     USING old
-    WHERE own.namespace = old.namespace AND own.run_key = old.run_key
+    WHERE own.namespace = {key(old.namespace)} AND own.run_key = old.run_key
 )
 
 -- A tick that a cursor may still come by stays, because its row is what would stop it; after a pause the next
@@ -203,13 +203,13 @@ WITH cutoff AS MATERIALIZED (
 ), {removed(attempts)}, {removed(steps)}, {removed(run_logs)}, removed AS (
     DELETE FROM fencepost.runs AS run
     USING old
-    WHERE run.namespace = old.namespace AND run.run_key = old.run_key
+    WHERE run.namespace = {key(old.namespace)} AND run.run_key = old.run_key
         AND old.schedule_id IS NOT NULL
 ), stripped AS (
     UPDATE fencepost.runs AS run
     SET payload = NULL, error = NULL, progress = NULL, note = NULL, progress_at = NULL, stripped = true
     FROM old
-    WHERE run.namespace = old.namespace AND run.run_key = old.run_key
+    WHERE run.namespace = {key(old.namespace)} AND run.run_key = old.run_key
         AND old.schedule_id IS NULL
 ), noted AS (
     INSERT INTO fencepost.meta AS known (name, value)

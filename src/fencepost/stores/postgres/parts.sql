@@ -36,9 +36,14 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS next
 
+-- The first column of a key by which rows are looked up. With a plain `=` the server could also walk the table in the
+-- order of its keys, and a plan that it made while the table was empty would do so for ever.
+-- part: key(value)
+ANY (ARRAY[{value}])
+
 -- The version of a run or a cursor.
 -- part: is_version_of(row)
-version.namespace = {row}.namespace AND version.schedule_id = {row}.schedule_id AND version.version = {row}.version
+version.namespace = {key({row}.namespace)} AND version.schedule_id = {row}.schedule_id AND version.version = {row}.version
 
 -- part: is_open(namespace, queue)
 NOT EXISTS (
@@ -65,7 +70,7 @@ string_to_array({texts}, E'\x1e')
 )
 
 -- part: is_attempt_of(given)
-run.namespace = {given}.namespace AND run.run_key = {given}.run_key
+run.namespace = {key({given}.namespace)} AND run.run_key = {given}.run_key
     AND run.attempt = {given}.attempt AND run.fence = {given}.fence
 
 -- As rules write it, whatever the style of dates that a server or a database has.

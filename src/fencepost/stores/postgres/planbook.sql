@@ -35,7 +35,7 @@ WITH moment AS MATERIALIZED (
     FROM due
     JOIN fencepost.schedule_versions AS version ON {is_version_of(due)}
     LEFT JOIN fencepost.jobs AS job
-        ON job.namespace = version.namespace AND job.name = version.job
+        ON job.namespace = due.namespace AND job.name = version.job
 )
 SELECT moment.now, moment.through, cursor.*
 FROM moment
@@ -76,9 +76,9 @@ WITH plan AS MATERIALIZED (
     FROM plan
     JOIN fence ON fence.shard = plan.shard AND fence.epoch = plan.epoch
     JOIN fencepost.cursors AS cursor
-        ON cursor.namespace = plan.namespace
+        ON cursor.namespace = {key(plan.namespace)}
         AND cursor.schedule_id = plan.schedule_id
-        AND cursor.shard = plan.shard
+        AND cursor.shard = {key(plan.shard)}
         AND cursor.version = plan.version
         AND cursor.planned_through = plan.planned_from
         AND cursor.until IS NOT DISTINCT FROM plan.until
@@ -90,7 +90,7 @@ WITH plan AS MATERIALIZED (
     UPDATE fencepost.cursors AS cursor
     SET planned_through = plan.planned_through, next_fire_at = plan.next_fire_at, tzdata = plan.tzdata
     FROM free AS plan
-    WHERE cursor.namespace = plan.namespace
+    WHERE cursor.namespace = {key(plan.namespace)}
         AND cursor.schedule_id = plan.schedule_id
         AND cursor.version = plan.version
     RETURNING plan.number, plan.namespace, plan.schedule_id, plan.version, plan.epoch, plan.job,
@@ -125,7 +125,7 @@ WITH plan AS MATERIALIZED (
     SET last_at = missed.last_at, through = missed.through, ticks = range.ticks + missed.ticks
     FROM missed
     JOIN advanced ON advanced.number = missed.number
-    WHERE range.namespace = advanced.namespace
+    WHERE range.namespace = {key(advanced.namespace)}
         AND range.schedule_id = advanced.schedule_id
         AND range.version = advanced.version
         AND range.reason = missed.reason

@@ -1,7 +1,7 @@
 -- What a claim does with the verdicts, under the locks of the schedules. A tick that another held, called
 -- off or started since the facts were read is not touched: it is named by its key, and compared again.
 -- part: may_begin(given)
-run.namespace = {given}.namespace AND run.run_key = {given}.run_key
+run.namespace = {key({given}.namespace)} AND run.run_key = {given}.run_key
     AND run.finished_at IS NULL AND run.held IN (0, 8, 16, 32)
 
 -- Ends, admissions to catch-up, and ticks that are parked. A tick that is locked is passed over, and judged again: a parked

@@ -53,7 +53,7 @@ walked AS NOT MATERIALIZED (
     SELECT namespace, run_key FROM fitting ORDER BY fire_time DESC, run_key DESC LIMIT $11
 ), listed AS (
 {shown}
-JOIN found ON found.namespace = run.namespace AND found.run_key = run.run_key
+JOIN found ON run.namespace = {key(found.namespace)} AND run.run_key = found.run_key
 ORDER BY run.fire_time DESC, run.run_key DESC
 LIMIT $11
 )

@@ -130,7 +130,7 @@ WITH RECURSIVE {moment}, told AS (
         SELECT attempt.namespace, attempt.run_key, attempt.finished_at
         FROM fencepost.attempts AS attempt
         JOIN fencepost.runs AS failed
-            ON failed.namespace = attempt.namespace
+            ON failed.namespace = {key(attempt.namespace)}
             AND failed.run_key = attempt.run_key
             AND failed.attempt = attempt.attempt
         WHERE attempt.finished_at > $1 AND failed.state = 'ready' AND failed.namespace || '' = ANY ($5)
@@ -162,7 +162,7 @@ SELECT moment.now,
             left(split_part(run.error, E'\n', 1), $4::integer), latest.at
         )
         FROM latest
-        JOIN fencepost.runs AS run ON run.namespace = latest.namespace AND run.run_key = latest.run_key
+        JOIN fencepost.runs AS run ON run.namespace = {key(latest.namespace)} AND run.run_key = latest.run_key
         ORDER BY latest.at DESC, latest.namespace, latest.run_key
     ) AS runs,
     ARRAY(
