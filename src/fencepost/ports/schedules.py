@@ -78,7 +78,8 @@ class ScheduleShelf(Protocol):
 
         Before one more schedule is there, `admit` is told how many of the namespace are not removed and how
         many would be added, in a transaction in which no other adds one; what it raises leaves everything as
-        it was.
+        it was. Where there are many it may be told a larger number first, and is asked again, with the right
+        one, where it refuses that (a `UsageError`).
         """
         ...
 

@@ -241,10 +241,12 @@ def _fires(spec_text: str, schedule_id: str, moment: datetime) -> bool:
 
 to_schedule = reader(
     Schedule,
-    spec=lambda row: _spec_of(row["schedule_id"], row["spec"]),
+    spec=lambda row: (
+        row["spec"] if isinstance(row["spec"], ScheduleSpec) else _spec_of(row["schedule_id"], row["spec"])
+    ),
     code_spec=lambda row: row["code_spec"] and _spec_of(row["schedule_id"], row["code_spec"]),
 )
-"""A schedule, with the `planned_through` of its cursor."""
+"""A schedule, with the `planned_through` of its cursor, and its spec as text or as it was read."""
 
 
 def to_cursor(row: Row) -> Cursor:

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from fencepost.errors import UsageError
 from fencepost.model.audit import Action, Author
 from fencepost.model.codec import schedule_from_text, schedule_to_text
 from fencepost.model.identifiers import Namespace, ScheduleId
@@ -22,7 +23,7 @@ from fencepost.model.schedule import (
     ScheduleVersion,
 )
 from fencepost.model.table import Key, Row
-from fencepost.model.tables import CURSORS, SCHEDULES, SCHEDULES_THERE, VERSIONS
+from fencepost.model.tables import CURSORS, META, SCHEDULES, SCHEDULES_THERE, VERSIONS
 from fencepost.model.views import COUNTED_MAX
 from fencepost.ports.rows import Transaction
 from fencepost.ports.schedules import Admit
@@ -34,6 +35,9 @@ from fencepost.rules.freezes import share_turn
 from fencepost.rules.part import Part, reads, search, writes
 from fencepost.rules.rows import to_schedule, to_schedule_version
 from fencepost.rules.versions import ACTIVE, PAUSED, REMOVED, close, create, edit, owner_of
+
+FEW = 1_000
+"""So many schedules are counted each time that others are added."""
 
 
 class ScheduleRules(Part):
@@ -82,7 +86,9 @@ class ScheduleRules(Part):
         after = await _put_code(tx, codes, {**known, **edited, **fresh})
         if edited or fresh:
             tx.hint(Topic.SCHEDULES)
-        shown = await _log(tx, author, Action.SCHEDULE_PUT, known, after)
+        # Each says by now what was asked of it, so that its text need not be read.
+        asked = {key: desired[key].spec for key in after}
+        shown = await _log(tx, author, Action.SCHEDULE_PUT, known, after, asked)
         before = {key: _visible_version(row) for key, row in known.items()}
         return [AppliedSchedule(shown[key], before.get(key, 0)) if key in shown else None for key in desired]
 
@@ -236,10 +242,37 @@ async def _absent(
         await tx.take_turn(f"schedules {namespace}")
     known = {owner_of(row): row for row in await tx.find(SCHEDULES.among(desired))}
     more = sum(key not in known or not _is_there(known[key]) for key in desired)
-    if admit is not None and more:
-        (there,) = await tx.count([SCHEDULES_THERE(namespace)])
-        admit(there, more)
+    if more:
+        await _ask(tx, namespace, admit, more)
     return [key for key, one in desired.items() if key not in known and not one.expected_version]
+
+
+async def _ask(tx: Transaction, namespace: Namespace, admit: Admit | None, more: int) -> None:
+    """Ask whether there may be more. Many are not counted each time: how many there are at most is
+    remembered, and grows with each that is added. They are counted where that would be too many."""
+    mark = META.at(f"schedules of {namespace}")
+    if admit is None:
+        await tx.delete(META, await tx.lock(mark))
+        return
+    (there,) = await tx.count([SCHEDULES_THERE(namespace)], limit=FEW)
+    if there < FEW:
+        admit(there, more)
+        return
+    remembered = await tx.lock(mark)
+    if not remembered or not _may(admit, at_most := int(remembered[0]["value"]), more):
+        (at_most,) = await tx.count([SCHEDULES_THERE(namespace)])
+        admit(at_most, more)
+    values = {"value": str(at_most + more)}
+    await tx.put_if_absent(META, [] if remembered else [{"name": str(mark.keys[0][0]), **values}])
+    await tx.change(META, [(row, values) for row in remembered])
+
+
+def _may(admit: Admit, there: int, more: int) -> bool:
+    try:
+        admit(there, more)
+    except UsageError:
+        return False
+    return True
 
 
 async def _lock(tx: Transaction, namespace: Namespace, schedule_id: ScheduleId) -> Row | None:
@@ -285,11 +318,23 @@ async def _shown(tx: Transaction, schedule: Row) -> Schedule:
     return shown
 
 
-async def _all_shown(tx: Transaction, schedules: Sequence[Row]) -> list[Schedule]:
-    """Schedules, each with the mark of its latest version."""
+async def _all_shown(
+    tx: Transaction, schedules: Sequence[Row], specs: Mapping[Key, ScheduleSpec] | None = None
+) -> list[Schedule]:
+    """Schedules, each with the mark of its latest version, and with its spec where that is known."""
+    known: Mapping[Key, Any] = specs or {}
     rows = await tx.find(CURSORS.among(map(VERSIONS.key_of, schedules)))
     marks = {CURSORS.key_of(row): row["planned_through"] for row in rows}
-    return [to_schedule({**one, "planned_through": marks[VERSIONS.key_of(one)]}) for one in schedules]
+    return [
+        to_schedule(
+            {
+                **one,
+                "spec": known.get(owner_of(one), one["spec"]),
+                "planned_through": marks[VERSIONS.key_of(one)],
+            }
+        )
+        for one in schedules
+    ]
 
 
 async def _log(
@@ -298,9 +343,10 @@ async def _log(
     action: Action,
     before: Mapping[Key, Row],
     after: Mapping[Key, Row],
+    specs: Mapping[Key, ScheduleSpec] | None = None,
 ) -> dict[Key, Schedule]:
     """Leave an entry for each of these schedules that is not as it was; all of them as they are."""
-    shown = dict(zip(after, await _all_shown(tx, list(after.values())), strict=True))
+    shown = dict(zip(after, await _all_shown(tx, list(after.values()), specs), strict=True))
     changed = [key for key, row in after.items() if key not in before or _changed(before[key], row)]
     said = [Change(key[1], _logged(before.get(key)), _logged(after[key])) for key in changed]
     if said:
