@@ -138,6 +138,15 @@ async def test_no_statement_walks_what_it_does_not_need(connection: Any, analyse
     assert {name: rows for name, rows in walked.items() if rows > 5 * DUE} == {}
 
 
+async def test_schedules_of_one_instant_are_not_all_read_for_each_batch_of_them(connection: Any) -> None:
+    """By the plan that is made once for all batches, and knows neither their size nor what is left out."""
+    await connection.execute("UPDATE fencepost.cursors SET next_fire_at = now()")
+    await connection.execute("ANALYZE")
+    await connection.execute(f"PREPARE due AS {PLANBOOK['window']}")
+    plan = await explained(connection, f"EXECUTE due ('{{0, 1}}', 60, {DUE}, '{{}}')")
+    assert max(rows_read(node) for node in nodes(plan) if "Relation Name" in node) <= 2 * DUE
+
+
 async def test_a_later_page_does_not_walk_the_pages_before_it(connection: Any) -> None:
     await connection.execute("ANALYZE")
     walked = {name: await rows_walked(connection, *call) for name, call in PAGES.items()}

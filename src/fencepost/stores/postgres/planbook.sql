@@ -8,7 +8,8 @@ NOT EXISTS (
     OFFSET 0
 )
 
--- Where no cursor is due one row without a schedule still tells the time.
+-- Where no cursor is due one row without a schedule still tells the time. Of `<> ALL` the server would believe that
+-- nothing is left, and read all that is due instead of the first of it.
 -- name: window
 WITH moment AS MATERIALIZED (
     SELECT now, now + make_interval(secs => $2) AS through
@@ -22,7 +23,7 @@ WITH moment AS MATERIALIZED (
         FROM fencepost.cursors AS each
         WHERE each.shard = given.shard
             AND each.next_fire_at <= (SELECT through FROM moment)
-            AND each.namespace <> ALL ($4::text[])
+            AND NOT $4::text[] @> ARRAY[each.namespace]
         ORDER BY each.next_fire_at
         LIMIT $3
     ) AS next
