@@ -12,7 +12,7 @@ from aiokafka import TopicPartition, errors
 from fencepost.brokers.kafka.address import KafkaAddress, read_address
 from fencepost.brokers.kafka.announcements import SUBJECT, Announcements
 from fencepost.brokers.kafka.connection import Connection
-from fencepost.brokers.kafka.faults import RIGHTS, brief, silence_driver
+from fencepost.brokers.kafka.faults import RIGHTS, brief, silence
 from fencepost.brokers.kafka.offsets import finished_beyond
 from fencepost.brokers.kafka.records import headers_of, key_of
 from fencepost.brokers.kafka.subscription import KafkaSubscription
@@ -27,7 +27,7 @@ TOO_LARGE = errors.MessageSizeTooLargeError
 
 async def open_broker(url: str) -> KafkaBroker:
     """A client of the cluster at the URL. It connects when it is first used."""
-    silence_driver()
+    silence()
     return KafkaBroker(read_address(url))
 
 

@@ -14,6 +14,7 @@ import ssl
 from aiokafka import errors
 
 from fencepost.brokers.kafka.address import KafkaAddress
+from fencepost.brokers.quiet import silence_driver
 from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.quoting import quoted
 
@@ -51,11 +52,9 @@ def brief(error: BaseException) -> str:
     return lines[0].rstrip(".")[:300]
 
 
-def silence_driver() -> None:
-    """Keep the driver's log from people's terminals, unless they have asked for it."""
-    log = logging.getLogger("aiokafka")
-    if log.level == logging.NOTSET:
-        log.setLevel(logging.CRITICAL + 1)
+def silence() -> None:
+    """Keep the driver's log from people's terminals, and a password from whoever has asked for it."""
+    silence_driver("aiokafka")
     logging.getLogger("aiokafka.conn").addFilter(_shows_no_password)
 
 

@@ -7,6 +7,7 @@ from weakref import WeakSet
 
 from aiormq.exceptions import ChannelNotFoundEntity
 
+from fencepost.brokers.quiet import silence_driver
 from fencepost.brokers.rabbitmq.address import RabbitAddress, read_address
 from fencepost.brokers.rabbitmq.announcements import Announcements
 from fencepost.brokers.rabbitmq.declaring import declare
@@ -25,6 +26,7 @@ CAVEATS = (
 
 async def open_broker(url: str) -> RabbitBroker:
     """The broker at this URL. It connects when it is first used."""
+    silence_driver("aiormq")
     return RabbitBroker(read_address(url))
 
 
