@@ -14,6 +14,7 @@ from fencepost.model.identifiers import NodeId, Queue
 from fencepost.model.message import Message
 from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import RunState
+from fencepost.services.reaper import Reaper
 from fencepost.telemetry.events import listen
 from fencepost.telemetry.message_events import RepliesTaken, ReplyFate
 from fencepost.telemetry.secrets import remember
@@ -183,6 +184,21 @@ async def test_a_run_of_which_no_more_is_heard_is_not_left_running() -> None:
     post.clock.advance(10)
     (found,) = (await post.memory.ledger.expired(10, terms)).expired
     assert found.ticket.run_key == key
+
+
+async def test_a_run_that_no_processor_starts_does_not_wait_for_ever() -> None:
+    post = Post(route={"start_within": "20s"})
+    key, first = await post.one_sent()
+    reaper = Reaper(post.memory, post.settings)
+    for advance_s, attempts in ((19, 1), (2, 2)):
+        post.clock.advance(advance_s)
+        await reaper.run_once()
+        post.clock.advance(1 if attempts == 2 else 0)
+        await post.deliver()
+        assert (await post.run(key)).attempt == attempts
+    assert post.broker.published[-1].id == f"{key}/2"
+    await post.reply(**shown(first), outcome="succeeded")
+    assert await post.state(key) is RunState.RUNNING
 
 
 async def test_no_heartbeat_keeps_a_run_beyond_its_timeout() -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from fencepost import Fencepost
-from fencepost.errors import RunLost, UnfitConnection
+from fencepost.errors import RunLost, UnfitConnection, UnknownSchedule
 from fencepost.model.driving import finish_now
 from fencepost.model.identifiers import RunKey
 from fencepost.model.run import RunFilter, RunState
@@ -153,6 +153,33 @@ async def test_a_change_of_a_schedule_is_part_of_the_callers_transaction(
         await hand.commit()
     assert (await app.schedules.get("hourly")).version == 1
     assert (await app.schedules.get("kept")).state == "paused"
+    await app.close()
+
+
+@pytest.mark.parametrize("place", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def test_no_schedule_changes_without_the_success_of_the_run_that_changes_it(
+    ground: Ground, app: Fencepost
+) -> None:
+    await app.schedules.add("ended", job="report", trigger=Every("1h"))
+    run = ground.run(claim := await ground.claimed())
+
+    async def job(period: str, error: type[Exception] | None = None) -> None:
+        async with run.transaction() as tx:
+            schedules = app.schedules.within(tx)
+            await schedules.add_many([("hourly", {"job": "report", "trigger": Every(period)})])
+            await schedules.remove("ended")
+            if error is not None:
+                raise error
+
+    with pytest.raises(ZeroDivisionError):
+        await job("1h", ZeroDivisionError)
+    assert await ground.store.schedules.get(NS, "hourly") is None  # type: ignore[arg-type]
+    assert (await app.schedules.get("ended")).state == "active"
+    await job("2h")
+    assert await ground.state(claim.run_key) is RunState.SUCCEEDED
+    assert (await app.schedules.get("hourly")).spec.trigger["interval"] == "2h"
+    with pytest.raises(UnknownSchedule):
+        await app.schedules.get("ended")
     await app.close()
 
 
