@@ -140,7 +140,7 @@ class Scene:
 def scene(folder: Path, broker: str, command: tuple[str, ...]) -> Iterator[Scene]:
     """The worker has declared its destinations when this is entered."""
     store = f"sqlite:///{folder / 'runs.db'}"
-    arguments = ("worker", str(PROCESSORS / "fencepost.toml"), "--store", store, "--broker", broker)
+    arguments = ("worker", str(PROCESSORS / "shop.toml"), "--store", store, "--broker", broker)
     with started(*arguments, folder=folder, **HASTY) as worker:
         worker.wait_for("works")
         yield Scene(worker, store, broker, command)
