@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from fencepost.core.messages import control_topic, reply_destination
 from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import NodeId, Queue
-from fencepost.model.message import Message
+from fencepost.model.message import Message, Publication, Unconfirmed
 from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import RunState
 from fencepost.services.reaper import Reaper
@@ -99,6 +100,25 @@ async def test_nothing_changes_by_a_reply_with_an_old_fence(outcome: str, fates:
     await post.reply(**shown(first) | {"attempt": 2}, outcome=outcome, error="late")
     assert await post.run(key) == before
     assert fates[-1] is ReplyFate.LATE
+
+
+async def test_no_process_ends_by_a_failure_of_an_attempt_that_was_handed_back(
+    fates: list[ReplyFate],
+) -> None:
+    post = Post()
+    publish = post.broker.publish
+
+    async def unconfirmed(messages: Sequence[Message]) -> Sequence[Publication]:
+        await publish(messages)
+        return [Unconfirmed("the connection broke")] * len(messages)
+
+    post.broker.publish = unconfirmed  # type: ignore[method-assign]
+    key, first = await post.one_sent()
+    post.broker.publish = publish  # type: ignore[method-assign]
+    await post.reply(**shown(first), outcome="failed", error="Busy: later")
+    run = await post.run(key)
+    assert (run.state, run.attempt, run.spent) == (RunState.READY, 1, 1)
+    assert fates == [ReplyFate.REPEATED]
 
 
 async def test_a_reply_that_comes_twice_does_not_end_a_run_twice(fates: list[ReplyFate]) -> None:
