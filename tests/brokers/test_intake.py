@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from fencepost.model.intake import Intake
 from fencepost.model.message import Message
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.ports.run import Run
+from fencepost.services import intake
 from fencepost.services.broker_link import BrokerLink
 from fencepost.services.intake import IntakeService
 from fencepost.stores.memory import MemoryStore
@@ -132,6 +134,27 @@ async def test_a_key_field_without_a_key_is_told(key: Any) -> None:
     await shop.arrive(("m-1", {"order": key}))
     (run,) = (await shop.runs()).values()
     assert "field order = " in str(run.payload["fencepost_unreadable"])
+
+
+async def test_a_loop_that_is_cancelled_in_mid_batch_does_not_go_on_without_a_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shop = Shop()
+    begun = asyncio.Event()
+
+    async def hang(*arguments: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(intake, "enqueue", hang)
+    loop = asyncio.create_task(shop.service.run())
+    await shop.broker.declare([ORDERS])
+    await shop.broker.publish([Message(ORDERS, "m-1", b"{}")])
+    await asyncio.wait_for(begun.wait(), 10)
+    shop.broker.down = True
+    loop.cancel()
+    await asyncio.wait({loop}, timeout=10)
+    assert loop.cancelled()
 
 
 async def test_a_message_that_cannot_be_read_does_not_take_the_key_of_another() -> None:

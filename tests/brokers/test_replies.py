@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +17,11 @@ from fencepost.model.message import Message, Publication, Unconfirmed
 from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import RunState
 from fencepost.services.reaper import Reaper
+from fencepost.services.replies import Replies
 from fencepost.telemetry.events import listen
 from fencepost.telemetry.message_events import RepliesTaken, ReplyFate
 from fencepost.telemetry.secrets import remember
-from tests.brokers.post import NS, THUMBS, Post, until
+from tests.brokers.post import NS, PATIENCE_S, THUMBS, Post, until
 
 
 def shown(message: Message) -> dict[str, Any]:
@@ -119,6 +121,27 @@ async def test_no_process_ends_by_a_failure_of_an_attempt_that_was_handed_back(
     run = await post.run(key)
     assert (run.state, run.attempt, run.spent) == (RunState.READY, 1, 1)
     assert fates == [ReplyFate.REPEATED]
+
+
+async def test_a_loop_that_is_cancelled_in_mid_batch_does_not_go_on_without_a_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    post = Post()
+    _, message = await post.one_sent()
+    await post.say(json.dumps({**shown(message), "outcome": "succeeded"}).encode())
+    begun = asyncio.Event()
+
+    async def hang(self: Replies, ends: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Replies, "_finish", hang)
+    loop = asyncio.create_task(post.replies.run())
+    await asyncio.wait_for(begun.wait(), PATIENCE_S)
+    post.broker.down = True
+    loop.cancel()
+    await asyncio.wait({loop}, timeout=PATIENCE_S)
+    assert loop.cancelled()
 
 
 async def test_a_reply_that_comes_twice_does_not_end_a_run_twice(fates: list[ReplyFate]) -> None:

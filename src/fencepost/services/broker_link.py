@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 
 from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.message import Delivery
 from fencepost.model.node import BrokerReport
-from fencepost.ports.broker import Broker
+from fencepost.ports.broker import Broker, Subscription
 from fencepost.services.service import PATIENCE_FIRST_S, PATIENCE_MAX_S, Service
 from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import BrokerMissed, Redelivered
@@ -103,6 +104,12 @@ class BrokerService(Service):
             self.log.info("broker is back", after_failures=self._missed)
             self._missed = 0
         return rest_s
+
+    async def leave(self, subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
+        """Leave these to whoever is next, on the way out of what went wrong: that is what is to be told of,
+        or the loop was cancelled, which no broker that is away may hide."""
+        with suppress(BrokerUnavailable, BrokerRefused):
+            await subscription.give_back(deliveries)
 
     def count_again(self, deliveries: Sequence[Delivery]) -> None:
         """Count those that have been delivered before."""

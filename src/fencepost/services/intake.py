@@ -88,7 +88,7 @@ class IntakeService(BrokerService):
                 self._store.ledger, self._settings.namespace, [one.run for one in first.values()]
             )
         except BaseException:
-            await subscription.give_back(deliveries)
+            await self.leave(subscription, deliveries)
             raise
         await subscription.acknowledge(deliveries)
         troubles = [one for one in first.values() if one.trouble is not None]

@@ -154,8 +154,7 @@ class Processor(BrokerService):
                 await self._begin(broker, subscription, left[0])
                 left.popleft()
         except BaseException:
-            with suppress(BrokerUnavailable, BrokerRefused):
-                await subscription.give_back(left)
+            await self.leave(subscription, left)
             raise
 
     async def _begin(self, broker: Broker, subscription: Subscription, delivery: Delivery) -> None:

@@ -116,7 +116,7 @@ class Replies(BrokerService):
             await self._heed_signs(broker, [one for one in reported if not one.form.ends])
             await self._finish([one for one in reported if one.form.ends])
         except BaseException:
-            await subscription.give_back(deliveries)
+            await self.leave(subscription, deliveries)
             raise
         for delivery, reason in unreadable:
             self.log.warning("a reply cannot be read", message=delivery.id, error=reason)
