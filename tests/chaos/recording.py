@@ -28,9 +28,9 @@ PAGE = 20_000
 BUSY_MS = 10_000
 STATEMENT_S = 6.0
 """A lock is waited for at most five seconds."""
-UNSEEN = frozenset({"plans_sent", "reports", "halts"})
+UNSEEN = frozenset({"plans_sent", "reports", "halts", "published", "replies", "handled", "arrived"})
 """What a worker is told, when a plan leaves its node and who asks for a pause is not to be seen from the
-ledger."""
+ledger; what goes over a broker is not sent here."""
 
 BEATS_ALONE = """
 OLD.state = 'running' AND NEW.state = 'running' AND OLD.fence = NEW.fence AND OLD.attempt = NEW.attempt

@@ -149,7 +149,7 @@ async def test_the_checkers_have_something_to_look_at_and_find_nothing(recorded:
     history.through = min(ended)
     verdict = judge(history)
     assert not verdict.violations, verdict
-    assert set(verdict.silent) == {"leases", "reports"}
+    assert set(verdict.silent) == {"leases", "messages", "reports"}
     assert not verdict.idle
 
 

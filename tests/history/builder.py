@@ -23,6 +23,7 @@ from fencepost.model.identifiers import (
 )
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.json import JsonObject
+from fencepost.model.message import Reply, Route
 from fencepost.model.missed import MissedRange
 from fencepost.model.policies import CatchUp, Overlap
 from fencepost.model.run import Hold, Origin, Receipt, RunRecord, RunState, Ticket
@@ -48,6 +49,7 @@ MINUTELY: JsonObject = {"v": 1, "kind": "every", "interval": "1m", "anchor": "19
 JOBS = (
     JobSpec(JobName("work"), retry=Retry(3, "10s", "1m")),
     JobSpec(JobName("once"), at_most_once=True),
+    JobSpec(JobName("sent"), retry=Retry(3, "10s", "1m"), message=Route("sent", Reply.RESULT)),
 )
 
 
@@ -172,6 +174,19 @@ class Pen:
         """What a worker says of the attempt that it had when the row was as given."""
         ticket = Ticket(run.namespace, run.run_key, run.attempt, run.fence)
         self.history.reports.append(Report(self.now, ticket, receipt, self._rows.get(run.run_key)))
+
+    def arrive(self, identity: str) -> None:
+        """A message of an intake, and its run."""
+        self.history.arrived[identity] = self.enqueue(f"orders/{identity}")
+
+    def publish(self, key: str) -> None:
+        self.history.published.add(key)
+
+    def handle(self, key: str) -> None:
+        """A processor does the attempt, and says so."""
+        run = self._rows[key]
+        self.history.handled.append(Effect(self.now, key, run.attempt, run.fence, True))
+        self.history.replies.add((key, run.attempt, run.fence, RunState.SUCCEEDED.value))
 
     def succeed(self, key: str) -> None:
         self.effect(key)

@@ -217,6 +217,29 @@ def _by_hand(pen: Pen) -> None:
     pen.change(key, payload={}, error=None, progress=None)
 
 
+def _sent(pen: Pen) -> None:
+    """The message of the first attempt is lost, a processor does the second."""
+    pen.schedule("sent", at_minutes(2), job="sent")
+    sent = pen.plan("sent", 2)
+    pen.wait_until(2)
+    pen.start(sent)
+    pen.wait(31)
+    pen.rescue(sent)
+    pen.wait(1)
+    pen.start(sent)
+    pen.publish(sent)
+    pen.handle(sent)
+    pen.wait(2)
+    pen.succeed(sent)
+
+
+def _arrived(pen: Pen) -> None:
+    """Messages become runs."""
+    for identity in ("m-1", "m-2"):
+        pen.arrive(identity)
+        _run(pen, pen.history.arrived[identity])
+
+
 def _run(pen: Pen, key: str) -> None:
     pen.start(key)
     pen.wait(2)
@@ -236,4 +259,6 @@ STORIES = (
     _rude,
     _named,
     _by_hand,
+    _sent,
+    _arrived,
 )

@@ -157,6 +157,14 @@ class History:
     jobs: Mapping[JobName, JobSpec] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     """Keys of runs whose enqueuing was confirmed to a client."""
+    published: set[str] = field(default_factory=set)
+    """Keys of runs whose message a broker has had."""
+    replies: set[tuple[str, int, int, str]] = field(default_factory=set)
+    """Run key, attempt, fence and outcome of every reply that a processor has sent."""
+    handled: list[Effect] = field(default_factory=list)
+    """What processors did outside, as a sink saw it that compares the fence for each run."""
+    arrived: dict[str, str] = field(default_factory=dict)
+    """The messages of intakes that a broker has confirmed, by their ids, each with the key of its run."""
     unseen: frozenset[str] = frozenset()
     """Fields that this recorder cannot fill."""
     forgives: frozenset[str] = frozenset()

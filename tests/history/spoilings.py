@@ -21,6 +21,7 @@ from tests.history.checkers import (
     lateness,
     leases,
     liveness,
+    messages,
     overlap,
     reports,
     states,
@@ -215,6 +216,7 @@ def remove_by_hand(history: History) -> None:
 
 
 HAND = "work#one"
+SENT = key("sent", 2)
 GOOD, AGAIN, SAVED, SLOW = key("beat", 2), key("beat", 3), key("beat", 4), key("beat", 7, version=2)
 LAST = START + timedelta(minutes=9)
 OF_RESCUE: Found = lambda one: of(SAVED)(one) and one.before is not None and one.before.fence == 4  # noqa: E731
@@ -342,7 +344,21 @@ EFFECTS: list[tuple[Kind, Spoil]] = [
     (durability.DOUBLED, lambda h: h.changes.append(h.changes[place(h, is_written(HAND))])),
     (durability.VANISHED, prune_waiting),
 ]
-SPOILINGS = [*TICKS, *LATENESS, *FENCES, *STATES, *ATTEMPTS, *EFFECTS]
+MESSAGES: list[tuple[Kind, Spoil]] = [
+    (messages.NOT_ENDED, lambda h: drop(h, becomes(SENT, RunState.SUCCEEDED))),
+    (
+        messages.ENDED_AGAIN,
+        lambda h: h.changes.append(h.changes[place(h, becomes(SENT, RunState.SUCCEEDED))]),
+    ),
+    (messages.NOT_PUBLISHED, lambda h: h.published.clear()),
+    (messages.NOT_REPLIED, lambda h: setattr(h, "replies", {(SENT, 2, 1, "succeeded")})),
+    (messages.APPLIED_TWICE, lambda h: h.handled.append(h.handled[-1])),
+    (messages.APPLIED_OTHERWISE, lambda h: h.handled.pop()),
+    (messages.NO_RUN, lambda h: h.arrived.update({"m-3": "work#orders/m-3"})),
+    (messages.TWO_RUNS, lambda h: h.changes.append(h.changes[place(h, is_written("work#orders/m-1"))])),
+    (messages.NO_MESSAGE, lambda h: h.arrived.pop("m-1")),
+]
+SPOILINGS = [*TICKS, *LATENESS, *FENCES, *STATES, *ATTEMPTS, *EFFECTS, *MESSAGES]
 
 
 def waits(run_key: str) -> Found:

@@ -49,7 +49,9 @@ def swap_two_changes(dice: Random, history: History) -> None:
 
 def swap_two_fences(dice: Random, history: History) -> None:
     """Of two attempts of one schedule."""
-    starts = [number for number, one in enumerate(history.changes) if one.starts]
+    starts = [
+        number for number, one in enumerate(history.changes) if one.starts and one.run.schedule_id is not None
+    ]
     pairs = [
         (one, other)
         for one in starts

@@ -16,6 +16,7 @@ from tests.history.checkers import (
     lateness,
     leases,
     liveness,
+    messages,
     overlap,
     reports,
     states,
@@ -37,6 +38,7 @@ CHECKERS: Mapping[str, ModuleType] = MappingProxyType(
         "effects": effects,
         "liveness": liveness,
         "durability": durability,
+        "messages": messages,
     }
 )
 

@@ -18,6 +18,8 @@ from typing import Any
 from tests.numbers import count, span
 from tests.simulation.campaign import PACES, Campaign, run
 from tests.simulation.examination import examine
+from tests.simulation.message_world import MessageWorld
+from tests.simulation.world import Make, World
 
 SHOWN_MAX = 20
 FAULT = "fault: "
@@ -27,14 +29,15 @@ EXAMPLE = "example: python -m tests.simulation --seeds 50 --hours 6; one world: 
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the module."""
     asked = _parser().parse_args(arguments)
+    make = MessageWorld if asked.messages else World
     if asked.seed is not None and asked.seeds is None:
-        return _one(asked.seed, asked.hours, asked.paces)
+        return _one(asked.seed, asked.hours, asked.paces, make)
     first = asked.seed or 0
     seeds = range(first, first + (50 if asked.seeds is None else asked.seeds))
     began = time.monotonic()
     campaign = Campaign()
     try:
-        for left, campaign in run(seeds, asked.hours, asked.processes, asked.paces):
+        for left, campaign in run(seeds, asked.hours, asked.processes, asked.paces, make):
             _progress(left, len(seeds), campaign, time.monotonic() - began)
     except KeyboardInterrupt:
         print("\nstopped; what follows is of the worlds that were finished", file=sys.stderr)
@@ -85,9 +88,9 @@ def report(campaign: Campaign, found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _one(seed: int, hours: float, paces: Sequence[int]) -> int:
+def _one(seed: int, hours: float, paces: Sequence[int], make: Make) -> int:
     logging.getLogger("fencepost").setLevel(logging.CRITICAL)
-    found = examine(seed, hours, paces)
+    found = examine(seed, hours, paces, make)
     print(f"seed {seed}: {found.ticks:,} ticks, {found.runs:,} runs, trace {found.trace}")
     for what in found.violations:
         print(f"  {what}")
@@ -121,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--paces", type=count, nargs="+", default=PACES, help=f"drawn from: 1 is the default terms ({paces})"
     )
+    parser.add_argument("--messages", action="store_true", help="worlds with a message broker")
     parser.add_argument("--json", action="store_true", help="the figures for a program")
     return parser
 

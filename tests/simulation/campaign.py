@@ -18,10 +18,12 @@ from multiprocessing import get_context
 from multiprocessing.pool import Pool
 
 from tests.history.coverage import missing
+from tests.simulation.broker import BROKER_MISHAPS
 from tests.simulation.examination import Examination, examine
 from tests.simulation.faults import KINDS
+from tests.simulation.message_world import BROKER_KINDS, MessageWorld
 from tests.simulation.network import MISHAPS
-from tests.simulation.world import simulate
+from tests.simulation.world import Make, World, simulate
 
 PACES = (8, 16)
 """A slower world costs less for an hour, and its faults are as long in terms of its leases."""
@@ -55,6 +57,8 @@ class Campaign:
 
     examined: list[Examination] = field(default_factory=list)
     repeated: list[Repetition] = field(default_factory=list)
+    also: Sequence[str] = ()
+    """What these worlds have to go through besides what all have to."""
 
     @property
     def violations(self) -> list[tuple[int, str]]:
@@ -76,7 +80,7 @@ class Campaign:
         met = self.seen
         return [
             *missing([met], KINDS),
-            *(name for name in (*MISHAPS, *CORNERS) if not met[name]),
+            *(name for name in (*MISHAPS, *CORNERS, *self.also) if not met[name]),
         ]
 
     @property
@@ -88,28 +92,33 @@ class Campaign:
 
 
 def run(
-    seeds: Sequence[int], hours: float, processes: int, paces: Sequence[int] = PACES
+    seeds: Sequence[int],
+    hours: float,
+    processes: int,
+    paces: Sequence[int] = PACES,
+    make: Make = World,
 ) -> Iterator[tuple[int, Campaign]]:
     """Work through the seeds; yields after each piece of work how many are left."""
-    campaign, left = Campaign(), 2 * len(seeds)
+    also = (*(f"fault: {kind}" for kind in BROKER_KINDS), *BROKER_MISHAPS) if make is MessageWorld else ()
+    campaign, left = Campaign(also=also), 2 * len(seeds)
     with _pool(processes, hash_seed="1") as pool:
-        for examination in pool.imap_unordered(partial(examine, hours=hours, paces=paces), seeds):
+        for examination in pool.imap_unordered(partial(examine, hours=hours, paces=paces, make=make), seeds):
             campaign.examined.append(examination)
             left -= 1
             yield left, campaign
     with _pool(processes, hash_seed="2") as pool:
-        for repetition in pool.imap_unordered(partial(_repeated, hours=hours, paces=paces), seeds):
+        for repetition in pool.imap_unordered(partial(_repeated, hours=hours, paces=paces, make=make), seeds):
             campaign.repeated.append(repetition)
             left -= 1
             yield left, campaign
 
 
-def _repeated(seed: int, hours: float, paces: Sequence[int]) -> Repetition:
+def _repeated(seed: int, hours: float, paces: Sequence[int], make: Make) -> Repetition:
     """A world that breaks is told of by its examination."""
     whole = seed % WHOLE_EVERY == 0
     try:
         far = hours if whole else min(hours, REPEATED_HOURS)
-        outcome = simulate(seed, far, paces, settles=whole)
+        outcome = simulate(seed, far, paces, settles=whole, make=make)
     except Exception:
         return Repetition(seed, "", "")
     return Repetition(seed, outcome.checkpoint, outcome.trace if whole else None)

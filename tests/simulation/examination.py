@@ -10,7 +10,7 @@ from datetime import datetime
 from tests.history.coverage import seen
 from tests.history.model import Fault
 from tests.history.verdict import judge
-from tests.simulation.world import PACES, ROLES, simulate
+from tests.simulation.world import PACES, ROLES, Make, World, simulate
 
 NOBODY = "nobody there"
 EXCUSES = frozenset(
@@ -79,10 +79,10 @@ def _kept_away(fault: Fault) -> Sequence[int]:
     return BLACKOUTS.get(fault.kind, [])
 
 
-def examine(seed: int, hours: float, paces: Sequence[int] = PACES) -> Examination:
+def examine(seed: int, hours: float, paces: Sequence[int] = PACES, make: Make = World) -> Examination:
     """Live through a world and judge it. What breaks out of a process of it is a violation as well."""
     try:
-        outcome = simulate(seed, hours, paces)
+        outcome = simulate(seed, hours, paces, make=make)
     except Exception as failure:
         return Examination(seed, 0, 0.0, 0, 0, 0, "", "", Counter(), (f"a process died of {failure!r}",))
     history = outcome.history

@@ -142,7 +142,7 @@ class Faults:
 
     async def crash(self) -> None:
         host = self._any(lambda one: one.is_up)
-        async with self._fault("crash", host.name):
+        async with self.fault("crash", host.name):
             host.kill()
             try:
                 await self._pass(self._dice.choice([0.5, 5, 30, 90]))
@@ -151,7 +151,7 @@ class Faults:
 
     async def stop_cleanly(self) -> None:
         host = self._any(lambda one: one.is_up)
-        async with self._fault("clean stop", host.name):
+        async with self.fault("clean stop", host.name):
             try:
                 await host.stop()
                 await self._pass(self._dice.choice([0.5, 10]))
@@ -161,7 +161,7 @@ class Faults:
     async def stall(self) -> None:
         """Past the lease's end and past the heartbeat's timeout, then on as if nothing had been."""
         host = self._any()
-        async with self._fault("stall", host.name):
+        async with self.fault("stall", host.name):
             host.freeze()
             try:
                 await self._pass(self._dice.uniform(8, 60))
@@ -184,7 +184,7 @@ class Faults:
         except TimeoutError:
             host.to_ledger.release()
             return
-        async with self._fault("stall in mid-write", host.name):
+        async with self.fault("stall in mid-write", host.name):
             try:
                 await self._pass(self._dice.uniform(12, 40))
             finally:
@@ -194,7 +194,7 @@ class Faults:
     async def block_the_loop(self) -> None:
         """A job that blocks the event loop of its worker, but not the heart."""
         host = self._any(lambda one: one.works)
-        async with self._fault("blocked loop", host.name):
+        async with self.fault("blocked loop", host.name):
             host.block()
             try:
                 await self._pass(self._dice.uniform(5, 60))
@@ -204,7 +204,7 @@ class Faults:
     async def sleep_deeply(self) -> None:
         """A suspended machine whose monotonic clock knows nothing of it: only the fence is safe."""
         host = self._any(lambda one: one.is_up and not one.asleep)
-        async with self._fault("deep sleep", host.name):
+        async with self.fault("deep sleep", host.name):
             host.fall_asleep()
             try:
                 await self._pass(self._dice.uniform(8, 60))
@@ -213,28 +213,28 @@ class Faults:
 
     async def step_a_clock(self) -> None:
         host = self._any()
-        async with self._fault("clock step", host.name):
+        async with self.fault("clock step", host.name):
             host.clock.step(self._dice.choice([-3600, -45, -5, 5, 45, 3600, 86_400]))
 
     async def cut(self) -> None:
         host = self._any()
-        async with self._fault("cut", host.name):
+        async with self.fault("cut", host.name):
             await self._with_line(host, requests=True, answers=True)
 
     async def cut_requests(self) -> None:
         host = self._any()
-        async with self._fault("one-way cut: requests", host.name):
+        async with self.fault("one-way cut: requests", host.name):
             await self._with_line(host, requests=True, answers=False)
 
     async def cut_answers(self) -> None:
         host = self._any()
-        async with self._fault("one-way cut: answers", host.name):
+        async with self.fault("one-way cut: answers", host.name):
             await self._with_line(host, requests=False, answers=True)
 
     async def slow_line(self) -> None:
         host = self._any()
         line = self._dice.choice([host.to_ledger, host.to_leases])
-        async with self._fault("slow line", host.name):
+        async with self.fault("slow line", host.name):
             line.slow_s = self._terms.s(self._dice.choice([0.5, 3, 12]))
             try:
                 await self._pass(self._dice.uniform(10, 90))
@@ -243,7 +243,7 @@ class Faults:
 
     async def storm_of_losses(self) -> None:
         """Many answers of what was carried out never come."""
-        async with self._fault("storm of losses"):
+        async with self.fault("storm of losses"):
             self._network.lost_share = STORM_SHARE
             try:
                 await self._pass(self._dice.uniform(5, 30))
@@ -251,7 +251,7 @@ class Faults:
                 self._network.lost_share = LOST_SHARE
 
     async def storm_of_repetitions(self) -> None:
-        async with self._fault("storm of repetitions"):
+        async with self.fault("storm of repetitions"):
             self._network.repeated_share = STORM_SHARE
             try:
                 await self._pass(self._dice.uniform(5, 30))
@@ -259,12 +259,12 @@ class Faults:
                 self._network.repeated_share = REPEATED_SHARE
 
     async def restart_the_ledger(self) -> None:
-        async with self._fault("ledger restart"):
+        async with self.fault("ledger restart"):
             await self._down(self._ledger, self._dice.uniform(0.1, 3))
 
     async def ledger_outage(self) -> None:
         """Often longer than the horizon."""
-        async with self._fault("ledger outage"):
+        async with self.fault("ledger outage"):
             await self._down(self._ledger, self._dice.choice([20, 45, 120]))
 
     async def ledger_memory_loss(self) -> None:
@@ -273,7 +273,7 @@ class Faults:
             return
         copy, mark = copy_of(self._store.memory), self._recorder.mark()
         await self._pass(self._dice.uniform(0.05, 3))
-        async with self._fault("ledger failover"):
+        async with self.fault("ledger failover"):
             self._ledger.restart()
             self.last_fall = asyncio.get_running_loop().time()
             restore(self._store.memory, copy)
@@ -281,7 +281,7 @@ class Faults:
             await lift_the_ledger(self._store, self._hosts)
 
     async def slow_ledger(self) -> None:
-        async with self._fault("slow ledger"):
+        async with self.fault("slow ledger"):
             self._ledger.slow_s = self._terms.s(self._dice.choice([0.5, 2, 8]))
             try:
                 await self._pass(self._dice.uniform(5, 45))
@@ -291,7 +291,7 @@ class Faults:
     async def lease_outage(self) -> None:
         """Of a lease store of its own; otherwise it is the ledger's outage."""
         if self._leases is not None:
-            async with self._fault("lease store outage"):
+            async with self.fault("lease store outage"):
                 await self._down(self._lease_server, self._dice.choice([2, 8, 30, 90]))
 
     async def lease_memory_loss(self) -> None:
@@ -301,7 +301,7 @@ class Faults:
         self._leases.back_up()
         await self._pass(self._dice.uniform(0.5, 90))
         kind = self._dice.choice(["lease store failover", "lease store restored"])
-        async with self._fault(kind):
+        async with self.fault(kind):
             self._lease_server.restart()
             self.last_fall = asyncio.get_running_loop().time()
             if kind == "lease store failover":
@@ -313,7 +313,7 @@ class Faults:
         """All that plans, or all that works, for longer than the horizon: what was due is late."""
         plans = self._dice.random() < 0.5
         gone = [one for one in self._hosts if (one.plans if plans else one.works)]
-        async with self._fault("blackout of planners" if plans else "blackout of workers"):
+        async with self.fault("blackout of planners" if plans else "blackout of workers"):
             for one in gone:
                 one.freeze()
             try:
@@ -325,7 +325,7 @@ class Faults:
     async def roll_out(self) -> None:
         """One host after the other is restarted with the other release of the code."""
         release = self._dice.randrange(2)
-        async with self._fault("rolling deploy", f"release {release}"):
+        async with self.fault("rolling deploy", f"release {release}"):
             for host in self._hosts:
                 host.release = release
                 try:
@@ -338,7 +338,7 @@ class Faults:
         live = [one for one in await self._store.roster.live() if not one.draining]
         if len(live) > 2:
             node = self._dice.choice(live).node.node_id
-            async with self._fault("drain", node):
+            async with self.fault("drain", node):
                 with suppress(StoreUnavailable):
                     await self._operator.drain(node)
                 try:
@@ -347,7 +347,7 @@ class Faults:
                     await self._store.roster.drain(node, False, NS, OPERATOR)
 
     async def reshard(self) -> None:
-        async with self._fault("reshard"):
+        async with self.fault("reshard"):
             with suppress(StoreUnavailable):
                 await self._operator.reshard(self._dice.randint(1, SHARDS_MAX))
 
@@ -387,7 +387,7 @@ class Faults:
                 line.release()
 
     @asynccontextmanager
-    async def _fault(self, kind: str, whom: str = "") -> AsyncIterator[None]:
+    async def fault(self, kind: str, whom: str = "") -> AsyncIterator[None]:
         since = self._now()
         try:
             yield

@@ -16,7 +16,7 @@ from fencepost.ports.executor import Job
 from fencepost.services.active import ActiveRuns
 from fencepost.services.deployer import Deployer, code_digest
 from fencepost.services.heartbeat import Heartbeat
-from fencepost.services.node import NodeRunner, Surroundings
+from fencepost.services.node import NodeRunner, Runnable, Surroundings
 from fencepost.stores.memory import MemoryStore
 from tests.simulation.clocks import HostClock
 from tests.simulation.far import FarLeases, FarStore
@@ -177,7 +177,13 @@ class Host:
         await self._deploy(deployer)
         runner = NodeRunner(node, self._surroundings(store))
         runner.also(deployer)
+        for one in self._beside(store):
+            runner.also(one)
         await runner.run(self._stop)
+
+    def _beside(self, store: FarStore) -> Sequence[Runnable]:
+        """Further loops of the process."""
+        return ()
 
     async def _deploy(self, deployer: Deployer) -> None:
         """Until it has worked, as a supervisor would try."""

@@ -39,7 +39,7 @@ from tests.rows import record_of
 RUNNING = RunState.RUNNING.value
 NO_CHANGES = frozenset({"alive_until", "slot"})
 """Columns that change without the run becoming another: a heartbeat, and what it counts for."""
-NOT_PROMISED = frozenset({"I12", "effects"})
+NOT_PROMISED = frozenset({"I11", "I12", "effects"})
 """By a ledger that can lose what it has acknowledged."""
 
 
@@ -73,6 +73,7 @@ class Recorder:
         self._now = now
         self._trace = hashlib.blake2b(digest_size=16)
         self._newest: dict[str, int] = {}
+        self._applied: dict[str, int] = {}
 
     @property
     def trace(self) -> str:
@@ -110,6 +111,23 @@ class Recorder:
             self._newest[sink] = fence
         self.history.effects.append(Effect(self._now(), key, attempt, fence, taken))
         self.note("effect", key, attempt, fence, taken)
+
+    def saw_published(self, key: str, identity: str) -> None:
+        """The broker has the message of a run."""
+        self.history.published.add(key)
+        self.note("published", key, identity)
+
+    def saw_reply(self, key: str, attempt: int, fence: int, outcome: str) -> None:
+        self.history.replies.add((key, attempt, fence, outcome))
+        self.note("reply", key, attempt, fence, outcome)
+
+    def saw_handled(self, key: str, attempt: int, fence: int) -> None:
+        """A processor has done something outside, to a sink that takes each fence of a run once."""
+        taken = fence > self._applied.get(key, 0)
+        if taken:
+            self._applied[key] = fence
+        self.history.handled.append(Effect(self._now(), key, attempt, fence, taken))
+        self.note("handled", key, attempt, fence, taken)
 
     def saw_plan_sent(
         self, node: str, plans: Sequence[Plan], held: Mapping[Shard, bool], excused: bool

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.codec import job_from_text
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
-from fencepost.model.identifiers import NodeId
+from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.plan import Plan
 from fencepost.model.table import Row
 from fencepost.model.tables import JOBS, MISSED_RANGES, RUNS
@@ -32,7 +32,7 @@ from tests.simulation.clocks import HostClock
 from tests.simulation.far import Far, FarStore
 from tests.simulation.faults import Faults, Trouble
 from tests.simulation.hosts import Ground, Host
-from tests.simulation.jobs import LATE_EFFECT_S, QUICK, jobs_of, kinds_of
+from tests.simulation.jobs import LATE_EFFECT_S, QUICK, Kind, jobs_of, kinds_of
 from tests.simulation.lease_server import ForgetfulLeases, held_by
 from tests.simulation.loop import run_world, the_loop
 from tests.simulation.network import Line, Network, Server
@@ -84,7 +84,7 @@ class World:
         self.network = Network(dice, self.terms.s(GIVES_UP_S), self.terms.s(REPEATS_WITHIN_S))
         self.leases = ForgetfulLeases(clock) if dice.random() < 0.5 else None
         self.workload = Workload(self.terms, dice)
-        self.kinds = kinds_of(self.terms.pace)
+        self.kinds = self._kinds()
         self.failures: list[BaseException] = []
         servers = Server("ledger"), Server("leases")
         self._ledger, self._lease_server = servers if self.leases else (servers[0], servers[0])
@@ -125,6 +125,9 @@ class World:
         if self.failures:
             raise self.failures[0]
         return self._outcome()
+
+    def _kinds(self) -> Mapping[JobName, Kind]:
+        return kinds_of(self.terms.pace)
 
     def _ground(self, seed: int) -> Ground:
         return Ground(
@@ -254,12 +257,22 @@ class World:
         self.recorder.saw_plan_sent(host.name, plans, held, excused)
 
 
-def simulate(seed: int, hours: float = 1.0, paces: Sequence[int] = PACES, *, settles: bool = True) -> Outcome:
+Make: TypeAlias = Callable[[int, Sequence[int]], World]
+"""How a world of a kind is made of its seed."""
+
+
+def simulate(
+    seed: int,
+    hours: float = 1.0,
+    paces: Sequence[int] = PACES,
+    *,
+    settles: bool = True,
+    make: Make = World,
+) -> Outcome:
     """One world from its seed."""
     with nothing_real():
-        return run_world(_simulate(seed, hours, paces, settles), random.Random(f"order/{seed}"))
+        return run_world(_simulate(make, seed, hours, paces, settles), random.Random(f"order/{seed}"))
 
 
-async def _simulate(seed: int, hours: float, paces: Sequence[int], settles: bool) -> Outcome:
-    world = World(seed, paces)
-    return await world.run(timedelta(hours=hours).total_seconds(), settles)
+async def _simulate(make: Make, seed: int, hours: float, paces: Sequence[int], settles: bool) -> Outcome:
+    return await make(seed, paces).run(timedelta(hours=hours).total_seconds(), settles)

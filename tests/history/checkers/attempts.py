@@ -177,12 +177,17 @@ class _Rescues:
         alive_until = run.alive_until or start.at + self._timeout
         for at, promised in self._pulses.get((run.run_key, run.fence), ()):
             yield from self._check_silence(run, alive_until, at)
-            alive_until = max(alive_until, promised)
+            # What was sent may wait for its processor for longer than that may be silent.
+            alive_until = promised if self._is_sent(run) else max(alive_until, promised)
         yield from self._check_silence(run, alive_until, over)
         if end is not None and rescues(end) and over < alive_until - timedelta(seconds=ROUNDING_S):
             yield EARLY_RESCUE.found(
                 f"{run.run_key}, fence {run.fence}, at {over}, alive until {alive_until}"
             )
+
+    def _is_sent(self, run: RunRecord) -> bool:
+        job = self._history.jobs.get(run.job)
+        return job is not None and job.message is not None
 
     def _check_silence(self, run: RunRecord, since: datetime, until: datetime) -> Iterator[Violation]:
         if until > since + self._bound and until > self._deadline(since):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from fencepost.model.run import RunState
+from fencepost.model.run import RunRecord, RunState
 from tests.history.findings import Kind, Looked, bounded
 from tests.history.model import Effect, History, Violation
 from tests.history.moves import is_replay
@@ -83,6 +83,12 @@ def _check_fenced(effects: list[Effect], sinks: dict[str, str]) -> Iterator[Viol
             newest[sink] = max(known, one.fence)
 
 
+def _is_done_elsewhere(history: History, run: RunRecord) -> bool:
+    """Whether a processor does it: see `messages`."""
+    job = history.jobs.get(run.job)
+    return job is not None and job.message is not None
+
+
 def _check_successes(history: History, looked: Looked) -> Iterator[Violation]:
     done = {(one.key, one.attempt, one.fence) for one in history.effects}
     for change in history.changes:
@@ -91,7 +97,7 @@ def _check_successes(history: History, looked: Looked) -> Iterator[Violation]:
             continue
         if before is not None and before.state is RunState.SUCCEEDED:
             continue
-        if change.at > history.effects_seen_through:
+        if change.at > history.effects_seen_through or _is_done_elsewhere(history, after):
             continue
         looked["successes"] += 1
         if (after.run_key, after.attempt, after.fence) not in done:
