@@ -1,0 +1,120 @@
+"""Real deliverers and processors over each real broker, killed, stalled and cut off, and the broker killed:
+every run ends exactly once, nothing is lost, and a sink that compares fences has one effect of each run.
+
+`FENCEPOST_DRILL_MESSAGES` and `FENCEPOST_DRILL_SEED` make another drill of the long one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.broker_fleet import BrokerFleet, Totals
+from tests.chaos.fleet import eventually
+from tests.servers.fixtures import started
+from tests.servers.process import Server
+
+SMOKE, LONG = 300, 20_000
+SMOKE_FAULTS = ("processor killed", "broker killed", "worker killed", "partition")
+FAULTS = (
+    *("worker killed", "processor killed") * 3,
+    *("worker stalled", "processor stalled") * 2,
+    "broker killed",
+    "partition",
+)
+PAUSE_S = 1.5
+FAULTS_MIN = 60
+ENDED_S = 120.0
+LONG_ENDED_S = 900.0
+
+
+def _nats() -> Server:
+    from tests.servers.nats import NatsServer
+
+    return NatsServer()
+
+
+def _rabbitmq() -> Server:
+    from tests.servers.rabbitmq import RabbitServer
+
+    return RabbitServer()
+
+
+def _kafka() -> Server:
+    from tests.servers.kafka import KafkaServer
+
+    return KafkaServer()
+
+
+BROKERS = [
+    pytest.param(_nats, marks=pytest.mark.nats, id="nats"),
+    pytest.param(_rabbitmq, marks=pytest.mark.rabbitmq, id="rabbitmq"),
+    pytest.param(_kafka, marks=pytest.mark.kafka, id="kafka"),
+]
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with started(request.param) as found:
+        yield found
+
+
+@asynccontextmanager
+async def fleet_of(server: Server, folder: Path, seed: int, workers: int) -> AsyncIterator[BrokerFleet]:
+    # A client of Kafka connects to where the broker says that it is, past any proxy.
+    by_proxy = "kafka" not in server.url
+    fleet = BrokerFleet(folder, server, "drill", seed, by_proxy=by_proxy)
+    try:
+        await fleet.open(workers, workers)
+        yield fleet
+    finally:
+        await fleet.close()
+
+
+@pytest.mark.chaos
+@pytest.mark.nats
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("server", [_nats], indirect=True, ids=["nats"])
+async def test_no_run_is_lost_or_ended_twice_by_some_faults(server: Server, tmp_path: Path) -> None:
+    """About 15 s: four faults, and the heartbeat's timeout for what was in the hands of the killed."""
+    async with fleet_of(server, tmp_path, seed=1, workers=2) as fleet:
+        await fleet.enqueue(SMOKE)
+        await fleet.suffer(*SMOKE_FAULTS)
+        await eventually(fleet.all_ended, "all runs end", ENDED_S, fleet.logs)
+        _check(fleet.count(), SMOKE)
+
+
+@pytest.mark.proof
+@pytest.mark.chaos
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("server", BROKERS, indirect=True)
+async def test_no_run_is_lost_or_ended_twice_by_many_faults(server: Server, tmp_path: Path) -> None:
+    """Some minutes for each broker: one fault after the other, until 20,000 runs have ended."""
+    messages = int(os.environ.get("FENCEPOST_DRILL_MESSAGES", str(LONG)))
+    seed = int(os.environ.get("FENCEPOST_DRILL_SEED", "1"))
+    dice = random.Random(seed)
+    async with fleet_of(server, tmp_path, seed, workers=2) as fleet:
+        enqueuing = asyncio.create_task(fleet.enqueue(messages))
+        while not enqueuing.done() or fleet.totals.faults.total() < FAULTS_MIN:
+            await fleet.suffer(dice.choice(FAULTS))
+            await asyncio.sleep(dice.uniform(0, 2 * PAUSE_S))
+        await enqueuing
+        await eventually(fleet.all_ended, "all runs end", LONG_ENDED_S, fleet.logs)
+        totals = fleet.count()
+    sys.stderr.write(f"\n{server.url.partition(':')[0]}: {totals}\n")
+    _check(totals, messages)
+
+
+def _check(totals: Totals, messages: int) -> None:
+    each = messages // 3
+    assert totals.runs == totals.succeeded == 3 * each, totals
+    assert totals.ended_more_than_once == 0, totals
+    assert (totals.applied, totals.applied_by_another_fence) == (each, 0), totals
+    assert totals.attempts >= totals.runs, totals
