@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fencepost.clock import SystemClock
 from fencepost.config import settings_from
@@ -66,8 +67,9 @@ class Totals:
         faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
         return (
             f"{self.runs} runs, {self.succeeded} succeeded, {self.ended_more_than_once} ended more than "
-            f"once, {self.attempts} attempts; {self.applied} effects applied, {self.applied_by_another_fence} of "
-            f"another attempt, {self.refused_by_the_sink} refused by the sink; faults: {faults}"
+            f"once, {self.attempts} attempts; {self.applied} effects applied, "
+            f"{self.applied_by_another_fence} of another attempt, "
+            f"{self.refused_by_the_sink} refused by the sink; faults: {faults}"
         )
 
 
@@ -189,7 +191,7 @@ class BrokerFleet:
         found = self._read("ledger.db", "SELECT count(*) FROM runs WHERE finished_at IS NOT NULL")
         return int(found[0][0])
 
-    def _read(self, path: str, sql: str) -> list[tuple[object, ...]]:
+    def _read(self, path: str, sql: str) -> list[Any]:
         with closing(sqlite3.connect(self._folder / path, timeout=60.0)) as database:
             return database.execute(sql).fetchall()
 

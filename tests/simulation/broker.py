@@ -60,6 +60,7 @@ class SimulatedBroker:
         dice: random.Random,
         given_again_after_s: float,
         late_s: float,
+        key_of: Callable[[Message], str],
     ) -> None:
         self.network = network
         self.server = server
@@ -67,6 +68,7 @@ class SimulatedBroker:
         self._dice = dice
         self._given_again_after_s = given_again_after_s
         self._late_s = late_s
+        self._key_of = key_of
         self.storm = 1.0
         """By how much mishaps are more frequent."""
         self._waiting: defaultdict[str, list[Entry]] = defaultdict(list)
@@ -143,6 +145,8 @@ class SimulatedBroker:
         elif message.destination.startswith("fencepost.replies."):
             reply = read_reply(message.body)
             self._recorder.saw_reply(reply.run_key, reply.attempt, reply.fence, str(reply.outcome))
+        else:
+            self._recorder.saw_arrival(message.id, self._key_of(message))
 
     def _take_back(self, destination: str, now: float) -> None:
         given = self._given[destination]

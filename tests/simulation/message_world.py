@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from fencepost.core.messages import reply_destination
@@ -115,6 +114,7 @@ class MessageWorld(World):
             self.dice,
             terms.s(GIVEN_AGAIN_AFTER_S),
             terms.s(LATE_S),
+            lambda message: job_key(ORDER, f"{ORDERS}/{message.id}"),
         )
         self._sent = {
             TOLD: self._spec(TOLD, Reply.NONE),
@@ -193,8 +193,6 @@ class MessageWorld(World):
             await self._publish(Message(ORDERS, identity, json.dumps({"order": number}).encode()))
 
     async def _publish(self, message: Message) -> None:
-        """Whatever is there from now on is to be a run."""
-        self.recorder.history.arrived[message.id] = job_key(ORDER, f"{ORDERS}/{message.id}")
         while True:
             try:
                 (answer,) = await self._to_broker.publish([message])
@@ -299,7 +297,7 @@ class MessageWorld(World):
         for _ in range(SETTLES_MAX):
             if not self.broker.waits(ORDERS):
                 break
-            await asyncio.sleep(timedelta(seconds=self.terms.s(START_WITHIN_S)).total_seconds())
+            await asyncio.sleep(self.terms.s(START_WITHIN_S))
 
     async def _bury(self) -> None:
         for one in self._processors:

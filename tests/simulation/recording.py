@@ -121,6 +121,11 @@ class Recorder:
         self.history.replies.add((key, attempt, fence, outcome))
         self.note("reply", key, attempt, fence, outcome)
 
+    def saw_arrival(self, identity: str, key: str) -> None:
+        """The broker has a message that is to be the run of this key."""
+        self.history.arrived[identity] = key
+        self.note("arrived", identity)
+
     def saw_handled(self, key: str, attempt: int, fence: int) -> None:
         """A processor has done something outside, to a sink that takes each fence of a run once."""
         taken = fence > self._applied.get(key, 0)
