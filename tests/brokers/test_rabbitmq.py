@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import shlex
 from collections.abc import AsyncIterator
@@ -15,7 +16,7 @@ import aiormq
 import pytest
 from aiormq.abc import AbstractChannel
 
-from fencepost.brokers.rabbitmq import RabbitBroker, open_broker
+from fencepost.brokers.rabbitmq import RabbitBroker, link, open_broker
 from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.message import Confirmed, Message, Refused, Unconfirmed
 from fencepost.testing.conformance.brokers import (
@@ -358,7 +359,11 @@ async def test_a_queue_that_was_deleted_does_not_keep_its_consumer_waiting(
         await waiting
 
 
-async def test_a_broker_that_is_away_is_not_asked_twice_a_second(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_broker_that_is_away_is_asked_once_a_period(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, logger="aiormq")
+    monkeypatch.setattr(link, "RETRY_PERIOD_S", 60.0)
     broker = await open_broker(f"amqp://{USER}:{PASSWORD.replace('/', '%2F')}@127.0.0.1:{free_port()}/")
     for _ in range(5):
         with pytest.raises(BrokerUnavailable, match="Connect call failed"):

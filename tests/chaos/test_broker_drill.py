@@ -53,10 +53,17 @@ def _kafka() -> Server:
     return KafkaServer()
 
 
+def _redis() -> Server:
+    from tests.servers.redis import RedisServer
+
+    return RedisServer(durable=True)
+
+
 BROKERS = [
     pytest.param(_nats, marks=pytest.mark.nats, id="nats"),
     pytest.param(_rabbitmq, marks=pytest.mark.rabbitmq, id="rabbitmq"),
     pytest.param(_kafka, marks=pytest.mark.kafka, id="kafka"),
+    pytest.param(_redis, marks=pytest.mark.redis, id="redis"),
 ]
 
 
