@@ -60,6 +60,17 @@ async def test_what_is_removed_does_not_fill_the_quota(store: Store) -> None:
         await add(store, "h", quota=Quota())
 
 
+async def test_what_was_remembered_before_most_were_removed_is_not_believed(store: Store) -> None:
+    """A batch that makes few to many is counted from what is there, and not from what was there once."""
+    await add(store, "a", "b", quota=Quota())
+    await add(store, "c", quota=Quota())
+    for name in ("a", "b", "c"):
+        await store.schedules.remove(NS, ScheduleId(name))
+    assert await add(store, "d", "e", "f", "g", "h", quota=Quota()) == [(0, 5)]
+    with pytest.raises(QuotaExceeded, match="5 are there"):
+        await add(store, "i", "j", quota=Quota())
+
+
 async def test_what_was_added_without_a_question_is_counted(store: Store) -> None:
     await add(store, "a", "b", quota=Quota())
     await add(store, "c", quota=Quota())

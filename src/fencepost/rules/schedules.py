@@ -257,9 +257,10 @@ async def _ask(tx: Transaction, namespace: Namespace, admit: Admit | None, more:
     (there,) = await tx.count([SCHEDULES_THERE(namespace)], limit=FEW)
     if there < FEW:
         admit(there, more)
-        return
-    remembered = await tx.lock(mark)
-    if not remembered or not _may(admit, at_most := int(remembered[0]["value"]), more):
+        if there + more < FEW:
+            return
+    remembered, at_most = await tx.lock(mark), there
+    if there >= FEW and (not remembered or not _may(admit, at_most := int(remembered[0]["value"]), more)):
         (at_most,) = await tx.count([SCHEDULES_THERE(namespace)])
         admit(at_most, more)
     values = {"value": str(at_most + more)}
