@@ -5,7 +5,7 @@ the change stream was broken is not missed."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 from uuid import uuid4
@@ -17,11 +17,14 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
+from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import NewRun, Outcome, RunFilter, RunState
 from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb import MongoStore, migrate, open_store
+from fencepost.stores.mongodb.documents import Document
+from fencepost.stores.mongodb.read_batch import BatchAnswer, ReadBatch
 from fencepost.stores.mongodb.rows import COMMITS_MAX
-from fencepost.stores.mongodb.transaction import SIGNALS
+from fencepost.stores.mongodb.transaction import COUNTERS, FENCES, SIGNALS
 from tests.conformance.on_mongodb import empty
 from tests.integration.test_mongodb_failover import answered
 from tests.servers.mongodb import MongoReplicaSet, fail_point
@@ -31,6 +34,7 @@ pytestmark = pytest.mark.timeout(300)
 JOB = JobName("report")
 KEY = RunKey("report#1")
 RUN = NewRun(KEY, JOB, {}, DEFAULT_QUEUE, 2)
+NODE = Node(NodeId("alice"), "host", 1, plans=True, works=True)
 PATIENCE_S = 60.0
 ASKED_WITH_CONCERN = {"command.readConcern.level": {"$exists": True}}
 """Questions, and of what is done in a transaction the first."""
@@ -106,6 +110,52 @@ async def test_every_rule_sees_one_snapshot(store: MongoStore, mongo_store_url: 
         database.drop_collection("system.profile")
     assert {one.get("startTransaction", False) for one in asked} == {True, False}
     assert {one["readConcern"]["level"] for one in asked} == {"snapshot"}
+
+
+async def test_a_new_primary_that_does_not_know_all_yet_is_not_taken_for_an_older_ledger(
+    store: MongoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It shows less than the primary before it, until a majority has confirmed a write of its own."""
+    known = ReadBatch.answer
+
+    def answer(self: ReadBatch, documents: Iterable[Document]) -> BatchAnswer:
+        found = known(self, documents)
+        return found._replace(counters={name: last - 1 for name, last in found.counters.items()})
+
+    await store.roster.beat(NODE, NodeReport(), 30.0)
+    await enqueue_claim_and_finish(store)
+    before = await store.roster.beat(NODE, NodeReport(), 30.0)
+    monkeypatch.setattr(ReadBatch, "answer", answer)
+    assert (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water == before.high_water
+
+
+async def test_a_ledger_whose_fences_have_fallen_says_so_with_each_sign_of_life(
+    store: MongoStore, mongo_store_url: str
+) -> None:
+    await store.roster.beat(NODE, NodeReport(), 30.0)
+    await enqueue_claim_and_finish(store)
+    before = await store.roster.beat(NODE, NodeReport(), 30.0)
+    with MongoClient[dict[str, Any]](mongo_store_url) as client:
+        client.get_default_database()[COUNTERS].update_one({"_id": FENCES}, {"$inc": {"last": -1}})
+    for _ in range(2):
+        found = await store.roster.beat(NODE, NodeReport(), 30.0)
+        assert found.high_water.fence == before.high_water.fence - 1
+
+
+async def test_a_majority_confirms_how_far_the_ledger_has_come(
+    store: MongoStore, mongo_store_url: str
+) -> None:
+    await enqueue_claim_and_finish(store)
+    with MongoClient[dict[str, Any]](mongo_store_url) as client:
+        database = client.get_default_database()
+        database.command("profile", 2)
+        try:
+            await store.epochs.high_water()
+        finally:
+            database.command("profile", 0)
+        (asked,) = database["system.profile"].find({"command.find": COUNTERS})
+        database.drop_collection("system.profile")
+    assert asked["command"]["readConcern"]["level"] == "linearizable"
 
 
 @pytest.mark.proof

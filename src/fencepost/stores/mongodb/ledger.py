@@ -166,11 +166,25 @@ class MongoRoster(RosterRules):
     def __init__(self, rows: MongoRows) -> None:
         super().__init__(rows)
         self._each = RosterRules(BatchedRows(EachRows(rows), STANDING))
+        self._fence = self._epochs = 0
 
     async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
+        """A primary that was just elected may not know yet all that a majority has, and shows less of it than
+        the one before. It knows once it has acknowledged a write. So where the ledger seems to have fallen,
+        it is asked again after that."""
         with suppress(Together, Overtaken):
-            return await self._each.beat(node, report, alive_for_s)
-        return await super().beat(node, report, alive_for_s)
+            answer = await self._each.beat(node, report, alive_for_s)
+            if not self._has_fallen(answer):
+                return answer
+        answer = await super().beat(node, report, alive_for_s)
+        self._has_fallen(answer)
+        return answer
+
+    def _has_fallen(self, answer: BeatResponse) -> bool:
+        """Whether this is less than was heard before."""
+        before, now = (self._fence, self._epochs), (answer.high_water.fence, answer.high_water.epochs)
+        self._fence, self._epochs = map(max, before, now)
+        return (self._fence, self._epochs) != now
 
 
 def _before(appetite: Appetite, limit: int) -> ReadBatch:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from bson import ObjectId
 from pymongo import DeleteOne, InsertOne, ReturnDocument, UpdateMany, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
+from pymongo.read_concern import ReadConcern
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Key, Keys, Range, Ranges, Row, Selection, Table
@@ -316,10 +317,11 @@ class MongoTransaction:
             await self._ask(wanted.table, filter_of(Keys(wanted.table, new)))
 
     async def _last_given(self) -> int:
-        """The last fence that was given out: it was read just now, or is. A number is given out only when a
-        majority has it, so what a majority has says it."""
+        """The last fence that was given out: it was read just now, or is. A majority confirms that this is
+        its primary, which may not know yet what the one before has given out."""
         if self._last_fence is None:
-            found = await self._rows.database[COUNTERS].find_one({"_id": FENCES})
+            counters = self._rows.database[COUNTERS].with_options(read_concern=ReadConcern("linearizable"))
+            found = await counters.find_one({"_id": FENCES})
             self._last_fence = 0 if found is None else int(found["last"])
         return self._last_fence
 
