@@ -237,9 +237,8 @@ async def _absent(
     tx: Transaction, namespace: Namespace, desired: Mapping[Key, DesiredSchedule], admit: Admit | None
 ) -> list[Key]:
     """Which of these are to be created. Where they would be more than are there, ask whether they may, while
-    no other is made."""
-    if admit is not None:
-        await tx.take_turn(f"schedules {namespace}")
+    no other is made, also by who does not ask."""
+    await tx.take_turn(f"schedules {namespace}", shared=admit is None)
     known = {owner_of(row): row for row in await tx.find(SCHEDULES.among(desired))}
     more = sum(key not in known or not _is_there(known[key]) for key in desired)
     if more:
