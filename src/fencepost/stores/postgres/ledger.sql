@@ -57,7 +57,7 @@ next AS MATERIALIZED (
 )
 
 -- What the attempt leaves behind reads the run as it was before this statement: there the worker
--- still is.
+-- still is. Runs are locked in the order of their keys' bytes, as by rules.
 --
 -- Where a run of a schedule has ended, a tick of it is unparked. A run by hand asks nothing, and a schedule where no tick
 -- waits costs a look into an index that is empty most of the time.
@@ -73,7 +73,7 @@ WITH given AS MATERIALIZED (
     ) WITH ORDINALITY AS each (
         namespace, run_key, attempt, fence, state, reason, error, detail, output, retry_in_s, number
     )
-    ORDER BY namespace, run_key
+    ORDER BY namespace COLLATE "C", run_key COLLATE "C"
 ), done AS (
     UPDATE fencepost.runs AS run
     SET state = CASE WHEN {is_called_off} THEN 'cancelled' ELSE given.state END,
