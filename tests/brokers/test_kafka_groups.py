@@ -109,6 +109,21 @@ async def test_what_is_acknowledged_out_of_order_does_not_come_again(harness: Ka
     assert [one.id for one in again] == [f"id-{n}" for n in (1, 2, 5, 6, 8, 9)]
 
 
+async def test_what_was_done_before_it_was_read_again_does_not_come_again(harness: KafkaHarness) -> None:
+    destination = await declared(harness)
+    await confirmed(harness.broker, [Message(destination, f"id-{n}", b"", order_key="one") for n in range(4)])
+    first = await harness.broker.subscribe(destination, GROUP, 100)
+    deliveries = await received(first, 4)
+    await first.acknowledge(deliveries[1:])
+    await first.close()
+    second = await harness.broker.subscribe(destination, GROUP, 100)
+    (left,) = await received(second, 1, limit=1)
+    assert left.id == "id-0"
+    await second.acknowledge([left])
+    assert await second.receive(100, QUIET_S) == []
+    assert await harness.broker.backlog(destination, GROUP) == 0
+
+
 async def test_what_is_held_for_longer_than_a_session_does_not_go_to_another(
     harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
