@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.brokers.nats import NatsBroker
 from fencepost.brokers.nats.streams import derived
-from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.errors import BrokerRefused
 from fencepost.model.message import Confirmed, Message, Refused, Unconfirmed
 from fencepost.testing.conformance.brokers import (
     BrokerConformance,
@@ -46,10 +46,17 @@ async def broker(own_server: NatsServer, stack: AsyncExitStack) -> NatsBroker:
     return await opened(own_server.url, stack)
 
 
-class TestNatsBroker(BrokerConformance, RestartContract):
+class TestNatsBroker(BrokerConformance):
     @pytest.fixture
     async def harness(self, own_server: NatsServer, stack: AsyncExitStack) -> NatsHarness:
         return NatsHarness(own_server, stack, await opened(own_server.url, stack))
+
+
+class TestNatsBrokerRestarted(RestartContract):
+    @pytest.fixture
+    async def harness(self, own_server: NatsServer, stack: AsyncExitStack) -> NatsHarness:
+        url = f"{own_server.url}?redeliver_after=2"
+        return NatsHarness(own_server, stack, await opened(url, stack))
 
 
 @pytest.mark.parametrize("destination", ["a..b", "a."])
@@ -171,31 +178,6 @@ async def test_a_loss_in_the_midst_of_a_batch_is_not_taken_for_a_refusal(stack: 
         await asyncio.sleep(0.2)
         server.kill()
         assert all(isinstance(one, Unconfirmed) for one in await publishing)
-
-
-@pytest.mark.parametrize("answer", ["acknowledge", "give_back"])
-async def test_what_was_answered_while_the_server_was_away_is_not_kept_from_it(
-    stack: AsyncExitStack, answer: str
-) -> None:
-    with started(NatsServer) as server:
-        broker = await opened(f"{server.url}?redeliver_after=1", stack)
-        destination = await declared(broker)
-        subscription = await broker.subscribe(destination, GROUP, 1)
-        await confirmed(broker, numbered(destination, 1))
-        held = await received(subscription, 1)
-        server.kill()
-        with pytest.raises(BrokerUnavailable):
-            await getattr(subscription, answer)(held)
-        server.start()
-        found: list[str] = []
-
-        async def comes_again() -> bool:
-            with suppress(BrokerUnavailable):
-                found.extend(one.id for one in await subscription.receive(1, 0.5))
-            return bool(found)
-
-        await until(comes_again)
-        assert found == [one.id for one in held]
 
 
 async def test_the_caveats_name_the_flush_to_disk(broker: NatsBroker) -> None:

@@ -84,10 +84,17 @@ async def broker(server: RedisServer, stack: AsyncExitStack) -> RedisBroker:
     return await opened(server.url, stack)
 
 
-class TestRedisBroker(BrokerConformance, RestartContract):
+class TestRedisBroker(BrokerConformance):
     @pytest.fixture
     async def harness(self, server: RedisServer, stack: AsyncExitStack) -> RedisHarness:
         return RedisHarness(server, stack, await opened(server.url, stack))
+
+
+class TestRedisBrokerRestarted(RestartContract):
+    @pytest.fixture
+    async def harness(self, server: RedisServer, stack: AsyncExitStack) -> RedisHarness:
+        url = f"{server.url}?redeliver_after=2"
+        return RedisHarness(server, stack, await opened(url, stack))
 
 
 async def opened(url: str, stack: AsyncExitStack) -> RedisBroker:

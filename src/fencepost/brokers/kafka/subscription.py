@@ -109,11 +109,11 @@ class KafkaSubscription(ConsumerRebalanceListener):  # type: ignore[misc]  # the
                 self._given_back.append(one)
 
     async def reject(self, deliveries: Sequence[Delivery], reason: str) -> None:
-        held = [one for one in self._ours(deliveries) if one in self._held]
-        answers = await self._publish([rejected(one.record, self._topic + DEAD, reason) for one in held])
-        for answer in answers:
-            if not isinstance(answer, Confirmed):
-                raise BrokerUnavailable(f"topic {self._topic}{DEAD}: {answer.reason}")
+        try:
+            await self._keep_aside([one for one in self._ours(deliveries) if one in self._held], reason)
+        except BaseException:
+            await self.give_back(deliveries)
+            raise
         await self.acknowledge(deliveries)
 
     async def close(self) -> None:
@@ -160,6 +160,12 @@ class KafkaSubscription(ConsumerRebalanceListener):  # type: ignore[misc]  # the
         except (BrokerUnavailable, BrokerRefused):
             found = {}
         return {one: tuple(found.get(one, (-1, ""))) for one in partitions}
+
+    async def _keep_aside(self, held: Sequence[Held], reason: str) -> None:
+        answers = await self._publish([rejected(one.record, self._topic + DEAD, reason) for one in held])
+        for answer in answers:
+            if not isinstance(answer, Confirmed):
+                raise BrokerUnavailable(f"topic {self._topic}{DEAD}: {answer.reason}")
 
     def _again(self, most: int) -> list[Held]:
         return [self._given_back.popleft() for _ in range(min(most, len(self._given_back)))]

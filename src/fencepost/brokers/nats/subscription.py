@@ -87,20 +87,12 @@ class NatsSubscription:
 
     async def reject(self, deliveries: Sequence[Delivery], reason: str) -> None:
         """First they are kept aside; then the server is told to deliver them no more."""
-        dead = self._destination + DEAD
-        if deliveries:
-            stream = await self._streams.find(dead) or await self._streams.declare(dead)
-            shown = "".join(one if one.isprintable() else " " for one in reason)[:REASON_LENGTH_MAX].strip()
-            requests: list[Request] = [
-                (dead, one.body, {**one.headers, MESSAGE_ID: one.id, REASON: shown}) for one in deliveries
-            ]
-            session = await self._link.session()
-            for answer in await session.exchange(requests, ANSWER_TIMEOUT_S):
-                if isinstance(answer, NoAnswer):
-                    raise self._link.unavailable(session)
-                if not isinstance(answer, bytes) or b'"error":' in answer:
-                    said = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
-                    raise self._link.refused(f"the stream {stream} does not take what was rejected: {said}")
+        try:
+            if deliveries:
+                await self._keep_aside(deliveries, reason)
+        except BaseException:
+            self._forget(deliveries)
+            raise
         await self._answer(deliveries, TERM)
 
     async def close(self) -> None:
@@ -187,10 +179,29 @@ class NatsSubscription:
         sequences = [_place(str(one.handle))[0] for one in deliveries]
         try:
             await self._send([one for one in sequences if one in self._held], word)
-        finally:  # Of what the server has not heard it must not go on to hear that it is in progress.
-            for one in sequences:
-                self._held.pop(one, None)
-            self._news.set()
+        finally:
+            self._forget(deliveries)
+
+    def _forget(self, deliveries: Sequence[Delivery]) -> None:
+        """Of what the server has not heard it must not go on to hear that it is in progress."""
+        for one in deliveries:
+            self._held.pop(_place(str(one.handle))[0], None)
+        self._news.set()
+
+    async def _keep_aside(self, deliveries: Sequence[Delivery], reason: str) -> None:
+        dead = self._destination + DEAD
+        stream = await self._streams.find(dead) or await self._streams.declare(dead)
+        shown = "".join(one if one.isprintable() else " " for one in reason)[:REASON_LENGTH_MAX].strip()
+        requests: list[Request] = [
+            (dead, one.body, {**one.headers, MESSAGE_ID: one.id, REASON: shown}) for one in deliveries
+        ]
+        session = await self._link.session()
+        for answer in await session.exchange(requests, ANSWER_TIMEOUT_S):
+            if isinstance(answer, NoAnswer):
+                raise self._link.unavailable(session)
+            if not isinstance(answer, bytes) or b'"error":' in answer:
+                said = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
+                raise self._link.refused(f"the stream {stream} does not take what was rejected: {said}")
 
     async def _send(self, sequences: Sequence[int], word: bytes) -> None:
         if not sequences:

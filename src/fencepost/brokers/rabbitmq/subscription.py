@@ -16,7 +16,7 @@ from fencepost.brokers.rabbitmq.declaring import dead_letters_of
 from fencepost.brokers.rabbitmq.faults import bounded
 from fencepost.brokers.rabbitmq.link import Link, close_channel
 from fencepost.errors import BrokerRefused, BrokerUnavailable
-from fencepost.model.message import Confirmed, Delivery, Message, Publication, Unconfirmed
+from fencepost.model.message import Confirmed, Delivery, Message, Publication, Refused, Unconfirmed
 from fencepost.model.quoting import quoted
 
 PREFETCH_MAX = 65_535
@@ -101,15 +101,18 @@ class RabbitSubscription:
         with the messages what the arguments of their queue say."""
         mine = [one for one in deliveries if self._holds(one)]
         dead, extra = dead_letters_of(self._queue), {REASON_HEADER: reason[:REASON_LENGTH_MAX]}
-        answers = await self._publish(
-            [Message(dead, one.id, one.body, {**one.headers, **extra}) for one in mine]
-        )
-        pairs = list(zip(mine, answers, strict=True))
-        await self._settle([one for one, answer in pairs if isinstance(answer, Confirmed)], _acknowledge)
+        letters = [Message(dead, one.id, one.body, {**one.headers, **extra}) for one in mine]
+        try:
+            answers = await self._publish(letters)
+        except BaseException:
+            await self._settle(mine, _give_back)
+            raise
+        for kind, send in _FATES:
+            fits = [one for one, answer in zip(mine, answers, strict=True) if isinstance(answer, kind)]
+            await self._settle(fits, send)
         for answer in answers:
             if isinstance(answer, Unconfirmed):
                 raise BrokerUnavailable(answer.reason)
-        await self._settle(mine, _reject)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -174,6 +177,14 @@ async def _give_back(channel: AbstractChannel, tag: int, is_all: bool) -> None:
 
 async def _reject(channel: AbstractChannel, tag: int, is_all: bool) -> None:
     await channel.basic_nack(tag, multiple=is_all, requeue=False, wait=False)
+
+
+_FATES: Sequence[tuple[type[Publication], Send]] = (
+    (Confirmed, _acknowledge),
+    (Refused, _reject),
+    (Unconfirmed, _give_back),
+)
+"""What becomes of a message that is rejected, by the answer to its copy."""
 
 
 def _earlier(headers: Mapping[str, object], is_redelivered: bool) -> int:

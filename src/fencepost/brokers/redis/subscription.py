@@ -73,8 +73,10 @@ class RedisSubscription:
         await self._answer(deliveries, [])
 
     async def give_back(self, deliveries: Sequence[Delivery]) -> None:
-        await self._return([entry for one in deliveries if (entry := _entry(one)) in self._held])
-        self._forget(deliveries)
+        try:
+            await self._return([entry for one in deliveries if (entry := _entry(one)) in self._held])
+        finally:
+            self._forget(deliveries)
 
     async def reject(self, deliveries: Sequence[Delivery], reason: str) -> None:
         shown = " ".join(reason.split())[:REASON_LENGTH_MAX]
@@ -151,16 +153,21 @@ class RedisSubscription:
                 self._ready.append(_delivery(entry, values, delivered))
 
     async def _answer(self, deliveries: Sequence[Delivery], letters: Sequence[Command]) -> None:
-        """In one transaction: keep letters aside, and be done with the messages."""
         entries = [entry for one in deliveries if (entry := _entry(one)) in self._held]
-        if entries:
-            done: list[Command] = [("XACK", self._key, GROUP, *entries), ("XDEL", self._key, *entries)]
-            answers = await self._pool.calls([("MULTI",), *letters, *done, ("EXEC",)])
-            for one in answers:
-                self._pool.checked(one)
-            for one in answers[-1]:
-                self._pool.checked(one)
-        self._forget(deliveries)
+        try:
+            if entries:
+                await self._finish(entries, letters)
+        finally:
+            self._forget(deliveries)
+
+    async def _finish(self, entries: Sequence[bytes], letters: Sequence[Command]) -> None:
+        """In one transaction: keep letters aside, and be done with the messages."""
+        done: list[Command] = [("XACK", self._key, GROUP, *entries), ("XDEL", self._key, *entries)]
+        answers = await self._pool.calls([("MULTI",), *letters, *done, ("EXEC",)])
+        for one in answers:
+            self._pool.checked(one)
+        for one in answers[-1]:
+            self._pool.checked(one)
 
     async def _return(self, entries: Sequence[bytes]) -> None:
         if entries:
@@ -168,6 +175,7 @@ class RedisSubscription:
             await self._pool.call(*claim)
 
     def _forget(self, deliveries: Sequence[Delivery]) -> None:
+        """Keep these no longer. What the server has not heard is claimed again when it has been idle."""
         self._held.difference_update(_entry(one) for one in deliveries)
         self._room_made.set()
 

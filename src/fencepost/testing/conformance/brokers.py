@@ -270,6 +270,31 @@ class RestartContract:
         again = await patient(lambda: harness.broker.publish(numbered(destination, 1)))
         assert again == [Confirmed()]
 
+    async def test_an_answer_that_was_not_heard_keeps_no_message_from_coming_again(
+        self, harness: RestartableHarness
+    ) -> None:
+        destination = await declared(harness)
+        await confirmed(harness.broker, numbered(destination, 3))
+        subscription = await harness.broker.subscribe(destination, GROUP, 3)
+        one, two, three = await received(subscription, 3)
+        await harness.stop()
+        with suppress(BrokerUnavailable):
+            await subscription.acknowledge([one])
+        with suppress(BrokerUnavailable):
+            await subscription.give_back([two])
+        with pytest.raises(BrokerUnavailable):
+            await subscription.reject([three], "not JSON")
+        await harness.start()
+        more = [Message(destination, f"new-{number}", b"{}") for number in range(3)]
+        assert await patient(lambda: harness.broker.publish(more)) == [Confirmed()] * 3
+        wanted = {two.id, three.id, *(message.id for message in more)}
+        seen = set[str]()
+        async with asyncio.timeout(WAIT_S + harness.redelivered_within_s):
+            while not seen >= wanted:
+                deliveries = await patient(lambda: subscription.receive(3, 0.5))
+                seen |= {delivery.id for delivery in deliveries}
+                await patient(partial(subscription.acknowledge, deliveries))
+
     async def test_who_listens_is_not_forgotten_by_a_restart(self, harness: RestartableHarness) -> None:
         topic, heard = harness.destination(), Heard()
         await harness.broker.listen(topic, heard.note)
