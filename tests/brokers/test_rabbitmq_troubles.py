@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from uuid import uuid4
 
+import aiormq
 import pytest
+from aiormq.abc import AbstractChannel
 
 from fencepost.errors import BrokerUnavailable
+from fencepost.model.message import Confirmed, Message, Publication, Refused
 from fencepost.testing.conformance.brokers import confirmed, declared, numbered, received
-from tests.brokers.on_rabbitmq import RabbitHarness, harness_of
+from tests.brokers.on_rabbitmq import RabbitHarness, harness_of, opened
 from tests.servers.process import Address
 from tests.servers.rabbitmq import RabbitServer
 
@@ -30,6 +35,14 @@ async def harness(server: RabbitServer) -> AsyncIterator[RabbitHarness]:
         yield one
 
 
+@pytest.fixture
+async def channel(server: RabbitServer) -> AsyncIterator[AbstractChannel]:
+    """What a person does by hand."""
+    connection = await aiormq.connect(server.url)
+    yield await connection.channel()
+    await connection.close()
+
+
 async def test_what_could_not_be_kept_aside_comes_again(
     server: RabbitServer, harness: RabbitHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,3 +60,30 @@ async def test_what_could_not_be_kept_aside_comes_again(
                 await subscription.reject([one], "not JSON")
     finally:
         await asyncio.to_thread(server.control, "set_vm_memory_high_watermark", "0.4")
+
+
+async def test_a_forbidden_exchange_costs_no_other_message_its_answer_twice(
+    server: RabbitServer, harness: RabbitHarness, channel: AbstractChannel
+) -> None:
+    there, secret = await declared(harness), f"secret.{uuid4().hex}"
+    await channel.exchange_declare(secret, exchange_type="topic", durable=True)
+    await channel.queue_bind(there, secret, "#")
+    await asyncio.to_thread(server.control, "add_user", "clerk", "CHANGE-ME")
+    await asyncio.to_thread(server.control, "set_permissions", "clerk", "", r"^(amq\.default|orders)", ".*")
+    async with AsyncExitStack() as stack:
+        broker = await opened(f"amqp://clerk:CHANGE-ME@127.0.0.1:{server.port}/", stack)
+
+        async def publish(turn: int) -> list[Publication]:
+            places = enumerate((f"{secret}/a", there, f"{secret}/b"))
+            messages = [Message(one, f"{turn}-{at}", b"x") for at, one in places]
+            return list(await broker.publish(messages))
+
+        answers = [await publish(turn) for turn in range(3)]
+        for first, _, third in answers:
+            for one in (first, third):
+                assert isinstance(one, Refused)
+                assert f"exchange '{secret}'" in one.reason
+                assert "grant the user" in one.reason
+        assert [second for _, second, _ in answers[1:]] == [Confirmed()] * 2
+        await asyncio.to_thread(server.control, "set_permissions", "clerk", "", ".*", ".*")
+        assert await publish(3) == [Confirmed()] * 3

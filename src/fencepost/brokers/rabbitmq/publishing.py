@@ -14,10 +14,10 @@ from aiormq.connection import Connection
 from fencepost.brokers.rabbitmq.declaring import check_exchange
 from fencepost.brokers.rabbitmq.faults import bounded, brief
 from fencepost.brokers.rabbitmq.frames import content_frames, publish_frame
-from fencepost.brokers.rabbitmq.link import Link
+from fencepost.brokers.rabbitmq.link import Link, close_channel
 from fencepost.brokers.rabbitmq.tickets import Batch, Ticket
 from fencepost.errors import BrokerRefused, BrokerUnavailable
-from fencepost.model.message import Message, Publication, Refused
+from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
 from fencepost.model.quoting import quoted
 
 CONFIRM_TIMEOUT_S = 10.0
@@ -28,13 +28,18 @@ SIZE_MAX_BEFORE_4, SIZE_MAX_SINCE_4 = 134_217_728, 16_777_216
 """What RabbitMQ takes by default; it does not tell a client."""
 
 _TOO_LARGE = re.compile(r"larger than (?:configured )?max size (\d+)")
+_FORBIDDEN = re.compile(r"access to (?:topic '(.*)' in )?exchange '(.*)' in vhost .* refused")
+DEFAULT_EXCHANGE = ("", "amq.default")
 
 Numbered = tuple[int, Message]
 """A message, and its place in the batch."""
 
 
 class Publisher:
-    """Publishes on channels of one connection."""
+    """Publishes on channels of one connection.
+
+    The broker ends the channel on which it forbids a message, with all that is under way there. So what was
+    forbidden once is tried again on channels of its own, a destination at a time."""
 
     def __init__(self, link: Link) -> None:
         self.message_max: int | None = None
@@ -44,6 +49,8 @@ class Publisher:
         self._channels: list[Channel] = []
         self._beginnings: dict[tuple[int, str], bytes] = {}
         self._exchanges: set[str] = set()
+        self._forbidden: set[str] = set()
+        """Destinations to which we might not publish when that was last tried."""
 
     async def connect(self) -> Connection:
         connection = await self._link.open()
@@ -57,6 +64,37 @@ class Publisher:
         return connection
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
+        groups: dict[str, list[int]] = {"": []}
+        for at, message in enumerate(messages):
+            apart = message.destination if message.destination in self._forbidden else ""
+            groups.setdefault(apart, []).append(at)
+        if len(groups) == 1:
+            return await self._publish(messages)
+        answers = dict[int, Publication]()
+        for destination, places in groups.items():
+            batch = [messages[at] for at in places]
+            try:
+                found = await (self._publish_apart(batch) if destination else self._publish(batch))
+            except (BrokerUnavailable, BrokerRefused) as fault:
+                if not answers:
+                    raise
+                found = [Unconfirmed(str(fault))] * len(places)
+            answers.update(zip(places, found, strict=True))
+        return [answers[at] for at in range(len(messages))]
+
+    async def _publish_apart(self, messages: Sequence[Message]) -> Sequence[Publication]:
+        apart = Publisher(self._link)
+        apart.message_max = self.message_max
+        try:
+            answers = await apart._publish(messages)
+        finally:
+            for channel in apart._channels:
+                await close_channel(channel)
+        if any(isinstance(one, Confirmed) for one in answers):
+            self._forbidden.discard(messages[0].destination)
+        return answers
+
+    async def _publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         if not messages:
             return []
         connection = await self.connect()
@@ -183,6 +221,12 @@ class Publisher:
             for at in batch.unanswered:
                 if len(messages[at].body) > most:
                     batch.answer(at, _too_large(messages[at], most))
+        if found := _FORBIDDEN.search(reason):
+            topic, exchange = found.groups()
+            for at in batch.unanswered:
+                if _is_at(messages[at].destination, exchange, topic):
+                    self._forbidden.add(messages[at].destination)
+                    batch.answer(at, Refused(f"{reason}; grant the user what the guide to RabbitMQ lists"))
         if "no exchange" in reason:
             self._exchanges.clear()
         return f"broker {quoted(self._link.address.shown)}: {reason}"
@@ -195,6 +239,13 @@ async def _is_blocked(connection: Connection) -> bool:
     except TimeoutError:
         return True
     return False
+
+
+def _is_at(destination: str, exchange: str, topic: str | None) -> bool:
+    """Whether it is published to this exchange, and under this routing key where one is named."""
+    name, slash, key = destination.partition("/")
+    mine = exchange == name if slash else exchange in DEFAULT_EXCHANGE
+    return mine and topic in (None, key if slash else name)
 
 
 def _too_large(message: Message, most: int) -> Refused:
