@@ -13,7 +13,7 @@ from aiormq.abc import AbstractChannel
 
 from fencepost.errors import BrokerUnavailable
 from fencepost.model.message import Confirmed, Message, Publication, Refused
-from fencepost.testing.conformance.brokers import confirmed, declared, numbered, received
+from fencepost.testing.conformance.brokers import confirmed, declared, numbered, received, subscribed
 from tests.brokers.on_rabbitmq import RabbitHarness, harness_of, opened
 from tests.servers.process import Address
 from tests.servers.rabbitmq import RabbitServer
@@ -87,3 +87,24 @@ async def test_a_forbidden_exchange_costs_no_other_message_its_answer_twice(
         assert [second for _, second, _ in answers[1:]] == [Confirmed()] * 2
         await asyncio.to_thread(server.control, "set_permissions", "clerk", "", ".*", ".*")
         assert await publish(3) == [Confirmed()] * 3
+
+
+async def test_no_count_of_deliveries_ends_a_message(
+    server: RabbitServer, harness: RabbitHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only servers that would count are asked not to; older ones take the argument, which shows it here."""
+    uncounted = await declared(harness)
+    monkeypatch.setattr("fencepost.brokers.rabbitmq.declaring.LIMITS_DELIVERIES", 3)
+    counted = await declared(harness)
+    queues = (await asyncio.to_thread(server.control, "list_queues", "name", "arguments")).splitlines()
+    limited = {line.split()[0] for line in queues if '{"x-delivery-limit",-1}' in line}
+    assert {counted, f"{counted}.dead"} <= limited
+    assert uncounted not in limited
+
+
+async def test_a_message_may_be_held_for_as_long_as_its_consumer_lives(
+    server: RabbitServer, harness: RabbitHarness
+) -> None:
+    await subscribed(harness, await declared(harness))
+    consumers = await asyncio.to_thread(server.control, "list_consumers", "arguments")
+    assert "x-consumer-timeout" in consumers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aiormq.connection import Connection
 from aiormq.exceptions import (
     ChannelAccessRefused,
     ChannelLockedResource,
@@ -15,6 +16,18 @@ from fencepost.errors import BrokerRefused
 from fencepost.model.quoting import quoted
 
 QUORUM = {"x-queue-type": "quorum"}
+NO_LIMIT = {"x-delivery-limit": -1}
+"""From 4.0 on RabbitMQ gives up a message after 20 deliveries, for example while a ledger is away that it is
+for. Poison is told by who receives it."""
+LIMITS_DELIVERIES = 4
+
+Arguments = dict[str, str | int]
+
+
+def major_version(connection: Connection) -> int:
+    """Of the server; 0 where it does not tell."""
+    major = str(connection.server_properties.get("version", "")).partition(".")[0]
+    return int(major) if major.isdigit() else 0
 
 
 def dead_letters_of(queue: str) -> str:
@@ -43,11 +56,13 @@ async def check_exchange(link: Link, exchange: str) -> None:
             raise _refused(link, f"there is no exchange {exchange}; create it: {command}") from None
 
 
-async def _declare_queue(link: Link, queue: str, arguments: dict[str, str]) -> None:
+async def _declare_queue(link: Link, queue: str, arguments: Arguments) -> None:
     """One that is there with other arguments is used as it is, if a restart of the broker leaves it there."""
+    connection = await link.open()
+    limit = NO_LIMIT if major_version(connection) >= LIMITS_DELIVERIES else {}
     async with link.channel() as channel:
         try:
-            await channel.queue_declare(queue, durable=True, arguments={**QUORUM, **arguments})
+            await channel.queue_declare(queue, durable=True, arguments={**QUORUM, **arguments, **limit})
         except ChannelPreconditionFailed as error:
             if "'durable'" in brief(error) or "'auto_delete'" in brief(error):
                 raise _refused(link, _not_lasting(link, queue)) from None

@@ -11,7 +11,7 @@ from aiormq.abc import ChannelFrame
 from aiormq.channel import Channel
 from aiormq.connection import Connection
 
-from fencepost.brokers.rabbitmq.declaring import check_exchange
+from fencepost.brokers.rabbitmq.declaring import check_exchange, major_version
 from fencepost.brokers.rabbitmq.faults import bounded, brief
 from fencepost.brokers.rabbitmq.frames import content_frames, publish_frame
 from fencepost.brokers.rabbitmq.link import Link, close_channel
@@ -58,8 +58,7 @@ class Publisher:
             self._connection = connection
             self._channels, self._exchanges = [], set()
             if self.message_max is None:
-                major = str(connection.server_properties.get("version", "")).partition(".")[0]
-                is_new = major.isdigit() and int(major) >= 4
+                is_new = major_version(connection) >= 4
                 self.message_max = SIZE_MAX_SINCE_4 if is_new else SIZE_MAX_BEFORE_4
         return connection
 

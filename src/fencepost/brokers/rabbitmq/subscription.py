@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from aiormq.abc import AbstractChannel, DeliveredMessage
+from aiormq.abc import AbstractChannel, ArgumentsType, DeliveredMessage
 from aiormq.exceptions import ChannelNotFoundEntity
 
 from fencepost.brokers.rabbitmq.declaring import dead_letters_of
@@ -20,6 +20,9 @@ from fencepost.model.message import Confirmed, Delivery, Message, Publication, R
 from fencepost.model.quoting import quoted
 
 PREFETCH_MAX = 65_535
+HELD_FOR_LONG: ArgumentsType = {"x-consumer-timeout": 2**31 - 1}
+"""In milliseconds. Without it RabbitMQ takes back what is held for half an hour, although its consumer lives.
+Heartbeats tell whether it does. Servers before 3.11.15 do not know the argument."""
 REASON_HEADER = "fencepost-reject-reason"
 REASON_LENGTH_MAX = 1_000
 COUNT_HEADER = "x-delivery-count"
@@ -67,7 +70,8 @@ class RabbitSubscription:
                 channel.closing.add_done_callback(lambda _: self._arrived.set())
                 channel.on_consumer_cancel_callbacks.add(self._end)
                 self._channel = channel
-                await channel.basic_consume(self._queue, partial(self._take_in, channel))
+                take_in = partial(self._take_in, channel)
+                await channel.basic_consume(self._queue, take_in, arguments=HELD_FOR_LONG)
             except ChannelNotFoundEntity:
                 text = f"there is no queue {self._queue}; declare it before you subscribe"
                 raise BrokerRefused(f"broker {quoted(self._link.address.shown)}: {text}") from None
