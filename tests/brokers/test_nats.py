@@ -111,6 +111,46 @@ async def test_what_is_rejected_is_kept_aside_with_its_reason(broker: NatsBroker
     assert await broker.backlog(destination, GROUP) == 0
 
 
+async def test_a_dead_letter_in_the_stream_of_its_destination_is_no_repetition(
+    own_server: NatsServer, broker: NatsBroker
+) -> None:
+    name = f"all-{next(NAMES)}"
+    client = await nats.connect(own_server.url)
+    await client.jetstream().add_stream(name=name, subjects=[f"{name}.>"])
+    await client.close()
+    destination = f"{name}.new"
+    await broker.declare([destination])
+    await broker.publish([Message(destination, "7", b"{")])
+    subscription = await broker.subscribe(destination, GROUP, HOLD_MAX)
+    await subscription.reject(await received(subscription, 1), "not JSON")
+    (letter,) = await received(await broker.subscribe(f"{destination}.dead", GROUP, HOLD_MAX), 1)
+    assert letter.body == b"{"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"x" * 1_048_576, None),
+        (b"{", {"Nats-Expected-Stream": "{stream}"}),
+        (b"{", {"Nats-Msg-Id": "", "a": "b"}),
+    ],
+)
+async def test_no_message_of_others_is_too_odd_to_be_rejected(
+    own_server: NatsServer, broker: NatsBroker, body: bytes, headers: dict[str, str] | None
+) -> None:
+    destination = await declared(broker)
+    stream = derived(destination)
+    client = await nats.connect(own_server.url)
+    named = headers and {name: value.format(stream=stream) for name, value in headers.items()}
+    await client.jetstream().publish(destination, body, headers=named)
+    await client.close()
+    subscription = await broker.subscribe(destination, GROUP, HOLD_MAX)
+    await subscription.reject(await received(subscription, 1), "not JSON")
+    (letter,) = await received(await broker.subscribe(f"{destination}.dead", GROUP, HOLD_MAX), 1)
+    assert letter.body == body
+    assert await broker.backlog(destination, GROUP) == 0
+
+
 async def test_what_a_killed_consumer_had_goes_to_another(
     own_server: NatsServer, broker: NatsBroker, stack: AsyncExitStack
 ) -> None:

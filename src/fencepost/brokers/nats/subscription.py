@@ -7,8 +7,9 @@ for a caller that has gone is handed to the next one.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,6 +28,8 @@ ANSWER_TIMEOUT_S = 5.0
 REASON = "fencepost-reason"
 REASON_LENGTH_MAX = 1_000
 DEAD = ".dead"
+HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+"""What the driver sends; others may have sent more."""
 NOTHING = ("404", "408")
 """No messages now, or none in the time that was asked for."""
 
@@ -192,10 +195,15 @@ class NatsSubscription:
         dead = self._destination + DEAD
         stream = await self._streams.find(dead) or await self._streams.declare(dead)
         shown = "".join(one if one.isprintable() else " " for one in reason)[:REASON_LENGTH_MAX].strip()
-        requests: list[Request] = [
-            (dead, one.body, {**one.headers, MESSAGE_ID: one.id, REASON: shown}) for one in deliveries
-        ]
         session = await self._link.session()
+        most = session.client.max_payload
+        # Within one stream a copy under the same id would be dropped as a repetition.
+        mark = DEAD if stream == self._stream else ""
+        requests: list[Request] = []
+        for one in deliveries:
+            headers = _kept(one, mark) | {REASON: shown}
+            fits = len(one.body) + _size(headers) <= most
+            requests.append((dead, one.body, headers if fits else None))
         for answer in await session.exchange(requests, ANSWER_TIMEOUT_S):
             if isinstance(answer, NoAnswer):
                 raise self._link.unavailable(session)
@@ -220,6 +228,21 @@ class NatsSubscription:
                 session = await self._link.session()
                 for reply in list(self._held.values()):
                     await session.client.publish(reply, IN_PROGRESS)
+
+
+def _kept(delivery: Delivery, mark: str) -> dict[str, str]:
+    """The headers of a copy: without those that are orders to the server, such as which stream to expect."""
+    headers = {
+        name: value
+        for name, value in delivery.headers.items()
+        if HEADER_NAME.fullmatch(name) and not name.lower().startswith("nats-")
+    }
+    return headers | ({MESSAGE_ID: delivery.id + mark} if delivery.id else {})
+
+
+def _size(headers: Mapping[str, str]) -> int:
+    """At most so many bytes."""
+    return 16 + sum(len(name.encode()) + len(value.encode()) + 4 for name, value in headers.items())
 
 
 def _place(reply: str) -> tuple[int, int]:
