@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.brokers.nats import NatsBroker
 from fencepost.brokers.nats.streams import derived
-from fencepost.errors import BrokerRefused
+from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.message import Confirmed, Message, Refused, Unconfirmed
 from fencepost.testing.conformance.brokers import (
     BrokerConformance,
@@ -218,6 +218,23 @@ async def test_a_loss_in_the_midst_of_a_batch_is_not_taken_for_a_refusal(stack: 
         await asyncio.sleep(0.2)
         server.kill()
         assert all(isinstance(one, Unconfirmed) for one in await publishing)
+
+
+async def test_a_consumer_that_was_deleted_leaves_nothing_behind(
+    own_server: NatsServer, broker: NatsBroker
+) -> None:
+    destination = await declared(broker)
+    subscription = await broker.subscribe(destination, GROUP, HOLD_MAX)
+    client = (await broker._link.session()).client
+    before = len(client._subs)
+    by_hand = await nats.connect(own_server.url)
+    for _ in range(3):
+        await by_hand.jetstream().delete_consumer(derived(destination), derived(destination))
+        with pytest.raises(BrokerUnavailable, match="the consumer is not there"):
+            await subscription.receive(1, 5.0)
+        assert await subscription.receive(1, 0.1) == []
+    await by_hand.close()
+    assert len(client._subs) == before
 
 
 async def test_the_caveats_name_the_flush_to_disk(broker: NatsBroker) -> None:

@@ -158,6 +158,8 @@ class NatsSubscription:
         session = await self._link.session()
         if session is not self._session:
             self._consumer = await self._streams.consumer(self._destination, self._stream)
+            if self._stop is not None:
+                await self._stop()
             self._inbox = f"{session.client.new_inbox()}."
             try:
                 self._stop = await session.listen(f"{self._inbox}*", self._arrived)
