@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from fencepost.model.message import Delivery, Message
 from fencepost.ports.broker import Subscription
@@ -145,6 +146,24 @@ async def test_a_rejected_message_is_kept_with_its_reason(harness: KafkaHarness)
     (kept,) = await received(await harness.broker.subscribe(f"{destination}.dead", GROUP, 1), 1)
     assert (kept.id, kept.body) == ("id", b"{")
     assert dict(kept.headers) == {"a": "b", "fencepost-reject-reason": "not JSON"}
+
+
+async def test_a_message_that_is_too_large_for_a_copy_can_be_rejected(
+    harness: KafkaHarness, kafka_server: KafkaAddress
+) -> None:
+    destination = await declared(harness)
+    others = AIOKafkaProducer(bootstrap_servers=kafka_server.url.removeprefix("kafka://"))
+    await others.start()
+    place = await others.send_and_wait(destination, b"x" * 1_040_000)
+    await others.stop()
+    subscription = await harness.broker.subscribe(destination, GROUP, 1)
+    await subscription.reject(await received(subscription, 1), "not JSON")
+    (kept,) = await received(await harness.broker.subscribe(f"{destination}.dead", GROUP, 1), 1)
+    at = f"{destination}/{place.partition}/{place.offset}"
+    assert (kept.id, kept.body) == (at, b"")
+    why = f"not JSON; too large to be copied, it is at {at}"
+    assert dict(kept.headers) == {"fencepost-reject-reason": why}
+    assert await harness.broker.backlog(destination, GROUP) == 0
 
 
 async def test_a_message_that_was_given_back_is_counted(harness: KafkaHarness) -> None:

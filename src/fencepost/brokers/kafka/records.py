@@ -8,6 +8,7 @@ from fencepost.model.message import Delivery, Message
 
 ID = "fencepost-message-id"
 REASON = "fencepost-reject-reason"
+REASON_LENGTH_MAX = 1_000
 
 
 def headers_of(message: Message) -> list[tuple[str, bytes]]:
@@ -30,5 +31,16 @@ def delivery_of(record: Any, delivered: int, handle: object) -> Delivery:
 def rejected(record: Any, destination: str, reason: str) -> Message:
     """The message that keeps a rejected one."""
     delivery = delivery_of(record, 1, None)
-    key = (record.key or b"").decode(errors="replace")
-    return Message(destination, delivery.id, delivery.body, {**delivery.headers, REASON: reason}, key)
+    headers = {**delivery.headers, REASON: reason[:REASON_LENGTH_MAX]}
+    return Message(destination, delivery.id, delivery.body, headers, _key_of(record))
+
+
+def rejected_in_short(record: Any, destination: str, reason: str) -> Message:
+    """The message that says where one is that cannot be copied: its topic keeps it as long as any other."""
+    where = f"{record.topic}/{record.partition}/{record.offset}"
+    why = f"{reason[:REASON_LENGTH_MAX]}; too large to be copied, it is at {where}"
+    return Message(destination, delivery_of(record, 1, None).id, b"", {REASON: why}, _key_of(record))
+
+
+def _key_of(record: Any) -> str:
+    return (record.key or b"").decode(errors="replace")

@@ -15,10 +15,10 @@ from aiokafka.structs import OffsetAndMetadata
 from fencepost.brokers.kafka.connection import ANSWER_TIMEOUT_S, Connection
 from fencepost.brokers.kafka.faults import FAULTS
 from fencepost.brokers.kafka.offsets import PartitionOffsets
-from fencepost.brokers.kafka.records import delivery_of, rejected
+from fencepost.brokers.kafka.records import delivery_of, rejected, rejected_in_short
 from fencepost.brokers.kafka.topics import DEAD
 from fencepost.errors import BrokerRefused, BrokerUnavailable
-from fencepost.model.message import Confirmed, Delivery, Message, Publication
+from fencepost.model.message import Confirmed, Delivery, Message, Publication, Refused
 
 SLICE_S = 0.25
 """For how long a wait for new messages does not see what was given back."""
@@ -162,10 +162,14 @@ class KafkaSubscription(ConsumerRebalanceListener):  # type: ignore[misc]  # the
         return {one: tuple(found.get(one, (-1, ""))) for one in partitions}
 
     async def _keep_aside(self, held: Sequence[Held], reason: str) -> None:
-        answers = await self._publish([rejected(one.record, self._topic + DEAD, reason) for one in held])
-        for answer in answers:
+        dead = self._topic + DEAD
+        answers = await self._publish([rejected(one.record, dead, reason) for one in held])
+        large = [one for one, answer in zip(held, answers, strict=True) if _is_for_good(answer)]
+        letters = [rejected_in_short(one.record, dead, reason) for one in large]
+        short = await self._publish(letters) if letters else []
+        for answer in (*short, *(one for one in answers if not _is_for_good(one))):
             if not isinstance(answer, Confirmed):
-                raise BrokerUnavailable(f"topic {self._topic}{DEAD}: {answer.reason}")
+                raise BrokerUnavailable(f"topic {dead}: {answer.reason}")
 
     def _again(self, most: int) -> list[Held]:
         return [self._given_back.popleft() for _ in range(min(most, len(self._given_back)))]
@@ -245,3 +249,7 @@ class KafkaSubscription(ConsumerRebalanceListener):  # type: ignore[misc]  # the
         self._held.clear()
         self._given_back.clear()
         self._is_placed.clear()
+
+
+def _is_for_good(answer: Publication) -> bool:
+    return isinstance(answer, Refused) and answer.permanent
