@@ -249,6 +249,16 @@ async def test_what_is_rejected_is_kept_aside_with_its_reason(broker: RedisBroke
     assert await broker.backlog(destination, GROUP) == 0
 
 
+async def test_poison_does_not_fill_the_server(server: RedisServer, stack: AsyncExitStack) -> None:
+    broker = await opened(f"{server.url}?length_max=3", stack)
+    destination = await declared(broker)
+    subscription = await broker.subscribe(destination, GROUP, HOLD_MAX)
+    for _ in range(2):
+        await confirmed(broker, numbered(destination, 3))
+        await subscription.reject(await received(subscription, 3), "not JSON")
+    assert server.call("XLEN", f"{destination}.dead") == 3
+
+
 async def test_what_a_killed_consumer_had_goes_to_another(server: RedisServer, stack: AsyncExitStack) -> None:
     url = f"{server.url}?redeliver_after=1"
     first, second = await opened(url, stack), await opened(url, stack)

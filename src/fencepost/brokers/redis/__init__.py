@@ -7,6 +7,7 @@ the fields `id` and `body`, then the headers.
 **Confirms.** A batch is one pipeline, and each answer in it is looked at. With `replicas=n` a `WAIT` follows,
 and what fewer replicas have is unconfirmed. A stream is never trimmed: that would lose what nobody has
 acknowledged. Instead the length is read with each batch, and a stream that has reached `length_max` refuses.
+Only the stream of rejected messages is trimmed, to the same length.
 
 **Deliveries.** What is acknowledged is also deleted, in one transaction, so a stream holds what is not done.
 That is why all groups share the messages. Each subscription is a consumer of its own

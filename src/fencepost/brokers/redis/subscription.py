@@ -79,12 +79,15 @@ class RedisSubscription:
             self._forget(deliveries)
 
     async def reject(self, deliveries: Sequence[Delivery], reason: str) -> None:
+        """They go to a stream of their own. Where that is full the oldest go: poison must not fill the
+        server."""
         shown = " ".join(reason.split())[:REASON_LENGTH_MAX]
         letters: list[Command] = []
+        bound = "MAXLEN", self._pool.address.length_max
         for one in deliveries:
             if _entry(one) in self._held:
                 message = Message(self._key + DEAD, one.id, one.body, {**one.headers, REASON: shown})
-                letters.append(("XADD", self._key + DEAD, "*", *fields(message)))
+                letters.append(("XADD", self._key + DEAD, *bound, "*", *fields(message)))
         await self._answer(deliveries, letters)
 
     async def close(self) -> None:
