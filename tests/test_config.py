@@ -22,6 +22,15 @@ def test_the_file_gives_way_to_the_environment_and_that_to_the_caller() -> None:
     assert (settings.concurrency, settings.poll_s, settings.shards) == (3, 2.0, 1)
 
 
+def test_a_place_in_the_environment_wins_over_the_file_too() -> None:
+    file = {"broker": "nats://file", "leases": "etcd://file"}
+    settings = settings_from({"FENCEPOST_BROKER": "amqp://environment"}, file)
+    assert (settings.broker, settings.leases) == ("amqp://environment", "etcd://file")
+    assert settings_from(
+        {"FENCEPOST_BROKER": "amqp://environment"}, file, {"broker": "redis://call"}
+    ).broker == ("redis://call")
+
+
 def test_the_environment_of_the_process_is_read_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FENCEPOST_CONCURRENCY", "7")
     assert settings_from().concurrency == 7
