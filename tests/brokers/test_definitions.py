@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from fencepost.app import Fencepost
+from fencepost.core.payload import check_payload
 from fencepost.errors import InvalidPayload, InvalidSpec
 from fencepost.manifest.file import load_file
 from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName
 from fencepost.model.intake import Intake
-from fencepost.model.job import JobSpec
+from fencepost.model.job import JobSpec, Parameter
 from fencepost.model.message import Reply, Route
 from tests.cli.calls import refused
 
@@ -58,7 +59,7 @@ def test_a_file_says_what_code_says(tmp_path: Path) -> None:
 
 
 def test_the_store_does_not_forget_how_a_job_is_sent() -> None:
-    for route in (Route("a"), Route("a.b", Reply.RESULT, 1.5, 3)):
+    for route in (Route("a"), Route("a.b", Reply.RESULT, 1.5, 3), Route("a", body="data")):
         spec = JobSpec(THUMBS, message=route)
         assert job_from_text(job_to_text(spec)) == spec
     assert "message" not in job_to_text(JobSpec(THUMBS))
@@ -77,9 +78,41 @@ def test_a_function_says_what_its_message_job_takes() -> None:
         job.executor.check({"image": "seven"})
 
 
+def test_a_job_that_sends_bytes_takes_nothing_that_is_not_sent(tmp_path: Path) -> None:
+    app = new_app()
+    app.message_job("thumbs", body="data", reply="result")
+    file = '[jobs.thumbs]\nmessage = { body = "data", reply = "result" }'
+    spec = app.jobs[THUMBS].spec
+    assert load_file(write(tmp_path, file)).jobs[THUMBS].spec == spec
+    assert (spec.message, spec.open_payload) == (Route("thumbs", Reply.RESULT, body="data"), False)
+    assert spec.parameters == (Parameter("data", True, "string"),)
+    check_payload(spec, {"data": "AAH/"})
+    for payload, said in (
+        ({"data": "AAH/", "more": 1}, "unknown name 'more'"),
+        ({"data": "no Base64!"}, "data: expected Base64, the bytes to send"),
+        ({"data": "AAH"}, "data: expected Base64, the bytes to send"),
+        ({"data": 7}, "data = 7: expected string"),
+        ({"data": "ä"}, "data: expected Base64, the bytes to send"),
+    ):
+        with pytest.raises(InvalidPayload, match=said):
+            check_payload(spec, payload)
+
+
+def test_a_function_behind_bytes_takes_nothing_else() -> None:
+    sends = new_app().message_job("thumbs", body="data")
+    with pytest.raises(InvalidSpec, match=r'job thumbs: the function takes "data" and nothing else'):
+
+        @sends
+        def other(data: bytes, width: int) -> None: ...
+
+    with pytest.raises(InvalidSpec, match="and nothing else, as bytes are sent"):
+        sends(lambda image: None)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ({"body": "data", "parameters": {"a": "integer"}}, 'job thumbs: with body only "data" is sent'),
         ({"reply": "maybe"}, 'job thumbs: reply "maybe": expected "none" or "result"'),
         ({"destination": "a b"}, 'job thumbs: destination "a b": expected 1 to 200 letters'),
         ({"start_within": "5m"}, 'job thumbs: start_within and ahead_max are for reply="result"'),
@@ -97,6 +130,7 @@ def test_words_that_make_no_sense_are_refused(words: dict[str, Any], said: str) 
     ("text", "said"),
     [
         ('[jobs.a]\nmessage = { reply = "?" }', 'reply "?": expected "none" or "result"'),
+        ('[jobs.a]\nmessage = { body = "b" }\nparameters = { c = "any" }', 'with body only "b" is sent'),
         ("[jobs.a]\nmessage = { }\nexternal = true", "external stands beside message"),
         ('[jobs.a]\nmessage = { }\ncommand = ["/bin/true"]', "command stands beside message"),
         ('[jobs.a]\nmessage = { queue = "x" }', "queue is unknown; expected one of destination"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -165,6 +166,27 @@ async def test_a_confirm_is_not_forgotten_while_the_store_is_away() -> None:
     await post.deliverer.run_once()
     assert await post.state(key) is RunState.SUCCEEDED
     assert len(post.broker.published) == 1
+
+
+async def test_no_byte_of_a_body_is_taken_for_text() -> None:
+    post = Post(reply="none", route={"body": "data"})
+    body = bytes(range(256))
+    _, message = await post.one_sent(data=b64encode(body).decode())
+    assert message.body == body
+    assert message.headers["fencepost-body"] == "data"
+
+
+async def test_what_cannot_be_a_body_of_bytes_costs_no_other_run_its_message() -> None:
+    """A run that was written while the job still sent JSON."""
+    post = Post(reply="none", route={"body": "data"})
+    (bad,) = await post.enqueue("1", data="no Base64!")
+    (good,) = await post.enqueue("2", data="AAH/")
+    await post.deliver()
+    run = await post.run(bad)
+    assert run.state is RunState.DEAD
+    assert "data: expected Base64, the bytes to send" in str(run.error)
+    assert await post.state(good) is RunState.SUCCEEDED
+    assert [one.body for one in post.broker.published] == [b"\x00\x01\xff"]
 
 
 async def test_no_run_is_lost_with_a_deliverer_that_is_killed_between_publish_and_confirm() -> None:

@@ -61,6 +61,22 @@ async def nothing_waits(post: Post) -> bool:
     return await post.broker.backlog(THUMBS, "processors") == 0
 
 
+async def test_bytes_reach_a_function_as_they_were_sent() -> None:
+    post = Post(route={"body": "data"})
+    key, _ = await post.one_sent(data="AAH/")
+    seen: list[bytes] = []
+
+    def thumbs(data: bytes) -> int:
+        seen.append(data)
+        return len(data)
+
+    processor = post.processor(thumbs)
+    await processor.run_once()
+    await until(lambda: not processor.busy)
+    await post.replies.run_once()
+    assert (await post.state(key), seen) == (RunState.SUCCEEDED, [b"\x00\x01\xff"])
+
+
 async def test_an_error_is_not_told_without_its_kind_and_traceback() -> None:
     post = Post()
 

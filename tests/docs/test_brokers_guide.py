@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from fencepost.core.messages import (
     read_reply,
     read_stop,
 )
-from fencepost.core.payload import PAYLOAD_BYTES_MAX
+from fencepost.core.payload import PAYLOAD_BYTES_MAX, check_payload
 from fencepost.manifest import load
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, Fence, JobName, RunKey, ScheduleId
@@ -144,15 +145,21 @@ def message(reply: Reply, *, plain: bool = False) -> Any:
         1,
         Fence(42),
         Epoch(0),
-        {},
+        {"data": "AAH/"},
         START,
         StoreTime(START),
         previous=None if plain else START,
     )
     limit = None if plain else timedelta(minutes=2)
-    job = JobSpec(JobName("thumbs"), message=Route("thumbs", reply), timeout=limit, at_most_once=not plain)
+    route = Route("thumbs", reply, body=None if plain else "data")
+    job = JobSpec(JobName("thumbs"), message=route, timeout=limit, at_most_once=not plain)
     carried = {} if plain else {"traceparent": "00-…", "tracestate": "a=b"}
     return message_of(claim, job, carried, 5.0)
+
+
+def test_the_pages_bytes_are_those_of_its_payload() -> None:
+    assert message(Reply.NONE).body == b"\x00\x01\xff"
+    check_payload(JobSpec(JobName("a"), open_payload=True), {"data": b64encode(bytes(190 * 1024)).decode()})
 
 
 def test_the_id_of_a_message_is_what_the_page_says() -> None:

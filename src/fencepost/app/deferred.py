@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fencepost.app.commands import command_work
     from fencepost.app.external import external_spec
     from fencepost.app.http import http_job
-    from fencepost.app.message import intake, message_spec
+    from fencepost.app.message import intake, message_spec, told_by_function
     from fencepost.app.outbox import Outbox
     from fencepost.app.schedules import Schedules
     from fencepost.executors.command import AllowList
@@ -65,6 +65,7 @@ __all__ = [
     "new_run",
     "open_leases",
     "open_store",
+    "told_by_function",
 ]
 
 __getattr__, __dir__ = lazy(
@@ -98,5 +99,6 @@ __getattr__, __dir__ = lazy(
         "new_run": "fencepost.services.control",
         "open_leases": "fencepost.wiring",
         "open_store": "fencepost.wiring",
+        "told_by_function": "fencepost.app.message",
     },
 )

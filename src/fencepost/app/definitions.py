@@ -151,15 +151,16 @@ class Definitions:
         """A job whose runs are sent by a message broker, to its own name unless a `destination` is given.
 
         With `reply="none"` a run has succeeded when the broker has its message; with `reply="result"` when a
-        processor says so. `parameters` are as in `add_external`. What is returned may decorate the function
-        that `fencepost processor` calls for it; the parameters are the function's then.
+        processor says so. `parameters` are as in `add_external`. With `body="data"` the message is the bytes
+        that stand in the payload under this name, in Base64, instead of JSON. What is returned may decorate
+        the function that `fencepost processor` calls for it; the parameters are the function's then.
         """
         spec = deferred.message_spec(name, destination, parameters, words)
         self.add_job(spec, deferred.ExternalExecutor())
 
         def attach(function: F) -> F:
             executor = self._workshop.executor(function)
-            told = replace(spec, parameters=executor.parameters, open_payload=executor.open_payload)
+            told = deferred.told_by_function(spec, executor.parameters, executor.open_payload)
             self.jobs[spec.name] = Job(told, executor)
             setattr(function, JOB_MARK, name)
             return function

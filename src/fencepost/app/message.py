@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fencepost.app.external import external_parameters
 from fencepost.app.specs import length_of
@@ -11,7 +12,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.identifiers import JobName
 from fencepost.model.intake import Intake
-from fencepost.model.job import JobSpec
+from fencepost.model.job import JobSpec, Parameter
 from fencepost.model.message import Reply, Route, checked_destination
 from fencepost.model.quoting import quoted
 
@@ -22,6 +23,7 @@ class RouteWords(JobWords, total=False):
     reply: str
     start_within: Duration
     ahead_max: int
+    body: str
 
 
 def message_spec(
@@ -33,10 +35,32 @@ def message_spec(
     return job_spec(
         name,
         words,
-        parameters=external_parameters(name, parameters or {}),
-        open_payload=parameters is None,
+        parameters=message_parameters(name, route, parameters or {}),
+        open_payload=parameters is None and route.body is None,
         message=route,
     )
+
+
+def message_parameters(name: str, route: Route, parameters: Mapping[str, str]) -> tuple[Parameter, ...]:
+    """What the job takes. One that sends bytes takes these and nothing else, because nothing else is sent."""
+    if route.body is None:
+        return external_parameters(name, parameters)
+    if parameters:
+        raise InvalidSpec(f"job {name}: with body only {quoted(route.body)} is sent; leave parameters out")
+    return external_parameters(name, {route.body: "string"})
+
+
+def told_by_function(spec: JobSpec, parameters: tuple[Parameter, ...], open_payload: bool) -> JobSpec:
+    """The spec with what the function behind it takes."""
+    body = None if spec.message is None else spec.message.body
+    if body is None:
+        return replace(spec, parameters=parameters, open_payload=open_payload)
+    others = [one.name for one in parameters if one.name != body and one.required]
+    if others or body not in {one.name for one in parameters}:
+        raise InvalidSpec(
+            f"job {spec.name}: the function takes {quoted(body)} and nothing else, as bytes are sent"
+        )
+    return spec
 
 
 def intake(source: str, job: JobName, key: str | None, group: str | None) -> Intake:
@@ -54,6 +78,7 @@ def message_route(
     reply: str = Reply.NONE,
     start_within: Duration | None = None,
     ahead_max: int | None = None,
+    body: str | None = None,
 ) -> Route:
     """How the runs of a job are sent; to a destination of its own name unless another is given."""
     try:
@@ -70,6 +95,6 @@ def message_route(
     if said and known is Reply.NONE:
         raise InvalidSpec(f'job {job}: start_within and ahead_max are for reply="result"; leave them out')
     try:
-        return Route(destination or job, known, **said)  # type: ignore[arg-type]
+        return Route(destination or job, known, body=body, **said)  # type: ignore[arg-type]
     except InvalidSpec as error:
         raise InvalidSpec(f"job {job}: {error}") from None

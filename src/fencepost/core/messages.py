@@ -1,6 +1,7 @@
 """The contract with processors: what a message says of its run, and what a processor says in reply.
 
-A message carries the payload as JSON and everything else as headers, all of them texts. A reply is one JSON
+A message carries the payload as JSON, or the bytes of one name in it, and everything else as headers, all of
+them texts. A reply is one JSON
 object. Neither has anything of Python in it: any language can read the one and write the other.
 
 A reply names the run key, the attempt and the fence that its message had. `started` and `heartbeat` keep the
@@ -11,6 +12,7 @@ repeated or made up changes nothing.
 from __future__ import annotations
 
 import json
+from binascii import b2a_base64
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,6 +21,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from fencepost.core.lending import End, error_kinds, first_end
+from fencepost.core.payload import body_bytes
 from fencepost.core.settling import Failed, Succeeded
 from fencepost.errors import InvalidPayload, InvalidTrigger
 from fencepost.model.clocks import StoreTime
@@ -76,7 +79,8 @@ def route_of(job: JobSpec) -> Route:
 
 
 def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat_every_s: float) -> Message:
-    """The message of an attempt. `carried` are headers of its trace."""
+    """The message of an attempt. `carried` are headers of its trace. Raises `InvalidPayload` where what is to
+    be sent as bytes is none."""
     route = route_of(job)
     headers = {
         "run-key": claim.run_key,
@@ -95,6 +99,10 @@ def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat
         headers["timeout"] = f"{job.timeout.total_seconds():g}"
     if job.at_most_once:
         headers["delivery"] = "at_most_once"
+    body = _encode(claim.payload)
+    if route.body is not None:
+        headers["body"] = route.body
+        body = body_bytes(claim.job, route.body, claim.payload)
     identity: str = claim.run_key
     if route.reply is Reply.RESULT:
         identity = f"{claim.run_key}/{claim.attempt}"
@@ -105,7 +113,7 @@ def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat
             headers["deadline"] = to_utc_text(end.at)
     named = {f"{PREFIX}{name}": value for name, value in headers.items()}
     order_key = claim.schedule_id or claim.run_key
-    return Message(route.destination, identity, _encode(claim.payload), named | dict(carried), order_key)
+    return Message(route.destination, identity, body, named | dict(carried), order_key)
 
 
 def last_moment(job: JobSpec, started_at: StoreTime, progress_at: StoreTime | None) -> End | None:
@@ -147,7 +155,7 @@ def read_order(delivery: Delivery) -> Order:
             attempt=int(said["attempt"]),
             fence=Fence(int(said["fence"])),
             epoch=Epoch(0),
-            payload=_object(delivery.body),
+            payload=_payload(delivery.body, said.get("body")),
             run_at=from_utc_text(said["fire-time"]),
             started_at=StoreTime(from_utc_text(said["fire-time"])),
             previous=_instant(said.get("previous")),
@@ -172,6 +180,11 @@ def _instant(text: str | None) -> datetime | None:
 
 def _seconds(text: str | None) -> float | None:
     return None if text is None else float(text)
+
+
+def _payload(body: bytes, name: str | None) -> JsonObject:
+    """The payload; with a name the body is what stands there, as the ledger has it."""
+    return _object(body) if name is None else {name: b2a_base64(body, newline=False).decode("ascii")}
 
 
 def _object(body: bytes) -> JsonObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from binascii import Error, a2b_base64
 from typing import Any
 
 from fencepost.errors import InvalidPayload
@@ -41,6 +42,20 @@ def check_payload(job: JobSpec, payload: dict[str, Any]) -> None:
             _check_reference(job, one, value)
         elif not _fits(value, one.kind):
             raise InvalidPayload(f"payload of job {job.name}: {one.name} = {value!r}: expected {one.kind}")
+    if job.message is not None and job.message.body is not None:
+        body_bytes(job.name, job.message.body, payload)
+
+
+def body_bytes(job: str, name: str, payload: dict[str, Any]) -> bytes:
+    """The bytes that a name of the payload stands for."""
+    where = f"payload of job {job}: {name}"
+    value = payload.get(name)
+    if not isinstance(value, str):
+        raise InvalidPayload(f"{where}: expected a text in Base64, the bytes to send")
+    try:
+        return a2b_base64(value, strict_mode=True)
+    except (Error, ValueError) as error:
+        raise InvalidPayload(f"{where}: expected Base64, the bytes to send: {error}") from None
 
 
 def _check_names(job: JobSpec, payload: dict[str, Any]) -> None:

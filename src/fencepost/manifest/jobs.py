@@ -37,7 +37,9 @@ def read_job(
     """A job and the way to do it."""
     table.only(*KEYS)
     route = read_route(name, table)
-    executor, parameters = read_message_work(table) if route is not None else _work(table, allowed, secrets)
+    executor, parameters = (
+        read_message_work(table, route) if route is not None else _work(table, allowed, secrets)
+    )
     timeout = table.length("timeout")
     with table.blaming():
         checked_name("job", name)
@@ -50,7 +52,7 @@ def read_job(
         progress_deadline=_progress_deadline(table),
         at_most_once=_at_most_once(table),
         parameters=parameters,
-        open_payload="parameters" not in table,
+        open_payload="parameters" not in table and (route is None or route.body is None),
         external=is_external(table),
         message=route,
         limit=_limit(table),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fencepost.app import Fencepost
-from fencepost.app.external import external_parameters
-from fencepost.app.message import message_route
+from fencepost.app.message import message_parameters, message_route
 from fencepost.executors.external import ExternalExecutor
 from fencepost.manifest.table import Table
 from fencepost.model.job import Parameter
 from fencepost.model.message import Route
 
-ROUTE_KEYS = ("destination", "reply", "start_within", "ahead_max")
+ROUTE_KEYS = ("destination", "reply", "start_within", "ahead_max", "body")
 INTAKE_KEYS = ("source", "job", "key", "group")
 OTHER_WORK = ("command", "environment", "http", "external")
 
@@ -31,13 +30,14 @@ def read_route(name: str, table: Table) -> Route | None:
             inner.text("reply") or "none",
             inner.length("start_within"),
             inner.whole("ahead_max"),
+            inner.text("body"),
         )
 
 
-def read_message_work(table: Table) -> tuple[ExternalExecutor, tuple[Parameter, ...]]:
+def read_message_work(table: Table, route: Route) -> tuple[ExternalExecutor, tuple[Parameter, ...]]:
     """What the job takes. A processor does it."""
     with table.blaming("parameters"):
-        return ExternalExecutor(), external_parameters(table.name, table.text_table("parameters"))
+        return ExternalExecutor(), message_parameters(table.name, route, table.text_table("parameters"))
 
 
 def add_intake(app: Fencepost, table: Table) -> None:

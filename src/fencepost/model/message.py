@@ -85,6 +85,9 @@ class Route:
     Only where a result is expected."""
     ahead_max: int = 1_000
     """How many messages may wait in the destination before no more are sent."""
+    body: str | None = None
+    """The name in the payload whose bytes, in Base64 there, are the message's body. None: the body is the
+    payload as JSON."""
 
     def __post_init__(self) -> None:
         checked_destination(self.destination)

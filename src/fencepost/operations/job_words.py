@@ -30,7 +30,8 @@ def _parts(spec: JobSpec) -> Iterator[str]:
         yield "done by workers outside, over HTTP"
     if spec.message is not None:
         told = ", whose result is awaited" if spec.message.reply is Reply.RESULT else ""
-        yield f"sent to {spec.message.destination} by the message broker{told}"
+        what = "sent" if spec.message.body is None else f"the bytes of {spec.message.body} are sent"
+        yield f"{what} to {spec.message.destination} by the message broker{told}"
 
 
 def _payload(spec: JobSpec) -> str:

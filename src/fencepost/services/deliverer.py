@@ -39,13 +39,13 @@ from fencepost.core.settling import (
     Succeeded,
     settle,
 )
-from fencepost.errors import BrokerRefused, BrokerUnavailable, StoreUnavailable
+from fencepost.errors import BrokerRefused, BrokerUnavailable, InvalidPayload, StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.clocks import since
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, NodeId, Queue, deliverer
 from fencepost.model.job import JobSpec
-from fencepost.model.message import Confirmed, Publication, Refused, Reply, Unconfirmed
+from fencepost.model.message import Confirmed, Message, Publication, Refused, Reply, Unconfirmed
 from fencepost.model.run import Claim, Outcome, Receipt, Ticket
 from fencepost.ports.broker import Broker
 from fencepost.ports.signals import Topic
@@ -182,16 +182,28 @@ class Deliverer(BrokerService):
 
     async def _publish(self, broker: Broker, claims: Sequence[Claim]) -> Sequence[Publication | None]:
         """An answer for each; None where the broker was not reached at all."""
+        drafts = [self._draft(one) for one in claims]
+        messages = [one for one in drafts if isinstance(one, Message)]
+        answers = iter(await self._answers_to(broker, messages) if messages else ())
+        return [next(answers) if isinstance(one, Message) else one for one in drafts]
+
+    def _draft(self, claim: Claim) -> Message | Refused:
+        """The message of an attempt; what cannot be one is refused before it is sent."""
         every_s = self._settings.heartbeat_every_s
-        messages = [message_of(one, self._jobs[one.job], traces.carried_for(one), every_s) for one in claims]
+        try:
+            return message_of(claim, self._jobs[claim.job], traces.carried_for(claim), every_s)
+        except InvalidPayload as error:
+            return Refused(str(error), permanent=True)
+
+    async def _answers_to(self, broker: Broker, messages: Sequence[Message]) -> Sequence[Publication | None]:
         try:
             async with asyncio.timeout(self._settings.heartbeat_timeout_s / 2):
                 answers = await broker.publish(messages)
         except (BrokerUnavailable, BrokerRefused) as error:
             self._wait_for_broker(error)
-            return [None] * len(claims)
+            return [None] * len(messages)
         except TimeoutError:
-            answers = [Unconfirmed("no confirm came in time")] * len(claims)
+            answers = [Unconfirmed("no confirm came in time")] * len(messages)
         counts = Counter(_ANSWERS[type(one)] for one in answers)
         if counts[Answer.UNCONFIRMED]:
             self.link.forget()

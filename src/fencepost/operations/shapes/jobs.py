@@ -55,6 +55,10 @@ class RouteShape(Struct, kw_only=True):
     reply: Annotated[Reply, Meta(description="`none`: sent is done. `result`: a processor reports.")]
     start_within_s: float
     ahead_max: int
+    body: Annotated[
+        str | None,
+        Meta(description="The name in the payload whose bytes are sent; null: the payload as JSON."),
+    ]
 
 
 class JobShape(Struct, kw_only=True):
@@ -132,6 +136,7 @@ def _route_shape(route: Route) -> RouteShape:
         reply=route.reply,
         start_within_s=route.start_within_s,
         ahead_max=route.ahead_max,
+        body=route.body,
     )
 
 
