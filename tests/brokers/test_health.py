@@ -1,4 +1,4 @@
-"""What a node says of its message broker: on the roster, in status, and on the page of workers."""
+"""What a node says of its message broker to the other nodes."""
 
 from __future__ import annotations
 
