@@ -227,7 +227,7 @@ BOARD: dict[str, list[Panel]] = {
             width=12,
         ),
         Panel(
-            "Messages that wait for a processor",
+            "Messages that wait for a processor or an intake",
             [(f"max by (destination) (fencepost_broker_backlog{HERE})", "{{destination}}")],
             width=12,
         ),

@@ -14,12 +14,15 @@ from fencepost.errors import InvalidSpec, StoreUnavailable
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, RunKey
 from fencepost.model.intake import Intake
 from fencepost.model.message import Message
+from fencepost.model.node import BrokerReport
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.ports.run import Run
 from fencepost.services import intake
 from fencepost.services.broker_link import BrokerLink
 from fencepost.services.intake import IntakeService
 from fencepost.stores.memory import MemoryStore
+from fencepost.telemetry.events import listen
+from fencepost.telemetry.message_events import BacklogSeen
 from fencepost.testing.broker import MemoryBroker
 from fencepost.testing.clock import VirtualClock
 from tests.services.faults import FaultyStore
@@ -155,6 +158,16 @@ async def test_a_loop_that_is_cancelled_in_mid_batch_does_not_go_on_without_a_br
     loop.cancel()
     await asyncio.wait({loop}, timeout=10)
     assert loop.cancelled()
+
+
+async def test_an_intake_that_does_not_keep_up_does_not_hide_it() -> None:
+    shop, seen = Shop(), list[BacklogSeen]()
+    unlisten = listen(lambda event: seen.append(event) if isinstance(event, BacklogSeen) else None)
+    await shop.arrive(("m-1", {"order": 1}), ("m-2", {"order": 2}))
+    await shop.arrive(("m-3", {"order": 3}))
+    unlisten()
+    assert seen == [BacklogSeen(ORDERS, 2)], "once in a while, not with each pass"
+    assert shop.service.link.report() == BrokerReport("memory", 0.0, 2)
 
 
 async def test_a_message_that_cannot_be_read_does_not_take_the_key_of_another() -> None:

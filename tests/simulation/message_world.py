@@ -176,8 +176,8 @@ class MessageWorld(World):
             (600, self._broker_storm),
             (150, self._kill_a_processor),
             (200, self._stall_a_processor),
-            (300, self._kill_before_the_confirm),
-            (300, self._kill_before_the_ledger),
+            (100, self._kill_before_the_confirm),
+            (100, self._kill_before_the_ledger),
             (500, self._cut_from_the_broker),
         ]
         mishaps = [self._often(every_s, trouble) for every_s, trouble in often]

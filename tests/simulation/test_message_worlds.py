@@ -15,7 +15,10 @@ from tests.simulation.examination import examine
 from tests.simulation.message_world import MessageWorld
 
 SEEDS_MAX = 4
-SEEN = ("fault: deliverer killed before the confirm", "message lost", "confirm lost", "message repeated")
+SEEN = (
+    *("fault: deliverer killed before the confirm", "fault: deliverer killed before the ledger"),
+    *("message lost", "confirm lost", "message repeated"),
+)
 in_a_world = partial(examine, make=MessageWorld)
 
 

@@ -38,7 +38,7 @@ class Led:
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
     """How a node stands to its message broker: for how long it has missed it, 0 where it has not, and how
-    many messages of runs it saw waiting for a processor."""
+    many messages it saw waiting for a processor or an intake."""
 
     name: str
     away_s: float = 0.0

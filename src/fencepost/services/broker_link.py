@@ -31,7 +31,7 @@ class BrokerLink:
         self._declared = False
         self._missed_at_s: float | None = None
         self.waiting: dict[str, int] = {}
-        """How many messages were last seen to wait for a processor, by destination."""
+        """How many messages were last seen to wait for a processor or an intake, by destination."""
 
     async def ready(self) -> Broker:
         """The broker, connected, with every destination there. Raises `BrokerUnavailable` and

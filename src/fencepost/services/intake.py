@@ -8,6 +8,7 @@ the dead letters, and the broker need not deliver it again.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from hashlib import sha256
@@ -24,16 +25,18 @@ from fencepost.model.json import JsonObject
 from fencepost.model.message import Delivery
 from fencepost.model.run import NewRun
 from fencepost.model.text import cleaned
-from fencepost.ports.broker import Subscription
+from fencepost.ports.broker import Broker, Subscription
 from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.enqueueing import enqueue
 from fencepost.telemetry.events import emit
-from fencepost.telemetry.message_events import MessagesTaken
+from fencepost.telemetry.message_events import BacklogSeen, MessagesTaken
 
 BATCH_MAX = 500
 HOLD_MAX = 1_000
 WAIT_S = 5.0
+LAG_EVERY_S = 10.0
+"""How often to look how much waits in the source."""
 SHOWN_MAX = 2_000
 """How much of a message that cannot be read is kept."""
 
@@ -60,16 +63,29 @@ class IntakeService(BrokerService):
         self._job = job
         self._settings = settings
         self._subscription: Subscription | None = None
+        self._looked_at_s: float | None = None
 
     async def run_once(self) -> float:
         """Take what has come."""
         broker = await self.link.ready()
         if self._subscription is None:
             self._subscription = await broker.subscribe(self._intake.source, self._intake.group, HOLD_MAX)
+        await self._look(broker)
         deliveries = await self._subscription.receive(BATCH_MAX, WAIT_S)
         if deliveries:
             await self._take(self._subscription, deliveries)
         return 0.0
+
+    async def _look(self, broker: Broker) -> None:
+        """Tell how far behind the source the ledger is."""
+        now_s, source = asyncio.get_running_loop().time(), self._intake.source
+        if self._looked_at_s is not None and now_s < self._looked_at_s + LAG_EVERY_S:
+            return
+        self._looked_at_s = now_s
+        waiting = await broker.backlog(source, self._intake.group)
+        if waiting is not None:
+            self.link.waiting[source] = waiting
+            emit(BacklogSeen(source, waiting))
 
     async def run(self) -> None:
         try:

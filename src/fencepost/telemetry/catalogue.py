@@ -120,7 +120,7 @@ MESSAGES_PUBLISHED = _counter(
     "fencepost_messages_published_total", "Runs that were sent, by the broker's answer", "answer"
 )
 BROKER_BACKLOG = _gauge(
-    "fencepost_broker_backlog", "Messages of runs that wait for a processor", "destination"
+    "fencepost_broker_backlog", "Messages that wait for a processor or an intake", "destination"
 )
 REPLIES = _counter("fencepost_replies_total", "Replies of processors, by what became of them", "fate")
 MESSAGES_TAKEN = _counter(

@@ -73,7 +73,7 @@ class Redelivered:
 
 @dataclass(frozen=True, slots=True)
 class BacklogSeen:
-    """So many messages of runs wait for a processor."""
+    """So many messages wait in a destination for a processor or an intake."""
 
     destination: str
     messages: int

@@ -34,7 +34,7 @@ class BrokerShape(Struct, kw_only=True):
 
     name: Annotated[str, Meta(examples=["rabbitmq"])]
     away_s: Annotated[float, Meta(description="For how long it has missed it; 0: it has not.")]
-    waiting: Annotated[int, Meta(description="Messages of runs that wait for a processor.")]
+    waiting: Annotated[int, Meta(description="Messages that wait for a processor or an intake.")]
 
 
 class NodeShape(Struct, kw_only=True):
