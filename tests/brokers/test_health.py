@@ -7,6 +7,7 @@ import pytest
 from fencepost.errors import BrokerUnavailable
 from fencepost.model.node import BrokerReport, NodeReport
 from fencepost.model.node_codec import report_from_text, report_to_text
+from fencepost.services.broker_link import BrokerService
 from tests.brokers.post import Post
 
 
@@ -32,3 +33,24 @@ def test_a_report_of_a_broker_is_not_changed_in_the_store() -> None:
     report = NodeReport(broker=BrokerReport("nats", 3.5, 7))
     assert report_from_text(report_to_text(report)) == report
     assert report_from_text(report_to_text(NodeReport())) == NodeReport()
+
+
+async def test_what_all_loops_of_a_process_miss_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    post = Post()
+    services = (post.deliverer, post.new_deliverer("node-2"))
+    for one in services:
+        one.link = post.deliverer.link
+    post.broker.down = True
+    await passes(*services)
+    assert caplog.text.count("what it was to carry waits") == 1
+    post.broker.down = False
+    await passes(*services)
+    post.broker.down = True
+    post.deliverer.link.forget()
+    await passes(*services)
+    assert caplog.text.count("what it was to carry waits") == 2
+
+
+async def passes(*services: BrokerService) -> None:
+    for one in services:
+        await one._pass()

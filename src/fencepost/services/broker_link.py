@@ -30,6 +30,7 @@ class BrokerLink:
         self._broker: Broker | None = None
         self._declared = False
         self._missed_at_s: float | None = None
+        self._told: str | None = None
         self.waiting: dict[str, int] = {}
         """How many messages were last seen to wait for a processor or an intake, by destination."""
 
@@ -44,7 +45,7 @@ class BrokerLink:
             if not self._declared:
                 await self._broker.connect()
                 await self._broker.declare(self._destinations)
-                self._declared, self._missed_at_s = True, None
+                self._declared, self._missed_at_s, self._told = True, None, None
             return self._broker
 
     def report(self) -> BrokerReport | None:
@@ -60,6 +61,12 @@ class BrokerLink:
         self._declared = False
         if self._missed_at_s is None:
             self._missed_at_s = asyncio.get_running_loop().time()
+
+    def is_news(self, trouble: str) -> bool:
+        """Whether no loop of the process has told of this since the broker was last there."""
+        fresh = self._told != trouble
+        self._told = trouble
+        return fresh
 
     async def close(self) -> None:
         if self._broker is not None:
@@ -121,6 +128,6 @@ class BrokerService(Service):
         self.link.forget()
         self._missed += 1
         emit(BrokerMissed(self.name, self._missed))
-        if self._missed == 1:
+        if self._missed == 1 and self.link.is_news(str(error)):
             self.log.warning("broker unavailable: what it was to carry waits", error=str(error))
         return min(PATIENCE_FIRST_S * (1 << min(self._missed - 1, 10)), PATIENCE_MAX_S)

@@ -1,0 +1,127 @@
+"""A worker as a process whose broker is not there: when it starts, and in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from tests.cli.calls import called, called_json
+from tests.cli.processes import SIGTERM
+from tests.cli.processes import started as process_started
+from tests.servers.fixtures import started
+from tests.servers.ports import free_port
+from tests.servers.process import Server
+
+SHOP = str(Path(__file__).parents[2] / "examples" / "processors" / "shop.toml")
+HASTY = {"FENCEPOST_POLL_S": "0.2"}
+AWAY = "broker unavailable: what it was to carry waits"
+LOOKS_MAX, PAUSE_S = 600, 0.1
+
+
+def _nats() -> Server:
+    from tests.servers.nats import NatsServer
+
+    return NatsServer()
+
+
+def _redis() -> Server:
+    from tests.servers.redis import RedisServer
+
+    return RedisServer()
+
+
+def _rabbitmq() -> Server:
+    from tests.servers.rabbitmq import RabbitServer
+
+    return RabbitServer()
+
+
+BROKERS = [
+    pytest.param(_nats, marks=pytest.mark.nats, id="nats"),
+    pytest.param(_redis, marks=pytest.mark.redis, id="redis"),
+    pytest.param(_rabbitmq, marks=pytest.mark.rabbitmq, id="rabbitmq"),
+]
+
+
+class Shop:
+    """The ledger of a worker, and what is asked of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = ("--store", f"sqlite:///{folder / 'shop.db'}")
+
+    def enqueue(self, key: str) -> str:
+        called("enqueue", "order-placed", "--key", key, "--payload", '{"order": 7}', *self.place)
+        return f"order-placed#{key}"
+
+    def run(self, key: str) -> Any:
+        return called_json("runs", "show", key, *self.place)
+
+    def broker(self) -> Any:
+        """How the node says that it stands to its broker."""
+        nodes = called_json("status", *self.place)["workers"]
+        return nodes[0]["broker"] if nodes else None
+
+    def wait_for(self, look: Callable[[], bool]) -> None:
+        pause = Event()
+        for _ in range(LOOKS_MAX):
+            if look():
+                return
+            pause.wait(PAUSE_S)
+        raise AssertionError(f"it does not come to that: {self.broker()}")
+
+    def is_away(self) -> bool:
+        found = self.broker()
+        return found is not None and found["away_s"] > 0
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+@pytest.mark.parametrize("scheme", ["amqp", "nats", "kafka", "redis"])
+def test_a_broker_that_is_not_there_costs_no_attempt(scheme: str, shop: Shop, tmp_path: Path) -> None:
+    url = f"{scheme}://127.0.0.1:{free_port()}"
+    with process_started(
+        "worker", SHOP, *shop.place, folder=tmp_path, FENCEPOST_BROKER=url, **HASTY
+    ) as worker:
+        worker.wait_for(AWAY)
+        key = shop.enqueue("1")
+        shop.wait_for(shop.is_away)
+        assert "away" in called("status", *shop.place)
+        run = shop.run(key)
+        assert (run["state"], run["attempt"]) == ("ready", 0)
+        worker.signal(SIGTERM)
+        assert worker.ended() == 0, worker.said
+    assert worker.said.count(AWAY) == 1, worker.said
+    assert "Traceback" not in worker.said
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("make", BROKERS)
+def test_no_run_is_lost_while_a_broker_is_away(
+    make: Callable[[], Server], shop: Shop, tmp_path: Path
+) -> None:
+    """Not there at the start, then there, then killed in the middle, then back."""
+    with started(make) as server:
+        server.kill()
+        with process_started(
+            "worker", SHOP, *shop.place, "--broker", server.url, folder=tmp_path, **HASTY
+        ) as worker:
+            worker.wait_for(AWAY)
+            for number in ("1", "2"):
+                key = shop.enqueue(number)
+                server.start()
+                shop.wait_for(lambda key=key: shop.run(key)["state"] == "succeeded")  # type: ignore[misc]
+                assert shop.run(key)["attempt"] == 1
+                shop.wait_for(lambda: not shop.is_away())
+                server.kill()
+                worker.wait_for(AWAY)
+            shop.wait_for(shop.is_away)
+            worker.signal(SIGTERM)
+            assert worker.ended() == 0, worker.said
+    assert "Traceback" not in worker.said
