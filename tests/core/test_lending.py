@@ -20,6 +20,7 @@ from fencepost.model.identifiers import (
     NodeId,
     Queue,
     RunKey,
+    deliverer,
     outside_worker,
 )
 from fencepost.model.job import JobSpec, Retry
@@ -139,6 +140,13 @@ def test_a_worker_outside_is_on_no_roster_and_only_its_silence_is_a_sign() -> No
     assert why_uncertain(inside, frozenset(), NOW) == "worker host-1 is not alive"
     assert why_uncertain(outside, frozenset(), NOW) is None
     assert "silent" in str(why_uncertain(outside, frozenset(), later(NOW, 31)))
+
+
+def test_a_run_that_was_sent_is_not_stuck_while_its_processor_shows_life() -> None:
+    sent = replace(RUN, worker=deliverer(NodeId("host-1")), alive_until=later(NOW, 30))
+    assert why_uncertain(sent, frozenset({NodeId("host-1")}), NOW) is None
+    assert why_uncertain(sent, frozenset(), NOW) is None
+    assert "silent" in str(why_uncertain(sent, frozenset(), later(NOW, 31)))
 
 
 @pytest.mark.parametrize(

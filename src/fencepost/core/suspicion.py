@@ -14,7 +14,7 @@ from fencepost.core.overlap import free_since
 from fencepost.model.claiming import DueTick, StartedRun
 from fencepost.model.clocks import StoreTime, since
 from fencepost.model.durations import format_duration
-from fencepost.model.identifiers import NodeId, is_outside
+from fencepost.model.identifiers import NodeId, is_deliverer, is_outside
 from fencepost.model.run import LIVE_ORIGINS, Attempt, Hold, Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.times import to_utc_text
@@ -54,9 +54,14 @@ def why_uncertain(run: RunRecord, workers: AbstractSet[NodeId], now: StoreTime) 
     if run.alive_until is not None and run.alive_until < now:
         silent = shown_span(since(run.alive_until, now))
         return f"worker {run.worker} has been silent past its deadline for {silent}"
-    if run.worker not in workers and not (run.worker and is_outside(run.worker)):
+    if run.worker not in workers and not _is_elsewhere(run.worker):
         return f"worker {run.worker} is not alive"
     return None
+
+
+def _is_elsewhere(worker: NodeId | None) -> bool:
+    """Whether the work is done by what stands on no roster: only its signs of life tell of it."""
+    return worker is not None and (is_outside(worker) or is_deliverer(worker))
 
 
 def why_stuck(
