@@ -117,6 +117,20 @@ async def test_no_attempt_is_spent_where_the_broker_did_not_answer(
     assert [one.id for one in post.seen] == [key, key]
 
 
+@pytest.mark.parametrize("answer", [Unconfirmed("gone"), BrokerUnavailable("gone")])
+async def test_a_run_is_not_sent_without_a_pause_where_the_broker_never_answers(
+    answer: Publication | BrokerUnavailable,
+) -> None:
+    post = Answering(*[answer] * ROUNDS)
+    await post.enqueue("1")
+    loop = asyncio.create_task(post.deliverer.run())
+    await until(lambda: len(post.seen) > 0)
+    await asyncio.sleep(QUIET_S)
+    loop.cancel()
+    await asyncio.wait({loop})
+    assert len(post.seen) <= 3
+
+
 async def test_a_run_that_must_not_begin_twice_is_not_sent_twice() -> None:
     post = Answering(Unconfirmed("gone"), at_most_once=True)
     (key,) = await post.enqueue("1")

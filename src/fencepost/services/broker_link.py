@@ -14,7 +14,7 @@ from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.message import Delivery
 from fencepost.model.node import BrokerReport
 from fencepost.ports.broker import Broker, Subscription
-from fencepost.services.service import PATIENCE_FIRST_S, PATIENCE_MAX_S, Service
+from fencepost.services.service import Service, patience_s
 from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import BrokerMissed, Redelivered
 
@@ -130,4 +130,4 @@ class BrokerService(Service):
         emit(BrokerMissed(self.name, self._missed))
         if self._missed == 1 and self.link.is_news(str(error)):
             self.log.warning("broker unavailable: what it was to carry waits", error=str(error))
-        return min(PATIENCE_FIRST_S * (1 << min(self._missed - 1, 10)), PATIENCE_MAX_S)
+        return patience_s(self._missed)

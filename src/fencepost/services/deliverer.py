@@ -53,6 +53,7 @@ from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.claiming import helpings
 from fencepost.services.desks.taking import take
+from fencepost.services.service import patience_s
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, note_all
 from fencepost.telemetry import traces
@@ -102,6 +103,14 @@ class Deliverer(BrokerService):
         self._unreported: list[Report] = []
         self._reporting = asyncio.Lock()
         self._bug: BaseException | None = None
+        self._unanswered = 0
+        """How many batches in a row the broker did not answer."""
+        self._paused_until_s = 0.0
+
+    async def _pass(self) -> float:
+        """What the broker did not answer for is due again at once, so the next pass waits."""
+        rest_s = self._paused_until_s - _now_s()
+        return rest_s if rest_s > 0 else await super()._pass()
 
     async def run_once(self) -> float:
         """Claim what there is room for and begin to send it."""
@@ -201,15 +210,23 @@ class Deliverer(BrokerService):
                 answers = await broker.publish(messages)
         except (BrokerUnavailable, BrokerRefused) as error:
             self._wait_for_broker(error)
+            self._pause()
             return [None] * len(messages)
         except TimeoutError:
             answers = [Unconfirmed("no confirm came in time")] * len(messages)
         counts = Counter(_ANSWERS[type(one)] for one in answers)
         if counts[Answer.UNCONFIRMED]:
             self.link.forget()
+            self._pause()
+        else:
+            self._unanswered = 0
         emit(MessagesPublished(broker.name, counts))
         self.log.info("published", broker=broker.name, **{str(one): number for one, number in counts.items()})
         return answers
+
+    def _pause(self) -> None:
+        self._unanswered += 1
+        self._paused_until_s = _now_s() + patience_s(self._unanswered)
 
     def _ending(self, claim: Claim, answer: Publication | None) -> Ending | None:
         """How the attempt ended; None where a processor is to say so."""

@@ -13,6 +13,11 @@ PATIENCE_FIRST_S = 0.1
 PATIENCE_MAX_S = 5.0
 
 
+def patience_s(failures: int, at_most_s: float = PATIENCE_MAX_S) -> float:
+    """How long to wait after so many failures in a row."""
+    return min(PATIENCE_FIRST_S * (1 << min(failures - 1, 10)), at_most_s)
+
+
 class Wakeup:
     """A rest that ends early when somebody has news."""
 
@@ -70,4 +75,4 @@ class Service(ABC):
         self._failures += 1
         emit(StoreMissed(self.name, self._failures))
         self.log.warning("store unavailable", error=str(error), failures=self._failures)
-        return min(PATIENCE_FIRST_S * (1 << min(self._failures - 1, 10)), self.patience_max_s)
+        return patience_s(self._failures, self.patience_max_s)
