@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import RunKey
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
-from fencepost.model.run import RunState
+from fencepost.model.run import Claim, RunState
 from fencepost.services.deliverer import BATCH_MAX, SENDING_MAX, Deliverer
 from fencepost.services.reaper import Reaper
 from tests.brokers.post import NS, PATIENCE_S, START, Post, until
@@ -325,6 +326,50 @@ async def test_a_run_that_becomes_due_does_not_wait_for_the_poll() -> None:
         await asyncio.sleep(QUIET_S)  # It has looked again, and rests.
     loop.cancel()
     await asyncio.wait({loop})
+
+
+async def test_a_claim_that_comes_while_the_deliverer_stops_costs_no_attempt() -> None:
+    post = Post(reply="none")
+    (key,) = await post.enqueue("1")
+    claim, asked, may_answer = post.memory.ledger.claim_direct, asyncio.Event(), asyncio.Event()
+
+    async def slow(appetite: Appetite, limit: int) -> Sequence[Claim]:
+        claims = await claim(appetite, limit)
+        asked.set()
+        await may_answer.wait()
+        return claims
+
+    post.memory.ledger.claim_direct = slow  # type: ignore[method-assign]
+    loop = asyncio.create_task(post.deliverer.run())
+    await asyncio.wait_for(asked.wait(), PATIENCE_S)
+    loop.cancel()
+    await asyncio.sleep(0)
+    may_answer.set()
+    await asyncio.wait({loop})
+    run = await post.run(key)
+    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
+    assert loop.cancelled()
+
+
+async def test_a_broker_that_does_not_answer_a_deliverer_that_stops_costs_no_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fencepost.services.deliverer.FAREWELL_S", 0.05)
+    post = Post(reply="none")
+    (key,) = await post.enqueue("1")
+    asked = asyncio.Event()
+
+    async def silent(messages: Sequence[Message]) -> Sequence[Publication]:
+        asked.set()
+        return await asyncio.Future()
+
+    post.broker.publish = silent  # type: ignore[method-assign]
+    loop = asyncio.create_task(post.deliverer.run())
+    await asyncio.wait_for(asked.wait(), PATIENCE_S)
+    loop.cancel()
+    await asyncio.wait({loop})
+    run = await post.run(key)
+    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
 
 
 async def is_sent(post: Post, key: RunKey) -> bool:

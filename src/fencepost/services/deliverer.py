@@ -124,7 +124,7 @@ class Deliverer(BrokerService):
         bounds = await self._bounds(broker)
         rest_s = FULL_REST_S if any(most == 0 for _, most in bounds) else self._settings.poll_s
         for appetite, limit in helpings(self._appetite, BATCH_MAX, bounds):
-            claims, looked_s = await take(self._store.ledger, appetite, limit, self._settings, self._turns)
+            claims, looked_s = await self._take(appetite, limit)
             if claims:
                 traces.lent(claims, appetite.worker)
                 self._begin(broker, claims)
@@ -139,11 +139,30 @@ class Deliverer(BrokerService):
             await super().run()
         finally:
             unlisten()
-            if self.sending:
-                await asyncio.wait(self.sending, timeout=FAREWELL_S)
+            await self._wait_for_sending()
+            for one in self.sending:
+                one.cancel()
+            await self._wait_for_sending()
             with suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(FAREWELL_S):
                     await self._report()
+
+    async def _wait_for_sending(self) -> None:
+        if self.sending:
+            await asyncio.wait(self.sending, timeout=FAREWELL_S)
+
+    async def _take(self, appetite: Appetite, limit: int) -> tuple[list[Claim], float]:
+        """A claim on its way when the loop is cancelled is waited for, and its runs are handed back: they are
+        ours already, and silence would cost them an attempt."""
+        taking = asyncio.ensure_future(take(self._store.ledger, appetite, limit, self._settings, self._turns))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(FAREWELL_S):
+                    claims, _ = await taking
+                    self._unreported += [self._settled(one, NotBegun(), 0.0) for one in claims]
+            raise
 
     async def _bounds(self, broker: Broker) -> list[tuple[Collection[JobName], int]]:
         """How many more runs of each job with results may be sent."""
@@ -212,7 +231,7 @@ class Deliverer(BrokerService):
             self._wait_for_broker(error)
             self._pause()
             return [None] * len(messages)
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):  # A deliverer that stops waits no longer.
             answers = [Unconfirmed("no confirm came in time")] * len(messages)
         counts = Counter(_ANSWERS[type(one)] for one in answers)
         if counts[Answer.UNCONFIRMED]:
