@@ -372,6 +372,13 @@ async def test_a_broker_that_does_not_answer_a_deliverer_that_stops_costs_no_att
     assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
 
 
+async def test_a_text_that_is_not_unicode_ends_no_deliverer() -> None:
+    post = Post(reply="none")
+    _, message = await post.one_sent(name="\ud800")
+    await post.deliverer.run_once()
+    assert json.loads(message.body) == {"name": "\ud800"}
+
+
 async def is_sent(post: Post, key: RunKey) -> bool:
     return await post.state(key) is RunState.SUCCEEDED
 

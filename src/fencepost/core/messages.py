@@ -99,8 +99,9 @@ def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat
         headers["timeout"] = f"{job.timeout.total_seconds():g}"
     if job.at_most_once:
         headers["delivery"] = "at_most_once"
-    body = _encode(claim.payload)
-    if route.body is not None:
+    if route.body is None:
+        body = _body(claim.payload)
+    else:
         headers["body"] = route.body
         body = body_bytes(claim.job, route.body, claim.payload)
     identity: str = claim.run_key
@@ -114,6 +115,14 @@ def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat
     named = {f"{PREFIX}{name}": value for name, value in headers.items()}
     order_key = claim.schedule_id or claim.run_key
     return Message(route.destination, identity, body, named | dict(carried), order_key)
+
+
+def _body(payload: JsonObject) -> bytes:
+    """As JSON in UTF-8; half a character, which UTF-8 does not have, is escaped."""
+    try:
+        return _encode(payload)
+    except UnicodeEncodeError:
+        return json.dumps(payload).encode()
 
 
 def last_moment(job: JobSpec, started_at: StoreTime, progress_at: StoreTime | None) -> End | None:
