@@ -21,6 +21,8 @@ from typing import Any
 
 from fencepost.config import Settings
 from fencepost.core.messages import (
+    DETAIL_LENGTH_MAX,
+    ERROR_LENGTH_MAX,
     PROCESSORS,
     Order,
     Outcome,
@@ -45,13 +47,14 @@ from fencepost.model.faults import traceback_of, words_of
 from fencepost.model.identifiers import Fence, JobName, RunKey
 from fencepost.model.job import error_names
 from fencepost.model.message import Confirmed, Delivery
+from fencepost.model.text import cleaned
 from fencepost.ports.broker import Broker, Subscription
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.telemetry import traces
 from fencepost.telemetry.logs import Log
-from fencepost.telemetry.secrets import mask
+from fencepost.telemetry.secrets import mask, mask_any
 
 WAIT_S = 1.0
 """How long one look for messages may take; a stop waits for it."""
@@ -259,8 +262,8 @@ class Processor(BrokerService):
         return self._form(
             work,
             Outcome.FAILED,
-            error=mask(words),
-            detail=None if detail is None else mask(detail),
+            error=mask(words)[:ERROR_LENGTH_MAX],
+            detail=None if detail is None else mask(detail)[-DETAIL_LENGTH_MAX:],
             kinds=list(kinds),
             permanent=permanent,
             retry_after=asked_wait_s(wait),
@@ -268,7 +271,9 @@ class Processor(BrokerService):
         )
 
     def _form(self, work: Work, outcome: Outcome, **said: Any) -> ReplyForm:
+        """Every text of it can be sent as UTF-8."""
         claim = work.order.claim
+        said = {name: cleaned(value) if isinstance(value, str) else value for name, value in said.items()}
         return ReplyForm(
             run_key=claim.run_key,
             attempt=claim.attempt,
@@ -286,7 +291,7 @@ class Processor(BrokerService):
         outcome = Outcome.STARTED
         while True:
             said = work.run.said
-            words = {} if said is None else {"progress": said.progress, "note": said.note}
+            words = {} if said is None else {"progress": mask_any(said.progress), "note": mask_any(said.note)}
             if await self._reply(broker, work, self._form(work, outcome, **words)) and said is not None:
                 work.run.was_heard(said)
             outcome = Outcome.HEARTBEAT
