@@ -43,7 +43,8 @@ class Post:
         self.broker = MemoryBroker()
         self.settings: Settings = settings_from({}, overrides={"poll_s": 1.0, **(settings or {})})
         route = message_route(THUMBS, reply=reply, **spec.pop("route", {}))
-        self.spec = JobSpec(THUMBS, retry=RETRY, open_payload=True, message=route, **spec)
+        retry = spec.pop("retry", RETRY)
+        self.spec = JobSpec(THUMBS, retry=retry, open_payload=True, message=route, **spec)
         self.deliverer = self.new_deliverer("node-1")
         self.replies = self.new_replies()
 

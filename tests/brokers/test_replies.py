@@ -13,6 +13,7 @@ from fencepost.core.messages import control_topic, reply_destination
 from fencepost.errors import StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import NodeId, Queue
+from fencepost.model.job import Retry
 from fencepost.model.message import Message, Publication, Unconfirmed
 from fencepost.model.rescue import SweepTerms
 from fencepost.model.run import RunState
@@ -21,7 +22,7 @@ from fencepost.services.replies import Replies
 from fencepost.telemetry.events import listen
 from fencepost.telemetry.message_events import RepliesTaken, ReplyFate
 from fencepost.telemetry.secrets import remember
-from tests.brokers.post import NS, PATIENCE_S, THUMBS, Post, until
+from tests.brokers.post import NS, PATIENCE_S, START, THUMBS, Post, until
 
 
 def shown(message: Message) -> dict[str, Any]:
@@ -46,6 +47,19 @@ def fates() -> Any:
     unlisten = listen(note)
     yield seen
     unlisten()
+
+
+async def test_first_attempts_that_fail_do_not_only_spend_the_budget_for_retries() -> None:
+    post = Post(retry=Retry(3, base="1s", cap="1h", budget=0.5))
+    keys = await post.enqueue(*map(str, range(30)))
+    await post.deliver()
+    sent = [shown(one) for one in post.broker.published]
+    for one in sent:
+        await post.say(json.dumps({**one, "outcome": "failed", "error": "Busy"}).encode())
+    await post.replies.run_once()
+    # Ten of the reserve, and a half for each of thirty, but for the first, which finds the reserve full.
+    waits = [(await post.run(key)).run_at - START for key in keys]
+    assert sum(wait.total_seconds() <= 1 for wait in waits) == 24
 
 
 async def test_a_run_does_not_end_before_its_processor_says_so() -> None:

@@ -13,9 +13,16 @@ attempts bring, the share holds for the whole fleet too, over one reserve a proc
 
 from __future__ import annotations
 
+from fencepost.model.run import Claim, RunRecord
+
 RESERVE = 10
 _TOKEN = 1_000_000
 """Counted in millionths: a fifth of a token, five times, is a whole one."""
+
+
+def is_first(run: Claim | RunRecord) -> bool:
+    """Whether its attempt is the first since it was enqueued or last replayed."""
+    return run.attempt - run.spent == 1
 
 
 class RetryBudget:

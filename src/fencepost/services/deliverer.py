@@ -28,7 +28,7 @@ from typing import assert_never
 from fencepost.config import Settings
 from fencepost.core.messages import PROCESSORS, message_of, route_of
 from fencepost.core.retry import misses_deadline
-from fencepost.core.retry_budget import RetryBudget
+from fencepost.core.retry_budget import RetryBudget, is_first
 from fencepost.core.settling import (
     Ending,
     Failed,
@@ -189,9 +189,6 @@ class Deliverer(BrokerService):
         self.wakeup.wake()
 
     async def _send(self, broker: Broker, claims: Sequence[Claim], claimed_s: float) -> None:
-        for claim in claims:
-            if claim.attempt - claim.spent == 1 and claim.job in self._budgets:
-                self._budgets[claim.job].earn()
         late = [claim for claim in claims if self._is_overdue(claim)]
         in_time = [claim for claim in claims if not self._is_overdue(claim)] if late else claims
         answers = await self._publish(broker, in_time)
@@ -270,7 +267,10 @@ class Deliverer(BrokerService):
 
     def _settled(self, claim: Claim, ending: Ending, took_s: float) -> Report:
         job, so_far = self._jobs[claim.job], Round(claim.spent, _waited_s(claim) + took_s)
-        outcome = settle(claim.ticket, job, ending, self._dice(), so_far, self._budgets.get(claim.job))
+        budget = self._budgets.get(claim.job)
+        if budget is not None and is_first(claim) and not isinstance(ending, NotBegun):
+            budget.earn()
+        outcome = settle(claim.ticket, job, ending, self._dice(), so_far, budget)
         return Report(claim, outcome, took_s)
 
     def _is_overdue(self, claim: Claim) -> bool:

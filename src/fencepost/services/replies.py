@@ -18,7 +18,6 @@ from fencepost.config import Settings
 from fencepost.core.lending import alive_for_s, settle_report
 from fencepost.core.messages import (
     REPLIES,
-    Outcome,
     ReplyForm,
     StopForm,
     control_topic,
@@ -27,13 +26,15 @@ from fencepost.core.messages import (
     reply_destination,
     stop_body,
 )
+from fencepost.core.messages import Outcome as Said
+from fencepost.core.retry_budget import is_first
 from fencepost.errors import InvalidPayload
 from fencepost.model.clocks import StoreTime, since
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence, RunKey, is_deliverer
 from fencepost.model.job import JobSpec
 from fencepost.model.message import Delivery
-from fencepost.model.run import ProgressReport, Receipt, RunRecord, RunState, Ticket
+from fencepost.model.run import Outcome, ProgressReport, Receipt, RunRecord, RunState, Ticket
 from fencepost.ports.broker import Broker, Subscription
 from fencepost.ports.run import progress_text
 from fencepost.ports.store import Store
@@ -142,7 +143,7 @@ class Replies(BrokerService):
             assert now is not None, "there are signs"
             await self._heed_sign(broker, one, now)
         await self._pass_on_progress(signs)
-        begun = [one for one in signs if one.is_current and one.form.outcome is Outcome.STARTED]
+        begun = [one for one in signs if one.is_current and one.form.outcome is Said.STARTED]
         await note_all(self._store, Station.STARTED, [(one.ticket, f"started by {one.who}") for one in begun])
         _count(ReplyFate.ACCEPTED, sum(one.is_current for one in signs))
         _count(ReplyFate.LATE, sum(not one.is_current for one in signs))
@@ -185,18 +186,7 @@ class Replies(BrokerService):
         if not first:
             return
         now = await self._store.now()
-        outcomes = [
-            settle_report(
-                one.run,
-                one.ticket,
-                one.job,
-                one.form.ending,
-                now,
-                self._dice(),
-                self._book.budget(one.job) if one.is_current else None,
-            )
-            for one in first.values()
-        ]
+        outcomes = [self._settled(one, now) for one in first.values()]
         receipts = await self._store.ledger.finish(outcomes)
         for one, outcome, receipt in zip(first.values(), outcomes, receipts, strict=True):
             fate = _FATES[receipt]
@@ -221,6 +211,13 @@ class Replies(BrokerService):
         taken = [one for one, receipt in pairs if receipt is Receipt.ACCEPTED]
         told = [(one.ticket, f"{one.form.outcome}, says {one.who}") for one in taken]
         await note_all(self._store, Station.REPLIED, told)
+
+    def _settled(self, one: Reported, now: StoreTime) -> Outcome:
+        """The retry budget of the process that takes the reply earns with the end of a first attempt."""
+        budget = self._book.budget(one.job) if one.is_current else None
+        if budget is not None and is_first(one.run):
+            budget.earn()
+        return settle_report(one.run, one.ticket, one.job, one.form.ending, now, self._dice(), budget)
 
 
 _FATES = {
