@@ -152,6 +152,11 @@ def test_a_processor_without_a_broker_is_refused(tmp_path: Path) -> None:
     assert "no message job has a function here" in refused("processor", file, "--broker", "nats://localhost")
 
 
+def test_a_processor_of_what_is_no_destination_is_refused(tmp_path: Path) -> None:
+    said = refused("processor", write(tmp_path, FILE), "--from", "a *", "--broker", "nats://localhost")
+    assert said.startswith('destination "a *": expected')
+
+
 def test_a_broker_that_nobody_knows_is_refused_without_its_password(tmp_path: Path) -> None:
     file = write(tmp_path, FILE)
     said = refused("processor", file, "--from", "x", "--broker", "carrier://me:secret@pigeon")

@@ -169,9 +169,13 @@ WHOLE = {
     [
         ({}, b"{}"),
         ({**NAMED, "fencepost-attempt": "x"}, b"{}"),
+        ({**WHOLE, "fencepost-reply-to": "re plies.>"}, b"{}"),
+        ({**WHOLE, "fencepost-namespace": "a *"}, b"{}"),
+        ({**WHOLE, "fencepost-heartbeat-every": "-1"}, b"{}"),
+        ({**WHOLE, "fencepost-timeout": "nan"}, b"{}"),
         (WHOLE, b'{"image": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"),
     ],
-    ids=["nothing", "no number", "too deep"],
+    ids=["nothing", "no number", "no destination", "no namespace", "no pause", "no time", "too deep"],
 )
 async def test_a_message_that_is_no_order_does_not_come_again(headers: dict[str, str], body: bytes) -> None:
     post = Post()

@@ -43,12 +43,13 @@ def processor(
     """
     from fencepost.cli.serving import serve
     from fencepost.cli.target import load_target
+    from fencepost.model.message import checked_destination
 
     app = load_target(target)
     app.configure(broker=broker, concurrency=concurrency)
     if not app.settings.broker:
         raise InvalidSettings("no broker is set; add --broker URL, or FENCEPOST_BROKER")
-    chosen = sources or own_destinations(app)
+    chosen = tuple(map(checked_destination, sources)) or own_destinations(app)
     if not chosen:
         raise InvalidSettings(
             f"{target}: no message job has a function here; decorate one with app.message_job(…), "

@@ -12,10 +12,12 @@ repeated or made up changes nothing.
 from __future__ import annotations
 
 import json
+import re
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import inf
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -23,7 +25,7 @@ import msgspec
 from fencepost.core.lending import End, error_kinds, first_end
 from fencepost.core.payload import body_bytes
 from fencepost.core.settling import Failed, Succeeded
-from fencepost.errors import InvalidPayload, InvalidTrigger
+from fencepost.errors import InvalidPayload, InvalidSpec, InvalidTrigger
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import (
@@ -34,10 +36,12 @@ from fencepost.model.identifiers import (
     Namespace,
     RunKey,
     ScheduleId,
+    checked_name,
 )
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.model.message import Delivery, Message, Reply, Route
+from fencepost.model.quoting import quoted
 from fencepost.model.run import Claim
 from fencepost.model.text import beginning, storable
 from fencepost.model.times import from_utc_text, to_utc_text
@@ -58,6 +62,8 @@ ATTEMPT_MAX, FENCE_MAX = 2**31 - 1, 2**63 - 1
 _Attempt: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=ATTEMPT_MAX)]
 _Fence: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=FENCE_MAX)]
 _Key: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[^\\x00]*$")]
+
+_REPLY_TO = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -155,7 +161,7 @@ def read_order(delivery: Delivery) -> Order:
     }
     try:
         claim = Claim(
-            namespace=Namespace(said.get("namespace", DEFAULT_NAMESPACE)),
+            namespace=Namespace(checked_name("namespace", said.get("namespace", DEFAULT_NAMESPACE))),
             run_key=RunKey(said["run-key"]),
             schedule_id=ScheduleId(said["schedule"]) if "schedule" in said else None,
             job=JobName(said["job"]),
@@ -171,7 +177,7 @@ def read_order(delivery: Delivery) -> Order:
         )
         return Order(
             claim,
-            said.get("reply-to"),
+            _reply_to(said.get("reply-to")),
             _seconds(said.get("timeout")),
             _seconds(said.get("heartbeat-every")),
             said.get("delivery") == "at_most_once",
@@ -179,7 +185,7 @@ def read_order(delivery: Delivery) -> Order:
         )
     except KeyError as error:
         raise InvalidPayload(f"message {delivery.id}: header {PREFIX}{error.args[0]} is missing") from None
-    except (ValueError, RecursionError, InvalidTrigger) as error:
+    except (ValueError, RecursionError, InvalidTrigger, InvalidSpec) as error:
         raise InvalidPayload(f"message {delivery.id}: {error}") from None
 
 
@@ -187,8 +193,20 @@ def _instant(text: str | None) -> datetime | None:
     return None if text is None else from_utc_text(text)
 
 
+def _reply_to(text: str | None) -> str | None:
+    """See `reply_destination`: it ends in the name of a namespace."""
+    if text is None or _REPLY_TO.fullmatch(text):
+        return text
+    raise ValueError(f"reply-to {quoted(text)}: expected letters, digits or _ . : / -")
+
+
 def _seconds(text: str | None) -> float | None:
-    return None if text is None else float(text)
+    if text is None:
+        return None
+    found = float(text)
+    if 0 < found < inf:
+        return found
+    raise ValueError(f"{text} seconds: expected a number larger than 0")
 
 
 def _payload(body: bytes, name: str | None) -> JsonObject:
