@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from fencepost.core.messages import control_topic, reply_destination
-from fencepost.errors import StoreUnavailable
+from fencepost.core.messages import REPLIES, control_topic, reply_destination
+from fencepost.errors import BrokerUnavailable, StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import NodeId, Queue
 from fencepost.model.job import Retry
@@ -22,6 +23,7 @@ from fencepost.services.replies import Replies
 from fencepost.telemetry.events import listen
 from fencepost.telemetry.message_events import RepliesTaken, ReplyFate
 from fencepost.telemetry.secrets import remember
+from fencepost.testing.broker import MemorySubscription
 from tests.brokers.post import NS, PATIENCE_S, START, THUMBS, Post, until
 
 
@@ -273,6 +275,52 @@ async def test_no_heartbeat_keeps_a_run_beyond_its_timeout() -> None:
     run = await post.run(key)
     assert run.alive_until is not None
     assert run.alive_until < await post.memory.now()
+
+
+async def test_progress_is_not_forgotten_for_a_later_heartbeat_of_the_same_batch() -> None:
+    post = Post(progress_deadline=timedelta(seconds=60), route={"start_within": "30s"})
+    key, message = await post.one_sent()
+    heard: list[bytes] = []
+    await post.broker.listen(control_topic(NS), heard.append)
+    post.clock.advance(91)
+    await post.say(json.dumps({**shown(message), "outcome": "heartbeat", "progress": 0.5}).encode())
+    await post.reply(**shown(message), outcome="heartbeat")
+    await asyncio.sleep(0)
+    assert heard == []
+    assert (await post.run(key)).alive_until == START + timedelta(seconds=91 + 30)
+
+
+async def test_the_ledger_is_not_asked_for_each_heartbeat_of_a_batch() -> None:
+    post = Post()
+    keys = await post.enqueue(*"12345678")
+    await post.deliver()
+    sent = [shown(one) for one in post.broker.published]
+    for one in sent:
+        await post.say(json.dumps({**one, "outcome": "heartbeat"}).encode())
+    post.store.calls.clear()
+    await post.replies.run_once()
+    asked = [name for name, _ in post.store.calls if name.startswith("ledger.")]
+    assert sorted(asked) == ["ledger.get_many", "ledger.pulse"]
+    alive = {(await post.run(key)).alive_until for key in keys}
+    assert alive == {START + timedelta(seconds=30)}
+
+
+async def test_no_reply_stays_in_hand_where_the_broker_goes_away_between_two_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    post = Post()
+    key, message = await post.one_sent()
+    await post.say(json.dumps({**shown(message), "outcome": "succeeded"}).encode())
+    await post.say(b"?")
+
+    async def reject(self: MemorySubscription, deliveries: object, reason: str) -> None:
+        raise BrokerUnavailable("gone")
+
+    monkeypatch.setattr(MemorySubscription, "reject", reject)
+    with pytest.raises(BrokerUnavailable):
+        await post.replies.run_once()
+    assert await post.state(key) is RunState.SUCCEEDED
+    assert await post.broker.backlog(reply_destination(NS), REPLIES) == 2
 
 
 async def test_a_processor_whose_run_was_cancelled_is_told() -> None:

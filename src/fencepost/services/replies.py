@@ -11,7 +11,7 @@ or is another attempt's by now, an announcement tells its processor to stop.
 
 from __future__ import annotations
 
-import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from fencepost.config import Settings
@@ -71,6 +71,11 @@ class Reported:
         return self.form.processor or "a processor"
 
     @property
+    def gets_on(self) -> bool:
+        """Whether it tells of progress."""
+        return self.form.progress is not None or self.form.note is not None
+
+    @property
     def is_current(self) -> bool:
         """Whether the attempt still owns its run, as far as was read."""
         run, form = self.run, self.form
@@ -112,23 +117,27 @@ class Replies(BrokerService):
         self.count_again(deliveries)
         readable, unreadable = _read(deliveries)
         try:
-            found = await asyncio.gather(*map(self._about, [form for _, form in readable]))
-            reported = [one for one in found if one is not None]
+            reported = await self._about([form for _, form in readable])
             await self._heed_signs(broker, [one for one in reported if not one.form.ends])
             await self._finish([one for one in reported if one.form.ends])
+            for delivery, reason in unreadable:
+                self.log.warning("a reply cannot be read", message=delivery.id, error=reason)
+                await subscription.reject([delivery], reason)
         except BaseException:
             await self.leave(subscription, deliveries)
             raise
-        for delivery, reason in unreadable:
-            self.log.warning("a reply cannot be read", message=delivery.id, error=reason)
-            await subscription.reject([delivery], reason)
         await subscription.acknowledge([delivery for delivery, _ in readable])
         _count(ReplyFate.UNREADABLE, len(unreadable))
-        _count(ReplyFate.UNKNOWN, len(found) - len(reported))
+        _count(ReplyFate.UNKNOWN, len(readable) - len(reported))
 
-    async def _about(self, form: ReplyForm) -> Reported | None:
-        """The reply with its run; None where no run of this key was sent to a processor."""
-        run = await self._store.ledger.get(self._settings.namespace, RunKey(form.run_key))
+    async def _about(self, forms: Sequence[ReplyForm]) -> list[Reported]:
+        """The replies whose runs were sent to a processor, each with its run."""
+        keys = list(dict.fromkeys(RunKey(form.run_key) for form in forms))
+        runs = await self._store.ledger.get_many(self._settings.namespace, keys) if keys else {}
+        found = [await self._with_run(form, runs.get(RunKey(form.run_key))) for form in forms]
+        return [one for one in found if one is not None]
+
+    async def _with_run(self, form: ReplyForm, run: RunRecord | None) -> Reported | None:
         job = None if run is None else await self._book.spec(run.job)
         sent = run is not None and (run.worker is None or is_deliverer(run.worker))
         if run is None or job is None or job.message is None or not sent:
@@ -138,44 +147,45 @@ class Replies(BrokerService):
 
     async def _heed_signs(self, broker: Broker, signs: Sequence[Reported]) -> None:
         """Signs of life. The last of each attempt says all that the others do, but for their progress."""
-        now = await self._store.now() if signs else None
-        for one in {(one.ticket): one for one in signs}.values():
-            assert now is not None, "there are signs"
-            await self._heed_sign(broker, one, now)
+        if not signs:
+            return
+        now = await self._store.now()
+        got_on = {one.ticket for one in signs if one.gets_on}
+        alive: defaultdict[float, list[Reported]] = defaultdict(list)
+        for one in {one.ticket: one for one in signs}.values():
+            alive_s = self._alive_s(one, now, one.ticket in got_on) if one.is_current else None
+            if alive_s is None:
+                await self._tell_to_stop(broker, one, "late" if one.is_current else "lost")
+            else:
+                alive[alive_s].append(one)
+        for alive_s, these in alive.items():
+            pulses = await self._store.ledger.pulse([one.ticket for one in these], alive_s)
+            for one, pulse in zip(these, pulses, strict=True):
+                if not pulse.owned or pulse.cancel_requested:
+                    await self._tell_to_stop(broker, one, "cancelled" if pulse.owned else "lost")
         await self._pass_on_progress(signs)
         begun = [one for one in signs if one.is_current and one.form.outcome is Said.STARTED]
         await note_all(self._store, Station.STARTED, [(one.ticket, f"started by {one.who}") for one in begun])
         _count(ReplyFate.ACCEPTED, sum(one.is_current for one in signs))
         _count(ReplyFate.LATE, sum(not one.is_current for one in signs))
 
-    async def _heed_sign(self, broker: Broker, one: Reported, now: StoreTime) -> None:
-        why = await self._why_to_stop(one, now)
-        if why is not None:
-            self.log.run(one.ticket, "its processor is told to stop", why=why)
-            form = one.form
-            body = stop_body(StopForm(run_key=form.run_key, attempt=form.attempt, fence=form.fence, why=why))
-            await broker.announce(control_topic(self._settings.namespace), body)
+    async def _tell_to_stop(self, broker: Broker, one: Reported, why: str) -> None:
+        self.log.run(one.ticket, "its processor is told to stop", why=why)
+        form = one.form
+        body = stop_body(StopForm(run_key=form.run_key, attempt=form.attempt, fence=form.fence, why=why))
+        await broker.announce(control_topic(self._settings.namespace), body)
 
-    async def _why_to_stop(self, one: Reported, now: StoreTime) -> str | None:
-        """None where the attempt goes on, and is counted as alive."""
-        if not one.is_current:
-            return "lost"
+    def _alive_s(self, one: Reported, now: StoreTime, gets_on: bool) -> float | None:
+        """How long the attempt is counted as alive; None where its time is over."""
         assert one.run.started_at is not None, "a running run has been started"
-        got_on = one.form.progress is not None or one.form.note is not None
-        end = last_moment(one.job, one.run.started_at, now if got_on else one.run.progress_at)
-        alive_s = alive_for_s(end, now, self._settings.heartbeat_timeout_s)
-        if alive_s is None:
-            return "late"
-        (pulse,) = await self._store.ledger.pulse([one.ticket], alive_s)
-        if not pulse.owned:
-            return "lost"
-        return "cancelled" if pulse.cancel_requested else None
+        end = last_moment(one.job, one.run.started_at, now if gets_on else one.run.progress_at)
+        return alive_for_s(end, now, self._settings.heartbeat_timeout_s)
 
     async def _pass_on_progress(self, signs: Iterable[Reported]) -> None:
         reports = [
             ProgressReport(one.ticket, mask_any(progress_text(one.form.progress)), one.form.noted)
             for one in signs
-            if one.is_current and (one.form.progress is not None or one.form.note is not None)
+            if one.is_current and one.gets_on
         ]
         if reports:
             await self._store.ledger.report_progress(reports)
