@@ -8,10 +8,13 @@ from base64 import b64encode
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, patch
 
 import pytest
 
+from fencepost import Fencepost
 from fencepost.errors import BrokerRefused, BrokerUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import RunKey
@@ -19,6 +22,7 @@ from fencepost.model.message import Confirmed, Message, Publication, Refused, Un
 from fencepost.model.run import Claim, RunState
 from fencepost.services.deliverer import BATCH_MAX, SENDING_MAX, Deliverer
 from fencepost.services.reaper import Reaper
+from fencepost.testing.broker import MemoryBroker
 from tests.brokers.post import NS, PATIENCE_S, START, Post, until
 
 QUIET_S = 0.2
@@ -377,6 +381,26 @@ async def test_a_text_that_is_not_unicode_ends_no_deliverer() -> None:
     _, message = await post.one_sent(name="\ud800")
     await post.deliverer.run_once()
     assert json.loads(message.body) == {"name": "\ud800"}
+
+
+async def test_a_node_that_drains_sends_no_more(tmp_path: Path) -> None:
+    app = Fencepost(f"sqlite:///{tmp_path}/fencepost.db")
+    app.configure(broker="memory://", poll_s=0.05)
+    app.message_job("thumbs")
+    broker = MemoryBroker()
+    with patch("fencepost.wiring.open_broker", AsyncMock(return_value=broker)):
+        node = await app.node(plans=False)
+        node.membership.on_drain(True)
+        stop = asyncio.Event()
+        running = asyncio.create_task(node.run(stop))
+        await app.enqueue("thumbs")
+        await asyncio.sleep(QUIET_S)
+        assert not broker.published
+        node.membership.on_drain(False)
+        await until(lambda: len(broker.published) == 1)
+        stop.set()
+        await running
+    await app.close()
 
 
 async def is_sent(post: Post, key: RunKey) -> bool:

@@ -197,6 +197,7 @@ class Fencepost(Definitions):
             )
             if beside is not None:
                 node.also(beside)
+                node.also_drain(beside.drain)
                 node.membership.broker = beside.link.report
         return node
 

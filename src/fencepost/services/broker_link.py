@@ -80,6 +80,12 @@ class BrokerServices:
         self.link = link
         self._services = services
 
+    def drain(self, draining: bool) -> None:
+        """Send no more runs, or go on."""
+        for one in self._services:
+            if isinstance(one, BrokerService):
+                one.drain(draining)
+
     async def run(self) -> None:
         """Until cancelled, or until one of them fails."""
         tasks = [asyncio.create_task(one.run(), name=one.name) for one in self._services]
@@ -101,6 +107,9 @@ class BrokerService(Service):
         super().__init__()
         self.link = link
         self._missed = 0
+
+    def drain(self, draining: bool) -> None:
+        """Begin nothing more on a node that drains; what only takes messages goes on."""
 
     async def _pass(self) -> float:
         try:

@@ -103,6 +103,7 @@ class Deliverer(BrokerService):
         self._unreported: list[Report] = []
         self._reporting = asyncio.Lock()
         self._bug: BaseException | None = None
+        self._draining = False
         self._unanswered = 0
         """How many batches in a row the broker did not answer."""
         self._paused_until_s = 0.0
@@ -117,6 +118,8 @@ class Deliverer(BrokerService):
         if self._bug is not None:
             raise self._bug
         await self._report()
+        if self._draining:
+            return self._settings.poll_s
         broker = await self.link.ready()
         if len(self.sending) >= SENDING_MAX:
             await asyncio.wait(self.sending, return_when=asyncio.FIRST_COMPLETED)
@@ -131,6 +134,11 @@ class Deliverer(BrokerService):
                 return 0.0
             rest_s = min(rest_s, looked_s)
         return rest_s
+
+    def drain(self, draining: bool) -> None:
+        """Claim no more, or go on; what was sent stays with its processors."""
+        self._draining = draining
+        self.wakeup.wake()
 
     async def run(self) -> None:
         """Pass after pass; a hint that runs are due cuts the rest between two of them short."""

@@ -89,6 +89,16 @@ class NodeRunner:
         """Run one more loop beside the node's own."""
         self._further.append(service)
 
+    def also_drain(self, drain: Callable[[bool], None]) -> None:
+        """Tell what runs beside the node's own loops, too, when the node is drained or taken back."""
+        own = self.membership.on_drain
+
+        def each(draining: bool) -> None:
+            own(draining)
+            drain(draining)
+
+        self.membership.on_drain = each
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until asked to stop, then stop cleanly."""
         await self._check_ledger()
