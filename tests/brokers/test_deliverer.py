@@ -309,6 +309,17 @@ async def test_no_more_confirms_are_in_flight_than_their_bound() -> None:
     await asyncio.wait({loop})
 
 
+async def test_a_run_that_was_sent_waits_for_its_processor_although_the_store_was_away() -> None:
+    post = Post(route={"start_within": "5m"})
+    (key,) = await post.enqueue("1")
+    post.store.fail_before("ledger.pulse")
+    await post.deliver()
+    post.clock.advance(10)
+    await post.deliver()
+    assert (await post.run(key)).alive_until == START + timedelta(seconds=10, minutes=5)
+    assert len(post.broker.published) == 1
+
+
 async def test_a_retry_is_a_message_of_its_own_where_a_result_is_expected() -> None:
     post = Post()
     key, first = await post.one_sent()

@@ -102,6 +102,8 @@ class Deliverer(BrokerService):
         """Batches on their way."""
         self._unreported: list[Report] = []
         self._reporting = asyncio.Lock()
+        self._sent_untold: list[Claim] = []
+        """Sent to a processor, and the ledger has not heard of it."""
         self._bug: BaseException | None = None
         self._draining = False
         self._unanswered = 0
@@ -117,6 +119,7 @@ class Deliverer(BrokerService):
         """Claim what there is room for and begin to send it."""
         if self._bug is not None:
             raise self._bug
+        await self._let_wait(())
         await self._report()
         if self._draining:
             return self._settings.poll_s
@@ -153,6 +156,7 @@ class Deliverer(BrokerService):
             await self._wait_for_sending()
             with suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(FAREWELL_S):
+                    await self._let_wait(())
                     await self._report()
 
     async def _wait_for_sending(self) -> None:
@@ -285,13 +289,18 @@ class Deliverer(BrokerService):
         return misses_deadline(self._jobs[claim.job].retry, _waited_s(claim))
 
     async def _let_wait(self, claims: Sequence[Claim]) -> None:
-        """Let what was sent wait for a processor. Where that is not written the run is sent again too early,
-        under a larger fence."""
+        """Let what was sent wait for a processor. What the ledger does not take now is told again with the
+        next pass; a run of which it does not hear is sent again too early, under a larger fence."""
+        untold, self._sent_untold = [*self._sent_untold, *claims], []
         by_wait: defaultdict[float, list[Ticket]] = defaultdict(list)
-        for claim in claims:
+        for claim in untold:
             by_wait[route_of(self._jobs[claim.job]).start_within_s].append(claim.ticket)
-        for wait_s, tickets in by_wait.items():
-            await self._store.ledger.pulse(tickets, wait_s)
+        try:
+            for wait_s, tickets in by_wait.items():
+                await self._store.ledger.pulse(tickets, wait_s)
+        except BaseException:
+            self._sent_untold += untold
+            raise
 
     async def _report(self) -> None:
         """Tell the ledger how attempts ended. What it does not take now is told again with the next pass."""
