@@ -15,7 +15,7 @@ from unittest.mock import AsyncMock, patch
 import pytest
 
 from fencepost import Fencepost
-from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.errors import BrokerRefused, BrokerUnavailable, StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import RunKey
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
@@ -318,6 +318,21 @@ async def test_a_run_that_was_sent_waits_for_its_processor_although_the_store_wa
     await post.deliver()
     assert (await post.run(key)).alive_until == START + timedelta(seconds=10, minutes=5)
     assert len(post.broker.published) == 1
+
+
+@pytest.mark.parametrize("at_most_once", [False, True])
+async def test_a_claim_whose_answer_was_lost_costs_no_attempt(at_most_once: bool) -> None:
+    post = Post(at_most_once=at_most_once)
+    sent, _ = await post.one_sent()
+    (key,) = await post.enqueue("2")
+    post.store.fail_after("ledger.claim_direct")
+    with pytest.raises(StoreUnavailable):
+        await post.deliverer.run_once()
+    assert await post.state(key) is RunState.RUNNING
+    await post.deliver()
+    run = await post.run(key)
+    assert (run.state, run.attempt - run.spent) == (RunState.RUNNING, 1)
+    assert [one.headers["fencepost-run-key"] for one in post.broker.published] == [sent, key]
 
 
 async def test_a_retry_is_a_message_of_its_own_where_a_result_is_expected() -> None:

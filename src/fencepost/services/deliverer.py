@@ -19,7 +19,7 @@ results wait in its destination, so that a run is not sent long before a process
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -43,7 +43,7 @@ from fencepost.errors import BrokerRefused, BrokerUnavailable, InvalidPayload, S
 from fencepost.model.claiming import Appetite
 from fencepost.model.clocks import since
 from fencepost.model.dataclasses import dataclass
-from fencepost.model.identifiers import JobName, NodeId, Queue, deliverer
+from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, deliverer
 from fencepost.model.job import JobSpec
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Reply, Unconfirmed
 from fencepost.model.run import Claim, Outcome, Receipt, Ticket
@@ -63,6 +63,8 @@ from fencepost.telemetry.message_events import Answer, BacklogSeen, MessagesPubl
 BATCH_MAX = 200
 SENDING_MAX = 3
 """How many batches may be on their way at once."""
+GIVEN_MAX = 10_000
+"""Of how many runs it is remembered that they were claimed."""
 FAREWELL_S = 5.0
 FULL_REST_S = 0.25
 """When to look again whether processors have made room."""
@@ -102,6 +104,10 @@ class Deliverer(BrokerService):
         """Batches on their way."""
         self._unreported: list[Report] = []
         self._reporting = asyncio.Lock()
+        self._given = deque[Fence]()
+        """The fences of the latest claims whose answers came, and the largest of those before them."""
+        self._given_before = Fence(0)
+        self._answer_lost = False
         self._sent_untold: list[Claim] = []
         """Sent to a processor, and the ledger has not heard of it."""
         self._bug: BaseException | None = None
@@ -120,6 +126,7 @@ class Deliverer(BrokerService):
         if self._bug is not None:
             raise self._bug
         await self._let_wait(())
+        await self._hand_back_lost()
         await self._report()
         if self._draining:
             return self._settings.poll_s
@@ -168,13 +175,29 @@ class Deliverer(BrokerService):
         ours already, and silence would cost them an attempt."""
         taking = asyncio.ensure_future(take(self._store.ledger, appetite, limit, self._settings, self._turns))
         try:
-            return await asyncio.shield(taking)
+            claims, rest_s = await asyncio.shield(taking)
+        except StoreUnavailable:
+            self._answer_lost = True
+            raise
         except asyncio.CancelledError:
             with suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(FAREWELL_S):
                     claims, _ = await taking
                     self._unreported += [self._settled(one, NotBegun(), 0.0) for one in claims]
             raise
+        self._given += [one.fence for one in claims]
+        while len(self._given) > GIVEN_MAX:
+            self._given_before = max(self._given_before, self._given.popleft())
+        return claims, rest_s
+
+    async def _hand_back_lost(self) -> None:
+        """A claim whose answer was lost may have been granted; nothing of it was sent."""
+        if not self._answer_lost:
+            return
+        mine = await self._store.ledger.adopt(self._appetite.worker, list(self._given))
+        lost = [one for one in mine if one.fence > self._given_before]
+        self._unreported += [self._settled(one, NotBegun(), 0.0) for one in lost]
+        self._answer_lost = False
 
     async def _bounds(self, broker: Broker) -> list[tuple[Collection[JobName], int]]:
         """How many more runs of each job with results may be sent."""
