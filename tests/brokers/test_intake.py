@@ -13,13 +13,14 @@ from fencepost.app import Fencepost
 from fencepost.errors import InvalidSpec, StoreUnavailable
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, RunKey
 from fencepost.model.intake import Intake
-from fencepost.model.message import Message
+from fencepost.model.job import JobSpec
+from fencepost.model.message import Delivery, Message
 from fencepost.model.node import BrokerReport
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.ports.run import Run
 from fencepost.services import intake
 from fencepost.services.broker_link import BrokerLink
-from fencepost.services.intake import IntakeService
+from fencepost.services.intake import IntakeService, taken_of
 from fencepost.stores.memory import MemoryStore
 from fencepost.telemetry.events import listen
 from fencepost.telemetry.message_events import BacklogSeen
@@ -182,6 +183,16 @@ async def test_a_message_without_an_id_is_not_taken_for_another() -> None:
     shop = Shop()
     await shop.arrive(("", {"order": 1}), ("", {"order": 1}))
     assert len(await shop.runs()) == 2
+
+
+def test_messages_of_two_sources_of_a_job_do_not_share_a_run() -> None:
+    name = JobName("handle")
+    job = JobSpec(name, open_payload=True)
+    whole, parted = (
+        taken_of(Delivery(key, b"{}", {}, 1, None), Intake(source, name), job).run.run_key
+        for source, key in (("shop", "orders/7"), ("shop/orders", "7"))
+    )
+    assert whole != parted
 
 
 async def test_an_id_that_is_no_key_is_not_refused() -> None:

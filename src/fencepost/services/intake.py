@@ -155,7 +155,8 @@ def _id_of(delivery: Delivery) -> str:
 
 
 def _run(job: JobSpec, key: str, payload: JsonObject, intake: Intake) -> NewRun:
-    name = f"{intake.source}/{key}"
+    source = intake.source.replace("/", ":")  # The first / ends it: no source has a colon.
+    name = f"{source}/{key}"
     fits = len(name) <= KEY_LENGTH_MAX and name.isprintable() and "#" not in name
-    name = name if fits else f"{intake.source}/{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    name = name if fits else f"{source}/{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
     return NewRun(job_key(job.name, name), job.name, payload, job.queue, job.priority, None)
