@@ -9,7 +9,7 @@ next one is claimed. What follows from the broker's answer:
   route says. From then on the replies keep it alive and end it (`services.replies`).
 - *Refused*: the attempt failed, with the broker's reason.
 - *Unconfirmed*: the broker may have it. The run is handed back and sent again, at no cost of an attempt; the
-  message has the same id. A run that must not begin twice ends as lost instead.
+  message has the same id where no result is expected. A run that must not begin twice ends as lost instead.
 
 Nothing is kept here that a restart would need: the ledger has the claims, and any deliverer of the fleet
 takes any reply. While the broker is away nothing is claimed. At most `ahead_max` messages of a job with
