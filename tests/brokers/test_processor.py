@@ -129,6 +129,21 @@ async def test_no_words_of_a_job_keep_its_reply_from_the_broker(function: Callab
     assert processor._bug is None
 
 
+async def test_work_that_is_told_to_stop_before_it_begins_does_not_begin() -> None:
+    post, begun = Post(), list[int]()
+
+    async def resize() -> None:
+        begun.append(1)
+
+    await post.one_sent()
+    processor = post.processor(resize)
+    await processor.run_once()
+    (work,) = processor._works.values()
+    work.stop("lost")
+    await until(lambda: processor.busy == 0)
+    assert begun == []
+
+
 async def test_a_job_that_is_not_here_does_not_hang() -> None:
     post = Post()
     key, _ = await post.one_sent()

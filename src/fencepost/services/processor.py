@@ -239,6 +239,8 @@ class Processor(BrokerService):
         try:
             with traces.within(order.carried):
                 work.task = asyncio.ensure_future(job.executor.execute(work.run))
+                if work.stopped_why is not None:
+                    work.task.cancel()
                 output = await _within(work.task, order.timeout_s)
         except asyncio.CancelledError as error:
             if work.stopped_why is None:
