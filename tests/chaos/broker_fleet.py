@@ -114,27 +114,26 @@ class BrokerFleet:
             return self.server.url
         return re.sub(r":\d+$", f":{self._proxy.port}", self.server.url)
 
-    async def enqueue(self, count: int) -> None:
-        """Runs of both jobs, and messages for the intake, a third of each; many of the messages twice."""
-        each = count // 3
+    async def enqueue(self, numbers: range) -> None:
+        """For each number a run of both jobs, and a message for the intake; every second message twice."""
         store = await open_store(self._store, clock=SystemClock())
         broker = await open_broker(settings_from({}, overrides={"broker": self.server.url}))
         try:
-            for first in range(0, each, BATCH):
-                numbers = range(first, min(first + BATCH, each))
+            for first in range(0, len(numbers), BATCH):
+                some = numbers[first : first + BATCH]
                 runs = [
                     NewRun(
                         job_key(name, str(number)), name, {"number": number}, DEFAULT_QUEUE, PRIORITY_DEFAULT
                     )
                     for name in (JobName("done"), JobName("told"))
-                    for number in numbers
+                    for number in some
                 ]
                 await store.ledger.enqueue(Namespace(self._name), runs)
-                await self._arrive(broker, numbers)
+                await self._arrive(broker, some)
         finally:
             await broker.close()
             await store.close()
-        self.totals.runs = 3 * each
+        self.totals.runs += 3 * len(numbers)
 
     async def _arrive(self, broker: Broker, numbers: Sequence[int]) -> None:
         """Until each is confirmed; every second one is sent twice."""
