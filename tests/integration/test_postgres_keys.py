@@ -15,7 +15,6 @@ from fencepost.model.tables import CALENDAR_USES, TABLES
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.entries import QUERIES as ENTRIES
-from fencepost.stores.postgres.ledger import QUERIES as LEDGER
 from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
 from fencepost.stores.postgres.rows import _by_keys, _delete, _update
 from tests.integration.test_postgres_probes import RUNNABLE, SMALL, nodes
@@ -24,7 +23,6 @@ pytestmark = pytest.mark.postgres
 
 STATEMENTS = {name: query for name, (query, _) in RUNNABLE.items()} | {
     "enqueue": ENTRIES["enqueue"],
-    "reported": LEDGER["reported"],
     "write": PLANBOOK["write"],
 }
 SCANS = {"Index Scan", "Index Only Scan", "Bitmap Index Scan", "Seq Scan"}

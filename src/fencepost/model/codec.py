@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import BUDGET_DEFAULT, JobSpec, Parameter, Retry
+from fencepost.model.job import BUDGET_DEFAULT, AfterOn, JobSpec, Parameter, Retry
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
@@ -84,6 +84,8 @@ def job_to_json(spec: JobSpec) -> JsonObject:
         "limit": None if spec.limit is None else _limit_to_json(spec.limit),
         "secrets": list(spec.secrets),
         "message": None if spec.message is None else asdict(spec.message),
+        "after": list(spec.after),
+        "after_on": spec.after_on.value if spec.after_on is not AfterOn.SUCCESS else None,
     }
     return form | {name: value for name, value in later.items() if value}
 
@@ -106,6 +108,8 @@ def job_from_json(data: dict[str, Any]) -> JobSpec:
         limit=JobLimit(**data["limit"]) if "limit" in data else None,
         secrets=tuple(data.get("secrets", ())),
         message=_route_from_json(data["message"]) if "message" in data else None,
+        after=tuple(JobName(name) for name in data.get("after", ())),
+        after_on=AfterOn(data.get("after_on", AfterOn.SUCCESS)),
     )
 
 

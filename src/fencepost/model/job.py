@@ -25,6 +25,8 @@ LANES = (*PRIORITIES, PRIORITY_BEHIND)
 ATTEMPTS_MAX = 1_000
 BUDGET_DEFAULT = 0.2
 ERROR_NAMES_MAX = 100
+AFTER_MAX = 20
+"""How many jobs one may follow."""
 ERROR_NAME_LENGTH_MAX = 200
 
 ErrorKind: TypeAlias = type[BaseException] | str
@@ -141,6 +143,14 @@ class Delivery(StrEnum):
     AT_MOST_ONCE = "at_most_once"
 
 
+class AfterOn(StrEnum):
+    """After which ends of its predecessors a job runs; the table is in `core.successors`."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ANY = "any"
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One argument that a job takes from its payload; `kind` is a JSON type, "secret" or "secret or null" for
@@ -173,6 +183,9 @@ class JobSpec:
     """The names of the application's secrets, where the job takes any."""
     message: Route | None = None
     """How its runs are sent by a message broker; None: they are not."""
+    after: tuple[JobName, ...] = ()
+    """The jobs whose runs it follows: of one each, of several those that belong together."""
+    after_on: AfterOn = AfterOn.SUCCESS
 
     @property
     def is_done_elsewhere(self) -> bool:
@@ -191,11 +204,26 @@ class JobSpec:
                 f"job {self.name}: a progress_deadline must be longer than nothing; leave it out for none"
             )
         _check_key(self)
+        _check_after(self)
         if self.priority not in PRIORITIES:
             raise InvalidSpec(
                 f"job {self.name}: priority {self.priority} is not within "
                 f"{PRIORITY_FIRST} (first) to {PRIORITY_LAST} (last)"
             )
+
+
+def _check_after(spec: JobSpec) -> None:
+    """Its runs are enqueued by their predecessors' ends, with nobody there to say a payload."""
+    if len(spec.after) > AFTER_MAX:
+        raise InvalidSpec(f"job {spec.name}: after lists {len(spec.after)} jobs; at most {AFTER_MAX}")
+    for name in spec.after:
+        checked_name("job", name)
+    required = ", ".join(one.name for one in spec.parameters if one.required)
+    if spec.after and required:
+        raise InvalidSpec(
+            f"job {spec.name}: after: its runs come without a payload, and it requires {required}; "
+            "give defaults, and read run.after"
+        )
 
 
 def _check_key(spec: JobSpec) -> None:

@@ -157,6 +157,18 @@ class NewRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Predecessor:
+    """A run that ended before this one was enqueued: how, and what it left."""
+
+    key: RunKey
+    job: JobName
+    state: RunState
+    result: str | None = None
+    """What it returned: a text as it is, anything else as JSON; None where that was nothing."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """One attempt of one run, granted to one worker under one fence."""
 
@@ -179,6 +191,8 @@ class Claim:
     """How many attempts it had had before it was last replayed."""
     queue: Queue = DEFAULT_QUEUE
     origin: Origin = Origin.LIVE
+    after: tuple[Predecessor, ...] = ()
+    """What it followed, where its job runs after others."""
 
     @property
     def ticket(self) -> Ticket:

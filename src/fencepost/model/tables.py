@@ -24,6 +24,12 @@ JOBS = table(
     "jobs", "namespace name", text="namespace name spec queue", integer="priority", time="updated_at"
 )
 
+SUCCESSORS = table(
+    "successors",
+    "namespace predecessor job",
+    text="namespace predecessor job after_on predecessors",
+)
+
 SCHEDULES = table(
     "schedules",
     "namespace schedule_id",
@@ -190,6 +196,11 @@ RUNS_LIMITED_TICKS = RUNS.index(
 RUNS_IN_SLOTS = RUNS.index(
     "runs_in_slots", "namespace job slot", Known("slot"), OneOf("state", (RunState.RUNNING.value,))
 )
+
+RUN_LINKS = table(
+    "run_links", "namespace run_key job", text="namespace run_key job predecessor state successor"
+)
+RUN_LINKS_BY_SUCCESSOR = RUN_LINKS.index("run_links_by_successor", "namespace successor")
 
 STEPS = table(
     "steps",

@@ -25,6 +25,12 @@ ends has no holds any more. `Wait` parks a tick and keeps the reason. `Stop` wit
 unfinished run `cancelled` with its reason, raises its fence and keeps its attempt, if it was
 running, as `terminated`; without, it does what `cancel` does. `CloseGate`: see `ports.gates`.
 
+A job may run *after* others (`JobSpec.after`). Whatever call ends a run, in the same transaction the runs
+that follow it are enqueued, by the table in `core.successors`: `ready`, with its fire time, under a key that
+is made of the root of the chain (`model.chain`). So each is there once, also where a predecessor is replayed.
+A join is complete when a run of each predecessor has ended so that it fits; what counts of a run that ended
+again is its last end.
+
 A run that an operator *replays* goes back to `ready` under its own key: its attempts stay and count on,
 `spent` says how many there were before, its fence is 0 until it is claimed, so that a tick is judged once
 more.
@@ -42,6 +48,7 @@ from datetime import datetime
 from typing import Protocol
 
 from fencepost.model.audit import Author
+from fencepost.model.chain import Chain
 from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, ScheduleId
@@ -272,6 +279,10 @@ class Ledger(LedgerViews, Protocol):
 
     async def attempts(self, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
         """The attempts worth remembering by themselves, first to last."""
+        ...
+
+    async def chain(self, namespace: Namespace, run_key: RunKey) -> Chain:
+        """What the run followed, with what that left, and what follows it."""
         ...
 
     async def list(self, namespace: Namespace, filter: RunFilter) -> RunList:

@@ -11,7 +11,8 @@ from fencepost.model.tables import JOBS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.limits import put_limits, release, waiting
 from fencepost.rules.part import Part, reads, writes
-from fencepost.rules.rows import columns_of
+from fencepost.rules.rows import columns_of, job_if_readable
+from fencepost.rules.successors import put_successors
 
 SAID = ("spec", "queue", "priority")
 RELEASE_MAX = 1_000
@@ -48,6 +49,9 @@ class JobRules(Part):
         said = {row["name"]: row for row in rows if row["name"] not in new}
         known = await tx.lock(JOBS.among((namespace, name) for name in said))
         changed = [job for job in known if any(job[one] != said[job["name"]][one] for one in SAID)]
+        before = {job["name"]: spec for job in changed if (spec := job_if_readable(job["spec"])) is not None}
+        touched = new | {job["name"] for job in changed}
+        await put_successors(tx, namespace, before, [latest[name] for name in sorted(touched)])
         await tx.change(JOBS, [(job, said[job["name"]]) for job in changed])
         return await put_limits(tx, namespace, latest.values())
 

@@ -230,6 +230,7 @@ class OrderRules(Part):
         written = await tx.put_if_absent(RUNS, new)
         if not written:
             return []
+        await Freed([run for run in written if run["finished_at"] is not None]).follow(tx)
         records = records_by_key(await shown(tx, written))
         in_order = [records[key] for row in new if (key := RunKey(row["run_key"])) in records]
         await log_runs(tx, author, namespace, BY_FATE[fate], {}, in_order)

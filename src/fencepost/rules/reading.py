@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fencepost.core.lifecycle import observed
+from fencepost.model.chain import Chain
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
@@ -28,6 +29,7 @@ from fencepost.rules.meta import forgotten_before
 from fencepost.rules.part import Part, pages, reads
 from fencepost.rules.rows import to_attempt, to_missed_range
 from fencepost.rules.runs import shown
+from fencepost.rules.successors import read_chain
 
 
 class ReadingRules(Part):
@@ -49,6 +51,10 @@ class ReadingRules(Part):
     async def attempts(self, tx: Transaction, namespace: Namespace, run_key: RunKey) -> Sequence[Attempt]:
         rows = await tx.find(ATTEMPTS.all(namespace, run_key))
         return [to_attempt(row) for row in rows]
+
+    @reads
+    async def chain(self, tx: Transaction, namespace: Namespace, run_key: RunKey) -> Chain:
+        return await read_chain(tx, namespace, run_key)
 
     @reads
     async def list(self, tx: Transaction, namespace: Namespace, filter: RunFilter) -> RunList:

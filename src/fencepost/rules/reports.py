@@ -25,6 +25,7 @@ from fencepost.model.tables import (
     JOBS,
     LIMITS,
     META,
+    RUN_LINKS,
     RUN_LOGS,
     RUNS,
     RUNS_DUE_TICKS,
@@ -187,7 +188,7 @@ class ReportRules(Part):
 
 
 async def finish(tx: Transaction, freed: Freed, outcomes: Sequence[Outcome]) -> list[Receipt]:
-    """End attempts; nothing is woken yet."""
+    """End attempts; nothing is woken yet, and what follows is not enqueued."""
     check_outcomes(outcomes)
     runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of([one.ticket for one in outcomes]))}
     receipts = []
@@ -284,7 +285,7 @@ def _is_forgettable(run: Row, cutoff: StoreTime) -> bool:
 async def _let_go(tx: Transaction, run: Row) -> None:
     """Remove a tick; of a run by hand the key stays, for ever."""
     key = RUNS.key_of(run)
-    for table in (ATTEMPTS, STEPS, RUN_LOGS):
+    for table in (ATTEMPTS, STEPS, RUN_LOGS, RUN_LINKS):
         await tx.delete(table, await tx.lock(table.all(*key)))
     if run["schedule_id"] is not None:
         await tx.delete(RUNS, [run])

@@ -24,6 +24,7 @@ from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.claiming import DueTick, GateFacts, Head, Outlook, ScheduleFacts, StartedRun
 from fencepost.model.codec import job_from_text, limit_from_text, schedule_from_text
+from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
 from fencepost.model.missed import MissedRange
@@ -315,6 +316,14 @@ def at_once_max(origin: Origin, catch_up: CatchUp, of_backfill: int | None) -> i
 
 
 @lru_cache(SPECS_MAX)
+def job_if_readable(text: str) -> JobSpec | None:
+    """The spec of a job; None where only a newer release can read it."""
+    try:
+        return job_from_text(text)
+    except InvalidSpec:
+        return None
+
+
 def limit_if_readable(text: str) -> JobLimit | None:
     """The limits of a job; None where only a newer release can read them."""
     try:

@@ -30,6 +30,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import Change, log_all
 from fencepost.rules.rows import to_run_record, to_ticket
+from fencepost.rules.successors import follow
 
 Slot: TypeAlias = tuple[str, str, str]
 """Namespace, job, and what runs of the job count for."""
@@ -44,9 +45,10 @@ def is_tick(run: Row) -> bool:
 
 @dataclass(slots=True)
 class Freed:
-    """What runs that ended leave behind: slots that are free, and schedules whose next tick may have its
-    turn."""
+    """What runs that ended leave behind: what follows them, slots that are free, and schedules whose next
+    tick may have its turn."""
 
+    ended: list[Row] = field(default_factory=list)
     slots: dict[Slot, None] = field(default_factory=dict)
     schedules: dict[tuple[str, str], None] = field(default_factory=dict)
 
@@ -54,14 +56,23 @@ class Freed:
         """Take in how a run was changed."""
         if before["state"] == RUNNING != after["state"] and before["slot"] is not None:
             self.slots[before["namespace"], before["job"], before["slot"]] = None
+        if after["finished_at"] is not None and before["finished_at"] is None:
+            self.ended.append(after)
         if after["finished_at"] is not None and after["schedule_id"] is not None:
             self.schedules[after["namespace"], after["schedule_id"]] = None
 
     async def wake_next(self, tx: Transaction) -> None:
-        """Let those go whose turn it is now; at the end of a rule, after all that it parks."""
+        """Let those go whose turn it is now, and what follows; at the end of a rule, after all that it
+        parks."""
+        await self.follow(tx)
         woken = await fill_slots(tx, self.slots) + await unpark_first(tx, sorted(self.schedules))
         if woken:
             tx.hint(Topic.RUNS)
+
+    async def follow(self, tx: Transaction) -> None:
+        """Enqueue the successors of what ended."""
+        ended, self.ended = self.ended, []
+        await follow(tx, ended)
 
 
 async def unpark_first(tx: Transaction, schedules: Iterable[tuple[str, str]]) -> int:

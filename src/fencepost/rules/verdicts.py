@@ -104,7 +104,8 @@ async def carry_out(tx: Transaction, rulings: Rulings) -> None:
     runs = await _lock(tx, rulings)
     for ended in rulings.ends:
         run, verdict = runs[ended.namespace, ended.verdict.run_key], ended.verdict
-        await end(tx, Freed(), run, verdict.state, verdict.reason, met=verdict.met)
+        # It had not begun, so no tick waits for its end.
+        freed.ended.append(await end(tx, Freed(), run, verdict.state, verdict.reason, met=verdict.met))
     admitted = {"origin": Origin.CATCH_UP.value, "priority": PRIORITY_BEHIND}
     for admit in rulings.admits:
         run = runs[admit.namespace, admit.verdict.run_key]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.errors import RunLost, UnfitConnection
 from fencepost.model.run import Outcome, Receipt, RunState, Ticket
+from fencepost.ports.rows import Transaction
 from fencepost.rules.checks import Checked
 from fencepost.rules.reports import finish
 from fencepost.rules.runs import Freed
@@ -103,15 +105,22 @@ class BorrowedMongo(Borrowed):
         self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
     ) -> None:
         """What the run leaves to others, as the next tick of its schedule, is found by their own look: to
-        touch it here would set the caller's transaction against theirs."""
+        touch it here would set the caller's transaction against theirs. Its successors are its own."""
         outcome = Outcome(ticket, RunState.SUCCEEDED, output=output)
         await self.catch_up(ticket)
-        (receipt,) = await self.rows.write(lambda tx: finish(Checked(tx), Freed(), [outcome]))
+        (receipt,) = await self.rows.write(partial(_finish_and_follow, outcome))
         if receipt is not Receipt.ACCEPTED:
             aborted = self._lent.connection.abort_transaction()
             if self._lent.kind is Kind.PYMONGO_ASYNC:
                 await aborted
             raise RunLost(f"run {ticket.run_key}: it belongs to a later attempt, or has ended; roll back")
+
+
+async def _finish_and_follow(outcome: Outcome, tx: Transaction) -> list[Receipt]:
+    checked, freed = Checked(tx), Freed()
+    receipts = await finish(checked, freed, [outcome])
+    await freed.follow(checked)
+    return receipts
 
 
 async def borrow(connection: object, clock: Clock | None = None, database: str | None = None) -> Borrowed:

@@ -147,6 +147,7 @@ class MongoTransactions:
         freed = Freed()
         if ended:
             freed.note(run, {**run, "state": RunState.SUCCEEDED.value, "finished_at": run["started_at"]})
+            freed.ended.clear()  # What follows it was committed with it.
             with suppress(StoreUnavailable):
                 await self._rows.write(freed.wake_next)
 

@@ -28,6 +28,7 @@ from fencepost.model.tables import (
     RUNS_DUE_DIRECT,
     RUNS_DUE_TICKS,
     RUNS_LINED,
+    SUCCESSORS,
 )
 from fencepost.ports.rows import Transaction
 from fencepost.rules.claims import limits_of, open_walk, wants
@@ -48,6 +49,8 @@ WOKEN_MAX = 100
 """How many ticks are called at most, where a report could not call the next ones itself."""
 QUEUES_MAX, JOBS_MAX = 20, 200
 """Of how many queues the first run is looked at in one question, and of how many jobs the limits."""
+FOLLOWED_MAX = 200
+"""How many successors of a namespace's jobs are looked at with the time of a report."""
 SWEPT = ReadBatch(keys=[META.at("swept_at")])
 STANDING = ReadBatch(
     keys=[META.among([("incarnation",), ("older",), ("shards",)])],
@@ -137,8 +140,12 @@ class MongoLedger(LedgerRules):
             return mine or await super().claim_direct(appetite, limit)
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
+        # What follows is asked about with the time: mostly nothing does.
+        namespaces = sorted({one.ticket.namespace for one in outcomes})
+        follow = ReadBatch(ranges=[(SUCCESSORS.all(one), FOLLOWED_MAX) for one in namespaces])
+        rows = BatchedRows(self._each_rows, follow)
         try:
-            return await self._each.finish(outcomes)
+            return await LedgerRules(rows).finish(outcomes)
         except Together:
             return await super().finish(outcomes)
         except Overtaken as some:

@@ -26,9 +26,11 @@ from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.sharding import commands, spread
 from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
-SCHEMA = 3
+SCHEMA = 4
 OLDEST = 2
 """The first schema that can be brought up to date."""
+STEPS = {3: "0002_indexes_in_order", 4: "0003_successors"}
+"""What makes each schema of the one before."""
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
@@ -124,8 +126,11 @@ async def index_differences(rows: MongoRows) -> list[tuple[Table, str, bool]]:
 
 
 async def _make_indexes(rows: MongoRows, since: int) -> list[str]:
-    """Those that are missing. Before the third schema an index had whole entries, by the name of their
-    field; those are dropped when the new ones are there."""
+    """Those that are missing, with their collections. Before the third schema an index had whole entries, by
+    the name of their field; those are dropped when the new ones are there."""
+    there = await rows.database.list_collection_names()
+    for name in [one.name for one in TABLES if one.name not in there]:
+        await _make_collection(rows, name)
     differences = await index_differences(rows)
     missing = [(table, name) for table, name, is_there in differences if not is_there]
     for table, name in missing:
@@ -136,7 +141,8 @@ async def _make_indexes(rows: MongoRows, since: int) -> list[str]:
         if is_there and in_order(name) in _declared(table):
             await _drop_index(rows, table, name)
     made = [f"index {name} of {table.name}" for table, name in missing]
-    return ["0002_indexes_in_order"] if since < SCHEMA else made
+    steps = [name for schema, name in STEPS.items() if since < schema]
+    return steps or made
 
 
 async def _drop_index(rows: MongoRows, table: Table, name: str) -> None:

@@ -24,10 +24,10 @@ from typing import Any
 from fencepost.drivers.mongodb.opening import is_router
 from fencepost.model.clocks import StoreTime
 from fencepost.model.table import Keys
-from fencepost.model.tables import ATTEMPTS, META, RUN_LOGS, RUNS, STEPS
+from fencepost.model.tables import ATTEMPTS, META, RUN_LINKS, RUN_LOGS, RUNS, STEPS
 from fencepost.stores.mongodb.documents import filter_of
 
-SPREAD = (RUNS, ATTEMPTS, STEPS, RUN_LOGS)
+SPREAD = (RUNS, ATTEMPTS, STEPS, RUN_LOGS, RUN_LINKS)
 """The tables that grow with every run."""
 SCHEMA_ROW = META.at("schema")
 

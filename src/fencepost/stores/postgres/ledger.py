@@ -57,7 +57,7 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         )
         assert row is not None
         await self._call({tuple(slot) for slot in row["freed"]})
-        return await self._receipts(tickets, frozenset(row["numbers"] or ()))
+        return await self._receipts(outcomes, frozenset(row["numbers"] or ()))
 
     async def expired(self, limit: int, terms: SweepTerms) -> Sweep:
         row = await self._database.fetch_one(QUERIES["note_sweep"], terms.gap_max_s)
@@ -79,16 +79,15 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
     async def forget(self, older_than_s: float, limit: int) -> int:
         return int(await self._database.fetch_value(QUERIES["forget"], older_than_s, limit))
 
-    async def _receipts(self, tickets: Sequence[Ticket], accepted: frozenset[int]) -> Sequence[Receipt]:
-        """The rest is looked up in a snapshot of its own: the first one may be older than a wait. That
-        something was reported before counts once it would survive the loss of the primary."""
-        if len(accepted) == len(tickets):
-            return [Receipt.ACCEPTED] * len(tickets)
-        rows = await self._database.fetch(QUERIES["reported"], *_ticket_columns(tickets))
-        reported = {row["number"] for row in rows}
-        if reported:
+    async def _receipts(self, outcomes: Sequence[Outcome], accepted: frozenset[int]) -> Sequence[Receipt]:
+        """The rest is ended by the rules: runs that others follow, and what was reported before. That counts
+        once it would survive the loss of the primary."""
+        left = [number for number in range(len(outcomes)) if number not in accepted]
+        found = await super().finish([outcomes[number] for number in left]) if left else ()
+        if Receipt.REPEATED in found:
             await self._database.confirm()
-        return [_receipt(number, accepted, reported) for number in range(len(tickets))]
+        rest = dict(zip(left, found, strict=True))
+        return [rest.get(number, Receipt.ACCEPTED) for number in range(len(outcomes))]
 
 
 async def _call_others(limit: int, found: Row, tx: PostgresRowTransaction) -> int:
@@ -105,12 +104,6 @@ async def _call_others(limit: int, found: Row, tx: PostgresRowTransaction) -> in
     if called:
         tx.hint(Topic.RUNS)
     return called
-
-
-def _receipt(number: int, accepted: frozenset[int], reported: set[int]) -> Receipt:
-    if number in accepted:
-        return Receipt.ACCEPTED
-    return Receipt.REPEATED if number in reported else Receipt.REFUSED
 
 
 def _ticket_columns(tickets: Sequence[Ticket]) -> list[Any]:

@@ -59,6 +59,8 @@ next AS MATERIALIZED (
 -- What the attempt leaves behind reads the run as it was before this statement: there the worker
 -- still is. Runs are locked in the order of their keys' bytes, as by rules.
 --
+-- A run that others follow is left to the rules, which enqueue them.
+--
 -- Where a run of a schedule has ended, a tick of it is unparked. A run by hand asks nothing, and a schedule where no tick
 -- waits costs a look into an index that is empty most of the time.
 -- name: finish
@@ -87,6 +89,7 @@ WITH given AS MATERIALIZED (
     FROM given
     WHERE {is_attempt_of(given)}
         AND run.alive_until IS NOT NULL
+        AND NOT ({is_followed})
     RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
 ), freed AS (
     SELECT DISTINCT namespace, schedule_id FROM done WHERE ended AND schedule_id IS NOT NULL
@@ -109,12 +112,6 @@ SELECT total.numbers,
 FROM (
     SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once FROM done
 ) AS total;
-
--- name: reported
-SELECT given.number - 1 AS number
-FROM {tickets} AS given
-JOIN fencepost.runs AS run
-    ON {is_attempt_of(given)};
 
 -- Where the sweep before this one was a moment ago, as nearly always, this notes the sweep, and says whether there is
 -- anything for a reaper to do. Else the rule has to look.
@@ -200,7 +197,7 @@ WITH cutoff AS MATERIALIZED (
     ORDER BY finished_at
     LIMIT $2
     FOR UPDATE OF run SKIP LOCKED
-), {removed(attempts)}, {removed(steps)}, {removed(run_logs)}, removed AS (
+), {removed(attempts)}, {removed(steps)}, {removed(run_logs)}, {removed(run_links)}, removed AS (
     DELETE FROM fencepost.runs AS run
     USING old
     WHERE run.namespace = {key(old.namespace)} AND run.run_key = old.run_key

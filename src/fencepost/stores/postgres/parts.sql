@@ -95,6 +95,15 @@ run.version >= 0 AND run.state IN (
         AND run.namespace = {slot}.namespace AND run.job = {slot}.job AND run.slot = {slot}.slot
 )
 
+-- Whether its job has successors. As a value and not as EXISTS it stays a look by key, and no reading of the whole table.
+-- part: is_followed
+(
+    SELECT true
+    FROM fencepost.successors AS next
+    WHERE next.namespace = {key(run.namespace)} AND next.predecessor = run.job
+    LIMIT 1
+) IS NOT NULL
+
 -- The attempt of a ticket, while it runs.
 -- part: is_under_way
 namespace = $1 AND run_key = $2 AND attempt = $3 AND fence = $4 AND alive_until IS NOT NULL

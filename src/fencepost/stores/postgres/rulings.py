@@ -34,7 +34,7 @@ async def carry_out(tx: PostgresRowTransaction, judged: Judged) -> int:
     await stop(checked, freed, rulings)
     judged.slots |= freed.slots.keys()
     freed.slots.clear()
-    settled = await _settle(tx, rulings)
+    settled = await _settle(tx, freed, rulings)
     await close_gates(checked, rulings)
     if judged.allowed is not None:
         await keep_allowances(checked, judged.allowed)
@@ -62,7 +62,7 @@ async def start(tx: PostgresRowTransaction, judged: Judged, appetite: Appetite) 
     return [to_claim(row, previous[row["namespace"], row["run_key"]]) for row in rows]
 
 
-async def _settle(tx: PostgresRowTransaction, rulings: Rulings) -> int:
+async def _settle(tx: PostgresRowTransaction, freed: Freed, rulings: Rulings) -> int:
     settled: list[tuple[Ruled[Any], str | None, str | None, str | None, int, str | None]] = [
         *((one, one.verdict.state, one.verdict.reason, one.verdict.met, 0, None) for one in rulings.ends),
         *((one, None, one.verdict.waits, None, int(one.verdict.hold), CATCH_UP) for one in rulings.admits),
@@ -81,4 +81,5 @@ async def _settle(tx: PostgresRowTransaction, rulings: Rulings) -> int:
         holds,
         origins,
     )
+    freed.ended += [dict(row) for row in rows if row["is_followed"]]
     return sum(row["counts"] for row in rows)

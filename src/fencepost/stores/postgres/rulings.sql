@@ -25,7 +25,9 @@ SET state = coalesce(given.state, run.state),
     held = given.held
 FROM given
 WHERE run.ctid = given.place
-RETURNING given.state IS NOT NULL OR given.origin IS NOT NULL AS counts;
+RETURNING given.state IS NOT NULL OR given.origin IS NOT NULL AS counts,
+    given.state IS NOT NULL AND ({is_followed}) AS is_followed,
+    run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.priority, run.state;
 
 -- A run of a limited job begins when its limits let it. One from the line of its job (32) is locked, and may be a retry.
 -- name: start

@@ -40,10 +40,13 @@ def finish(
 
 
 def wake_next(connection: apsw.Connection, rows: SqliteRowTransaction, freed: Freed) -> None:
-    """Let those go whose turn it is. Nearly always nothing waits anywhere: that is asked first, and costs a
-    look at two empty indexes."""
-    if connection.execute(QUERIES["any_waiting"]).get is not None:
+    """Let those go whose turn it is, and what follows. Nearly always nothing waits anywhere and nothing
+    follows: that is asked first, and costs a look at two empty indexes and an empty table."""
+    is_awaited, is_followed = connection.execute(QUERIES["any_waiting"]).get
+    if is_awaited:
         finish_now(freed.wake_next(Checked(rows)))
+    elif is_followed:
+        finish_now(freed.follow(Checked(rows)))
 
 
 def _finish_plain(

@@ -15,6 +15,7 @@ from fencepost.testing.conformance.freezes import FreezeContract, FreezeOfAllCon
 from fencepost.testing.conformance.gates import GateContract, GateFactContract
 from fencepost.testing.conformance.holds import HoldContract, SkipContract
 from fencepost.testing.conformance.jobs import JobContract
+from fencepost.testing.conformance.joins import JoinContract
 from fencepost.testing.conformance.lanes import LaneContract
 from fencepost.testing.conformance.ledger import LedgerContract
 from fencepost.testing.conformance.limited_ticks import LimitedTickContract
@@ -44,6 +45,7 @@ from fencepost.testing.conformance.sign_in import SessionContract, SignInLinkCon
 from fencepost.testing.conformance.signals import SignalContract
 from fencepost.testing.conformance.steps import StepContract
 from fencepost.testing.conformance.store import StoreContract
+from fencepost.testing.conformance.successors import SuccessorContract
 from fencepost.testing.conformance.terms import TermContract
 from fencepost.testing.conformance.ticks import SweepContract, TickContract
 from fencepost.testing.conformance.triggering import TriggerContract
@@ -75,6 +77,7 @@ class StoreConformance(
     GraceContract,
     HoldContract,
     JobContract,
+    JoinContract,
     LaneContract,
     LedgerContract,
     LimitedTickContract,
@@ -115,6 +118,7 @@ class StoreConformance(
     StopContract,
     StoreContract,
     StripContract,
+    SuccessorContract,
     SweepContract,
     TermContract,
     TickContract,

@@ -1,0 +1,176 @@
+"""What follows the end of a run: its successors are enqueued in the transaction that ends it.
+
+Who asks has the rows of the runs that ended. A job without successors costs one look, which stores spare
+themselves where they can. A link is kept of each predecessor: from it a join knows who has ended, and a run
+what it follows. Links of one join are written in turn, so that of two predecessors that end at once the
+second sees the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+from fencepost.core.successors import counts, follows
+from fencepost.model.chain import Chain, Successor, root_of, successor_key
+from fencepost.model.identifiers import JobName, Namespace, RunKey
+from fencepost.model.job import PRIORITY_BEHIND, AfterOn, JobSpec
+from fencepost.model.run import Predecessor, RunState
+from fencepost.model.table import Key, Row
+from fencepost.model.tables import ATTEMPTS, JOBS, RUN_LINKS, RUN_LINKS_BY_SUCCESSOR, RUNS, SUCCESSORS
+from fencepost.ports.rows import Transaction
+from fencepost.ports.signals import Topic
+
+TURNS = 64
+"""How many turns the joins share: their names stay few, and two joins are seldom of one."""
+
+
+class _Link(NamedTuple):
+    """A run that ended, and the successor that it is for."""
+
+    run: Row
+    successor: Row
+    key: RunKey
+    predecessors: Sequence[JobName]
+
+    @property
+    def is_join(self) -> bool:
+        return len(self.predecessors) > 1
+
+    def fits(self, ends: Mapping[JobName, set[RunState]]) -> bool:
+        return follows(AfterOn(self.successor["after_on"]), self.predecessors, ends)
+
+
+async def follow(tx: Transaction, ended: Sequence[Row]) -> None:
+    """Enqueue what follows these runs, each once for ever."""
+    runs = [run for run in ended if counts(RunState(run["state"]))]
+    jobs = sorted({(run["namespace"], run["job"]) for run in runs})
+    found = await tx.find(SUCCESSORS.each(jobs)) if jobs else []
+    links = [one for run in runs for one in _links(run, found)]
+    if not links:
+        return
+    for turn in sorted({_turn_of(one) for one in links if one.is_join}):
+        await tx.take_turn(turn)
+    await _keep(tx, links)
+    chosen = [one for one in links if not one.is_join] + await _complete(tx, links)
+    if chosen:
+        known = await tx.find(JOBS.among(sorted({_job_of(one) for one in chosen})))
+        specs, now = {JOBS.key_of(row): row for row in known}, await tx.now()
+        new = [_new_run(one, specs[_job_of(one)]) | {"run_at": now} for one in chosen]
+        if await tx.put_if_absent(RUNS, new):
+            tx.hint(Topic.RUNS)
+
+
+async def put_successors(
+    tx: Transaction, namespace: Namespace, before: Mapping[JobName, JobSpec], specs: Iterable[JobSpec]
+) -> None:
+    """Let the successors be those of the specs, as far as they differ from before."""
+    there = [one for spec in specs if spec.name in before for one in _rows(namespace, before[spec.name])]
+    wanted = [one for spec in specs for one in _rows(namespace, spec)]
+    if there != wanted:
+        keys = sorted({SUCCESSORS.key_of(one) for one in there})
+        await tx.delete(SUCCESSORS, await tx.lock(SUCCESSORS.among(keys)))
+        await tx.put_if_absent(SUCCESSORS, wanted)
+
+
+async def read_chain(tx: Transaction, namespace: Namespace, run_key: RunKey) -> Chain:
+    """The runs right before and right after one."""
+    before = await tx.find(RUN_LINKS_BY_SUCCESSOR(namespace, run_key))
+    then = await tx.find(RUN_LINKS.all(namespace, run_key))
+    keys = [(namespace, link["run_key"]) for link in before]
+    named = [*keys, *((namespace, link["successor"]) for link in then)]
+    runs = {run["run_key"]: run for run in await tx.find(RUNS.among(named))} if named else {}
+    kept: dict[str, Row] = {}
+    for attempt in await tx.find(ATTEMPTS.each(keys)) if keys else []:
+        kept[attempt["run_key"]] = attempt
+    return Chain(
+        tuple(_predecessor(link, kept.get(link["run_key"])) for link in before),
+        tuple(
+            Successor(
+                RunKey(link["successor"]),
+                JobName(link["job"]),
+                RunState(runs[link["successor"]]["state"]) if link["successor"] in runs else None,
+            )
+            for link in then
+        ),
+    )
+
+
+def _predecessor(link: Row, last: Row | None) -> Predecessor:
+    state = RunState(link["state"])
+    result = last["output"] if last is not None and state is RunState.SUCCEEDED else None
+    error = last["error"] if last is not None and state is not RunState.SUCCEEDED else None
+    return Predecessor(RunKey(link["run_key"]), JobName(link["predecessor"]), state, result, error)
+
+
+def _links(run: Row, successors: Iterable[Row]) -> list[_Link]:
+    """Of a join each end is noted; of a chain only one that is followed."""
+    root = root_of(run["run_key"], is_tick=run["schedule_id"] is not None)
+    ends = {JobName(run["job"]): {RunState(run["state"])}}
+    links = []
+    for successor in successors:
+        if (successor["namespace"], successor["predecessor"]) == (run["namespace"], run["job"]):
+            names = json.loads(successor["predecessors"])
+            key = successor_key(JobName(successor["job"]), root, joins=len(names) > 1)
+            links.append(_Link(run, successor, key, names))
+    return [one for one in links if one.is_join or one.fits(ends)]
+
+
+async def _keep(tx: Transaction, links: Collection[_Link]) -> None:
+    """A run that was replayed ends again: what counts is how it ended last."""
+    rows = [
+        {
+            "namespace": one.run["namespace"],
+            "run_key": one.run["run_key"],
+            "job": one.successor["job"],
+            "predecessor": one.run["job"],
+            "state": one.run["state"],
+            "successor": one.key,
+        }
+        for one in links
+    ]
+    new = {RUN_LINKS.key_of(row) for row in await tx.put_if_absent(RUN_LINKS, rows)}
+    again = {key: row for row in rows if (key := RUN_LINKS.key_of(row)) not in new}
+    if again:
+        known = await tx.lock(RUN_LINKS.among(sorted(again)))
+        await tx.change(RUN_LINKS, [(row, again[RUN_LINKS.key_of(row)]) for row in known])
+
+
+async def _complete(tx: Transaction, links: Collection[_Link]) -> list[_Link]:
+    """Those whose join has all that it waits for."""
+    joins = {(one.run["namespace"], one.key): one for one in links if one.is_join}
+    ends: dict[Key, dict[JobName, set[RunState]]] = {key: {} for key in joins}
+    for link in await tx.find(RUN_LINKS_BY_SUCCESSOR.each(sorted(joins))) if joins else []:
+        of_join = ends[link["namespace"], link["successor"]]
+        of_join.setdefault(JobName(link["predecessor"]), set()).add(RunState(link["state"]))
+    return [one for key, one in joins.items() if one.fits(ends[key])]
+
+
+def _new_run(link: _Link, job: Row) -> Row:
+    """It has the fire time of what it follows, and comes behind live work where that did."""
+    behind = link.run["priority"] == PRIORITY_BEHIND
+    return {
+        "namespace": link.run["namespace"],
+        "run_key": link.key,
+        "job": job["name"],
+        "fire_time": link.run["fire_time"],
+        "state": RunState.READY.value,
+        "queue": job["queue"],
+        "priority": PRIORITY_BEHIND if behind else job["priority"],
+        "payload": "{}",
+    }
+
+
+def _turn_of(link: _Link) -> str:
+    return f"join {crc32(link.key.encode()) % TURNS}"
+
+
+def _job_of(link: _Link) -> Key:
+    return link.successor["namespace"], link.successor["job"]
+
+
+def _rows(namespace: Namespace, spec: JobSpec) -> list[Row]:
+    said = {"job": spec.name, "after_on": spec.after_on.value, "predecessors": json.dumps(list(spec.after))}
+    return [{"namespace": namespace, "predecessor": one, **said} for one in spec.after]
