@@ -29,7 +29,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, Fence, JobName, RunKey, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.message import Reply, Route
-from fencepost.model.run import Claim
+from fencepost.model.run import Claim, Predecessor, RunState
 from fencepost.services.intake import SHOWN_MAX
 from fencepost.services.processor import DELIVERIES_MAX
 from tests.brokers.post import START
@@ -149,6 +149,7 @@ def message(reply: Reply, *, plain: bool = False) -> Any:
         START,
         StoreTime(START),
         previous=None if plain else START,
+        after=() if plain else (Predecessor(RunKey("shots#7"), JobName("shots"), RunState.SUCCEEDED),),
     )
     limit = None if plain else timedelta(minutes=2)
     route = Route("thumbs", reply, body=None if plain else "data")

@@ -44,6 +44,7 @@ async def test_a_command_learns_about_its_run_from_its_environment(monkeypatch: 
         "FENCEPOST_ATTEMPT": "2",
         "FENCEPOST_FENCE": "17",
         "FENCEPOST_PAYLOAD": '{"month": 3}',
+        "FENCEPOST_AFTER": "[]",
     }
 
 

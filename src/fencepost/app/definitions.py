@@ -13,6 +13,7 @@ from fencepost.app.words import FunctionWords, JobWords, job_spec, own_words
 from fencepost.app.work import JobThreads, Workshop
 from fencepost.config import Settings
 from fencepost.core.payload import check_payload
+from fencepost.core.successors import check_known, check_no_cycle
 from fencepost.errors import InvalidSpec, UnknownJob
 from fencepost.executors.secrets import Secrets
 from fencepost.model.identifiers import JobName, ScheduleId, checked_name
@@ -72,6 +73,8 @@ class Definitions:
         replaced after `recycle_after` runs. `delivery` says what becomes of an attempt of which nobody knows
         how far it came: `at_least_once` is tried again, `at_most_once` never by itself. `concurrency`, of
         each `concurrency_key` of the payload, and `rate`, such as "100/m", are limits across the fleet.
+        `after` names jobs that it runs after, with what they left in `run.after`; `after_on` says after which
+        of their ends: "success", "failure" or "any" (guide: one job after another).
         """
         if name is not None and not isinstance(name, str):
             raise InvalidSpec("job: write @app.job() with parentheses")
@@ -112,6 +115,8 @@ class Definitions:
         """Register a job of any kind."""
         if spec.name in self.jobs:
             raise InvalidSpec(f"job {spec.name}: defined twice")
+        if spec.after:
+            check_no_cycle(spec.name, self._after() | {spec.name: spec.after})
         self.jobs[spec.name] = Job(spec, executor)
         return spec.name
 
@@ -256,7 +261,15 @@ class Definitions:
     def specs(self) -> dict[str, JobSpec]:
         """What the store is told of the jobs; of those that take secrets also which there are, so that a
         server without the code can refuse a payload that names another."""
+        self.check_chains()
         return {name: self._told(job.spec) for name, job in self.jobs.items()}
+
+    def check_chains(self) -> None:
+        """Refuse a job that follows one that is not defined, when all are."""
+        check_known(self._after())
+
+    def _after(self) -> dict[JobName, tuple[JobName, ...]]:
+        return {name: job.spec.after for name, job in self.jobs.items()}
 
     def _told(self, spec: JobSpec) -> JobSpec:
         takes_secrets = any(one.kind in SECRET_KINDS for one in spec.parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +10,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.executors.callable import plain_payload
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import Delivery
+from fencepost.model.job import AfterOn, Delivery
 from fencepost.model.limits import JobLimit
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.quoting import quoted
@@ -79,6 +79,26 @@ def is_at_most_once(delivery: str) -> bool:
     except ValueError:
         known = " or ".join(Delivery)
         raise InvalidSpec(f"job: delivery {quoted(delivery)}: expected {known}") from None
+
+
+def names_after(after: object) -> tuple[JobName, ...]:
+    """The jobs that one follows: a job or its name, or several."""
+    given: list[Any] = list(after) if isinstance(after, list | tuple) else [] if after is None else [after]
+    for one in given:
+        if not isinstance(one, str) and not callable(one) and not hasattr(one, JOB_MARK):
+            raise InvalidSpec(f"job: after {quoted(one)}: expected a job, its name, or a list of those")
+    return tuple(dict.fromkeys(JobName(job_name(one)) for one in given))
+
+
+def after_on_of(on: str | None, after: Collection[JobName]) -> AfterOn:
+    """Which ends it follows: success unless said."""
+    if on is not None and not after:
+        raise InvalidSpec(f"job: after_on {quoted(on)}: it says after which ends, and no job; add after=")
+    try:
+        return AfterOn(AfterOn.SUCCESS if on is None else on)
+    except ValueError:
+        known = " or ".join(AfterOn)
+        raise InvalidSpec(f"job: after_on {quoted(on)}: expected {known}") from None
 
 
 def limit_of(concurrency: int | None, key: str | None, rate: str | None) -> JobLimit | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
-from fencepost.app.specs import is_at_most_once, length_of, limit_of
+from fencepost.app.specs import after_on_of, is_at_most_once, length_of, limit_of, names_after
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
@@ -16,6 +16,11 @@ from fencepost.model.sizes import Size
 
 if TYPE_CHECKING:
     from fencepost.model.message import Route
+
+
+Followed: TypeAlias = str | Callable[..., Any]
+After: TypeAlias = Followed | Sequence[Followed]
+"""A job that another follows, or its name; or several, of which all are waited for."""
 
 
 class JobWords(TypedDict, total=False):
@@ -30,6 +35,8 @@ class JobWords(TypedDict, total=False):
     concurrency: int | None
     concurrency_key: str | None
     rate: str | None
+    after: After | None
+    after_on: str | None
 
 
 class Place(StrEnum):
@@ -62,6 +69,7 @@ def job_spec(
     message: Route | None = None,
 ) -> JobSpec:
     """The spec of a job; of the words only those of `JobWords` are read."""
+    after = names_after(words.get("after"))
     return JobSpec(
         name=JobName(name),
         queue=Queue(words.get("queue", DEFAULT_QUEUE)),
@@ -75,6 +83,8 @@ def job_spec(
         open_payload=open_payload,
         external=external,
         message=message,
+        after=after,
+        after_on=after_on_of(words.get("after_on"), after),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from fencepost.cli.output import brief, print_block, print_fields, print_table, printable, shown_moment
-from fencepost.operations.shapes.runs import AttemptShape, LogChunk, RunShape
+from fencepost.operations.shapes.runs import AttemptShape, LogChunk, RunShape, RunWithAttempts
 
 TAIL_LINES = 20
 SHARE = re.compile(r"[01]\.[0-9]+")
@@ -35,6 +35,15 @@ def print_runs(found: Sequence[RunShape], tz: str | None) -> None:
             for one in found
         ],
     )
+
+
+def print_chain(run: RunWithAttempts) -> None:
+    """What it followed, and what follows it."""
+    for one in run.after:
+        click.echo(f"\nafter {one.run_key}: {one.state}")
+        print_block("result", one.result)
+    for follower in run.then:
+        click.echo(f"\nthen {follower.run_key}: {follower.state or 'waits for another run'}")
 
 
 def print_run(run: RunShape, tz: str | None) -> None:

@@ -79,7 +79,7 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
       fencepost runs show 'invoices#2026-03-01T00:00:00Z#3'
     """
     from fencepost.cli.calling import calling
-    from fencepost.cli.run_views import print_attempts, print_log_tail, print_run
+    from fencepost.cli.run_views import print_attempts, print_chain, print_log_tail, print_run
     from fencepost.operations.runs import OneRun, ReadLog, read_log, show_run
 
     with calling(place) as caller:
@@ -89,6 +89,7 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
             return
         tail = caller.call(read_log, ReadLog(run_key=run_key, tail=True)).items
     print_run(run, tz)
+    print_chain(run)
     print_attempts(run.attempts, tz)
     print_log_tail(tail)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fencepost.model.audit import Action, Entry
+from fencepost.model.chain import Chain
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Freeze
 from fencepost.model.gate import ClosedGate
@@ -39,6 +40,8 @@ class Evidence:
     after: datetime | None = None
     runs: tuple[RunRecord, ...] = ()
     attempts: Mapping[RunKey, Sequence[Attempt]] = field(default_factory=dict)
+    chains: Mapping[RunKey, Chain] = field(default_factory=dict)
+    """What the runs followed, and what follows them."""
     missed: MissedRange | None = None
     forgotten_before: datetime | None = None
     gate: ClosedGate | None = None

@@ -26,6 +26,7 @@ from fencepost.core.lending import End, error_kinds, first_end
 from fencepost.core.payload import body_bytes
 from fencepost.core.settling import Failed, Succeeded
 from fencepost.errors import InvalidPayload, InvalidSpec, InvalidTrigger
+from fencepost.model.chain import predecessors_from_json
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import (
@@ -101,6 +102,10 @@ def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat
         headers["schedule"] = claim.schedule_id
     if claim.previous is not None:
         headers["previous"] = to_utc_text(claim.previous)
+    if claim.after:
+        headers["after"] = json.dumps(
+            [{"key": one.key, "job": one.job, "state": str(one.state)} for one in claim.after]
+        )
     if job.timeout is not None:
         headers["timeout"] = f"{job.timeout.total_seconds():g}"
     if job.at_most_once:
@@ -174,6 +179,7 @@ def read_order(delivery: Delivery) -> Order:
             run_at=from_utc_text(said["fire-time"]),
             started_at=StoreTime(from_utc_text(said["fire-time"])),
             previous=_instant(said.get("previous")),
+            after=predecessors_from_json(json.loads(said.get("after", "[]"))),
         )
         return Order(
             claim,
@@ -185,7 +191,7 @@ def read_order(delivery: Delivery) -> Order:
         )
     except KeyError as error:
         raise InvalidPayload(f"message {delivery.id}: header {PREFIX}{error.args[0]} is missing") from None
-    except (ValueError, RecursionError, InvalidTrigger, InvalidSpec) as error:
+    except (TypeError, ValueError, RecursionError, InvalidTrigger, InvalidSpec) as error:
         raise InvalidPayload(f"message {delivery.id}: {error}") from None
 
 

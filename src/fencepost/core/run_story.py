@@ -14,6 +14,7 @@ from fencepost.core.evidence import Evidence, by_whom
 from fencepost.core.lifecycle import ENDED
 from fencepost.core.suspicion import shown_span, was_moved, why_uncertain
 from fencepost.model.audit import Action, Entry
+from fencepost.model.chain import Chain, is_successor
 from fencepost.model.clocks import since
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
 from fencepost.model.identifiers import RunKey
@@ -35,6 +36,7 @@ def run_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
         *_due_words(run, evidence),
         *_attempt_words(run, evidence),
         state_words(run, evidence),
+        *_then_words(run, evidence),
     )
 
 
@@ -131,9 +133,37 @@ def run_mends(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
 
 
 def _live_words(run: RunRecord, evidence: Evidence) -> str:
+    if run.schedule_id is None and is_successor(run.run_key):
+        return _after_words(run, evidence)
     if run.schedule_id is None:
         return f"It was enqueued by hand{_who(run, evidence, Action.RUN_ENQUEUE)}."
     return _written_words(run, evidence)
+
+
+def _after_words(run: RunRecord, evidence: Evidence) -> str:
+    after = _chain(run, evidence).after
+    if not after:
+        return "It was enqueued when other runs had ended, which retention has removed since."
+    shown = " and ".join(f"{one.key}, which {_ended_as(one.state)}" for one in after)
+    return f"It follows {shown}."
+
+
+def _then_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
+    """What came of its end."""
+    return tuple(
+        f"{one.key} was enqueued after it, and is {one.state}."
+        if one.state is not None
+        else f"{one.key} is not enqueued: the runs that it joins have not all ended so that it fits."
+        for one in _chain(run, evidence).then
+    )
+
+
+def _chain(run: RunRecord, evidence: Evidence) -> Chain:
+    return evidence.chains.get(run.run_key, Chain())
+
+
+def _ended_as(state: RunState) -> str:
+    return {RunState.SUCCEEDED: "succeeded", RunState.DEAD: "failed for good"}.get(state, f"was {state}")
 
 
 def _manual_words(run: RunRecord, evidence: Evidence) -> str:

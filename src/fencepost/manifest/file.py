@@ -30,7 +30,11 @@ def load_file(path: str | Path, environment: Mapping[str, str] | None = None) ->
     app = Fencepost(settings=settings_from(environment, file=_settings(top)))
     _register_secrets(app, top.table("secrets"))
     for name, table in top.tables("jobs"):
-        app.add_job(*read_job(name, table, app.allowed_commands, app.secrets))
+        spec, executor = read_job(name, table, app.allowed_commands, app.secrets)
+        with top.blaming():
+            app.add_job(spec, executor)
+    with top.blaming():
+        app.check_chains()
     for _, table in top.tables("intake"):
         add_intake(app, table)
     calendars = {name: read_calendar(name, table) for name, table in top.tables("calendars")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from fencepost.app.specs import is_at_most_once, limit_of
+from fencepost.app.specs import after_on_of, is_at_most_once, limit_of, names_after
 from fencepost.executors.command import AllowList
 from fencepost.executors.secrets import Secrets
 from fencepost.manifest.celery import read_celery
@@ -24,7 +24,7 @@ from fencepost.ports.executor import Executor
 KEYS = (
     *(*COMMAND_KEYS, "http", "celery", "external", "message", "parameters"),
     *("timeout", "progress_deadline", "queue", "priority", "retry", "delivery"),
-    *("concurrency", "concurrency_key", "rate"),
+    *("concurrency", "concurrency_key", "rate", "after", "after_on"),
 )
 RETRY_KEYS = ("max_attempts", "base", "cap", "deadline", "budget")
 NO_BUDGET = "none"
@@ -43,6 +43,8 @@ def read_job(
     timeout = table.length("timeout")
     with table.blaming():
         checked_name("job", name)
+        after = _after(table)
+        after_on = after_on_of(table.text("after_on"), after)
     spec = JobSpec(
         name=JobName(name),
         queue=Queue(table.queue() or DEFAULT_QUEUE),
@@ -56,6 +58,8 @@ def read_job(
         external=is_external(table),
         message=route,
         limit=_limit(table),
+        after=after,
+        after_on=after_on,
     )
     return spec, executor
 
@@ -84,6 +88,14 @@ def _progress_deadline(table: Table) -> timedelta | None:
     if deadline is not None and "http" in table:
         table.refuse("progress_deadline", "is not for HTTP calls, which have a deadline; leave it out")
     return None if deadline is None else parse_duration(deadline)
+
+
+def _after(table: Table) -> tuple[JobName, ...]:
+    value = table.raw("after")
+    names = [value] if isinstance(value, str) else value or []
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        table.refuse("after", f'= {quoted(value)}: expected the names of jobs, as in after = ["extract"]')
+    return names_after(names)
 
 
 def _limit(table: Table) -> JobLimit | None:

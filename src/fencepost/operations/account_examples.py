@@ -75,6 +75,8 @@ JOB: dict[str, Any] = {
     ],
     "open_payload": False,
     "limit": {"concurrency": 4, "key": None, "rate": "100/m"},
+    "after": [],
+    "after_on": "success",
 }
 ENTRY: dict[str, Any] = {
     "number": 4711,
@@ -103,7 +105,7 @@ def account_examples(run: dict[str, Any], attempt: dict[str, Any]) -> dict[str, 
         "runs.why": (None, STORY),
         "schedules.why": (None, STORY),
         "dead.list": (None, {"items": [dead], "next": None}),
-        "dead.show": (None, {**dead, "attempts": [attempt]}),
+        "dead.show": (None, {**dead, "attempts": [attempt], "after": [], "then": []}),
         "dead.replay": (
             {"choice": {"job": "send_invoices", "since": "2d"}, "every_s": 6.0, "reason": "the mail is back"},
             replayed,

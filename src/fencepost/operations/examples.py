@@ -50,9 +50,14 @@ ATTEMPT: dict[str, Any] = {
     "detail": None,
     "output": None,
 }
+SUCCESSOR: dict[str, Any] = {
+    "run_key": "mail#after#invoices#2026-03-01T00:00:00Z#3",
+    "job": "mail",
+    "state": "succeeded",
+}
 EXAMPLES: dict[str, Example] = {
     "runs.list": (None, {"items": [RUN], "next": None}),
-    "runs.show": (None, {**RUN, "attempt": 2, "attempts": [ATTEMPT]}),
+    "runs.show": (None, {**RUN, "attempt": 2, "attempts": [ATTEMPT], "after": [], "then": [SUCCESSOR]}),
     "runs.log": (
         None,
         {

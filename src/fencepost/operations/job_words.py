@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fencepost.model.durations import format_duration
-from fencepost.model.job import PRIORITY_DEFAULT, JobSpec, Retry
+from fencepost.model.job import PRIORITY_DEFAULT, AfterOn, JobSpec, Retry
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply
 
@@ -24,6 +24,9 @@ def _parts(spec: JobSpec) -> Iterator[str]:
         yield f"never silent for longer than {format_duration(spec.progress_deadline)}"
     if spec.limit is not None:
         yield from _limits(spec.limit)
+    if spec.after:
+        ends = {AfterOn.SUCCESS: "success", AfterOn.FAILURE: "failure", AfterOn.ANY: "end"}[spec.after_on]
+        yield f"runs after each {ends} of {' and '.join(spec.after)}"
     if spec.priority != PRIORITY_DEFAULT:
         yield f"priority {spec.priority}"
     if spec.external:

@@ -21,8 +21,10 @@ from fencepost.operations.shapes.runs import (
     RunWithAttempts,
     attempt_shape,
     chunk_shape,
+    predecessor_shape,
     run_fields,
     run_shape,
+    successor_shape,
 )
 from fencepost.operations.words import (
     INTEGER_MAX,
@@ -111,9 +113,15 @@ async def list_runs(control: Control, asked: ListRuns) -> RunPage:
 
 @operation("runs.show", "GET /runs/{run_key}", Role.VIEWER)
 async def show_run(control: Control, asked: OneRun) -> RunWithAttempts:
-    """Show one run with its attempts, errors and output."""
+    """Show one run with its attempts, errors and output, what it followed and what follows it."""
     run, attempts = await control.runs.get(asked.run_key)
-    return RunWithAttempts(**run_fields(run), attempts=[attempt_shape(one) for one in attempts])
+    chain = await control.runs.chain(asked.run_key)
+    return RunWithAttempts(
+        **run_fields(run),
+        attempts=[attempt_shape(one) for one in attempts],
+        after=[predecessor_shape(one) for one in chain.after],
+        then=[successor_shape(one) for one in chain.then],
+    )
 
 
 @operation("runs.log", "GET /runs/{run_key}/log", Role.VIEWER)

@@ -13,7 +13,7 @@ from fencepost.model.json import JsonObject
 from fencepost.model.text import storable
 
 if TYPE_CHECKING:
-    from fencepost.model.run import Claim
+    from fencepost.model.run import Claim, Predecessor
     from fencepost.ports.reach import Reach
     from fencepost.ports.transactions import RunTransaction
 
@@ -110,6 +110,12 @@ class Run:
     def previous(self) -> datetime | None:
         """The fire time of the schedule's last successful run."""
         return self._claim.previous
+
+    @property
+    def after(self) -> tuple[Predecessor, ...]:
+        """The runs that this one followed, where its job runs after others: each with its `key`, `job` and
+        `state`, and with what it left, `result` or `error`. Empty in a run that was enqueued by hand."""
+        return self._claim.after
 
     @property
     def traceparent(self) -> str | None:

@@ -51,6 +51,7 @@ from fencepost.ports.broker import Broker
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
+from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import helpings
 from fencepost.services.desks.taking import take
 from fencepost.services.service import patience_s
@@ -170,10 +171,10 @@ class Deliverer(BrokerService):
         if self.sending:
             await asyncio.wait(self.sending, timeout=FAREWELL_S)
 
-    async def _take(self, appetite: Appetite, limit: int) -> tuple[list[Claim], float]:
+    async def _take(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
         """A claim on its way when the loop is cancelled is waited for, and its runs are handed back: they are
         ours already, and silence would cost them an attempt."""
-        taking = asyncio.ensure_future(take(self._store.ledger, appetite, limit, self._settings, self._turns))
+        taking = asyncio.ensure_future(self._claimed(appetite, limit))
         try:
             claims, rest_s = await asyncio.shield(taking)
         except StoreUnavailable:
@@ -189,6 +190,12 @@ class Deliverer(BrokerService):
         while len(self._given) > GIVEN_MAX:
             self._given_before = max(self._given_before, self._given.popleft())
         return claims, rest_s
+
+    async def _claimed(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
+        """With what they followed."""
+        ledger, following = self._store.ledger, [name for name, job in self._jobs.items() if job.after]
+        claims, rest_s = await take(ledger, appetite, limit, self._settings, self._turns)
+        return await with_predecessors(ledger, claims, following), rest_s
 
     async def _hand_back_lost(self) -> None:
         """A claim whose answer was lost may have been granted; nothing of it was sent."""

@@ -76,6 +76,7 @@ class Storyteller:
             after=after,
             runs=tuple(runs),
             attempts={run.run_key: await ledger.attempts(namespace, run.run_key) for run in runs},
+            chains={run.run_key: await ledger.chain(namespace, run.run_key) for run in runs},
             missed=next((one for one in ranges if tick and one.first <= fire_time <= one.last), None),
             forgotten_before=await ledger.forgotten_before(),
             gate=next((one for one in gates if one.schedule_id == schedule_id), None),
@@ -86,12 +87,13 @@ class Storyteller:
         )
 
     async def _of_run(self, run: RunRecord) -> Evidence:
-        """A run that was enqueued by hand."""
+        """A run that was enqueued by hand, or by the end of another."""
         return Evidence(
             fire_time=run.fire_time,
             now=await self._store.now(),
             runs=(run,),
             attempts={run.run_key: await self._store.ledger.attempts(self._namespace, run.run_key)},
+            chains={run.run_key: await self._store.ledger.chain(self._namespace, run.run_key)},
             freezes=tuple(await self._store.freezes.all(self._namespace)),
             entries=await self._entries(run.run_key),
             workers=frozenset(one.node.node_id for one in await self._store.roster.live()),

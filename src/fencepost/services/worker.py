@@ -28,6 +28,7 @@ from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.attempt import INTERRUPT_S, Attempts
+from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import WAITING_MAX, Looks, claim_first, helpings, share_room
 from fencepost.services.clerk import Clerk
 from fencepost.services.ledger_watch import LedgerWatch
@@ -77,6 +78,7 @@ class Worker(Service):
         self._queueing = frozenset(name for name, job in jobs.items() if job.queues)
         self._limited = frozenset(name for name, job in jobs.items() if job.spec.limit is not None)
         self._taking_run = frozenset(name for name, job in jobs.items() if job.takes_run)
+        self._following = frozenset(name for name, job in jobs.items() if job.spec.after)
         self._beats = {
             name: (self._beats_for(job.spec.timeout), self._beats_for(job.spec.progress_deadline))
             for name, job in jobs.items()
@@ -189,7 +191,7 @@ class Worker(Service):
         if was_idle:
             claims = await claim_first(self._store.ledger, self._appetite, self._limited)
             await self._watch.check_claims(claims)
-            self._begin(claims)
+            self._begin(await self._with_predecessors(claims))
             await asyncio.sleep(0)
 
     async def _claim_of(self, appetite: Appetite, limit: int, *, again: bool = False) -> float:
@@ -202,7 +204,7 @@ class Worker(Service):
             if room > 0:
                 claims = await shares.take(ledger, appetite, kind, room)
                 await self._watch.check_claims(claims)
-                self._begin(claims)
+                self._begin(await self._with_predecessors(claims))
                 begun += len(claims)
         if begun < max(asked, 1):
             self._looks.forget()
@@ -253,8 +255,12 @@ class Worker(Service):
         """A claim whose answer was lost may have been granted: those runs are ours to do."""
         for claim in await self._store.ledger.adopt(self._appetite.worker, self._active.fences()):
             self.log.run(claim, "adopted after a lost answer", fence=claim.fence)
-            self._begin([claim], adopted=True)
+            self._begin(await self._with_predecessors([claim]), adopted=True)
         self._answer_lost = False
+
+    async def _with_predecessors(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Where the store is lost meanwhile, the claims are found again as those of a lost answer."""
+        return await with_predecessors(self._store.ledger, claims, self._following)
 
     def _begin(self, claims: Sequence[Claim], *, adopted: bool = False) -> None:
         """Start what there is room for; the others wait, until they do or are handed back."""

@@ -18,6 +18,7 @@ CLAIMED = {
     "version": 0,
     "payload": {"image_id": 7},
     "previous": None,
+    "after": [],
     "started_at": "2026-03-01T00:00:00.012Z",
     "timeout_s": 600.0,
     "heartbeat_every_s": 5.0,

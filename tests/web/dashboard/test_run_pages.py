@@ -9,7 +9,7 @@ from fencepost.model.access import Role
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey
 from fencepost.model.run import Attempt, Hold, Origin, RunFilter, RunList, RunRecord, RunState
-from fencepost.model.tables import GATES
+from fencepost.model.tables import GATES, RUN_LINKS
 from fencepost.telemetry.traces.ids import trace_text
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.pages.dead import groups_of
@@ -42,6 +42,19 @@ async def test_a_run_of_every_state_has_a_page(board: Dashboard, state: RunState
     text = await board.page(links.run(key))
     assert faults(text) == []
     assert trace_text(await board.house.run(key)) in text
+
+
+async def test_a_run_does_not_hide_what_it_followed_and_what_follows_it(board: Dashboard) -> None:
+    first = put_run(board.house, "stiff", minute(7), state=RunState.SUCCEEDED)
+    second = put_run(board.house, "stiff", minute(8), state=RunState.SUCCEEDED)
+    named = {"namespace": NS, "run_key": first, "predecessor": "report", "state": "succeeded"}
+    for job, successor in (("load", second), ("mail", "mail#join#x")):
+        put(board.house.memory, RUN_LINKS, **named, job=job, successor=successor)
+    before, after = await board.page(links.run(first)), await board.page(links.run(second))
+    assert (faults(before), faults(after)) == ([], [])
+    assert f'href="{links.run(second)}"' in before
+    assert "mail#join#x waits for another run" in words_of(before)
+    assert f'href="{links.run(first)}"' in after
 
 
 @pytest.mark.parametrize(

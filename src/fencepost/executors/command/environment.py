@@ -12,6 +12,7 @@ import pwd
 import re
 from collections.abc import Iterable, Mapping
 
+from fencepost.model.chain import predecessors_to_json
 from fencepost.model.masking import is_secret
 from fencepost.model.times import to_utc_text
 from fencepost.ports.run import Run
@@ -20,6 +21,7 @@ from fencepost.telemetry.secrets import remember
 PATH = "/usr/local/bin:/usr/bin:/bin"
 LANG = "C.UTF-8"
 SECRET_LENGTH_MIN = 8
+AFTER_LENGTH_MAX = 65_536
 OF_THE_RUN = (
     "FENCEPOST_RUN_KEY",
     "FENCEPOST_SCHEDULE",
@@ -28,6 +30,7 @@ OF_THE_RUN = (
     "FENCEPOST_ATTEMPT",
     "FENCEPOST_FENCE",
     "FENCEPOST_PAYLOAD",
+    "FENCEPOST_AFTER",
 )
 """What only the run itself can say."""
 
@@ -73,7 +76,8 @@ def standing() -> dict[str, str]:
 
 
 def about(run: Run) -> dict[str, str]:
-    """What a command may know about its run. The payload is one JSON text, whatever is in it."""
+    """What a command may know about its run. The payload is one JSON text, whatever is in it, and so is what
+    it followed."""
     values = (
         run.key,
         run.schedule_id or "",
@@ -82,5 +86,13 @@ def about(run: Run) -> dict[str, str]:
         str(run.attempt),
         str(run.fence),
         json.dumps(run.payload),
+        _after(run),
     )
     return dict(zip(OF_THE_RUN, values, strict=True))
+
+
+def _after(run: Run) -> str:
+    """The system bounds a variable: results that are too long for it are left out."""
+    after = predecessors_to_json(run.after)
+    full = json.dumps(after)
+    return full if len(full) <= AFTER_LENGTH_MAX else json.dumps([{**one, "result": None} for one in after])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from fencepost.model.chain import predecessors_from_json, predecessors_to_json
 from fencepost.model.json import JsonObject
 from fencepost.model.run import Claim
 
@@ -49,10 +50,11 @@ def parsed(line: bytes) -> dict[str, Any]:
 def claim_to_json(claim: Claim) -> JsonObject:
     """A claim in plain JSON."""
     plain = {one.name: getattr(claim, one.name) for one in fields(claim)}
+    plain["after"] = predecessors_to_json(claim.after)
     return plain | {name: plain[name] and plain[name].isoformat() for name in _MOMENTS}
 
 
 def claim_from_json(plain: dict[str, Any]) -> Claim:
     """The claim again."""
     moments = {name: plain[name] and datetime.fromisoformat(plain[name]) for name in _MOMENTS}
-    return Claim(**(plain | moments))
+    return Claim(**(plain | moments | {"after": predecessors_from_json(plain["after"])}))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.model.job import Delivery, JobSpec, Parameter, Retry
+from fencepost.model.job import AfterOn, Delivery, JobSpec, Parameter, Retry
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
 from fencepost.operations.job_words import described
@@ -77,6 +77,8 @@ class JobShape(Struct, kw_only=True):
     parameters: list[ParameterShape]
     open_payload: Annotated[bool, Meta(description="Whether it takes other names as well.")]
     limit: LimitShape | None
+    after: Annotated[list[str], Meta(description="The jobs that it runs after.")]
+    after_on: Annotated[AfterOn, Meta(description="After which of their ends.")]
 
 
 class JobPage(Struct, kw_only=True):
@@ -111,6 +113,8 @@ def job_shape(spec: JobSpec) -> JobShape:
         parameters=[_parameter_shape(one) for one in spec.parameters],
         open_payload=spec.open_payload,
         limit=None if spec.limit is None else _limit_shape(spec.limit),
+        after=list(spec.after),
+        after_on=spec.after_on,
     )
 
 

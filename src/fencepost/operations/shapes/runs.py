@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from fencepost.core.masking import masked, masked_text
-from fencepost.model.run import Attempt, Hold, RunRecord
+from fencepost.model.chain import Successor
+from fencepost.model.run import Attempt, Hold, Predecessor, RunRecord
 from fencepost.model.run_log import LoggedChunk
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
@@ -58,10 +59,30 @@ class AttemptShape(Struct, kw_only=True):
     output: str | None
 
 
+class PredecessorShape(Struct, kw_only=True):
+    """A run that had ended before another followed it, and what it left."""
+
+    run_key: Annotated[str, Meta(examples=["extract#2026-03-01T00:00:00Z#3"])]
+    job: str
+    state: Annotated[str, Meta(examples=["succeeded"])]
+    result: Annotated[str | None, Meta(description="What it returned: a text, or JSON.")]
+    error: str | None
+
+
+class SuccessorShape(Struct, kw_only=True):
+    """A run that follows another."""
+
+    run_key: Annotated[str, Meta(examples=["load#after#extract#2026-03-01T00:00:00Z#3"])]
+    job: str
+    state: Annotated[str | None, Meta(description="Null where it waits for another predecessor.")]
+
+
 class RunWithAttempts(RunShape, kw_only=True):
-    """One run, with its attempts."""
+    """One run, with its attempts, what it followed, and what follows it."""
 
     attempts: list[AttemptShape]
+    after: list[PredecessorShape]
+    then: list[SuccessorShape]
 
 
 class RunPage(Struct, kw_only=True):
@@ -144,6 +165,23 @@ def attempt_shape(attempt: Attempt) -> AttemptShape:
         detail=_plain(attempt.detail),
         output=_plain(attempt.output),
     )
+
+
+def predecessor_shape(one: Predecessor) -> PredecessorShape:
+    """A run that another followed."""
+    return PredecessorShape(
+        run_key=one.key,
+        job=one.job,
+        state=str(one.state),
+        result=_plain(one.result),
+        error=_plain(one.error),
+    )
+
+
+def successor_shape(one: Successor) -> SuccessorShape:
+    """A run that follows another."""
+    state = None if one.state is None else str(one.state)
+    return SuccessorShape(run_key=one.key, job=one.job, state=state)
 
 
 def chunk_shape(logged: LoggedChunk) -> LogChunk:

@@ -11,6 +11,7 @@ from functools import partial
 from fencepost.clock import time_ordered_id
 from fencepost.core.payload import check_payload
 from fencepost.errors import UnknownJob, UnknownRun, UsageError
+from fencepost.model.chain import Chain
 from fencepost.model.identifiers import JobName, Namespace, RunKey, job_key
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
@@ -45,6 +46,10 @@ class RunDesk(Desk):
         """A run and its remembered attempts."""
         found = known_run(run_key, await self._store.ledger.get(self._namespace, RunKey(run_key)))
         return found, await self._store.ledger.attempts(self._namespace, RunKey(run_key))
+
+    async def chain(self, run_key: str) -> Chain:
+        """What a run followed, and what follows it."""
+        return await self._store.ledger.chain(self._namespace, RunKey(run_key))
 
     async def getting(self, run_keys: Sequence[str]) -> AsyncIterator[Mapping[RunKey, RunRecord]]:
         """Those of these runs that are there, a batch at a time."""

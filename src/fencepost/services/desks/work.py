@@ -37,6 +37,7 @@ from fencepost.model.json import JsonObject
 from fencepost.model.run import Claim, ProgressReport, Receipt, RunRecord, RunState, Ticket
 from fencepost.ports.run import progress_text
 from fencepost.ports.store import Store
+from fencepost.services.chains import with_predecessors
 from fencepost.services.desks.desk import Desk
 from fencepost.services.desks.runs import known_run
 from fencepost.services.desks.taking import take
@@ -108,7 +109,7 @@ class WorkDesk(Desk):
         """Runs that are in the worker's name without its knowledge, as many as it asks for. Each lives from
         now on."""
         known = [Fence(one) for one in order.known]
-        found = await self._store.ledger.adopt(order.worker, known)
+        found = await self._chained(await self._store.ledger.adopt(order.worker, known))
         loans: list[Loan] = []
         for claim in found:
             loan = await self._again(claim) if claim.namespace == self._namespace else None
@@ -124,7 +125,7 @@ class WorkDesk(Desk):
         traces.lent(claims, appetite.worker)
         for claim in claims:
             await self._count(claim)
-        return await self._lent(await self._in_time(claims)) if claims else [], rest_s
+        return await self._lent(await self._chained(await self._in_time(claims))) if claims else [], rest_s
 
     async def heartbeat(
         self,
@@ -238,6 +239,12 @@ class WorkDesk(Desk):
         budget = self._book.budget(await self._spec(claim.job))
         if budget is not None and claim.attempt - claim.spent == 1:
             budget.earn()
+
+    async def _chained(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """With what they followed. Where the store is lost meanwhile, the worker's next order adopts them."""
+        mine = [one.job for one in claims if one.namespace == self._namespace]
+        following = {job for job in mine if (await self._spec(job)).after}
+        return await with_predecessors(self._store.ledger, claims, following)
 
     async def _in_time(self, claims: Sequence[Claim]) -> Sequence[Claim]:
         """Those that were not granted past their retry deadline; the others end here."""

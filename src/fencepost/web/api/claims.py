@@ -11,6 +11,7 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import outside_worker
 from fencepost.model.times import to_utc_text
 from fencepost.operations.operation import operation
+from fencepost.operations.shapes.runs import PredecessorShape, predecessor_shape
 from fencepost.operations.words import BIG_INTEGER_MAX, Moment, Name, Seconds
 from fencepost.services.desks.work import Loan, Order
 from fencepost.services.waiting_room import Visitor
@@ -79,6 +80,9 @@ class ClaimedRun(Struct):
     previous: Annotated[
         Moment | None, Meta(description="The fire time of the schedule's last successful run.")
     ]
+    after: Annotated[
+        list[PredecessorShape], Meta(description="What the run followed, where its job runs after others.")
+    ]
     started_at: Annotated[Moment, Meta(description="When the attempt began, by the store's clock.")]
     timeout_s: Annotated[
         Seconds | None, Meta(description="How long the attempt may take; no heartbeat is accepted later.")
@@ -132,6 +136,7 @@ def _shown(loan: Loan, settings: Settings) -> ClaimedRun:
         version=claim.version,
         payload=claim.payload,
         previous=None if claim.previous is None else to_utc_text(claim.previous),
+        after=[predecessor_shape(one) for one in claim.after],
         started_at=to_utc_text(claim.started_at),
         timeout_s=loan.timeout_s,
         heartbeat_every_s=min(settings.heartbeat_every_s, loan.alive_for_s),

@@ -42,13 +42,16 @@ async def run_page(visit: Visit[NoQuery]) -> Shown:
     """All there is to see of it."""
     control, run_key = visit.control, visit.path["run_key"]
     try:
-        (run, attempts), log = await asyncio.gather(control.runs.get(run_key), control.runs.log_tail(run_key))
+        (run, attempts), chain, log = await asyncio.gather(
+            control.runs.get(run_key), control.runs.chain(run_key), control.runs.log_tail(run_key)
+        )
     except UnknownRun:
         return await _gone(visit, run_key)
     story = await why_run.carry_out(control, OneRun(run_key=run_key))
     tries = tries_of(run, attempts)
     values = {
         "run": run,
+        "chain": chain,
         "tries": tries,
         "chart": attempts_chart(run, tries, Tell(visit.now, visit.zone)),
         "story": story,
