@@ -16,6 +16,7 @@ from fencepost.model.identifiers import (
     job_key,
     outside_worker,
 )
+from fencepost.model.job import JobSpec
 from fencepost.model.run import NewRun, RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.triggers import Every
@@ -24,7 +25,7 @@ from tests.web.house import CLAIMS, Web, ask
 
 WORDS = {
     *("run_key", "job", "attempt", "fence", "epoch", "schedule_id", "fire_time", "version", "payload"),
-    *("previous", "started_at", "timeout_s", "heartbeat_every_s", "alive_for_s", "traceparent"),
+    *("previous", "after", "started_at", "timeout_s", "heartbeat_every_s", "alive_for_s", "traceparent"),
 }
 LONG_S = 60
 
@@ -42,6 +43,19 @@ async def test_a_due_run_is_claimed_under_a_fence(web: Web) -> None:
         run["fence"],
         "http/w1@FENCEPOST_TOKEN",
     )
+
+
+async def test_a_claim_is_not_without_what_its_run_followed(web: Web) -> None:
+    load = JobSpec(JobName("load"), external=True, open_payload=True, after=(JobName("resize"),))
+    await web.house.memory.jobs.register(NS, [load])
+    key = await web.house.enqueue("7", "resize")
+    (run,) = await web.claim("w1")
+    assert run["after"] == []
+    await web.report(run, "complete", result={"width": 800})
+    for _ in range(2):  # The second time the answer to the first was lost.
+        (followed,) = (await web.claim("w1", "load", known=[run["fence"]]))[0]["after"]
+        assert (followed["run_key"], followed["state"]) == (key, "succeeded")
+        assert followed["result"] == '{"width":800}'
 
 
 async def test_nothing_due_is_an_empty_list_and_no_more_than_asked_for_is_given(web: Web) -> None:
