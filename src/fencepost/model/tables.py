@@ -85,7 +85,7 @@ RUNS = table(
     ),
     integer="version attempt fence epoch priority held spent backfill_id",
     time="fire_time run_at started_at finished_at alive_until begun_at progress_at",
-    boolean="cancel_requested stripped",
+    boolean="cancel_requested stripped awaited",
     defaults={
         "version": 0,
         "attempt": 0,
@@ -93,6 +93,7 @@ RUNS = table(
         "epoch": 0,
         "cancel_requested": False,
         "stripped": False,
+        "awaited": False,
         "origin": Origin.LIVE.value,
         "held": 0,
         "spent": 0,

@@ -271,6 +271,11 @@ class Ledger(LedgerViews, Protocol):
         planner that computed its plan before this call writes nothing of it."""
         ...
 
+    async def await_end(self, namespace: Namespace, run_key: RunKey) -> bool:
+        """Have the listeners for `ended` told when this run ends, by whatever call. False where it has ended
+        or is unknown, and where its row is locked for the moment: nobody is waited for."""
+        ...
+
     async def get(self, namespace: Namespace, run_key: RunKey) -> RunRecord | None: ...
 
     async def get_many(self, namespace: Namespace, run_keys: Sequence[RunKey]) -> Mapping[RunKey, RunRecord]:

@@ -17,6 +17,8 @@ class Topic(StrEnum):
     SCHEDULES = "schedules"
     CALENDARS = "calendars"
     LEASES = "leases"
+    ENDED = "ended"
+    """A run ended that somebody waits for (`Ledger.await_end`)."""
 
 
 class Signals(Protocol):

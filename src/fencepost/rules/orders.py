@@ -107,6 +107,14 @@ class OrderRules(Part):
         tx.hint(Topic.RUNS)
         return RunKey(new["run_key"])
 
+    @writes
+    async def await_end(self, tx: Transaction, namespace: Namespace, run_key: RunKey) -> bool:
+        unended = [
+            run for run in await tx.take(RUNS.among([(namespace, run_key)])) if run["finished_at"] is None
+        ]
+        await tx.change(RUNS, [(run, {"awaited": True}) for run in unended if not run["awaited"]])
+        return bool(unended)
+
     async def cancel(
         self, namespace: Namespace, run_key: RunKey, reason: str, *, author: Author | None = None
     ) -> RunRecord | None:

@@ -45,12 +45,13 @@ def is_tick(run: Row) -> bool:
 
 @dataclass(slots=True)
 class Freed:
-    """What runs that ended leave behind: what follows them, slots that are free, and schedules whose next
-    tick may have its turn."""
+    """What runs that ended leave behind: what follows them, slots that are free, schedules whose next tick may
+    have its turn, and whether somebody waited for one of them."""
 
     ended: list[Row] = field(default_factory=list)
     slots: dict[Slot, None] = field(default_factory=dict)
     schedules: dict[tuple[str, str], None] = field(default_factory=dict)
+    awaited: bool = False
 
     def note(self, before: Row, after: Row) -> None:
         """Take in how a run was changed."""
@@ -60,10 +61,12 @@ class Freed:
             self.ended.append(after)
         if after["finished_at"] is not None and after["schedule_id"] is not None:
             self.schedules[after["namespace"], after["schedule_id"]] = None
+        self.awaited = self.awaited or (after["awaited"] and after["finished_at"] is not None)
 
     async def wake_next(self, tx: Transaction) -> None:
         """Let those go whose turn it is now, and what follows; at the end of a rule, after all that it
         parks."""
+        self.tell(tx)
         await self.follow(tx)
         woken = await fill_slots(tx, self.slots) + await unpark_first(tx, sorted(self.schedules))
         if woken:
@@ -73,6 +76,11 @@ class Freed:
         """Enqueue the successors of what ended."""
         ended, self.ended = self.ended, []
         await follow(tx, ended)
+
+    def tell(self, tx: Transaction) -> None:
+        """Wake those who wait for the end of a run."""
+        if self.awaited:
+            tx.hint(Topic.ENDED)
 
 
 async def unpark_first(tx: Transaction, schedules: Iterable[tuple[str, str]]) -> int:

@@ -108,7 +108,7 @@ class BorrowedMongo(Borrowed):
         touch it here would set the caller's transaction against theirs. Its successors are its own."""
         outcome = Outcome(ticket, RunState.SUCCEEDED, output=output)
         await self.catch_up(ticket)
-        (receipt,) = await self.rows.write(partial(_finish_and_follow, outcome))
+        (receipt,) = await self.rows.write(partial(_finish, outcome))
         if receipt is not Receipt.ACCEPTED:
             aborted = self._lent.connection.abort_transaction()
             if self._lent.kind is Kind.PYMONGO_ASYNC:
@@ -116,9 +116,10 @@ class BorrowedMongo(Borrowed):
             raise RunLost(f"run {ticket.run_key}: it belongs to a later attempt, or has ended; roll back")
 
 
-async def _finish_and_follow(outcome: Outcome, tx: Transaction) -> list[Receipt]:
+async def _finish(outcome: Outcome, tx: Transaction) -> list[Receipt]:
     checked, freed = Checked(tx), Freed()
     receipts = await finish(checked, freed, [outcome])
+    freed.tell(checked)
     await freed.follow(checked)
     return receipts
 

@@ -22,6 +22,7 @@ class MemorySignals:
         return lambda: callbacks.remove(callback)
 
     def hint(self, topic: Topic) -> None:
-        loop = asyncio.get_running_loop()
-        for callback in self._callbacks[topic]:
-            loop.call_soon(callback)
+        if self._callbacks[topic]:
+            loop = asyncio.get_running_loop()
+            for callback in self._callbacks[topic]:
+                loop.call_soon(callback)

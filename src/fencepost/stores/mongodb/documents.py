@@ -90,7 +90,11 @@ def to_document(table: Table, row: Row) -> Document:
 
 def to_row(table: Table, document: Mapping[str, Any]) -> Row:
     """The driver has a type of its own for large numbers, which JSON encoders refuse."""
-    row = {name: document[name] for name in table.columns}
+    try:
+        row = {name: document[name] for name in table.columns}
+    except KeyError:
+        # It was written before the table had all of these columns.
+        row = {name: document.get(name, table.defaults.get(name)) for name in table.columns}
     for name in _moments(table):
         if row[name] is not None:
             row[name] = from_us(row[name])

@@ -90,7 +90,8 @@ WITH given AS MATERIALIZED (
     WHERE {is_attempt_of(given)}
         AND run.alive_until IS NOT NULL
         AND NOT ({is_followed})
-    RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended
+    RETURNING given.*, run.schedule_id, run.job, run.slot, run.finished_at IS NOT NULL AS ended,
+        run.awaited
 ), freed AS (
     SELECT DISTINCT namespace, schedule_id FROM done WHERE ended AND schedule_id IS NOT NULL
 ), {unparked(freed; ALL)}, kept AS (
@@ -108,9 +109,12 @@ WITH given AS MATERIALIZED (
 )
 SELECT total.numbers,
     ARRAY(SELECT DISTINCT ROW(namespace, job, slot) FROM done WHERE slot IS NOT NULL) AS freed,
-    CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM woken) THEN pg_notify('fencepost_runs', '') END AS told
+    CASE WHEN total.at_once OR EXISTS (SELECT 1 FROM woken) THEN pg_notify('fencepost_runs', '') END AS told,
+    CASE WHEN total.awaited THEN pg_notify('fencepost_ended', '') END AS told_of_ends
 FROM (
-    SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once FROM done
+    SELECT array_agg(number - 1) AS numbers, bool_or(NOT ended AND retry_in_s <= 0) AS at_once,
+        bool_or(ended AND awaited) AS awaited
+    FROM done
 ) AS total;
 
 -- Where the sweep before this one was a moment ago, as nearly always, this notes the sweep, and says whether there is

@@ -98,6 +98,7 @@ class Database:
         self._gate = Lock()
         self._closed = False
         self._opened: Future[None] = Future()
+        self._ended: Future[None] = Future()
         self._thread = Thread(target=self._serve, name="fencepost-sqlite", daemon=True)
 
     async def open(self) -> None:
@@ -123,7 +124,8 @@ class Database:
             if not self._closed:
                 self._closed = True
                 self._hops.put(None)
-        await asyncio.to_thread(self._thread.join)
+        # Without an executor: at the end of the interpreter there is none any more.
+        await asyncio.shield(asyncio.wrap_future(self._ended))
 
     async def _submit(self, work: Work[T], *, writes: bool) -> T:
         answer: Future[T] = Future()
@@ -134,6 +136,12 @@ class Database:
         return await asyncio.wrap_future(answer)
 
     def _serve(self) -> None:
+        try:
+            self._serve_until_closed()
+        finally:
+            self._ended.set_result(None)
+
+    def _serve_until_closed(self) -> None:
         try:
             connection, files = connect_watched(self._path)
             turns = Turns(self._path)

@@ -36,8 +36,9 @@ class SqliteLedger(SqliteClaims, SqliteRuns, SqliteViews):
         return fresh
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-        receipts, woken = await self._database.transact(partial(reports.finish, outcomes))
-        self._hint_if(woken or any(outcome.retry_in_s is not None for outcome in outcomes))
+        receipts, hints = await self._database.transact(partial(reports.finish, outcomes))
+        for topic in hints:
+            self._rows.signals.hint(topic)
         return receipts
 
 

@@ -23,7 +23,7 @@ WHERE runs.namespace = given.value ->> 0 AND runs.run_key = given.value ->> 1
   AND runs.attempt = given.value ->> 2 AND runs.fence = given.value ->> 3
   AND runs.state = 'running'
   AND NOT EXISTS (SELECT 1 FROM successors s WHERE s.namespace = runs.namespace AND s.predecessor = runs.job)
-RETURNING namespace, run_key, schedule_id, job, slot
+RETURNING namespace, run_key, schedule_id, job, slot, awaited
 
 -- name: any_waiting
 SELECT EXISTS (SELECT 1 FROM runs INDEXED BY runs_parked WHERE held = 8)

@@ -6,7 +6,7 @@ A ticket is compared inside the transaction and so under the write lock, by the 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import apsw
 
@@ -26,8 +26,8 @@ QUERIES = load_queries("fencepost.stores.sqlite", "ledger.sql")
 
 def finish(
     outcomes: Sequence[Outcome], connection: apsw.Connection, now: StoreTime
-) -> tuple[Sequence[Receipt], bool]:
-    """End attempts, the plain ones without asking about them first; also whether something waits."""
+) -> tuple[Sequence[Receipt], Iterable[Topic]]:
+    """End attempts, the plain ones without asking about them first; also who is to be told."""
     check_outcomes(outcomes)
     rows, freed = SqliteRowTransaction(connection, now), Freed()
     done = _finish_plain(outcomes, connection, to_us(now), freed)
@@ -36,14 +36,15 @@ def finish(
     receipts = dict(zip(rest, settled, strict=True))
     wake_next(connection, rows, freed)
     found = [receipts.get(place, Receipt.ACCEPTED) for place in range(len(outcomes))]
-    return found, Topic.RUNS in rows.hints
+    return found, rows.hints
 
 
 def wake_next(connection: apsw.Connection, rows: SqliteRowTransaction, freed: Freed) -> None:
     """Let those go whose turn it is, and what follows. Nearly always nothing waits anywhere and nothing
     follows: that is asked first, and costs a look at two empty indexes and an empty table."""
-    is_awaited, is_followed = connection.execute(QUERIES["any_waiting"]).get
-    if is_awaited:
+    freed.tell(rows)
+    is_waiting, is_followed = connection.execute(QUERIES["any_waiting"]).get
+    if is_waiting:
         finish_now(freed.wake_next(Checked(rows)))
     elif is_followed:
         finish_now(freed.follow(Checked(rows)))
@@ -60,7 +61,8 @@ def _finish_plain(
     given = json.dumps([_plain(outcomes[place]) for place in places.values()])
     done: set[int] = set()
     for row in connection.execute(QUERIES["finish_plain"], {"given": given, "now": now_us}):
-        namespace, run_key, schedule_id, job, slot = row
+        namespace, run_key, schedule_id, job, slot, awaited = row
+        freed.awaited = freed.awaited or bool(awaited)
         done.add(places[namespace, run_key])
         if schedule_id is not None:
             freed.schedules[namespace, schedule_id] = None

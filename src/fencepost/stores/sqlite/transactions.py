@@ -104,7 +104,8 @@ class SqliteTransactions:
             await guest.apply(partial(self._check_owned, ticket))
             yield SqliteTransaction(guest)
             await guest.commit(partial(self._write_marker, ticket) if complete else _nothing)
-        self._signals.hint(Topic.RUNS)
+        for topic in (Topic.RUNS, Topic.ENDED) if complete else (Topic.RUNS,):
+            self._signals.hint(topic)
 
     async def borrow(self, connection: object) -> BorrowedStore:
         return await borrow(connection, self._clock)

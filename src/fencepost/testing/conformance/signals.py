@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fencepost.model.audit import HOUSE
 from fencepost.model.identifiers import Shard
@@ -18,11 +19,13 @@ from fencepost.testing.conformance.builders import (
     TZDATA,
     by_hand,
     claim_one,
+    death,
     finish,
     make_spec,
     plan_ticks,
     put,
     retry,
+    success,
 )
 from fencepost.testing.conformance.harness import StoreHarness
 
@@ -51,6 +54,43 @@ class SignalContract:
         claimed = await claim_one(harness)
         async with hint(harness, Topic.RUNS):
             await finish(harness, retry(claimed.ticket))
+
+    async def test_the_end_of_a_run_that_somebody_waits_for_is_told(self, harness: StoreHarness) -> None:
+        for key, how in (("good", success), ("kept", partial(success, output="42")), ("bad", death)):
+            claimed = await claim_one(harness, key)
+            assert await harness.store.ledger.await_end(NS, claimed.run_key)
+            async with hint(harness, Topic.ENDED):
+                await finish(harness, how(claimed.ticket))
+
+    async def test_a_run_that_is_called_off_while_somebody_waits_for_it_is_told(
+        self, harness: StoreHarness
+    ) -> None:
+        run = by_hand("one")
+        await harness.store.ledger.enqueue(NS, [run])
+        assert await harness.store.ledger.await_end(NS, run.run_key)
+        async with hint(harness, Topic.ENDED):
+            await harness.store.ledger.cancel(NS, run.run_key, "not needed")
+
+    async def test_nobody_is_told_of_a_run_that_nobody_waits_for(self, harness: StoreHarness) -> None:
+        first, second = await claim_one(harness, "one"), await claim_one(harness, "two")
+        assert await harness.store.ledger.await_end(NS, second.run_key)
+        told = asyncio.Event()
+        stop = await harness.store.signals.listen(Topic.ENDED, told.set)
+        try:
+            await finish(harness, success(first.ticket))
+            async with hint(harness, Topic.RUNS):
+                await harness.store.ledger.enqueue(NS, [by_hand("three")])
+            assert not told.is_set()
+        finally:
+            stop()
+
+    async def test_nobody_waits_for_a_run_that_has_ended_or_was_never_there(
+        self, harness: StoreHarness
+    ) -> None:
+        claimed = await claim_one(harness)
+        await finish(harness, success(claimed.ticket))
+        assert not await harness.store.ledger.await_end(NS, claimed.run_key)
+        assert not await harness.store.ledger.await_end(NS, by_hand("nowhere").run_key)
 
     async def test_a_released_lease_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
         answers = await harness.store.leases.acquire([SHARD], ALICE, 10)

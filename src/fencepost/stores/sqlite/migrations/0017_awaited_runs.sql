@@ -1,0 +1,2 @@
+-- Whoever waits for a run marks it, and is told when it ends.
+ALTER TABLE runs ADD COLUMN awaited INTEGER NOT NULL DEFAULT 0;
