@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fencepost.app import Fencepost
     from fencepost.errors import FencepostError, PermanentFailure, RetryableFailure
     from fencepost.model.job import Retry
-    from fencepost.model.policies import CatchUp, GateTerms
+    from fencepost.model.policies import CatchUp, GateTerms, Overlap
     from fencepost.model.secret import Secret
     from fencepost.ports.run import Run
     from fencepost.triggers import At, Calendar, Cron, Every, RRule, Solar
@@ -23,6 +23,7 @@ __all__ = [
     "Fencepost",
     "FencepostError",
     "GateTerms",
+    "Overlap",
     "PermanentFailure",
     "RRule",
     "Retry",
@@ -44,6 +45,7 @@ __getattr__, __dir__ = lazy(
         "Fencepost": "fencepost.app",
         "FencepostError": "fencepost.errors",
         "GateTerms": "fencepost.model.policies",
+        "Overlap": "fencepost.model.policies",
         "PermanentFailure": "fencepost.errors",
         "RRule": "fencepost.triggers",
         "Retry": "fencepost.model.job",

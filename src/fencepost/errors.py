@@ -25,6 +25,9 @@ FencepostError
 │   └── StoreReplaced        the store is not the one that this process began with: the process ends
 ├── BrokerUnavailable        the message broker cannot be reached at the moment
 ├── TurnedAway               a server that is full or stopping: ask again later
+├── WaitTimeout              a run that had not ended when the time to wait for it was up
+├── RunFailed                a run whose result was asked for, and that ended without one
+├── ResultNotKept            a result that the ledger does not have, or not all of it
 └── RunFailure               what an attempt can die of
     ├── PermanentFailure     raised by a job: do not retry
     │   └── StepRefused      a recorded step whose name, number or result cannot be kept
@@ -183,6 +186,25 @@ class BrokerRefused(UsageError):
 
 class TurnedAway(FencepostError):
     """A server has no place for one more who waits, or is about to stop."""
+
+
+class WaitTimeout(FencepostError, TimeoutError):
+    """A run had not ended when the time to wait for it was up; it goes on."""
+
+
+class RunFailed(FencepostError):
+    """A run whose result was asked for ended without one. `state` says how, `error` is what its last attempt
+    failed with, `detail` the traceback of that attempt, as text."""
+
+    def __init__(self, message: str, state: str, error: str | None = None, detail: str | None = None) -> None:
+        super().__init__(message)
+        self.state = state
+        self.error = error
+        self.detail = detail
+
+
+class ResultNotKept(FencepostError):
+    """A run succeeded, and the ledger does not have what it returned, or not all of it."""
 
 
 class RunFailure(FencepostError):

@@ -40,7 +40,7 @@ class Trip:
         self.name = f"trip-{uuid4().hex[:10]}"
         self.store = MemoryStore(SystemClock(), 1)
         self.app = Fencepost("sqlite:///not-used.db", broker=url, namespace=self.name, poll_s=0.2)
-        self.app.stand_on(self._opened, lambda: uuid4().hex)
+        self.app.stand_on(self, lambda: uuid4().hex)
         self.done: Counter[str] = Counter()
 
         @self.app.message_job("thumbs", destination=f"{self.name}.thumbs", reply="result")
@@ -54,8 +54,11 @@ class Trip:
         async def handle(run: Run, order: int) -> None:
             self.done[run.key] += 1
 
-    async def _opened(self, settings: Any) -> MemoryStore:
+    async def open(self, settings: Any) -> MemoryStore:
         return self.store
+
+    def read(self, question: Any) -> Any:
+        raise NotImplementedError
 
     async def node(self) -> NodeRunner:
         return await self.app.node(plans=False)

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from fencepost import CatchUp, Every, Fencepost, Retry, Run
+from fencepost.model.policies import parse_overlap
 from tests.chaos import effects
 from tests.chaos.sinks import DurableLines
 
@@ -76,7 +77,7 @@ for overlap in OVERLAPS:
         f"{SLOW}-{overlap.rstrip('()0123456789')}",
         job=slow,
         trigger=Every("2s"),
-        overlap=overlap,
+        overlap=parse_overlap(overlap),
         catch_up=CatchUp("none", LATE),
     )
 for mode in CATCH_UPS:

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from fencepost import CatchUp, Every, Fencepost, GateTerms, Retry, Run
+from fencepost.model.policies import parse_overlap
 
 WINDOW_S = 40
 RUN_S = 0.2
@@ -55,7 +56,11 @@ for name, mode, overlap, every_s in (
 ):
     lateness = "5s" if mode == "none" else f"{WINDOW_S}s"
     app.add_schedule(
-        name, job=work, trigger=Every(every_s), overlap=overlap, catch_up=CatchUp(mode, lateness)
+        name,
+        job=work,
+        trigger=Every(every_s),
+        overlap=parse_overlap(overlap),
+        catch_up=CatchUp(mode, lateness),
     )
 
 app.add_schedule(

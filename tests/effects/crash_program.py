@@ -30,7 +30,7 @@ SILENT_S = 0.6
 MORTAL: dict[str, Any] = {"heartbeat_every_s": 0.2, "heartbeat_timeout_s": SILENT_S, "reap_every_s": 600}
 PATIENT: dict[str, Any] = {"heartbeat_every_s": 1.0, "heartbeat_timeout_s": 60.0, "reap_every_s": 0.1}
 
-FUNCTIONS: dict[Kind, tuple[Callable[..., Any], str]] = {
+FUNCTIONS: dict[Kind, tuple[Callable[..., Any], Any]] = {
     Kind.LOOP: (crash_jobs.work_in_loop, "auto"),
     Kind.THREAD: (crash_jobs.work, "auto"),
     Kind.GUARDED: (crash_jobs.work_under_guard, "auto"),

@@ -101,7 +101,7 @@ async def test_a_job_that_hangs_in_c_code_is_ended_on_request_beside_others_that
 
 
 async def test_a_retry_policy_knows_errors_of_a_child_by_the_names_of_their_bases(app: Fencepost) -> None:
-    never = app.job("never", executor="process", retry=Retry(never=ConnectionError))(far.busy)
+    never: Any = app.job("never", executor="process", retry=Retry(never=ConnectionError))(far.busy)
     async with app.running(plans=False):
         run, (attempt,) = await ended(app, never)
     assert (run.state, run.attempt, run.error) == (RunState.DEAD, 1, "Busy: try later")

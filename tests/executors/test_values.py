@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from enum import Enum, StrEnum
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from fencepost import Fencepost, Secret
 from fencepost.core.payload import PAYLOAD_BYTES_MAX, check_payload
 from fencepost.errors import InvalidPayload, PermanentFailure
 from fencepost.executors.binding import Binding, kept_result, plain_payload
-from fencepost.executors.values import kind_of
+from fencepost.executors.values import Unreadable, kind_of
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonValue
@@ -262,3 +263,37 @@ def test_a_payload_that_does_not_fit_at_the_run_is_a_permanent_failure() -> None
     run: Any = SimpleNamespace(payload={"value": "x"})
     with pytest.raises(PermanentFailure, match="payload: value: Expected `int`"):
         taking(int).call_for(run)
+
+
+def returns_text() -> str: ...  # type: ignore[empty-body]
+def returns_either() -> str | int: ...  # type: ignore[empty-body]
+def returns_points() -> list[Point]: ...  # type: ignore[empty-body]
+def returns_anything(): ...  # type: ignore[no-untyped-def]
+
+
+@pytest.mark.parametrize(
+    ("function", "result"),
+    [
+        (returns_text, "7"),
+        (returns_text, '{"a": 1}'),
+        (returns_text, None),
+        pytest.param(returns_either, "7", id="digits"),
+        (returns_either, 7),
+        (returns_either, '"quoted"'),
+        (returns_either, "plain words"),
+        (returns_points, [Point(1, 2)]),
+        (returns_anything, {"a": [1, None]}),
+        (returns_anything, "plain words"),
+    ],
+)
+def test_what_was_returned_is_read_back(function: Callable[..., Any], result: Any) -> None:
+    binding = Binding(function)
+    assert binding.returned(binding.kept(result)) == result
+
+
+@pytest.mark.parametrize("result", ["long " * 20_000, {"a": "long " * 20_000}, {"a": object()}])
+def test_a_result_that_is_not_kept_whole_is_never_read_back_as_something_else(result: Any) -> None:
+    for function in (returns_text, returns_either, returns_anything):
+        binding = Binding(function)
+        with pytest.raises(Unreadable):
+            binding.returned(binding.kept(result))

@@ -3,28 +3,51 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from fencepost.app import deferred
 from fencepost.app.definitions import Definitions
+from fencepost.app.jobs import (
+    AS_THE_JOB_SAYS,
+    Enqueued,
+    EnqueueOptions,
+    JobFunction,
+    Verb,
+    run_names,
+)
 from fencepost.app.specs import job_name
 from fencepost.clock import time_ordered_id
 from fencepost.config import Settings, changed_settings, settings_from
+from fencepost.errors import UsageError
 from fencepost.executors.callable import plain_payload
-from fencepost.model.driving import finish_now
+from fencepost.model.driving import Finished, finish_now, then
 from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject
 
 if TYPE_CHECKING:
     from fencepost.model.audit import Author
+    from fencepost.model.run import NewRun
     from fencepost.ports.leases import LeaseStore
     from fencepost.ports.store import Store
     from fencepost.services.calendars import CalendarDesk
     from fencepost.services.node import NodeRunner
+
+T = TypeVar("T")
+
+
+class Ground(Protocol):
+    """A store that a test puts an application on, and that it can be asked without an event loop."""
+
+    async def open(self, settings: Settings) -> Store: ...
+
+    def read(self, question: Callable[[Store], Awaitable[T]]) -> T: ...
 
 
 class Fencepost(Definitions):
@@ -44,7 +67,10 @@ class Fencepost(Definitions):
         """The store and the namespace in which jobs were last registered, and those jobs."""
         self._leases: LeaseStore | None = None
         self._opening = asyncio.Lock()
-        self._opener: Callable[[Settings], Awaitable[Store]] | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
+        """The loop in which the store was opened, in the process of this number."""
+        self._process = 0
+        self._ground: Ground | None = None
         self._new_key: Callable[[], str] = time_ordered_id
 
     def configure(self, **overrides: Any) -> None:
@@ -57,7 +83,7 @@ class Fencepost(Definitions):
         self.job(name, **words)(deliver)
         return deferred.Outbox(self, name, deliver)
 
-    async def enqueue(
+    def enqueue(
         self,
         job: str | Callable[..., Any],
         /,
@@ -66,23 +92,17 @@ class Fencepost(Definitions):
         at: datetime | None = None,
         connection: object = None,
         **payload: Any,
-    ) -> RunKey:
+    ) -> Coroutine[Any, Any, RunKey]:
         """One run by hand. With a key, a second call of the same key changes nothing.
 
         With a connection it is written in the caller's own transaction: it is there when the caller commits,
         and leaves nothing when the caller rolls back. In a plain function see `enqueue_in`.
+
+        Where no event loop runs it is done when this returns, awaited or not: plain code says `job.delay(…)`.
         """
-        known = self._job(job_name(job))
-        plain = plain_payload(payload)
-        known.executor.check(plain)
-        run = deferred.new_run(self._told(known.spec), plain, self._new_key() if key is None else key, at)
-        store = (
-            await self.open()
-            if connection is None
-            else await deferred.borrow_store(connection, self.settings)
-        )
-        await deferred.enqueue(store.ledger, self.settings.namespace, [run])
-        return run.run_key
+        options = EnqueueOptions(key=key, at=at, connection=connection)
+        self._refuse_to_guess(job, options)
+        return then(self.begin_enqueue(job, [payload], options), lambda made: made[0].run_key)
 
     def enqueue_in(
         self,
@@ -95,29 +115,129 @@ class Fencepost(Definitions):
         **payload: Any,
     ) -> RunKey:
         """The same over a connection that blocks, without an event loop: in a view, a script, a plain job."""
-        if isinstance(connection, deferred.ServedTransaction):
-            inner = connection.inner
-            return connection.serve(self.enqueue(job, key=key, at=at, connection=inner, **payload))
-        deferred.check_blocking(connection)
-        return finish_now(self.enqueue(job, key=key, at=at, connection=connection, **payload))
+        options = EnqueueOptions(key=key, at=at, connection=connection)
+        self._refuse_to_guess(job, options)
+        return self.enqueue_plainly(job, [payload], options)[0].run_key
 
-    async def enqueue_many(
-        self, job: str | Callable[..., Any], payloads: list[JsonObject], keys: list[str] | None = None
-    ) -> list[RunKey]:
+    def enqueue_many(
+        self,
+        job: str | Callable[..., Any],
+        payloads: list[JsonObject],
+        keys: list[str] | None = None,
+        *,
+        options: EnqueueOptions = AS_THE_JOB_SAYS,
+    ) -> Coroutine[Any, Any, list[RunKey]]:
         """Many runs of one job, a thousand in one write."""
+        made = self.begin_enqueue(job, payloads, options, keys)
+        return then(made, lambda made: [one.run_key for one in made])
+
+    def begin_enqueue(
+        self,
+        job: str | Callable[..., Any],
+        payloads: Sequence[JsonObject],
+        options: EnqueueOptions,
+        keys: Sequence[str] | None = None,
+    ) -> Coroutine[Any, Any, list[Enqueued]]:
+        """Enqueue runs of one job. Where no event loop runs nobody may ever await this, so it is done at
+        once; but for an awaited connection, which only an event loop can use."""
+        if options.connection is None and self._ground is None and not _is_in_a_loop():
+            return Finished(self.enqueue_plainly(job, payloads, options, keys))
+        return self._enqueue(job, payloads, options, keys)
+
+    def enqueue_plainly(
+        self,
+        job: str | Callable[..., Any],
+        payloads: Sequence[JsonObject],
+        options: EnqueueOptions,
+        keys: Sequence[str] | None = None,
+    ) -> list[Enqueued]:
+        """The same in plain code, at its end when this returns."""
+        connection = options.connection
+        if connection is None:
+            return self.serve_plainly(self._writing(job, payloads, options, keys))
+        if isinstance(connection, deferred.ServedTransaction):
+            inner = replace(options, connection=connection.inner)
+            return connection.serve(self._enqueue(job, payloads, inner, keys))
+        deferred.check_blocking(connection)
+        return finish_now(self._enqueue(job, payloads, options, keys))
+
+    async def _enqueue(
+        self,
+        job: str | Callable[..., Any],
+        payloads: Sequence[JsonObject],
+        options: EnqueueOptions,
+        keys: Sequence[str] | None,
+    ) -> list[Enqueued]:
+        write = self._writing(job, payloads, options, keys)
+        if options.connection is None:
+            return await self.serve(write)
+        return await write(await deferred.borrow_store(options.connection, self.settings))
+
+    def _writing(
+        self,
+        job: str | Callable[..., Any],
+        payloads: Sequence[JsonObject],
+        options: EnqueueOptions,
+        keys: Sequence[str] | None,
+    ) -> Verb[list[Enqueued]]:
+        """What writes the runs, all of which have been checked."""
         known = self._job(job_name(job))
-        payloads = [plain_payload(payload) for payload in payloads]
-        for payload in payloads:
+        plain = [plain_payload(payload) for payload in payloads]
+        for payload in plain:
             known.executor.check(payload)
-        stem = self._new_key()
-        named = keys if keys is not None else [f"{stem}-{number:06}" for number in range(len(payloads))]
-        spec = self._told(known.spec)
-        runs = [deferred.new_run(spec, one, key, None) for one, key in zip(payloads, named, strict=True)]
-        store = await self.open()
-        batch_max = deferred.ENQUEUE_BATCH_MAX
-        for start in range(0, len(runs), batch_max):
-            await deferred.enqueue(store.ledger, self.settings.namespace, runs[start : start + batch_max])
-        return [run.run_key for run in runs]
+        spec, named = self._told(known.spec), run_names(len(plain), options.key, keys, self._new_key)
+        runs = [deferred.new_run(spec, one, key, options.at) for one, key in zip(plain, named, strict=True)]
+        return partial(self._write, runs, options)
+
+    async def _write(self, runs: list[NewRun], options: EnqueueOptions, store: Store) -> list[Enqueued]:
+        if options != AS_THE_JOB_SAYS:
+            now = await store.now() if options.delay is not None else None
+            runs = [options.applied(run, now) for run in runs]
+        size, fresh = deferred.ENQUEUE_BATCH_MAX, list[bool]()
+        for start in range(0, len(runs), size):
+            batch = runs[start : start + size]
+            fresh += await deferred.enqueue(store.ledger, self.settings.namespace, batch)
+        return [Enqueued(run.run_key, new) for run, new in zip(runs, fresh, strict=True)]
+
+    def _refuse_to_guess(self, job: str | Callable[..., Any], options: EnqueueOptions) -> None:
+        """A word of this call that is also a parameter of the job could mean either."""
+        parameters = [one.name for one in self._job(job_name(job)).spec.parameters]
+        for word in ("key", "at", "connection"):
+            if word in parameters and getattr(options, word) is not None:
+                raise UsageError(
+                    f"app.enqueue: {word} is a word of its own, and a parameter of job {job_name(job)}; "
+                    f"say job.options({word}=…).enqueue(…) for the one, job.enqueue({word}=…) for the other"
+                )
+
+    async def serve(self, verb: Verb[T]) -> T:
+        """Ask the store: in this loop where the application is open in it, else over the bridge, so that it
+        works in a loop that is soon gone, or that another one's store does not belong to."""
+        if self._ground is not None or self._is_open_here:
+            return await verb(await self.open())
+        return await deferred.bridge().awaited(self._behind_the_bridge(verb))
+
+    def serve_plainly(self, verb: Verb[T], *, waits: bool = False) -> T:
+        """The same in plain code. One that `waits` would stop the loop in which the application works."""
+        if self._ground is not None:
+            return self._ground.read(verb)
+        if waits and self._is_open_here:
+            raise UsageError(
+                "a plain wait() or result() would stop the event loop in which the application is open; "
+                "use the handle of job.enqueue: await handle.result()"
+            )
+        return deferred.bridge().call(self._behind_the_bridge(verb))
+
+    async def _behind_the_bridge(self, verb: Verb[T]) -> T:
+        settings = self.settings
+        store = await deferred.bridge().store((id(self), settings), lambda: deferred.open_store(settings))
+        return await verb(store)
+
+    @property
+    def _is_open_here(self) -> bool:
+        return self._store is not None and self._home is not None and self._home is _running_loop()
+
+    def _job_function(self, name: str, function: Callable[..., Any]) -> JobFunction[..., Any, ..., Any]:
+        return JobFunction(self, name, function)
 
     @property
     def schedules(self) -> deferred.Schedules:
@@ -135,32 +255,52 @@ class Fencepost(Definitions):
 
     async def open(self) -> Store:
         """The store, opened at the first call."""
+        self._leave_a_loop_that_is_gone()
         async with self._opening:
             if self._store is None:
-                opener = self._opener or deferred.open_store
+                opener = deferred.open_store if self._ground is None else self._ground.open
                 self._store = await opener(self.settings)
+                self._home, self._process = asyncio.get_running_loop(), os.getpid()
             return self._store
 
-    def stand_on(
-        self, opener: Callable[[Settings], Awaitable[Store]], new_key: Callable[[], str]
-    ) -> Callable[[], None]:
-        """Use the store that this opens instead of that of the settings, and keys of this making for runs
-        that have none, as a test does; returns the way back."""
-        before = self._opener, self._store, self._new_key
-        self._opener, self._store, self._new_key = opener, None, new_key
+    def _leave_a_loop_that_is_gone(self) -> None:
+        """A store belongs to the loop that opened it: one of a loop that has ended, or of the process that
+        this one was forked from, is not ours to use."""
+        if self._store is None or self._ground is not None or self._home is asyncio.get_running_loop():
+            return
+        if self._process != os.getpid():
+            deferred.keep_for_good((self._store, self._leases))
+        elif self._home is not None and not self._home.is_closed():
+            raise UsageError(
+                "the application is open in another event loop; close it there first (async with app:), or "
+                "use job.enqueue and app.enqueue, which work in any"
+            )
+        self._store = self._leases = None
+        self._opening = asyncio.Lock()
+
+    def stand_on(self, ground: Ground, new_key: Callable[[], str]) -> Callable[[], None]:
+        """Use this store instead of that of the settings, and keys of this making for runs that have none, as
+        a test does; returns the way back."""
+        before = self._ground, self._store, self._home, self._new_key
+        self._ground, self._store, self._home, self._new_key = ground, None, None, new_key
 
         def go_back() -> None:
-            self._opener, self._store, self._new_key = before
+            self._ground, self._store, self._home, self._new_key = before
 
         return go_back
 
     async def close(self) -> None:
         """Give the store and the leases back, and let the child processes go."""
         await self._workshop.close()
+        if self._store is not None and self._home is not None and self._home.is_closed():
+            # Nothing can be closed any more in the loop that it belongs to.
+            self._store = self._leases = None
         opened, self._leases, self._store = (self._leases, self._store), None, None
         for one in opened:
             if one is not None:
                 await one.close()
+        if (open_bridge := deferred.open_bridge()) is not None:
+            await open_bridge.awaited(open_bridge.release((id(self), self.settings)))
 
     async def _open_leases(self, store: Store) -> LeaseStore:
         async with self._opening:
@@ -221,3 +361,14 @@ class Fencepost(Definitions):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _is_in_a_loop() -> bool:
+    return _running_loop() is not None

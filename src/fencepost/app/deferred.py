@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fencepost.app.celery import celery_job
     from fencepost.app.commands import command_work
     from fencepost.app.external import external_spec
+    from fencepost.app.handles import Handle
     from fencepost.app.http import http_job
     from fencepost.app.message import intake, message_spec, told_by_function
     from fencepost.app.outbox import Outbox
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fencepost.executors.external import ExternalExecutor
     from fencepost.executors.message import MessageFunction
     from fencepost.executors.process import ProcessExecutor, ProcessPool
+    from fencepost.services.bridge import bridge, keep_for_good, open_bridge
     from fencepost.services.calendars import defined
     from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, new_run
     from fencepost.services.deployer import Deployer, code_digest
@@ -43,6 +45,7 @@ __all__ = [
     "Control",
     "Deployer",
     "ExternalExecutor",
+    "Handle",
     "MessageFunction",
     "Outbox",
     "ProcessExecutor",
@@ -50,6 +53,7 @@ __all__ = [
     "Schedules",
     "ServedTransaction",
     "borrow_store",
+    "bridge",
     "broker_services",
     "build_node",
     "celery_job",
@@ -61,8 +65,10 @@ __all__ = [
     "external_spec",
     "http_job",
     "intake",
+    "keep_for_good",
     "message_spec",
     "new_run",
+    "open_bridge",
     "open_leases",
     "open_store",
     "told_by_function",
@@ -77,7 +83,11 @@ __getattr__, __dir__ = lazy(
         "Control": "fencepost.services.control",
         "Deployer": "fencepost.services.deployer",
         "ExternalExecutor": "fencepost.executors.external",
+        "Handle": "fencepost.app.handles",
         "MessageFunction": "fencepost.executors.message",
+        "bridge": "fencepost.services.bridge",
+        "keep_for_good": "fencepost.services.bridge",
+        "open_bridge": "fencepost.services.bridge",
         "broker_services": "fencepost.wiring",
         "intake": "fencepost.app.message",
         "message_spec": "fencepost.app.message",

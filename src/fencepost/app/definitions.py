@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from fencepost.app import deferred
+from fencepost.app.jobs import JobFunction, Registrar, function_of
 from fencepost.app.specs import JOB_MARK, name_of, schedule_spec
 from fencepost.app.words import FunctionWords, JobWords, job_spec, own_words
 from fencepost.app.work import JobThreads, Workshop
@@ -19,7 +20,7 @@ from fencepost.executors.secrets import Secrets
 from fencepost.model.identifiers import JobName, ScheduleId, checked_name
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
-from fencepost.model.policies import CatchUp
+from fencepost.model.policies import CatchUp, CatchUpWord, Overlap, OverlapWord
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.secret import SECRET_KINDS
 from fencepost.model.stretch import StretchLike
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from fencepost.model.intake import Intake
     from fencepost.triggers import Calendar
 
-F = TypeVar("F", bound=Callable[..., Any])
 JOB_THREAD = "fencepost-job"
 
 # A thread is started only when none is idle, so the worker's concurrency is what bounds them; the surplus
@@ -58,14 +58,14 @@ class Definitions:
         name: str | None = None,
         *,
         schedule: Trigger | None = None,
-        overlap: str = "skip",
-        catch_up: CatchUp | str | None = None,
+        overlap: Overlap | OverlapWord = "skip",
+        catch_up: CatchUp | CatchUpWord | None = None,
         payload: Mapping[str, Any] | None = None,
         spread: StretchLike | None = None,
         jitter: StretchLike | None = None,
         labels: Mapping[str, str] | None = None,
         **words: Unpack[FunctionWords],
-    ) -> Callable[[F], F]:
+    ) -> Registrar:
         """Make a function a job, and with `schedule` also a schedule of the same name.
 
         An attempt that does not call `run.heartbeat` for `progress_deadline` is stuck: stopped, and failed.
@@ -79,7 +79,8 @@ class Definitions:
         if name is not None and not isinstance(name, str):
             raise InvalidSpec("job: write @app.job() with parentheses")
 
-        def register(function: F) -> F:
+        def register(given: Callable[..., Any]) -> Any:
+            function = function_of(given)
             known_as = name or name_of(function)
             executor = self._workshop.executor(function, **own_words(known_as, FunctionWords, words))
             spec = job_spec(
@@ -87,6 +88,7 @@ class Definitions:
             )
             self.add_job(spec, executor)
             setattr(function, JOB_MARK, known_as)
+            made = self._job_function(known_as, function)
             if schedule is not None:
                 self.add_schedule(
                     known_as,
@@ -99,9 +101,13 @@ class Definitions:
                     jitter=jitter,
                     labels=labels,
                 )
-            return function
+            return made
 
         return register
+
+    def _job_function(self, name: str, function: Callable[..., Any]) -> JobFunction[..., Any, ..., Any]:
+        """What takes the function's place in the program."""
+        raise NotImplementedError
 
     def surround_threads(self, around: Callable[[], AbstractContextManager[object]]) -> None:
         """Call each plain function within `around()`, in its thread: a framework may have to tidy there."""
@@ -152,7 +158,7 @@ class Definitions:
         destination: str | None = None,
         parameters: Mapping[str, str] | None = None,
         **words: Unpack[RouteWords],
-    ) -> Callable[[F], F]:
+    ) -> Registrar:
         """A job whose runs are sent by a message broker, to its own name unless a `destination` is given.
 
         With `reply="none"` a run has succeeded when the broker has its message; with `reply="result"` when a
@@ -163,12 +169,13 @@ class Definitions:
         spec = deferred.message_spec(name, destination, parameters, words)
         self.add_job(spec, deferred.ExternalExecutor())
 
-        def attach(function: F) -> F:
+        def attach(given: Callable[..., Any]) -> Any:
+            function = function_of(given)
             executor = self._workshop.executor(function)
             told = deferred.told_by_function(spec, executor.parameters, executor.open_payload)
             self.jobs[spec.name] = Job(told, executor)
             setattr(function, JOB_MARK, name)
-            return function
+            return self._job_function(name, function)
 
         return attach
 
@@ -180,18 +187,18 @@ class Definitions:
         key: str | None = None,
         group: str | None = None,
         **words: Unpack[FunctionWords],
-    ) -> Callable[[F], F]:
+    ) -> Registrar:
         """Call a function for each message of a source, as a run of a job of its own, exactly once.
 
         The body is the payload. Messages are told apart by their ids, or by the field of the body that `key`
         names. Where the broker has groups, each `group` gets every message.
         """
 
-        def register(function: F) -> F:
-            known_as = name or name_of(function)
-            self.job(known_as, **words)(function)
+        def register(given: Callable[..., Any]) -> Any:
+            known_as = name or name_of(function_of(given))
+            made = self.job(known_as, **words)(given)
             self.add_intake(source, known_as, key=key, group=group)
-            return function
+            return made
 
         return register
 
@@ -212,8 +219,8 @@ class Definitions:
         job: str | Callable[..., Any],
         trigger: Trigger,
         payload: Mapping[str, Any] | None = None,
-        overlap: str = "skip",
-        catch_up: CatchUp | str | None = None,
+        overlap: Overlap | OverlapWord = "skip",
+        catch_up: CatchUp | CatchUpWord | None = None,
         spread: StretchLike | None = None,
         jitter: StretchLike | None = None,
         queue: str | None = None,

@@ -12,7 +12,7 @@ from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.job import AfterOn, Delivery
 from fencepost.model.limits import JobLimit
-from fencepost.model.policies import CatchUp, parse_overlap
+from fencepost.model.policies import CatchUp, Overlap, parse_overlap
 from fencepost.model.quoting import quoted
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import StretchLike, parse_stretch
@@ -26,7 +26,7 @@ def schedule_spec(
     job: str | Callable[..., Any],
     trigger: Trigger,
     payload: Mapping[str, Any] | None = None,
-    overlap: str = "skip",
+    overlap: Overlap | str = "skip",
     catch_up: CatchUp | str | None = None,
     spread: StretchLike | None = None,
     jitter: StretchLike | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from fencepost.app.specs import after_on_of, is_at_most_once, length_of, limit_of, names_after
 from fencepost.errors import InvalidSpec
@@ -31,7 +31,7 @@ class JobWords(TypedDict, total=False):
     progress_deadline: Duration | None
     queue: str
     priority: int
-    delivery: str
+    delivery: Literal["at_least_once", "at_most_once"]
     concurrency: int | None
     concurrency_key: str | None
     rate: str | None
@@ -50,7 +50,7 @@ class Place(StrEnum):
 class PlaceWords(TypedDict, total=False):
     """What `@app.job()` takes about where the function runs."""
 
-    executor: str
+    executor: Literal["auto", "process"]
     memory_limit: Size | None
     recycle_after: int | None
 

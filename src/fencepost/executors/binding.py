@@ -22,10 +22,14 @@ from fencepost.executors.secrets import secrets_of
 from fencepost.executors.values import SecretOf, Unreadable, from_json, kind_of, to_json
 from fencepost.model.job import Parameter
 from fencepost.model.json import JsonObject
-from fencepost.model.text import beginning
+from fencepost.model.secret import Secret
+from fencepost.model.text import RESULT_LENGTH_MAX, beginning
 from fencepost.ports.run import Run
 from fencepost.telemetry.secrets import mask
 
+NOT_KEPT = "(the result is not kept: "
+FUNCTION_MARK = "__fencepost_function__"
+"""A job knows the function that it was made of."""
 EXACT = (bool, int, float, str)
 """A value of exactly such a type fits its annotation as it is."""
 
@@ -45,6 +49,7 @@ class Binding:
         self._arguments, self.takes_run, self.is_open = _signature(function)
         self._known = ", ".join(self._arguments) or "none"
         self._required = [one.name for one in self._arguments.values() if one.default is one.empty]
+        self._returns = self._hints.get("return", Any)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -57,6 +62,25 @@ class Binding:
     def check(self, payload: JsonObject) -> None:
         """Raise `InvalidPayload` where the function could not be called with it."""
         self._bind(payload, secrets_of(self._function).named)
+
+    def kept(self, result: Any) -> str | None:
+        """What is kept of what the function returned, so that `returned` reads the same."""
+        if isinstance(result, str) and self._returns not in (str, Any) and _is_json(result):
+            return kept_result(msgspec.json.encode(str(result)).decode())
+        return kept_result(result)
+
+    def returned(self, text: str | None) -> Any:
+        """What the function returned, in its annotated type; raises `Unreadable` where that was not kept."""
+        if text is None:
+            return None
+        if len(text) > RESULT_LENGTH_MAX:
+            raise Unreadable("it is longer than what is kept; return a reference to it instead")
+        if text.startswith(NOT_KEPT):
+            raise Unreadable(text)
+        if self._returns is str:
+            return text
+        value = _json_or_text(text)
+        return value if self._returns is Any else from_json(value, self._returns, _no_secret)
 
     def call_for(self, run: Run) -> Callable[[], Any]:
         """The call that does this run. A payload that does not fit is a failure that no retry mends."""
@@ -103,7 +127,22 @@ def _json_text(result: Any) -> str:
     try:
         return msgspec.json.encode(to_json(result)).decode()
     except Exception as error:
-        return f"(the result is not kept: {type(result).__name__}: {error})"
+        return f"{NOT_KEPT}{type(result).__name__}: {error})"
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _is_json(text: str) -> bool:
+    return _json_or_text(text) is not text
+
+
+def _no_secret(given: object) -> Secret:
+    raise Unreadable("a secret is never a result")
 
 
 def plain_payload(values: dict[str, Any]) -> JsonObject:

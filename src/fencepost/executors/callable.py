@@ -10,7 +10,7 @@ from contextvars import copy_context
 from copy import copy
 from typing import Any
 
-from fencepost.executors.binding import Binding, kept_result, plain_payload
+from fencepost.executors.binding import Binding, plain_payload
 from fencepost.model.job import Parameter
 from fencepost.model.json import JsonObject
 from fencepost.ports.run import Run
@@ -56,9 +56,9 @@ class CallableExecutor:
     async def execute(self, run: Run) -> str | None:
         call = self._binding.call_for(run)
         if self._binding.is_async:
-            return kept_result(await call())
+            return self._binding.kept(await call())
         loop, context = asyncio.get_running_loop(), copy_context()
-        return kept_result(await loop.run_in_executor(self._threads, context.run, _returning, call))
+        return self._binding.kept(await loop.run_in_executor(self._threads, context.run, _returning, call))
 
 
 def _returning(call: Callable[[], Any]) -> Any:

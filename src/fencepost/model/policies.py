@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration, parse_duration
@@ -72,6 +72,16 @@ class Overlap(_Named):
             case _:
                 return 0
 
+    @classmethod
+    def allow(cls, at_once_max: int) -> Overlap:
+        """So many runs of the schedule at a time."""
+        return parse_overlap(f"allow({at_once_max})")
+
+    @classmethod
+    def buffer_all(cls, waiting_max: int) -> Overlap:
+        """So many ticks wait for their turn."""
+        return parse_overlap(f"buffer_all({waiting_max})")
+
     def __str__(self) -> str:
         return str(self.kind) if self.number is None else f"{self.kind}({self.number})"
 
@@ -84,6 +94,12 @@ Overlap.TERMINATE_OTHER = Overlap(OverlapKind.TERMINATE_OTHER)
 Overlap.ALLOW = Overlap(OverlapKind.ALLOW)
 
 _OVERLAP_KINDS = {str(kind): kind for kind in OverlapKind}
+OverlapWord: TypeAlias = Literal[
+    "skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"
+]
+"""What a type checker lets pass in code; `Overlap.allow(3)` says a number."""
+CatchUpWord: TypeAlias = Literal["none", "latest", "sequential"]
+"""The same of catch-up; `CatchUp("parallel(3)")` says a number."""
 OVERLAPS = tuple(Overlap(kind) for kind in OverlapKind)
 OVERLAP_WORDS = "skip, buffer_one, buffer_all, buffer_all(n), cancel_other, terminate_other, allow, allow(n)"
 

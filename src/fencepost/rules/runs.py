@@ -45,8 +45,8 @@ def is_tick(run: Row) -> bool:
 
 @dataclass(slots=True)
 class Freed:
-    """What runs that ended leave behind: what follows them, slots that are free, schedules whose next tick may
-    have its turn, and whether somebody waited for one of them."""
+    """What runs that ended leave behind: what follows them, slots that are free, schedules whose next tick
+    may have its turn, and whether one of them was waited for."""
 
     ended: list[Row] = field(default_factory=list)
     slots: dict[Slot, None] = field(default_factory=dict)

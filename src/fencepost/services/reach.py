@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from enum import Enum, auto
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from fencepost.errors import StepRefused, StoreUnavailable, UsageError
-from fencepost.model.driving import finish_now
+from fencepost.model.driving import Finished, finish_now
 from fencepost.model.quoting import quoted
 from fencepost.model.results import result_text
 from fencepost.model.run import Ticket
@@ -99,7 +99,7 @@ class LedgerReach:
         work = self._complete(connection, mask_any(result_text(result)))
         if self._store.transactions.is_awaited(connection):
             return work
-        return Done(finish_now(work))
+        return Finished(finish_now(work))
 
     def once(self, name: str, step: Callable[[], Any]) -> Any:
         if self.open:
@@ -234,14 +234,3 @@ class ServedTransaction:
 
     def fetch_value(self, statement: str, parameters: Parameters = ()) -> Any:
         return self.serve(self.inner.fetch_value(statement, parameters))
-
-
-class Done(Generic[T]):
-    """What is done already, and may be awaited all the same."""
-
-    def __init__(self, result: T) -> None:
-        self._result = result
-
-    def __await__(self) -> Generator[Any, None, T]:
-        yield from ()
-        return self._result

@@ -191,7 +191,7 @@ class Bench:
         if self._go_back is None:
             # Runs that fall due at one moment come in the order of their keys.
             numbers = count(1)
-            self._go_back = self.app.stand_on(self._ground.open, lambda: f"bench-{next(numbers):08}")
+            self._go_back = self.app.stand_on(self._ground, lambda: f"bench-{next(numbers):08}")
 
     async def start(self) -> Self:
         """Bring the application's jobs and schedules onto the bench; `drain` and `advance` do it too."""

@@ -58,12 +58,18 @@ class MemoryGround:
 
     def __init__(self, clock: VirtualClock) -> None:
         self._store = MemoryStore(clock, SHARDS)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def open(self, settings: object = None) -> Store:
+        self._loop = asyncio.get_running_loop()
         return self._store
 
     def read(self, question: Question[T]) -> T:
-        return finish_now(cast("Coroutine[Any, Any, T]", question(self._store)))
+        """A job's thread asks the loop, which alone touches the store while it runs."""
+        work, loop = cast("Coroutine[Any, Any, T]", question(self._store)), self._loop
+        if loop is not None and loop.is_running() and asyncio._get_running_loop() is not loop:
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+        return finish_now(work)
 
     async def close(self) -> None:
         return None

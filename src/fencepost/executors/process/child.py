@@ -26,7 +26,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from fencepost.errors import PermanentFailure, RetryableFailure
-from fencepost.executors.binding import Binding, kept_result
+from fencepost.executors.binding import Binding
 from fencepost.executors.process.far_run import FarRun
 from fencepost.executors.process.reference import function_at
 from fencepost.executors.process.wire import TEXT_LENGTH_MAX, claim_from_json, frame, parsed
@@ -122,7 +122,7 @@ class Child:
             binding = self._binding(errand["module"], errand["name"])
             show_logging()
             with within(run.trace_context), memory_limited(errand["memory"]):
-                result = _text(kept_result(binding.call_for(run)()))
+                result = _text(binding.kept(binding.call_for(run)()))
         except SystemExit as leaving:
             _leave(leaving)
         except BaseException as error:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from fencepost.errors import InvalidSpec, PermanentFailure
+from fencepost.executors.binding import FUNCTION_MARK
 
 
 def home_of(function: Callable[..., Any]) -> tuple[str, str]:
@@ -35,7 +36,8 @@ def function_at(module: str, name: str) -> Callable[..., Any]:
         found = getattr(found, part, None)
     if not callable(found):
         raise PermanentFailure(f"{module} has no function {name} when a child process imports it")
-    function: Callable[..., Any] = found
+    # The name is that of a job, which knows its function.
+    function: Callable[..., Any] = getattr(found, FUNCTION_MARK, found)
     return function
 
 

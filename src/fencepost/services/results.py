@@ -1,0 +1,70 @@
+"""Waiting for a run that was enqueued by hand, and what came of it.
+
+Whoever waits leaves a mark on the run (`Ledger.await_end`), and the transaction that ends it tells the
+listeners of `ended`. A run that nobody waits for has no mark and costs nothing. The hint can be lost, and a
+run that is locked cannot be marked: so the waiter also looks at every poll.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from fencepost.core.lifecycle import ENDED
+from fencepost.errors import ResultNotKept, RunFailed, WaitTimeout
+from fencepost.model.identifiers import Namespace, RunKey
+from fencepost.model.run import RunRecord, RunState
+from fencepost.model.tables import RUNS
+from fencepost.ports.signals import Topic
+from fencepost.ports.store import Store
+from fencepost.services.desks.runs import known_run
+
+
+async def wait_for_end(
+    store: Store, namespace: Namespace, run_key: RunKey, timeout_s: float | None, poll_s: float
+) -> RunRecord:
+    """The run as it ended; `WaitTimeout` where that takes longer. No call of the store is broken off."""
+    run = known_run(run_key, await store.ledger.get(namespace, run_key))
+    if run.state in ENDED:
+        return run
+    loop, told, marked = asyncio.get_running_loop(), asyncio.Event(), False
+    until = None if timeout_s is None else loop.time() + timeout_s
+    stop = await store.signals.listen(Topic.ENDED, told.set)
+    try:
+        while True:
+            told.clear()
+            marked = marked or await store.ledger.await_end(namespace, run_key)
+            run = known_run(run_key, await store.ledger.get(namespace, run_key))
+            if run.state in ENDED:
+                return run
+            rest_s = poll_s if until is None else min(poll_s, until - loop.time())
+            if rest_s <= 0:
+                raise WaitTimeout(
+                    f"run {run_key}: is {run.state} after {timeout_s:g}s, and goes on; wait longer"
+                )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rest_s):
+                    await told.wait()
+    finally:
+        stop()
+
+
+async def succeeded(store: Store, namespace: Namespace, run: RunRecord) -> str | None:
+    """What a run that has ended left behind, as it is kept; `RunFailed` where it did not succeed."""
+    attempts = await store.ledger.attempts(namespace, run.run_key)
+    last = next((one for one in reversed(attempts) if one.attempt == run.attempt), None)
+    if run.state is not RunState.SUCCEEDED:
+        said = " · ".join(dict.fromkeys(one for one in (run.reason, run.error) if one)) or "without a reason"
+        detail = last.detail if last is not None else None
+        raise RunFailed(f"run {run.run_key}: {run.state}: {said}", run.state, run.error, detail)
+    if last is None and await _is_stripped(store, namespace, run.run_key):
+        raise ResultNotKept(
+            f"run {run.run_key}: succeeded; its result is not kept any more (the setting retention_s)"
+        )
+    return last.output if last is not None else None
+
+
+async def _is_stripped(store: Store, namespace: Namespace, run_key: RunKey) -> bool:
+    """Whether retention has left only the key."""
+    rows = await store.rows.read(lambda tx: tx.find(RUNS.at(namespace, run_key)))
+    return bool(rows and rows[0]["stripped"])
