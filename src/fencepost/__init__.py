@@ -7,7 +7,8 @@ from fencepost.model.lazy import lazy
 TYPE_CHECKING = False  # As `model.lazy`, this module does without `typing`.
 if TYPE_CHECKING:
     from fencepost.app import Fencepost
-    from fencepost.errors import FencepostError, PermanentFailure, RetryableFailure
+    from fencepost.errors import FencepostError, PermanentFailure, RetryableFailure, Snooze
+    from fencepost.model.enqueueing import Unique
     from fencepost.model.job import Retry
     from fencepost.model.policies import CatchUp, GateTerms, Overlap
     from fencepost.model.secret import Secret
@@ -30,7 +31,9 @@ __all__ = [
     "RetryableFailure",
     "Run",
     "Secret",
+    "Snooze",
     "Solar",
+    "Unique",
 ]
 
 # The command line answers `--help` without paying for the application behind these names.
@@ -52,6 +55,8 @@ __getattr__, __dir__ = lazy(
         "RetryableFailure": "fencepost.errors",
         "Run": "fencepost.ports.run",
         "Secret": "fencepost.model.secret",
+        "Snooze": "fencepost.errors",
         "Solar": "fencepost.triggers",
+        "Unique": "fencepost.model.enqueueing",
     },
 )

@@ -32,6 +32,7 @@ FencepostError
     ├── PermanentFailure     raised by a job: do not retry
     │   └── StepRefused      a recorded step whose name, number or result cannot be kept
     ├── RetryableFailure     an attempt failed and may be tried again
+    │   └── Snooze           raised by a job: again later, and no attempt is spent
     ├── RemoteFailure        an error that was raised in another process, as text
     ├── TimedOut             the attempt outlived the job's timeout
     ├── NoProgress           the attempt showed no progress for longer than the job's progress deadline
@@ -233,6 +234,18 @@ class RetryableFailure(RunFailure):
     def __init__(self, message: str = "", *, retry_after: str | float | timedelta | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class Snooze(RetryableFailure):
+    """Raised by a job that cannot do its work yet: again after `wait`, and the attempt does not count.
+
+    `wait` is a length of time, a day at most; one of nothing, or that cannot be read, makes it a failure like
+    any other. `why` stands in the run's log and in its reason. A run snoozes for as long as its retry
+    deadline, or a week, lets it, and a thousand times at most; then it is dead.
+    """
+
+    def __init__(self, wait: str | float | timedelta, why: str = "") -> None:
+        super().__init__(why, retry_after=wait)
 
 
 class RemoteFailure(RunFailure):

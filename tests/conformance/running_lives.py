@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -9,6 +10,7 @@ from hypothesis.stateful import rule
 from fencepost.core.judgement import judge
 from fencepost.model.claiming import Appetite, End, Judge, ScheduleFacts, Start, Verdict
 from fencepost.model.clocks import StoreTime, later
+from fencepost.model.enqueueing import Unique
 from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, ScheduleId
 from fencepost.model.rescue import Expired, Rescue, SweepTerms
 from fencepost.model.run import (
@@ -35,6 +37,7 @@ from fencepost.testing.conformance.builders import (
     start_all,
     success,
 )
+from fencepost.testing.conformance.unique import snooze
 from tests.conformance.planning_lives import (
     HEAVY,
     PlanningLives,
@@ -94,12 +97,16 @@ def outcome_of(kind: str, ticket: Ticket) -> Outcome:
             return retry(ticket, in_s=20, reason="attempt failed")
         case "not begun":
             return not_begun(ticket)
+        case "snoozed":
+            return snooze(ticket, 20)
         case "cancelled":
             return Outcome(ticket, RunState.CANCELLED, reason="asked to stop")
     return death(ticket, reason="retries exhausted", detail="Traceback")
 
 
-kinds = st.sampled_from(("success", "output", "retry", "retry later", "not begun", "cancelled", "death"))
+kinds = st.sampled_from(
+    ("success", "output", "retry", "retry later", "not begun", "snoozed", "cancelled", "death")
+)
 
 
 class RunningLives(PlanningLives):
@@ -114,6 +121,24 @@ class RunningLives(PlanningLives):
     def enqueue(self, key: str, job: JobName, priority: int, after_s: float | None) -> None:
         run_at = None if after_s is None else later(self.twins.now, after_s)
         run = by_hand(key, job=job, priority=priority, run_at=run_at, payload={"key": key})
+        self.twins.play(lambda one: one.store.ledger.enqueue(self.ns, [run]))
+
+    @rule(
+        keys=st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3),
+        by=st.sampled_from(("queued", "unfinished", "15s")),
+        expires_s=st.sampled_from((None, 20)),
+    )
+    def enqueue_unique(self, keys: list[str], by: str, expires_s: float | None) -> None:
+        expires = None if expires_s is None else timedelta(seconds=expires_s)
+        runs = [replace(by_hand(f"u{key}"), unique=Unique(by, key), expires=expires) for key in keys]
+        names = ("ace", "bdf")
+        runs += [replace(by_hand(f"v{key}"), unique=Unique(by, names[key in "bdf"])) for key in keys]
+        self.twins.play(lambda one: one.store.ledger.enqueue_unique(self.ns, runs))
+
+    @rule(key=st.sampled_from("abc"), after_s=st.sampled_from((0, 15)), expires_s=st.sampled_from((5, 30)))
+    def enqueue_expiring(self, key: str, after_s: float, expires_s: float) -> None:
+        due, until = timedelta(seconds=after_s), timedelta(seconds=expires_s)
+        run = replace(by_hand(f"x{key}", payload={"key": key}), run_at=due, expires=until)
         self.twins.play(lambda one: one.store.ledger.enqueue(self.ns, [run]))
 
     @rule(schedule_id=schedules)

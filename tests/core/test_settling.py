@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fencepost.core.settling import Failed, Interrupted, Overdue, Round, Stopped, Succeeded, settle
+from fencepost.errors import Snooze
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Fence, JobName, RunKey
-from fencepost.model.job import JobSpec, Retry
+from fencepost.model.job import JobSpec, Retry, error_names
 from fencepost.model.run import Outcome, RunState, Ticket
 
 JOB = JobSpec(JobName("report"), retry=Retry(max_attempts=3, base="8s"))
@@ -49,6 +50,42 @@ def test_a_failure_for_good_is_never_put_back(
     outcome = settle(ticket(attempt), job, failed, 0.5)
     assert (outcome.state, outcome.reason, outcome.retry_in_s) == (RunState.DEAD, reason, None)
     assert outcome.error == failed.error
+
+
+@pytest.mark.parametrize("job", [JOB, ONCE])
+@pytest.mark.parametrize("kind", [Snooze, type("Later", (Snooze,), {})])
+def test_a_snooze_is_no_failure_whatever_the_policy_says(job: JobSpec, kind: type[Snooze]) -> None:
+    snoozed = Failed("Snooze: not yet", "trace", kinds=error_names(kind), wait_s=90)
+    outcome = settle(ticket(3), job, snoozed, 0.5)
+    reason = "snoozed for 1m30s: not yet"
+    assert outcome == Outcome(ticket(3), RunState.READY, reason, retry_in_s=90, snoozed=True)
+
+
+@pytest.mark.parametrize(
+    ("so_far", "wait_s", "words"),
+    [
+        (Round(2, 7 * 86_400 - 60), 60.5, "past the 7d that a run may snooze"),
+        (Round(1_000, 60), 60, "it has snoozed 1000 times, which is as often as a run may"),
+    ],
+)
+def test_a_run_does_not_snooze_for_ever(so_far: Round, wait_s: float, words: str) -> None:
+    snoozed = Failed("Snooze", kinds=error_names(Snooze), wait_s=wait_s)
+    outcome = settle(ticket(so_far.spent + 1), JOB, snoozed, 0.5, so_far)
+    assert outcome.state is RunState.DEAD
+    assert outcome.reason is not None
+    assert outcome.reason.endswith(words)
+    assert settle(ticket(2), JOB, snoozed, 0.5, Round(1, 7 * 86_400 - 61)).snoozed
+
+
+def test_a_snooze_of_no_length_spends_an_attempt() -> None:
+    outcome = settle(ticket(1), JOB, Failed("Snooze", kinds=error_names(Snooze)), 0.5)
+    assert (outcome.snoozed, outcome.reason) == (False, "waits for a retry")
+
+
+def test_a_snooze_does_not_last_less_than_a_second() -> None:
+    assert (
+        settle(ticket(1), JOB, Failed("Snooze", kinds=error_names(Snooze), wait_s=0.01), 0.5).retry_in_s == 1
+    )
 
 
 def test_a_run_stopped_on_request_is_not_retried() -> None:

@@ -103,8 +103,8 @@ async def test_workers_outside_and_people_notice_nothing(broken: TracerProvider)
     spec = JobSpec(JobName("resize"), external=True, open_payload=True)
     await house.memory.jobs.register(NS, [spec])
     run = NewRun(job_key(spec.name, "7"), spec.name, {}, house.settings.queues[0], 2)
-    assert await enqueue(house.store.ledger, NS, [run]) == [True]
     key = run.run_key
+    assert await enqueue(house.store.ledger, NS, [run]) == [(key, True)]
     desk = WorkDesk(house.store, house.settings, lambda: 0.5)
     order = Order(outside_worker("w1", "t0"), ("resize",))
     ((loan,), _) = await desk.take(order, await desk.appetite(order))

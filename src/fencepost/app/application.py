@@ -16,7 +16,6 @@ from fencepost.app import deferred
 from fencepost.app.definitions import Definitions
 from fencepost.app.jobs import (
     AS_THE_JOB_SAYS,
-    Enqueued,
     EnqueueOptions,
     JobFunction,
     Verb,
@@ -28,6 +27,7 @@ from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.errors import UsageError
 from fencepost.executors.callable import plain_payload
 from fencepost.model.driving import Finished, finish_now, then
+from fencepost.model.enqueueing import Entered, Expires, UniqueLike, parse_expires, parse_unique
 from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject
 
@@ -90,17 +90,22 @@ class Fencepost(Definitions):
         *,
         key: str | None = None,
         at: datetime | None = None,
+        unique: UniqueLike = None,
+        expires: Expires = None,
         connection: object = None,
         **payload: Any,
     ) -> Coroutine[Any, Any, RunKey]:
-        """One run by hand. With a key, a second call of the same key changes nothing.
+        """One run by hand; returns the key of the run that is there. With a key, a second call of the same
+        key changes nothing, for ever. With `unique` ("queued", "unfinished", or a period such as "1h") one of
+        this job and payload is enough for so long (guide: runs by hand). With `expires`, an instant or so
+        long after it is due, it ends as missed unless it has begun by then.
 
         With a connection it is written in the caller's own transaction: it is there when the caller commits,
         and leaves nothing when the caller rolls back. In a plain function see `enqueue_in`.
 
         Where no event loop runs it is done when this returns, awaited or not: plain code says `job.delay(…)`.
         """
-        options = EnqueueOptions(key=key, at=at, connection=connection)
+        options = EnqueueOptions(key, at, unique=unique, expires=expires, connection=connection)
         self._refuse_to_guess(job, options)
         return then(self.begin_enqueue(job, [payload], options), lambda made: made[0].run_key)
 
@@ -112,10 +117,12 @@ class Fencepost(Definitions):
         *,
         key: str | None = None,
         at: datetime | None = None,
+        unique: UniqueLike = None,
+        expires: Expires = None,
         **payload: Any,
     ) -> RunKey:
         """The same over a connection that blocks, without an event loop: in a view, a script, a plain job."""
-        options = EnqueueOptions(key=key, at=at, connection=connection)
+        options = EnqueueOptions(key, at, unique=unique, expires=expires, connection=connection)
         self._refuse_to_guess(job, options)
         return self.enqueue_plainly(job, [payload], options)[0].run_key
 
@@ -125,9 +132,11 @@ class Fencepost(Definitions):
         payloads: list[JsonObject],
         keys: list[str] | None = None,
         *,
-        options: EnqueueOptions = AS_THE_JOB_SAYS,
+        unique: UniqueLike = None,
+        expires: Expires = None,
     ) -> Coroutine[Any, Any, list[RunKey]]:
-        """Many runs of one job, a thousand in one write."""
+        """Many runs of one job, a thousand in one write; of each the key of the run that is there."""
+        options = EnqueueOptions(unique=unique, expires=expires)
         made = self.begin_enqueue(job, payloads, options, keys)
         return then(made, lambda made: [one.run_key for one in made])
 
@@ -137,7 +146,7 @@ class Fencepost(Definitions):
         payloads: Sequence[JsonObject],
         options: EnqueueOptions,
         keys: Sequence[str] | None = None,
-    ) -> Coroutine[Any, Any, list[Enqueued]]:
+    ) -> Coroutine[Any, Any, list[Entered]]:
         """Enqueue runs of one job. Where no event loop runs nobody may ever await this, so it is done at
         once; but for an awaited connection, which only an event loop can use."""
         if options.connection is None and self._ground is None and not _is_in_a_loop():
@@ -150,7 +159,7 @@ class Fencepost(Definitions):
         payloads: Sequence[JsonObject],
         options: EnqueueOptions,
         keys: Sequence[str] | None = None,
-    ) -> list[Enqueued]:
+    ) -> list[Entered]:
         """The same in plain code, at its end when this returns."""
         connection = options.connection
         if connection is None:
@@ -167,7 +176,7 @@ class Fencepost(Definitions):
         payloads: Sequence[JsonObject],
         options: EnqueueOptions,
         keys: Sequence[str] | None,
-    ) -> list[Enqueued]:
+    ) -> list[Entered]:
         write = self._writing(job, payloads, options, keys)
         if options.connection is None:
             return await self.serve(write)
@@ -179,30 +188,34 @@ class Fencepost(Definitions):
         payloads: Sequence[JsonObject],
         options: EnqueueOptions,
         keys: Sequence[str] | None,
-    ) -> Verb[list[Enqueued]]:
+    ) -> Verb[list[Entered]]:
         """What writes the runs, all of which have been checked."""
         known = self._job(job_name(job))
         plain = [plain_payload(payload) for payload in payloads]
         for payload in plain:
             known.executor.check(payload)
         spec, named = self._told(known.spec), run_names(len(plain), options.key, keys, self._new_key)
-        runs = [deferred.new_run(spec, one, key, options.at) for one, key in zip(plain, named, strict=True)]
+        unique, expires = parse_unique(options.unique), parse_expires(options.expires)
+        runs = [
+            deferred.new_run(spec, one, key, options.at, unique=unique, expires=expires)
+            for one, key in zip(plain, named, strict=True)
+        ]
         return partial(self._write, runs, options)
 
-    async def _write(self, runs: list[NewRun], options: EnqueueOptions, store: Store) -> list[Enqueued]:
+    async def _write(self, runs: list[NewRun], options: EnqueueOptions, store: Store) -> list[Entered]:
         if options != AS_THE_JOB_SAYS:
             now = await store.now() if options.delay is not None else None
             runs = [options.applied(run, now) for run in runs]
-        size, fresh = deferred.ENQUEUE_BATCH_MAX, list[bool]()
+        size, entered = deferred.ENQUEUE_BATCH_MAX, list[Entered]()
         for start in range(0, len(runs), size):
             batch = runs[start : start + size]
-            fresh += await deferred.enqueue(store.ledger, self.settings.namespace, batch)
-        return [Enqueued(run.run_key, new) for run, new in zip(runs, fresh, strict=True)]
+            entered += await deferred.enqueue(store.ledger, self.settings.namespace, batch)
+        return entered
 
     def _refuse_to_guess(self, job: str | Callable[..., Any], options: EnqueueOptions) -> None:
         """A word of this call that is also a parameter of the job could mean either."""
         parameters = [one.name for one in self._job(job_name(job)).spec.parameters]
-        for word in ("key", "at", "connection"):
+        for word in ("key", "at", "unique", "expires", "connection"):
             if word in parameters and getattr(options, word) is not None:
                 raise UsageError(
                     f"app.enqueue: {word} is a word of its own, and a parameter of job {job_name(job)}; "

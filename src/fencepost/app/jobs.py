@@ -15,7 +15,6 @@ from typing import (
     Any,
     Concatenate,
     Generic,
-    NamedTuple,
     ParamSpec,
     Protocol,
     TypeAlias,
@@ -31,6 +30,7 @@ from fencepost.model.clocks import StoreTime, later
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.driving import then
 from fencepost.model.durations import Duration, parse_duration
+from fencepost.model.enqueueing import Entered, Expires, UniqueLike, parse_expires, parse_unique
 from fencepost.model.identifiers import JobName, Queue, RunKey, checked_name, job_key
 from fencepost.model.job import PRIORITIES
 from fencepost.model.json import JsonObject
@@ -61,7 +61,9 @@ class EnqueueOptions:
     """What one call says of its runs beside the payload; what is None is as the job says.
 
     With a `key` a second call of the same key changes nothing. A run is due at once, `at` a time, or after a
-    `delay` by the store's clock. With a `connection` it is written in the caller's own transaction.
+    `delay` by the store's clock. With `unique` one of this job and payload is enough while it is "queued" or
+    "unfinished", or within a period; with `expires` a run ends as missed unless it has begun by then (guide:
+    runs by hand). With a `connection` it is written in the caller's own transaction.
     """
 
     key: str | None = None
@@ -69,6 +71,8 @@ class EnqueueOptions:
     delay: Duration | None = None
     queue: str | None = None
     priority: int | None = None
+    unique: UniqueLike = None
+    expires: Expires = None
     connection: object = None
 
     def checked(self) -> EnqueueOptions:
@@ -77,6 +81,8 @@ class EnqueueOptions:
             raise UsageError("options: at and delay are two ways to say one thing; leave one out")
         if self.delay is not None:
             parse_duration(self.delay)
+        parse_unique(self.unique)
+        parse_expires(self.expires)
         if self.queue is not None:
             checked_name("queue", self.queue)
         if self.priority is not None and self.priority not in PRIORITIES:
@@ -114,13 +120,6 @@ def run_names(
     return [stem] if count == 1 else [f"{stem}-{number:06}" for number in range(count)]
 
 
-class Enqueued(NamedTuple):
-    """A run that was asked for, and whether it is new or was there already."""
-
-    run_key: RunKey
-    created: bool
-
-
 class Enqueuer(Protocol):
     """What a job needs of its application."""
 
@@ -133,7 +132,7 @@ class Enqueuer(Protocol):
         payloads: Sequence[JsonObject],
         options: EnqueueOptions,
         keys: Sequence[str] | None = None,
-    ) -> Coroutine[Any, Any, list[Enqueued]]: ...
+    ) -> Coroutine[Any, Any, list[Entered]]: ...
 
     def enqueue_plainly(
         self,
@@ -141,7 +140,7 @@ class Enqueuer(Protocol):
         payloads: Sequence[JsonObject],
         options: EnqueueOptions,
         keys: Sequence[str] | None = None,
-    ) -> list[Enqueued]: ...
+    ) -> list[Entered]: ...
 
     @property
     def settings(self) -> Settings: ...
@@ -179,10 +178,12 @@ class JobCall(Generic[P, R]):
         delay: Duration | None = None,
         queue: str | None = None,
         priority: int | None = None,
+        unique: UniqueLike = None,
+        expires: Expires = None,
         connection: object = None,
     ) -> JobCall[P, R]:
         """The same job, with options for what is enqueued with it: `EnqueueOptions` says what each does."""
-        chosen = EnqueueOptions(key, at, delay, queue, priority, connection)
+        chosen = EnqueueOptions(key, at, delay, queue, priority, unique, expires, connection)
         return JobCall(self._app, self._name, self._function, chosen.checked())
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Handle[R]]:

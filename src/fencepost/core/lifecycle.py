@@ -28,10 +28,13 @@ TRANSITIONS: MappingProxyType[tuple[RunState, RunState], str] = MappingProxyType
             RunState.READY,
             RunState.SKIPPED,
         ): "met an unfinished run of its schedule, or was called off",
-        (RunState.READY, RunState.MISSED): "too late, coalesced into a later tick, or dropped at the gate",
+        (
+            RunState.READY,
+            RunState.MISSED,
+        ): "too late, expired, coalesced into a later tick, or dropped at the gate",
         (RunState.READY, RunState.CANCELLED): "cancelled by an operator",
         (RunState.RUNNING, RunState.SUCCEEDED): "done",
-        (RunState.RUNNING, RunState.READY): "failed or rescued; waits for its next attempt",
+        (RunState.RUNNING, RunState.READY): "failed, snoozed or rescued; waits for its next attempt",
         (RunState.RUNNING, RunState.DEAD): "failed for good, or lost",
         (RunState.RUNNING, RunState.CANCELLED): "stopped on request, or made to make way",
     }

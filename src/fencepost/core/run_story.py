@@ -18,7 +18,7 @@ from fencepost.model.chain import Chain, is_successor
 from fencepost.model.clocks import since
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
 from fencepost.model.identifiers import RunKey
-from fencepost.model.run import Hold, Origin, RunRecord, RunState
+from fencepost.model.run import SNOOZED, Hold, Origin, RunRecord, RunState
 from fencepost.model.times import to_utc_text
 
 HOLDS = tuple(one for one in Hold if one)
@@ -219,6 +219,8 @@ def _attempt_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
     words = [f"There were {left_out} attempts before the last {ATTEMPTS_TOLD_MAX}."] if left_out > 0 else []
     for one in told[-ATTEMPTS_TOLD_MAX:]:
         error = f": {one.error}" if one.error else ""
+        if one.outcome == SNOOZED:
+            error = f", which spent no attempt{error}"
         words.append(
             f"Attempt {one.attempt} of {one.worker} under fence {one.fence} {_ended(one.outcome)} "
             f"at {to_utc_text(one.finished_at)}{error}."
@@ -241,7 +243,8 @@ def _ready_words(run: RunRecord, evidence: Evidence) -> str:
     waited = shown_span(since(run.run_at, evidence.now))
     if run.fence:
         if run.run_at > evidence.now:
-            return f"It waits for its next attempt, which is due at {to_utc_text(run.run_at)}."
+            because = f" ({run.reason})" if (run.reason or "").startswith(SNOOZED) else ""
+            return f"It waits for its next attempt, which is due at {to_utc_text(run.run_at)}{because}."
         return f"It has been due for its next attempt for {waited}, and no worker has taken it."
     if run.held:
         return f"It has been due for {waited}."

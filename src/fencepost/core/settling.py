@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TypeAlias, assert_never
 
 from fencepost.core.retry import Failure, GiveUp, TryAgain, after_failure, misses_deadline
 from fencepost.core.retry_budget import RetryBudget
+from fencepost.errors import Snooze
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import format_duration
 from fencepost.model.job import JobSpec
@@ -54,6 +56,11 @@ class NotBegun:
     """The worker had claimed the run ahead of its room, and gives it back."""
 
 
+SNOOZE = f"{Snooze.__module__}.{Snooze.__qualname__}"
+"""By this name a failure is told as a snooze, wherever it was raised."""
+SNOOZE_MIN_S, SNOOZES_MAX, SNOOZING_MAX = 1.0, 1_000, timedelta(days=7)
+"""How long one lasts at least, how many a run may have, and for how long in all without a retry deadline."""
+
 Ending: TypeAlias = Succeeded | Failed | Stopped | Interrupted | Overdue | NotBegun
 
 
@@ -87,6 +94,8 @@ def settle(
     match ending:
         case Succeeded(output):
             return Outcome(ticket, RunState.SUCCEEDED, output=output)
+        case Failed() if SNOOZE in ending.kinds and ending.wait_s > 0:
+            return _snoozed(ticket, job, ending, so_far)
         case Failed():
             return _after_failure(ticket, job, ending, dice, so_far, budget)
         case Stopped():
@@ -120,6 +129,23 @@ def _after_failure(
             return Outcome(ticket, RunState.DEAD, reason, *told)
         case _ as never:
             assert_never(never)
+
+
+def _snoozed(ticket: Ticket, job: JobSpec, failed: Failed, so_far: Round) -> Outcome:
+    """Again later, and no attempt spent; never for ever, so that a run which does nothing else is seen."""
+    wait_s = max(failed.wait_s, SNOOZE_MIN_S)
+    _, _, why = failed.error.partition(": ")
+    reason = f"snoozed for {format_duration(timedelta(seconds=wait_s))}{f': {why}' if why else ''}"
+    bound = job.retry.deadline or SNOOZING_MAX
+    if so_far.elapsed_s + wait_s > bound.total_seconds():
+        most = format_duration(bound)
+        limit = f"the retry deadline of {most}" if job.retry.deadline else f"the {most} that a run may snooze"
+        ended = f"{reason}; that would be past {limit}"
+    elif so_far.spent >= SNOOZES_MAX:
+        ended = f"{reason}; it has snoozed {SNOOZES_MAX} times, which is as often as a run may"
+    else:
+        return Outcome(ticket, RunState.READY, reason, output=failed.output, retry_in_s=wait_s, snoozed=True)
+    return Outcome(ticket, RunState.DEAD, ended, failed.error, failed.detail, failed.output)
 
 
 def _after_interruption(ticket: Ticket, job: JobSpec, so_far: Round) -> Outcome:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import IntFlag, StrEnum
 from typing import NamedTuple, TypeAlias
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
+from fencepost.model.enqueueing import Unique
 from fencepost.model.identifiers import (
     DEFAULT_QUEUE,
     Epoch,
@@ -23,6 +24,8 @@ from fencepost.model.identifiers import (
 from fencepost.model.json import JsonObject
 
 STOPPED_ON_REQUEST = "stopped on request"
+SNOOZED = "snoozed"
+"""How an attempt ended that put its run off."""
 SEARCHED_MAX = 25_000
 """Through how many runs a store goes for what no index of it knows, before it says how far it came."""
 
@@ -129,6 +132,8 @@ class RunRecord:
     """What the job says that it is at."""
     progress_at: StoreTime | None = None
     """When the ledger last heard from the job that it gets on."""
+    expires_at: datetime | None = None
+    """When it ends as missed unless its first attempt has begun."""
 
     @property
     def late_s(self) -> float | None:
@@ -146,14 +151,23 @@ def lateness_s(state: RunState, run_at: datetime, started_at: datetime | None) -
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run enqueued by hand, due at once unless `run_at` says otherwise."""
+    """A run enqueued by hand, due at once unless `run_at` says otherwise: at an instant, or so much later."""
 
     run_key: RunKey
     job: JobName
     payload: JsonObject
     queue: Queue
     priority: int
-    run_at: datetime | None = None
+    run_at: datetime | timedelta | None = None
+    expires: datetime | timedelta | None = None
+    """When it ends as missed unless it has begun: at an instant, or so long after it is due."""
+    unique: Unique | None = None
+    """Of which it is to be the only one; with the name that stands in the ledger."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the row says no more than every run does."""
+        return self.expires is None and not isinstance(self.run_at, timedelta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +227,7 @@ class Ticket:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an attempt ended: the run's next state, and `retry_in_s` where that is `ready`. One that had not
-    `begun` is given back, and does not count."""
+    `begun` is given back, and does not count; nor does one that `snoozed`."""
 
     ticket: Ticket
     state: RunState
@@ -223,6 +237,7 @@ class Outcome:
     output: str | None = None
     retry_in_s: float | None = None
     begun: bool = True
+    snoozed: bool = False
 
 
 class Receipt(StrEnum):

@@ -84,7 +84,7 @@ RUNS = table(
         "slot"
     ),
     integer="version attempt fence epoch priority held spent backfill_id",
-    time="fire_time run_at started_at finished_at alive_until begun_at progress_at",
+    time="fire_time run_at started_at finished_at alive_until begun_at progress_at expires_at",
     boolean="cancel_requested stripped awaited",
     defaults={
         "version": 0,
@@ -197,6 +197,15 @@ RUNS_LIMITED_TICKS = RUNS.index(
 RUNS_IN_SLOTS = RUNS.index(
     "runs_in_slots", "namespace job slot", Known("slot"), OneOf("state", (RunState.RUNNING.value,))
 )
+RUNS_EXPIRING = RUNS.index("runs_expiring", "expires_at", Known("expires_at"), _WAITING, Unknown("begun_at"))
+
+UNIQUE_RUNS = table(
+    "unique_runs",
+    "namespace job name",
+    text="namespace job name run_key",
+    time="taken_at until",
+)
+UNIQUE_RUNS_BY_RUN = UNIQUE_RUNS.index("unique_runs_by_run", "namespace run_key")
 
 RUN_LINKS = table(
     "run_links", "namespace run_key job", text="namespace run_key job predecessor state successor"

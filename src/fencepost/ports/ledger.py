@@ -51,6 +51,7 @@ from fencepost.model.audit import Author
 from fencepost.model.chain import Chain
 from fencepost.model.claiming import Appetite, Judge, Outlook
 from fencepost.model.clocks import StoreTime
+from fencepost.model.enqueueing import Entered
 from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, ScheduleId
 from fencepost.model.limits import Limiter
 from fencepost.model.missed import MissedRange
@@ -85,8 +86,21 @@ class Ledger(LedgerViews, Protocol):
         """Write runs by hand (`ready`, or `planned` where `run_at` is in the future); fire time = run_at.
 
         For each run: True if it is new, False if its key was there already (the old row stands).
-        Listeners for `runs` are told once a call. With an author, each new run leaves an entry.
+        Listeners for `runs` are told once a call. With an author, each new run leaves an entry. What a run
+        says of `unique` is not read here.
         """
+        ...
+
+    async def enqueue_unique(
+        self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
+    ) -> Sequence[Entered]:
+        """The same for runs of which some are unique (`NewRun.unique`): of a job and a name there is one at a
+        time, or within a period, however many callers ask at once, also in one call. Who asks says for how
+        long the run that took the name last keeps it. Of each run the key of the one that is there for it:
+        its own, or that of the run that has the name.
+
+        A run that keeps its name by being queued does not begin before this is committed, where the caller's
+        own transaction goes on."""
         ...
 
     async def trigger(
@@ -144,7 +158,8 @@ class Ledger(LedgerViews, Protocol):
 
     async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
         """As `claim_ticks`, in all namespaces and queues, for ticks due longer than that; nothing is
-        started (the judge is asked with room for none). Returns how many ticks were ended or admitted."""
+        started (the judge is asked with room for none). Runs by hand that were to begin before now and have
+        not end as missed. Returns how many runs were ended or admitted."""
         ...
 
     async def adopt(self, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
@@ -167,8 +182,9 @@ class Ledger(LedgerViews, Protocol):
         that had been asked to stop is not tried again but `cancelled`, for the reason `STOPPED_ON_REQUEST`.
         An attempt that had not `begun` leaves the run due when it was, and counts as `spent`: of the attempts
         that a run may have it takes none. A run that no attempt has begun has no `begun_at`; a tick keeps it.
+        An attempt that `snoozed` counts as `spent` too, and is due after `retry_in_s`.
 
-        An attempt that failed or left output is also kept by itself (see `attempts`). Listeners for
+        An attempt that failed, snoozed or left output is also kept by itself (see `attempts`). Listeners for
         `runs` are told when something became ready at once.
         """
         ...

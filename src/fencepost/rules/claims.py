@@ -34,6 +34,7 @@ from fencepost.model.tables import (
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
+from fencepost.rules.expiry import end_expired, has_expired, in_time
 from fencepost.rules.facts import (
     SCHEDULES_MAX,
     Wanted,
@@ -69,10 +70,10 @@ class ClaimRules(Part):
         coming: list[datetime] = []
         for index in (RUNS_DUE_DIRECT, RUNS_DUE_TICKS):
             for priority, queue in await _lanes(tx, index, appetite.namespace, queues):
-                first = await _first(tx, index, appetite, queue, priority)
+                first = await _first(tx, index, appetite, queue, priority, now)
                 if first is not None and first["run_at"] <= now:
                     heads.setdefault(index.name, []).append(Head(priority, first["run_at"], queue))
-                    first = await _first(tx, index, appetite, queue, priority, now)
+                    first = await _first(tx, index, appetite, queue, priority, now, coming=True)
                 coming += [] if first is None else [first["run_at"]]
         lined, next_ones = await lined_heads(tx, appetite, queues, now)
         directs, ticks = (tuple(heads.get(one.name, ())) for one in (RUNS_DUE_DIRECT, RUNS_DUE_TICKS))
@@ -144,6 +145,7 @@ class ClaimRules(Part):
         # One line is one look; several are found first, and taken then.
         wanted = RUNS_LINED(*lines[0]) if len(lines) == 1 else RUNS_LINED.each(lines)
         taken = await _take_free(tx, wanted, looked_at(walk, limit, facts.values()))
+        taken = await in_time(tx, taken)
         rows = {run["run_key"]: run for run in (await with_specs(tx, taken) if keyed else taken)}
         slots = {
             key: terms[run["job"]].slot_of(to_payload(run)) if keyed else "" for key, run in rows.items()
@@ -199,12 +201,12 @@ class ClaimRules(Part):
     async def sweep_late(self, tx: Transaction, older_than_s: float, limit: int, judge: Judge) -> int:
         now = await tx.now()
         owners = await late_schedules(tx, later(now, -older_than_s), limit)
-        every = await _gather(tx, owners, any_run, limit, now, 0)
+        every, expired = await _gather(tx, owners, any_run, limit, now, 0), await end_expired(tx, limit)
         if not every:
-            return 0
+            return expired
         rulings = rule(every, now, 0, judge)
         await carry_out(tx, rulings)
-        return len(rulings.ends) + len(rulings.admits)
+        return len(rulings.ends) + len(rulings.admits) + expired
 
     @reads
     async def adopt(self, tx: Transaction, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
@@ -242,11 +244,15 @@ async def _first(
     appetite: Appetite,
     queue: Queue,
     priority: int,
-    after: StoreTime | None = None,
+    now: StoreTime,
+    *,
+    coming: bool = False,
 ) -> Row | None:
-    """The first run of a lane that the worker can take."""
-    lane = index(appetite.namespace, queue, priority)
-    found = await search(tx, lane if after is None else lane.after(after), wants(appetite), 1)
+    """The first run of a lane that the worker can take, or the first of those that will be due."""
+    lane, wanted = index(appetite.namespace, queue, priority), wants(appetite)
+    found = await search(
+        tx, lane.after(now) if coming else lane, lambda run: wanted(run) and not has_expired(run, now), 1
+    )
     return found[0] if found else None
 
 
@@ -258,7 +264,7 @@ async def _take_direct(
     lane = RUNS_DUE_DIRECT(appetite.namespace, portion.queue, portion.priority).through(now)
     wanted, picked = wants(appetite), list[Row]()
     async for page in pages(tx, lane, most):
-        due = list(filter(wanted, page))
+        due = [run for run in page if wanted(run) and not has_expired(run, now)]
         jobs = sorted({(run["namespace"], run["job"]) for run in due})
         limited = {row["job"] for row in await tx.find(LIMITS.among(jobs))} if due else set()
         while due and len(picked) < most:
@@ -266,7 +272,7 @@ async def _take_direct(
             met = await _of_free_schedules(tx, met)
             taken = {RUNS.key_of(one): one for one in await tx.take(RUNS.among(map(RUNS.key_of, met)))}
             free = [taken[key] for key in map(RUNS.key_of, met) if key in taken]
-            free = [run for run in free if RUNS_DUE_DIRECT.has(run)]
+            free = [run for run in free if RUNS_DUE_DIRECT.has(run) and not has_expired(run, now)]
             lined = [run for run in free if run["job"] in limited]
             await tx.change(RUNS, [(run, {"held": Hold.PACED.value}) for run in lined])
             picked += [run for run in free if run["job"] not in limited]

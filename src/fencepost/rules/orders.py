@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from fencepost.errors import UsageError
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, later
+from fencepost.model.enqueueing import Entered
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId, tick_key
 from fencepost.model.json import JsonObject
 from fencepost.model.plan import Fate, Tick
@@ -38,6 +40,7 @@ from fencepost.rules.runs import (
     send_again,
     shown,
 )
+from fencepost.rules.unique import take_names
 
 LOCKED = (
     "it is in a transaction of its own, or its schedule in one that is open; nothing can be asked of it "
@@ -72,18 +75,23 @@ class OrderRules(Part):
         *,
         author: Author | None = None,
     ) -> Sequence[bool]:
-        now, first = await tx.now(), dict[RunKey, NewRun]()
-        for run in runs:
-            first.setdefault(run.run_key, run)
-        written = await tx.put_if_absent(RUNS, [_new_run(namespace, run, now) for run in first.values()])
-        new = {row["run_key"] for row in written}
-        if author is not None:
-            records = records_by_key(await shown(tx, written))
-            in_order = [records[key] for key in first if key in new]
-            await log_runs(tx, author, namespace, Action.RUN_ENQUEUE, {}, in_order)
-        if new:
-            tx.hint(Topic.RUNS)
+        new = await _write(tx, namespace, runs, author)
         return marks([run.run_key for run in runs], new)
+
+    @writes
+    async def enqueue_unique(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        runs: Sequence[NewRun],
+        *,
+        author: Author | None = None,
+    ) -> Sequence[Entered]:
+        keys = await take_names(tx, namespace, runs, await tx.now())
+        mine = [run for run, key in zip(runs, keys, strict=True) if run.run_key == key]
+        new = await _write(tx, namespace, mine, author)
+        asked = [run.run_key if run.run_key == key else None for run, key in zip(runs, keys, strict=True)]
+        return list(map(Entered, keys, marks(asked, new)))
 
     @writes
     async def trigger(
@@ -247,9 +255,27 @@ class OrderRules(Part):
         return [run.run_key for run in in_order]
 
 
-def marks(keys: Sequence[RunKey], new: set[RunKey]) -> list[bool]:
+async def _write(
+    tx: Transaction, namespace: Namespace, runs: Sequence[NewRun], author: Author | None
+) -> set[RunKey]:
+    """Write those whose keys are not there; which they were."""
+    now, first = await tx.now(), dict[RunKey, NewRun]()
+    for run in runs:
+        first.setdefault(run.run_key, run)
+    written = await tx.put_if_absent(RUNS, [_new_run(namespace, run, now) for run in first.values()])
+    new = {RunKey(row["run_key"]) for row in written}
+    if author is not None:
+        records = records_by_key(await shown(tx, written))
+        in_order = [records[key] for key in first if key in new]
+        await log_runs(tx, author, namespace, Action.RUN_ENQUEUE, {}, in_order)
+    if new:
+        tx.hint(Topic.RUNS)
+    return new
+
+
+def marks(keys: Sequence[RunKey | None], new: set[RunKey]) -> list[bool]:
     """True at the first mention of each new key."""
-    marks, unseen = [], set(new)
+    marks, unseen = [], set[RunKey | None](new)
     for key in keys:
         marks.append(key in unseen)
         unseen.discard(key)
@@ -334,7 +360,7 @@ def _governs(version: Row, tick: Tick) -> bool:
 
 
 def _new_run(namespace: Namespace, run: NewRun, now: StoreTime) -> Row:
-    run_at = run.run_at or now
+    run_at = _moment(run.run_at, now) or now
     return {
         "namespace": namespace,
         "run_key": run.run_key,
@@ -345,4 +371,9 @@ def _new_run(namespace: Namespace, run: NewRun, now: StoreTime) -> Row:
         "queue": run.queue,
         "priority": run.priority,
         "payload": payload_text(run.payload),
+        "expires_at": _moment(run.expires, run_at),
     }
+
+
+def _moment(when: datetime | timedelta | None, since: datetime) -> datetime | None:
+    return since + when if isinstance(when, timedelta) else when

@@ -8,6 +8,7 @@ from datetime import datetime
 from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.rescue import Rescue, Sweep, SweepTerms
 from fencepost.model.run import (
+    SNOOZED,
     STOPPED_ON_REQUEST,
     Origin,
     Outcome,
@@ -30,12 +31,15 @@ from fencepost.model.tables import (
     RUNS,
     RUNS_DUE_TICKS,
     RUNS_ENDED,
+    RUNS_EXPIRING,
     RUNS_HELD,
     RUNS_PARKED,
     RUNS_RUNNING,
     RUNS_UNFINISHED,
     SCHEDULES,
     STEPS,
+    UNIQUE_RUNS,
+    UNIQUE_RUNS_BY_RUN,
 )
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
@@ -120,7 +124,8 @@ class ReportRules(Part):
     @reads
     async def _look(self, tx: Transaction, limit: int, now: StoreTime) -> Sweep:
         """As of the sweep: what expires after it, as during an absence, is for the next one to judge."""
-        looked = [RUNS_DUE_TICKS(), RUNS_RUNNING(), RUNS_UNFINISHED(), RUNS_HELD()]
+        by_hand = RUNS_EXPIRING().through(now)
+        looked = [RUNS_DUE_TICKS(), RUNS_RUNNING(), RUNS_UNFINISHED(), RUNS_HELD(), by_hand]
         ticks, *others = await tx.count(looked, limit=1)
         if not any(others):
             return Sweep(quiet=not ticks or not await _is_a_tick_due(tx, now))
@@ -207,7 +212,9 @@ async def finish(tx: Transaction, freed: Freed, outcomes: Sequence[Outcome]) -> 
 
 
 async def _finish(tx: Transaction, freed: Freed, run: Row, outcome: Outcome) -> Row:
-    if outcome.error is not None or outcome.output is not None:
+    if outcome.snoozed:
+        await keep_attempts(tx, [Ended(run, SNOOZED, outcome.reason, None, outcome.output)])
+    elif outcome.error is not None or outcome.output is not None:
         result = "failed" if outcome.retry_in_s is not None else str(outcome.state)
         said = outcome.error, outcome.detail, outcome.output
         await keep_attempts(tx, [Ended(run, result, *said)])
@@ -217,6 +224,8 @@ async def _finish(tx: Transaction, freed: Freed, run: Row, outcome: Outcome) -> 
         return await end(tx, freed, run, RunState.CANCELLED, STOPPED_ON_REQUEST, outcome.error)
     if not outcome.begun:
         return await _give_back(tx, freed, run, outcome.reason)
+    if outcome.snoozed:
+        run = await change(tx, freed, run, spent=run["spent"] + 1)
     return await _requeue(tx, freed, run, outcome.reason, outcome.error, outcome.retry_in_s)
 
 
@@ -283,7 +292,7 @@ def _is_forgettable(run: Row, cutoff: StoreTime) -> bool:
 
 
 async def _let_go(tx: Transaction, run: Row) -> None:
-    """Remove a tick; of a run by hand the key stays, for ever."""
+    """Remove a tick; of a run by hand the key stays, for ever, and its name for its period."""
     key = RUNS.key_of(run)
     for table in (ATTEMPTS, STEPS, RUN_LOGS, RUN_LINKS):
         await tx.delete(table, await tx.lock(table.all(*key)))
@@ -292,3 +301,5 @@ async def _let_go(tx: Transaction, run: Row) -> None:
     else:
         empty = dict.fromkeys(("payload", "error", "progress", "note", "progress_at"))
         await tx.change(RUNS, [(run, {**empty, "stripped": True})])
+        names, now = await tx.lock(UNIQUE_RUNS_BY_RUN(*key)), await tx.now()
+        await tx.delete(UNIQUE_RUNS, [name for name in names if name["until"] <= now])

@@ -180,7 +180,7 @@ async def send_again(
     tx: Transaction, run: Row, run_at: datetime, origin: Origin, backfill_id: int | None, frozen: bool
 ) -> Row:
     """Let an ended run be ready once more: its attempts stay, all else is as if it had never begun."""
-    empty = ("reason", "error", "started_at", "finished_at", "begun_at", "worker", "met")
+    empty = ("reason", "error", "started_at", "finished_at", "begun_at", "worker", "met", "expires_at")
     said = ("progress", "note", "progress_at")
     values = {
         **dict.fromkeys((*empty, *said)),

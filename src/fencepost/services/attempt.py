@@ -117,6 +117,8 @@ class Attempts:
         # What may have succeeded after all must not use up the budget of what fails.
         paid = None if in_doubt else budget
         outcome = settle(active.ticket, job.spec, ending, self._dice(), so_far, paid)
+        if outcome.snoozed and outcome.reason is not None:
+            active.log.write(outcome.reason)
         self._clerk.file(outcome, in_doubt=in_doubt)
 
     def hand_back(self, active: ActiveRun) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from fencepost.config import Settings
 from fencepost.errors import StoreUnavailable
-from fencepost.model.run import Outcome, Receipt, RunState, Ticket
+from fencepost.model.run import SNOOZED, Outcome, Receipt, RunState, Ticket
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns
 from fencepost.services.reach import Settlement
@@ -193,6 +193,8 @@ class Clerk(Service):
             self.log.run_warning(ticket, "late report refused", attempt=ticket.attempt, fence=ticket.fence)
         elif receipt is Receipt.REPEATED:
             self.log.run(ticket, "had reported before", attempt=ticket.attempt, fence=ticket.fence)
+        elif outcome.snoozed:
+            self.log.run(ticket, SNOOZED, attempt=ticket.attempt, reason=outcome.reason)
         else:
             self.log.run_warning(
                 ticket,

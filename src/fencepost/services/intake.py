@@ -100,7 +100,7 @@ class IntakeService(BrokerService):
         # A store may refuse a batch with one key twice; the first message of a key is its run.
         first = {one.run.run_key: one for one in reversed(taken)}
         try:
-            fresh = await enqueue(
+            entered = await enqueue(
                 self._store.ledger, self._settings.namespace, [one.run for one in first.values()]
             )
         except BaseException:
@@ -110,7 +110,7 @@ class IntakeService(BrokerService):
         troubles = [one for one in first.values() if one.trouble is not None]
         for one in troubles:
             self.log.warning("a message cannot be read", run_key=one.run.run_key, error=one.trouble)
-        new = sum(fresh)
+        new = sum(one.is_new for one in entered)
         emit(MessagesTaken(self._intake.source, new, len(deliveries) - new, len(troubles)))
         self.log.info("messages taken", source=self._intake.source, new=new, repeated=len(deliveries) - new)
 

@@ -172,6 +172,8 @@ class Cause(StrEnum):
     """A report or a heartbeat of an attempt that does not own its run any more."""
     KEY = "key"
     """A run by hand whose key was there already."""
+    UNIQUE = "unique"
+    """A run by hand whose name another run had."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from django.db import connections, transaction
 from fencepost.app import Fencepost
 from fencepost.contrib.django.configuration import alias, application, ledger_file
 from fencepost.errors import UnfitConnection
+from fencepost.model.enqueueing import Expires, UniqueLike
 from fencepost.model.identifiers import RunKey
 
 
@@ -28,18 +29,21 @@ def enqueue(
     using: str | None = None,
     key: str | None = None,
     at: datetime | None = None,
+    unique: UniqueLike = None,
+    expires: Expires = None,
     **payload: Any,
 ) -> RunKey:
     """One run by hand, in the current atomic block, or in one of its own outside of any.
 
     `using` is the alias of the database, which has to be the one that the ledger is in. With a key, a second
-    call of the same key changes nothing.
+    call of the same key changes nothing. `unique` and `expires` are as in `Fencepost.enqueue`.
     """
     app, chosen = application(), using or alias()
     connection = connections[chosen]
     check_is_ledgers(connection, app)
     with nullcontext() if connection.in_atomic_block else transaction.atomic(using=chosen):
-        return app.enqueue_in(connection, job, key=key, at=at, **payload)
+        words: dict[str, Any] = {"key": key, "at": at, "unique": unique, "expires": expires}
+        return app.enqueue_in(connection, job, **words, **payload)
 
 
 async def aenqueue(job: str | Callable[..., Any], /, **words: Any) -> RunKey:

@@ -12,12 +12,13 @@ from fencepost.clock import time_ordered_id
 from fencepost.core.payload import check_payload
 from fencepost.errors import UnknownJob, UnknownRun, UsageError
 from fencepost.model.chain import Chain
+from fencepost.model.enqueueing import Entered, Expires, UniqueLike, parse_expires, parse_unique
 from fencepost.model.identifiers import JobName, Namespace, RunKey, job_key
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.model.run import REPLAYABLE, Attempt, NewRun, Ordered, RunFilter, RunList, RunRecord, RunState
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPlace
-from fencepost.model.times import YEAR_FIRST, YEAR_LAST
+from fencepost.model.times import YEAR_FIRST, YEAR_LAST, to_utc_text
 from fencepost.ports.store import Store
 from fencepost.services.desks.desk import Desk
 from fencepost.services.enqueueing import enqueue
@@ -33,14 +34,21 @@ class RunDesk(Desk):
     """The runs of one namespace."""
 
     async def enqueue(
-        self, job: str, payload: JsonObject, key: str | None = None, at: datetime | None = None
-    ) -> tuple[RunKey, bool]:
-        """One run by hand; returns its key and whether it is new."""
+        self,
+        job: str,
+        payload: JsonObject,
+        key: str | None = None,
+        at: datetime | None = None,
+        *,
+        unique: UniqueLike = None,
+        expires: Expires = None,
+    ) -> Entered:
+        """One run by hand; the key of the run that is there for it, and whether it is new."""
         spec = await known_job(self._store, self._namespace, job)
-        run = new_run(spec, payload, key, at)
+        run = new_run(spec, payload, key, at, unique=unique, expires=expires)
         self._run_quota.take(1)
-        (fresh,) = await enqueue(self._store.ledger, self._namespace, [run], self._author)
-        return run.run_key, fresh
+        (entered,) = await enqueue(self._store.ledger, self._namespace, [run], self._author)
+        return entered
 
     async def get(self, run_key: str) -> tuple[RunRecord, Sequence[Attempt]]:
         """A run and its remembered attempts."""
@@ -182,12 +190,29 @@ def named_job(jobs: Mapping[JobName, JobSpec], job: str) -> JobSpec:
     return found
 
 
-def new_run(spec: JobSpec, payload: JsonObject, key: str | None, at: datetime | None) -> NewRun:
+def new_run(
+    spec: JobSpec,
+    payload: JsonObject,
+    key: str | None,
+    at: datetime | None,
+    *,
+    unique: UniqueLike = None,
+    expires: Expires = None,
+) -> NewRun:
     """A run by hand. Without a key of the caller's it gets one that nothing else has."""
     _check_time(at)
     check_payload(spec, payload)
+    until = parse_expires(expires)
+    if isinstance(until, datetime):
+        _check_time(until)
+        if at is not None and until <= at:
+            raise UsageError(
+                f"expires {to_utc_text(until)}: it is not after {to_utc_text(at)}, when the run is due; "
+                "name a later instant, or a length of time such as 10m after that"
+            )
     run_key = job_key(spec.name, key if key is not None else time_ordered_id())
-    return NewRun(run_key, spec.name, payload, spec.queue, spec.priority, at)
+    only = parse_unique(unique)
+    return NewRun(run_key, spec.name, payload, spec.queue, spec.priority, at, until, only)
 
 
 def known_run(run_key: str, found: RunRecord | None) -> RunRecord:

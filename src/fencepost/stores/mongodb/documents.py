@@ -28,6 +28,7 @@ from fencepost.model.tables import (
     RUNS_DUE_DIRECT,
     RUNS_DUE_TICKS,
     RUNS_ENDED,
+    RUNS_EXPIRING,
     RUNS_FINISHED,
     RUNS_GATED,
     RUNS_HELD,
@@ -58,7 +59,10 @@ SHARED = {
         *(RUNS_RUNNING, RUNS_ENDED),
     ),
     "by_schedule_and_state": (RUNS_OPEN, RUNS_BEHIND, RUNS_UNFINISHED, RUNS_FINISHED),
-    "by_outcome_or_limit": (RUNS_SUCCEEDED, RUNS_DEAD, RUNS_GATED, RUNS_LIMITED_TICKS, RUNS_IN_SLOTS),
+    "by_outcome_or_limit": (
+        *(RUNS_SUCCEEDED, RUNS_DEAD, RUNS_GATED, RUNS_LIMITED_TICKS, RUNS_IN_SLOTS),
+        RUNS_EXPIRING,
+    ),
     "by_catch_up_or_hold": (RUNS_CAUGHT_UP, RUNS_HELD),
 }
 """Fields, and the indexes that share each."""

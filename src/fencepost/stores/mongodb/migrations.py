@@ -29,7 +29,7 @@ from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 SCHEMA = 4
 OLDEST = 2
 """The first schema that can be brought up to date."""
-STEPS = {3: "0002_indexes_in_order", 4: "0003_successors"}
+STEPS = {3: "0002_indexes_in_order", 4: "0003_runs_by_hand_and_successors"}
 """What makes each schema of the one before."""
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
@@ -86,6 +86,8 @@ async def _migrate(client: AsyncMongoClient[dict[str, Any]], target: Target, sha
     if 0 < schema < OLDEST:
         raise SchemaMismatch(f"store {mask(target.url)}: {UNRELEASED}")
     if schema:
+        for name in sorted({one.name for one in TABLES} - set(there)):
+            await _make_collection(rows, name)
         made = await _make_indexes(rows, since=schema)
         return [*made, *await _shard(client, rows, hello)]
     for name in [*(one.name for one in TABLES), COUNTERS, TURNS, SIGNALS]:

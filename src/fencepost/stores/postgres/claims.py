@@ -22,6 +22,7 @@ from fencepost.model.tables import LIMITS, SCHEDULES
 from fencepost.rules.allowances import Allowances
 from fencepost.rules.checks import Checked
 from fencepost.rules.claims import Slots
+from fencepost.rules.expiry import end_expired
 from fencepost.rules.facts import SCHEDULES_MAX, last_successes, late_schedules
 from fencepost.rules.rows import to_claim, to_outlook
 from fencepost.rules.runs import Slot, owners_of
@@ -112,7 +113,7 @@ class PostgresClaims(PostgresPart):
             late = await late_schedules(tx, later(await tx.now(), -older_than_s), limit)
             locked = [(row["namespace"], row["schedule_id"]) for row in await tx.take(SCHEDULES.among(late))]
             judged = await judge_locked(tx, locked, (None, None), 0, judge)
-            return await carry_out(tx, judged), judged
+            return await carry_out(tx, judged) + await end_expired(Checked(tx), limit), judged
 
         ended, judged = await self._rows.write(sweep)
         await self._call(judged.slots)

@@ -7,6 +7,13 @@
 run.namespace = {namespace} AND run.queue = {lane}.queue AND run.priority = {lane}.priority
     AND run.job = ANY ($2::text[])
 
+-- A run by hand that was to begin before now is for the reaper to end.
+-- part: in_time(now)
+(run.expires_at IS NULL OR run.expires_at > {now} OR run.begun_at IS NOT NULL)
+
+-- part: due_direct_in_time
+{due_direct} AND {in_time((SELECT now FROM moment))}
+
 -- part: first(runs, sign)
 (
     SELECT run.run_at
@@ -27,7 +34,7 @@ WITH {moment}, slot AS (
 ), direct AS (
     SELECT slot.priority, first.run_at, slot.queue
     FROM slot
-    CROSS JOIN LATERAL {first(due_direct; <=)} AS first
+    CROSS JOIN LATERAL {first(due_direct_in_time; <=)} AS first
 ), tick AS (
     SELECT slot.priority, first.run_at, slot.queue
     FROM slot
@@ -78,7 +85,7 @@ WITH due AS MATERIALIZED (
         FROM (
             SELECT run.ctid AS place, run.job
             FROM fencepost.runs AS run
-            WHERE {due_direct}
+            WHERE {due_direct} AND {in_time((SELECT fencepost.now()))}
                 AND {is_of_lane($6; portion)}
                 AND run.run_at <= (SELECT fencepost.now())
                 AND CASE WHEN run.schedule_id IS NOT NULL THEN EXISTS (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fencepost.model.audit import Author
+from fencepost.model.enqueueing import Entered
 from fencepost.model.identifiers import Namespace
 from fencepost.model.run import NewRun
 from fencepost.rules.orders import marks
@@ -23,7 +24,7 @@ class PostgresEntries(PostgresPart):
     async def enqueue(
         self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
     ) -> Sequence[bool]:
-        if author is not None:
+        if author is not None or not all(run.is_plain for run in runs):
             fresh = await super().enqueue(namespace, runs, author=author)
         elif len(runs) == 1:
             fresh = [await self._enqueue_one(namespace, runs[0])]
@@ -35,6 +36,14 @@ class PostgresEntries(PostgresPart):
         if not all(fresh):
             await self._database.confirm()
         return fresh
+
+    async def enqueue_unique(
+        self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
+    ) -> Sequence[Entered]:
+        entered = await super().enqueue_unique(namespace, runs, author=author)
+        if not all(one.is_new for one in entered):
+            await self._database.confirm()
+        return entered
 
     async def _enqueue_one(self, namespace: Namespace, run: NewRun) -> bool:
         """The most common call by far, so its statement is as plain as can be."""

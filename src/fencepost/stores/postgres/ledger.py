@@ -40,7 +40,7 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
         return [Pulse(number in owned, owned.get(number, False)) for number in range(len(tickets))]
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
-        if not all(outcome.begun for outcome in outcomes):
+        if not all(outcome.begun and not outcome.snoozed for outcome in outcomes):
             return await super().finish(outcomes)
         check_outcomes(outcomes)
         tickets = [outcome.ticket for outcome in outcomes]

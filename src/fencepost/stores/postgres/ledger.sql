@@ -131,7 +131,12 @@ WITH RECURSIVE lane AS (
     RETURNING moment.now
 )
 SELECT noted.now,
-    NOT EXISTS (SELECT 1 FROM fencepost.runs AS run WHERE {of_state('running')})
+    NOT EXISTS (
+        SELECT 1
+        FROM fencepost.runs
+        WHERE expires_at <= noted.now AND state IN ('planned', 'ready') AND begun_at IS NULL
+    )
+    AND NOT EXISTS (SELECT 1 FROM fencepost.runs AS run WHERE {of_state('running')})
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 8)
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 16)
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 32)
@@ -212,6 +217,11 @@ WITH cutoff AS MATERIALIZED (
     FROM old
     WHERE run.namespace = {key(old.namespace)} AND run.run_key = old.run_key
         AND old.schedule_id IS NULL
+), freed AS (
+    DELETE FROM fencepost.unique_runs AS own
+    USING old
+    WHERE own.namespace = {key(old.namespace)} AND own.run_key = old.run_key
+        AND own.until <= fencepost.now()
 ), noted AS (
     INSERT INTO fencepost.meta AS known (name, value)
     SELECT 'forgotten_before', {as_text(cutoff.at)}

@@ -25,6 +25,7 @@ from fencepost.model.run import Claim
 from fencepost.ports.signals import Topic
 from fencepost.rules.checks import Checked
 from fencepost.rules.claims import lined_heads
+from fencepost.rules.expiry import end_expired
 from fencepost.rules.facts import late_schedules
 from fencepost.rules.limits import allowances, keep_allowances
 from fencepost.rules.rows import ORIGINS, to_payload
@@ -148,7 +149,8 @@ def _sweep_late(
     late = finish_now(late_schedules(rows, later(now, -older_than_s), limit))
     rulings = rule(gather(connection, late, now, None, 0).every, now, 0, judge)
     finish_now(carry_out(Checked(rows), rulings))
-    return len(rulings.ends) + len(rulings.admits), Topic.RUNS in rows.hints
+    expired = finish_now(end_expired(Checked(rows), limit))
+    return len(rulings.ends) + len(rulings.admits) + expired, Topic.RUNS in rows.hints
 
 
 def _unpaused(appetite: Appetite, connection: apsw.Connection) -> Appetite | None:

@@ -1,5 +1,12 @@
 -- Claiming. Every probe is a range of one partial index up to the store's time: what is not due is never walked.
 
+-- A run by hand that was to begin before now is for the reaper to end.
+-- part: in_time(now)
+(expires_at IS NULL OR expires_at > {now} OR begun_at IS NOT NULL)
+
+-- part: due_direct_in_time
+{due_direct} AND {in_time(:now)}
+
 -- part: first(index, runs, sign)
 (SELECT min(run_at) FROM runs INDEXED BY {index}
  WHERE {{runs}} AND namespace = :namespace AND queue = q.value AND priority = p.value AND run_at {sign} :now
@@ -7,7 +14,7 @@
 
 -- name: outlook
 SELECT p.value AS priority, q.value AS queue,
-       {first(runs_due_direct; due_direct; <=)} AS direct,
+       {first(runs_due_direct; due_direct_in_time; <=)} AS direct,
        {first(runs_due_ticks; due_ticks; <=)} AS tick,
        {first(runs_due_direct; due_direct; >)} AS next_direct,
        {first(runs_due_ticks; due_ticks; >)} AS next_tick
@@ -16,7 +23,7 @@ FROM json_each(:queues) q, json_each(:priorities) p
 -- name: due_direct
 SELECT run_at, run_key, rowid, job
 FROM runs INDEXED BY runs_due_direct
-WHERE {due_direct}
+WHERE {due_direct} AND {in_time(:by)}
   AND namespace = :namespace AND queue = :queue AND priority = :priority AND run_at <= :by
   AND job IN (SELECT value FROM json_each(:jobs))
 ORDER BY run_at

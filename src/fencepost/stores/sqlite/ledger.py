@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 
 import apsw
@@ -29,7 +30,7 @@ class SqliteLedger(SqliteClaims, SqliteRuns, SqliteViews):
     async def enqueue(
         self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
     ) -> Sequence[bool]:
-        if author is not None:
+        if author is not None or not all(run.is_plain for run in runs):
             return await super().enqueue(namespace, runs, author=author)
         fresh = await self._database.transact(partial(write_runs, namespace, runs))
         self._hint_if(any(fresh))
@@ -55,6 +56,7 @@ def write_runs(
 
 
 def _values(namespace: Namespace, run: NewRun, now_us: int) -> tuple[str | int, ...]:
+    assert not isinstance(run.run_at, timedelta)
     run_at = now_us if run.run_at is None else to_us(run.run_at)
     state = "planned" if run_at > now_us else "ready"
     name = (namespace, run.run_key, run.job)

@@ -49,6 +49,7 @@ from fencepost.testing.conformance.successors import SuccessorContract
 from fencepost.testing.conformance.terms import TermContract
 from fencepost.testing.conformance.ticks import SweepContract, TickContract
 from fencepost.testing.conformance.triggering import TriggerContract
+from fencepost.testing.conformance.unique import ExpiryContract, SnoozeContract, UniqueContract
 from fencepost.testing.conformance.verdicts import FactContract, StopContract, VerdictContract
 from fencepost.testing.conformance.views import NewsContract, StripContract, TrafficContract
 from fencepost.testing.conformance.zone_rules import ConfirmationContract, OutlivedContract
@@ -68,6 +69,7 @@ class StoreConformance(
     DrainContract,
     DueTimeContract,
     EpochContract,
+    ExpiryContract,
     FactContract,
     FillModeContract,
     FreezeContract,
@@ -114,6 +116,7 @@ class StoreConformance(
     SignalContract,
     SkipContract,
     SlotContract,
+    SnoozeContract,
     StepContract,
     StopContract,
     StoreContract,
@@ -125,6 +128,7 @@ class StoreConformance(
     TrafficContract,
     TokenContract,
     TriggerContract,
+    UniqueContract,
     VerdictContract,
 ):
     """What a store owes in whole; a subclass brings the harness."""
