@@ -27,6 +27,8 @@ def retry(folder: Path, inner: str) -> Retry:
         ("budget = 0.5", Retry(budget=0.5)),
         ("budget = 0", Retry(budget=0)),
         ('budget = "none"', Retry(budget=None)),
+        ('backoff = "linear"', Retry(backoff="linear")),
+        ("max_doublings = 3", Retry(max_doublings=3)),
     ],
 )
 def test_a_policy_is_read(inner: str, meant: Retry, tmp_path: Path) -> None:
@@ -38,6 +40,8 @@ def test_a_policy_is_read(inner: str, meant: Retry, tmp_path: Path) -> None:
     [
         ('deadline = "late"', '[jobs.backup.retry] deadline: duration "late": expected'),
         ("deadline = 0", "[jobs.backup] retry: retry: a deadline must be longer than nothing"),
+        ('backoff = "steep"', '[jobs.backup] retry: retry: backoff "steep": expected exponential, linear'),
+        ('max_doublings = "3"', "[jobs.backup.retry] max_doublings"),
         ("dedline = 5", "[jobs.backup.retry] dedline is unknown; did you mean deadline?"),
         ("budget = 5", '[jobs.backup.retry] budget = 5: expected a share from 0 to 1, or "none"'),
         ("budget = nan", "[jobs.backup.retry] budget = nan: expected a share"),

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.core.retry import Failure, GiveUp, TryAgain, after_failure, delay_s, misses_deadline
+from fencepost.core.retry import (
+    Failure,
+    GiveUp,
+    TryAgain,
+    after_failure,
+    delay_max_s,
+    delay_s,
+    misses_deadline,
+)
 from fencepost.core.retry_budget import RESERVE, RetryBudget
 from fencepost.errors import InvalidDuration, InvalidSpec
-from fencepost.model.job import ATTEMPTS_MAX, Retry, error_names
+from fencepost.model.codec import job_from_text, job_to_text
+from fencepost.model.identifiers import JobName
+from fencepost.model.job import ATTEMPTS_MAX, Backoff, JobSpec, Retry, error_names
 
 POLICY = Retry(max_attempts=5, base="5s", cap="1m")
 ONLY = Retry(only=ConnectionError)
@@ -25,6 +37,85 @@ ALMOST_ONE = 1 - 2**-53
 )
 def test_the_bound_doubles_until_the_cap(attempt: int, bound_s: float) -> None:
     assert delay_s(POLICY, attempt, 0.5) == bound_s / 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "bounds_s"),
+    [
+        (Retry(base="10s", cap="5m", max_doublings=3), [10, 20, 40, 80, 160, 240, 300, 300]),
+        (Retry(base="10s", cap="5m", max_doublings=0), [10, 20, 30, 40, 50, 60, 70, 80]),
+        (Retry(base="10s", cap="1m", backoff="linear"), [10, 20, 30, 40, 50, 60, 60, 60]),
+        (Retry(base="10s", backoff="constant"), [10] * 8),
+        (Retry(base="10s", cap="1m", backoff=lambda attempt: attempt**2 * 60), [60, 240, 540, 960]),
+        (Retry(base="10s", cap="1m", backoff=lambda attempt: "1h30m"), [5_400, 5_400]),
+    ],
+)
+def test_the_bound_grows_by_the_backoff(policy: Retry, bounds_s: list[float]) -> None:
+    assert [delay_max_s(policy, number) for number in range(1, len(bounds_s) + 1)] == bounds_s
+
+
+@pytest.mark.parametrize("backoff", ["linear", "constant"])
+def test_a_delay_that_was_named_is_nearly_all_of_it(backoff: str) -> None:
+    policy = Retry(base="10s", backoff=backoff)
+    assert delay_s(policy, 1, 0.0) == 10
+    assert delay_s(policy, 1, ALMOST_ONE) == pytest.approx(9)
+
+
+def test_a_function_is_taken_at_its_word() -> None:
+    assert {delay_s(Retry(backoff=lambda _: 7), 1, dice) for dice in (0.0, 0.5, ALMOST_ONE)} == {7}
+
+
+@pytest.mark.parametrize("said", [-1, "soon", None, float("nan")])
+def test_a_function_that_fails_waits_for_the_cap(said: Any) -> None:
+    def backoff(attempt: int) -> Any:
+        return 1 / 0 if said is None else said
+
+    assert delay_s(Retry(cap="90s", backoff=backoff), 1, 0.0) == 90
+
+
+def test_a_spent_budget_does_not_shorten_a_delay() -> None:
+    hourly = Retry(5, base="1s", cap="1m", backoff=lambda _: "1h")
+    decided = after_failure(hourly, Failure(1), 0.5, spent_budget())
+    assert isinstance(decided, TryAgain)
+    assert decided.delay_s == 3_600
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (
+            {"backoff": "fibonacci"},
+            'backoff "fibonacci": expected exponential, linear, constant, or a function',
+        ),
+        ({"backoff": "function"}, 'backoff "function": expected exponential'),
+        ({"max_doublings": -1}, "max_doublings -1: expected 0 to 62"),
+        ({"max_doublings": True}, "max_doublings True: expected 0 to 62"),
+        ({"backoff": "linear", "max_doublings": 3}, "max_doublings is for exponential backoff"),
+    ],
+)
+def test_a_backoff_that_cannot_be_is_refused(words: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InvalidSpec, match=complaint):
+        Retry(**words)
+
+
+@pytest.mark.parametrize(
+    ("retry", "kept"),
+    [
+        (Retry(backoff="linear"), Retry(backoff="linear")),
+        (Retry(max_doublings=0), Retry(max_doublings=0)),
+        (Retry(backoff=lambda attempt: attempt), Retry(backoff=Backoff.FUNCTION)),
+        (Retry(), Retry()),
+    ],
+)
+def test_a_backoff_is_kept_with_its_job(retry: Retry, kept: Retry) -> None:
+    text = job_to_text(JobSpec(JobName("report"), retry=retry))
+    assert job_from_text(text).retry == kept
+    assert ("backoff" in text or "max_doublings" in text) is (kept != Retry())
+
+
+def test_a_function_is_not_for_jobs_that_are_done_elsewhere() -> None:
+    with pytest.raises(InvalidSpec, match="name one of exponential, linear, constant"):
+        JobSpec(JobName("report"), retry=Retry(backoff=lambda attempt: attempt), external=True)
 
 
 def test_the_jitter_is_full() -> None:

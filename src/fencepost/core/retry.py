@@ -1,9 +1,9 @@
 """Retry: what becomes of a run whose attempt failed.
 
 Three things end it: a failure that is permanent, by its own word or by the policy's; the last attempt; and a
-next attempt that would begin past the deadline, whatever it waits for. Otherwise it waits, with full jitter
-below an exponential bound; where the budget is spent, between half the cap and the cap; and never for less
-than it was asked to.
+next attempt that would begin past the deadline, whatever it waits for. Otherwise it waits as its backoff
+says, by default with full jitter below an exponential bound; where the budget is spent, between half the cap
+and the cap; and never for less than it was asked to.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import TypeAlias
 
 from fencepost.core.retry_budget import RetryBudget
 from fencepost.model.dataclasses import dataclass
-from fencepost.model.durations import format_duration
-from fencepost.model.job import Retry
+from fencepost.model.durations import format_duration, parse_duration
+from fencepost.model.job import DOUBLINGS_MAX, Backoff, BackoffFunction, Retry
+
+JITTER_SHARE = 0.1
+"""By how much of its bound a linear or a constant delay may be shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +66,51 @@ def after_failure(
         return GiveUp(_too_late(policy, failure.elapsed_s + delay_min_s))
     if budget is None or budget.take():
         return TryAgain(delay_min_s, _waits(failure, delay_min_s))
-    return _at_the_pace_of_the_cap(policy, failure, dice)
+    return _at_the_pace_of_the_cap(policy, failure, dice, delay_min_s)
 
 
 def delay_s(policy: Retry, attempt: int, dice: float) -> float:
-    """Full jitter: anything from nothing to the exponential bound, so that a herd spreads out."""
+    """Anything from nothing to the exponential bound, so that a herd spreads out; of other bounds nearly all,
+    and what a function says as it is."""
     assert 0 <= dice < 1
-    return dice * delay_max_s(policy, attempt)
+    bound_s = delay_max_s(policy, attempt)
+    match policy.backoff:
+        case Backoff.EXPONENTIAL | Backoff.FUNCTION:
+            return dice * bound_s
+        case Backoff.LINEAR | Backoff.CONSTANT:
+            return bound_s * (1 - JITTER_SHARE * dice)
+    return bound_s
 
 
 def delay_max_s(policy: Retry, attempt: int) -> float:
-    """The bound of the delay after this attempt: it doubles until the cap."""
-    doublings = min(attempt - 1, 62)
-    return min(policy.base.total_seconds() * (1 << doublings), policy.cap.total_seconds())
+    """The bound of the delay after this attempt. Doubling that has come to its last time goes on in steps of
+    what it came to: without any doubling that is linear."""
+    match policy.backoff:
+        case Backoff.CONSTANT:
+            factor = 1
+        case Backoff.LINEAR:
+            factor = attempt
+        case Backoff.EXPONENTIAL | Backoff.FUNCTION:
+            factor = _exponential(policy, attempt)
+        case asked:
+            return _asked_s(asked, attempt, policy)
+    return min(policy.base.total_seconds() * factor, policy.cap.total_seconds())
+
+
+def _exponential(policy: Retry, attempt: int) -> int:
+    if policy.max_doublings is None:
+        return 1 << min(attempt - 1, DOUBLINGS_MAX)
+    doublings = min(attempt - 1, policy.max_doublings)
+    return (1 << doublings) * (attempt - doublings)
+
+
+def _asked_s(backoff: BackoffFunction, attempt: int, policy: Retry) -> float:
+    """What the user's function says; where it fails, or says nonsense, the cap: the run must not be lost, nor
+    tried at once."""
+    try:
+        return parse_duration(backoff(attempt)).total_seconds()
+    except Exception:
+        return policy.cap.total_seconds()
 
 
 def misses_deadline(policy: Retry, elapsed_s: float) -> bool:
@@ -95,8 +130,8 @@ def _ended(policy: Retry, failure: Failure) -> str | None:
     return None
 
 
-def _at_the_pace_of_the_cap(policy: Retry, failure: Failure, dice: float) -> Decision:
-    delay_slow_s = max(policy.cap.total_seconds() * (1 + dice) / 2, failure.wait_s)
+def _at_the_pace_of_the_cap(policy: Retry, failure: Failure, dice: float, delay_min_s: float) -> Decision:
+    delay_slow_s = max(policy.cap.total_seconds() * (1 + dice) / 2, delay_min_s)
     if misses_deadline(policy, failure.elapsed_s + delay_slow_s):
         return GiveUp(f"the retry budget is spent, and {_too_late(policy, failure.elapsed_s + delay_slow_s)}")
     waits = _waits(failure, delay_slow_s)

@@ -26,7 +26,7 @@ KEYS = (
     *("timeout", "progress_deadline", "queue", "priority", "retry", "delivery"),
     *("concurrency", "concurrency_key", "rate", "after", "after_on"),
 )
-RETRY_KEYS = ("max_attempts", "base", "cap", "deadline", "budget")
+RETRY_KEYS = ("max_attempts", "base", "cap", "deadline", "budget", "backoff", "max_doublings")
 NO_BUDGET = "none"
 """How a file, which cannot say None, switches the budget off."""
 
@@ -116,6 +116,8 @@ def _retry(table: Table) -> Retry:
         "base": inner.length("base"),
         "cap": inner.length("cap"),
         "deadline": inner.length("deadline"),
+        "backoff": inner.text("backoff"),
+        "max_doublings": inner.whole("max_doublings"),
     }
     said = {key: value for key, value in given.items() if value is not None}
     if "budget" in inner:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import BUDGET_DEFAULT, AfterOn, JobSpec, Parameter, Retry
+from fencepost.model.job import BUDGET_DEFAULT, AfterOn, Backoff, JobSpec, Parameter, Retry
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
@@ -171,8 +171,11 @@ def _retry_to_json(retry: Retry) -> JsonObject:
         "deadline_s": None if retry.deadline is None else retry.deadline.total_seconds(),
         "only": list(retry.only),
         "never": list(retry.never),
+        "backoff": None if retry.backoff is Backoff.EXPONENTIAL else _backoff_word(retry),
     }
     form |= {name: value for name, value in later.items() if value}
+    if retry.max_doublings is not None:
+        form |= {"max_doublings": retry.max_doublings}
     return form if retry.budget == BUDGET_DEFAULT else form | {"budget": retry.budget}
 
 
@@ -186,7 +189,14 @@ def _retry_from_json(data: dict[str, Any]) -> Retry:
         only=data.get("only", ()),
         never=data.get("never", ()),
         budget=data.get("budget", BUDGET_DEFAULT),
+        backoff=Backoff(data.get("backoff", Backoff.EXPONENTIAL)),
+        max_doublings=data.get("max_doublings"),
     )
+
+
+def _backoff_word(retry: Retry) -> str:
+    """A function stays where it is defined."""
+    return str(retry.backoff if isinstance(retry.backoff, Backoff) else Backoff.FUNCTION)
 
 
 def _length(seconds: float | None) -> timedelta | None:

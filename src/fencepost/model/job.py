@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -24,6 +24,8 @@ PRIORITY_BEHIND = PRIORITY_LAST + 1
 LANES = (*PRIORITIES, PRIORITY_BEHIND)
 ATTEMPTS_MAX = 1_000
 BUDGET_DEFAULT = 0.2
+DOUBLINGS_MAX = 62
+BACKOFFS = ("exponential", "linear", "constant")
 ERROR_NAMES_MAX = 100
 AFTER_MAX = 20
 """How many jobs one may follow."""
@@ -33,9 +35,29 @@ ErrorKind: TypeAlias = type[BaseException] | str
 ErrorKinds: TypeAlias = ErrorKind | Iterable[ErrorKind]
 
 
+class Backoff(StrEnum):
+    """How the delays before retries grow."""
+
+    EXPONENTIAL = "exponential"
+    """Doubled per attempt, and drawn from nothing to that."""
+    LINEAR = "linear"
+    """`base` more per attempt."""
+    CONSTANT = "constant"
+    """Always `base`."""
+    FUNCTION = "function"
+    """As the code says. Who does not have the code reckons with exponential delays."""
+
+
+BackoffFunction: TypeAlias = Callable[[int], Duration]
+"""Says how long to wait after an attempt; 1 is the first."""
+
+
 @dataclass(frozen=True, init=False)
 class Retry:
-    """Exponential with full jitter: a delay drawn from 0 to `base` doubled per attempt, at most `cap`.
+    """Delays that grow by `backoff` from `base` to `cap`. Those of "exponential" are doubled per attempt, or
+    `max_doublings` times and then grow by as much each time, and have full jitter: each is drawn from nothing
+    to its bound. "linear" and "constant" delays are up to a tenth shorter than their bound. A function of the
+    attempt's number (1 is the first) is taken at its word, whatever the cap is.
 
     No attempt begins later than `deadline` after the first one began. A failure that `only` does not list,
     where it lists anything, or that `never` lists, is permanent; both match a class by its name or that of
@@ -50,6 +72,8 @@ class Retry:
     only: tuple[str, ...]
     never: tuple[str, ...]
     budget: float | None
+    backoff: Backoff | BackoffFunction
+    max_doublings: int | None
 
     def __init__(
         self,
@@ -61,6 +85,8 @@ class Retry:
         only: ErrorKinds = (),
         never: ErrorKinds = (),
         budget: float | None = BUDGET_DEFAULT,
+        backoff: str | BackoffFunction = Backoff.EXPONENTIAL,
+        max_doublings: int | None = None,
     ) -> None:
         if not 1 <= max_attempts <= ATTEMPTS_MAX:
             raise InvalidSpec(f"retry: max_attempts {max_attempts} is not within 1-{ATTEMPTS_MAX}")
@@ -76,6 +102,8 @@ class Retry:
         if both:
             raise InvalidSpec(f"retry: {both} stands in only and in never; leave it out of one")
         object.__setattr__(self, "budget", _budget(budget))
+        object.__setattr__(self, "backoff", _backoff(backoff))
+        object.__setattr__(self, "max_doublings", _doublings(max_doublings, self.backoff))
 
 
 def error_name(kind: type[BaseException]) -> str:
@@ -134,6 +162,27 @@ def _budget(value: object) -> float | None:
             f"retry: budget {quoted(value)}: expected a share of the first attempts, 0 to 1, or None"
         )
     return float(value)
+
+
+def _backoff(value: object) -> Backoff | BackoffFunction:
+    if isinstance(value, Backoff) or callable(value):
+        return value
+    if value in BACKOFFS:
+        return Backoff(value)
+    known = ", ".join(BACKOFFS)
+    raise InvalidSpec(
+        f"retry: backoff {quoted(value)}: expected {known}, or a function of the attempt's number"
+    )
+
+
+def _doublings(value: object, backoff: Backoff | BackoffFunction) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= DOUBLINGS_MAX:
+        raise InvalidSpec(f"retry: max_doublings {quoted(value)}: expected 0 to {DOUBLINGS_MAX}, or None")
+    if backoff is not Backoff.EXPONENTIAL:
+        raise InvalidSpec("retry: max_doublings is for exponential backoff; leave out one of them")
+    return value
 
 
 class Delivery(StrEnum):
@@ -205,6 +254,11 @@ class JobSpec:
             )
         _check_key(self)
         _check_after(self)
+        if self.is_done_elsewhere and not isinstance(self.retry.backoff, Backoff):
+            raise InvalidSpec(
+                f"job {self.name}: a backoff function is for jobs that are done here; "
+                f"name one of {', '.join(BACKOFFS)}"
+            )
         if self.priority not in PRIORITIES:
             raise InvalidSpec(
                 f"job {self.name}: priority {self.priority} is not within "

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.model.job import AfterOn, Delivery, JobSpec, Parameter, Retry
+from fencepost.model.job import AfterOn, Backoff, Delivery, JobSpec, Parameter, Retry
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
 from fencepost.operations.job_words import described
@@ -29,7 +29,7 @@ class ParameterShape(Struct, kw_only=True):
 
 
 class RetryShape(Struct, kw_only=True):
-    """How failures are treated: a delay drawn from 0 to `base_s`, doubled per attempt, at most `cap_s`."""
+    """How failures are treated: after delays that grow from `base_s` by `backoff`, to `cap_s` at most."""
 
     max_attempts: int
     base_s: float
@@ -38,6 +38,8 @@ class RetryShape(Struct, kw_only=True):
     only: Annotated[list[str], Meta(description="The errors that are tried again; all where it is empty.")]
     never: list[str]
     budget: Annotated[float | None, Meta(description="How many retries may come for each first attempt.")]
+    backoff: Annotated[Backoff, Meta(description="`function` where the code says how long it waits.")]
+    max_doublings: Annotated[int | None, Meta(description="After so many it grows by as much each time.")]
 
 
 class LimitShape(Struct, kw_only=True):
@@ -127,6 +129,8 @@ def _retry_shape(retry: Retry) -> RetryShape:
         only=list(retry.only),
         never=list(retry.never),
         budget=retry.budget,
+        backoff=retry.backoff if isinstance(retry.backoff, Backoff) else Backoff.FUNCTION,
+        max_doublings=retry.max_doublings,
     )
 
 
