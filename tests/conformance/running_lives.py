@@ -129,10 +129,18 @@ class RunningLives(PlanningLives):
         expires_s=st.sampled_from((None, 20)),
     )
     def enqueue_unique(self, keys: list[str], by: str, expires_s: float | None) -> None:
+        """Each is due at an instant of its own."""
         expires = None if expires_s is None else timedelta(seconds=expires_s)
-        runs = [replace(by_hand(f"u{key}"), unique=Unique(by, key), expires=expires) for key in keys]
-        names = ("ace", "bdf")
-        runs += [replace(by_hand(f"v{key}"), unique=Unique(by, names[key in "bdf"])) for key in keys]
+        names = [(f"u{key}", key) for key in keys] + [(f"v{key}", "bdf"[key in "bdf"]) for key in keys]
+        runs = [
+            replace(
+                by_hand(key),
+                run_at=timedelta(milliseconds=number),
+                expires=expires,
+                unique=Unique(by, name),
+            )
+            for number, (key, name) in enumerate(names, 1)
+        ]
         self.twins.play(lambda one: one.store.ledger.enqueue_unique(self.ns, runs))
 
     @rule(key=st.sampled_from("abc"), after_s=st.sampled_from((0, 15)), expires_s=st.sampled_from((5, 30)))
