@@ -21,7 +21,7 @@ from fencepost.errors import BrokerUnavailable, InvalidSettings, MissingExtra, U
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.intake import Intake
 from fencepost.model.message import Reply
-from fencepost.model.node import Node
+from fencepost.model.node import JOBS_TOLD_MAX, Node
 from fencepost.model.quoting import quoted
 from fencepost.ports.broker import Broker
 from fencepost.ports.executor import Job
@@ -246,7 +246,7 @@ def build_node(
     clock = clock or SystemClock()
     if works:
         keep_run_lines()
-    return NodeRunner(
+    runner = NodeRunner(
         node,
         Surroundings(
             store=store,
@@ -259,6 +259,9 @@ def build_node(
             thinkers=Thinkers(threads=SERVICES_THAT_THINK) if plans else None,
         ),
     )
+    if works and len(jobs) <= JOBS_TOLD_MAX:
+        runner.membership.jobs = tuple(sorted(jobs))
+    return runner
 
 
 async def broker_services(

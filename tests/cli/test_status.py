@@ -99,7 +99,7 @@ def test_status_does_not_hide_who_waits_for_limits(used: str) -> None:
 def test_status_has_the_promised_shape(used: str) -> None:
     status = called_json("status", "--store", used)
     promised = ["shards", "nodes", "workers", "queue", "completeness"]
-    assert list(status) == [*promised, "freezes", "gates", "attention", "alarms", "leases"]
+    assert list(status) == [*promised, "freezes", "gates", "attention", "unserved", "alarms", "leases"]
     assert [shard["shard"] for shard in status["shards"]] == list(range(8))
     assert all(list(one) == SHARD for one in status["shards"])
     assert (status["alarms"], status["leases"]) == ([], {"url": None, "trouble": None})

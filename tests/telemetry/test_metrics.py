@@ -57,6 +57,7 @@ MEASURED = LedgerMeasured(
     dead=4,
     gates_closed=1,
     stuck=2,
+    unserved=6,
     shards=8,
     shards_unled=3,
     planners=2,

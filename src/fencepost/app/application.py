@@ -332,7 +332,7 @@ class Fencepost(Definitions):
         leases = await self._open_leases(store) if plans else store.leases
         digest, settings = deferred.code_digest(self.code_schedules), self.settings
         node = deferred.build_node(
-            store, leases, settings, self.jobs, plans=plans, works=works, code_digest=digest
+            store, leases, settings, self.jobs_by_every_name, plans=plans, works=works, code_digest=digest
         )
         deployer = deferred.Deployer(
             store,
@@ -341,6 +341,7 @@ class Fencepost(Definitions):
             self.code_schedules,
             self.code_calendars,
             settings.quotas(settings.namespace),
+            works=works,
         )
         await deployer.start()
         node.also(deployer)

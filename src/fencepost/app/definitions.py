@@ -64,6 +64,7 @@ class Definitions:
         spread: StretchLike | None = None,
         jitter: StretchLike | None = None,
         labels: Mapping[str, str] | None = None,
+        absent: str = "keep",
         **words: Unpack[FunctionWords],
     ) -> Registrar:
         """Make a function a job, and with `schedule` also a schedule of the same name.
@@ -75,6 +76,8 @@ class Definitions:
         each `concurrency_key` of the payload, and `rate`, such as "100/m", are limits across the fleet.
         `after` names jobs that it runs after, with what they left in `run.after`; `after_on` says after which
         of their ends: "success", "failure" or "any" (guide: one job after another).
+        `renamed_from` says what the job was called before, the first name first: its schedule, its history
+        and its keys go on. `absent` says what becomes of the schedule once no running code has it.
         """
         if name is not None and not isinstance(name, str):
             raise InvalidSpec("job: write @app.job() with parentheses")
@@ -100,6 +103,7 @@ class Definitions:
                     spread=spread,
                     jitter=jitter,
                     labels=labels,
+                    absent=absent,
                 )
             return made
 
@@ -125,6 +129,17 @@ class Definitions:
             check_no_cycle(spec.name, self._after() | {spec.name: spec.after})
         self.jobs[spec.name] = Job(spec, executor)
         return spec.name
+
+    @property
+    def jobs_by_every_name(self) -> dict[JobName, Job]:
+        """The jobs under the names that they have and those that they had: of what was enqueued or scheduled
+        under an old name nothing is lost."""
+        before = {
+            old: Job(replace(job.spec, name=old, renamed_from=()), job.executor)
+            for job in self.jobs.values()
+            for old in job.spec.renamed_from
+        }
+        return before | self.jobs
 
     def add_command(self, name: str, argv: Sequence[str], **words: Unpack[CommandWords]) -> None:
         """Make an argv a job: no shell reads it (guide: kinds of work, for `limits` and the other words)."""
@@ -226,6 +241,7 @@ class Definitions:
         queue: str | None = None,
         priority: int | None = None,
         labels: Mapping[str, str] | None = None,
+        absent: str = "keep",
     ) -> None:
         """A schedule in code: applied to the store when the application starts."""
         checked_name("schedule", schedule_id)
@@ -242,6 +258,7 @@ class Definitions:
             queue=queue,
             priority=priority,
             labels=labels,
+            absent=absent,
         )
         known = self._job(spec.job)
         check_payload(self._told(known.spec), spec.payload)

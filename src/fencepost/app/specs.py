@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from fencepost.model.job import AfterOn, Delivery
 from fencepost.model.limits import JobLimit
 from fencepost.model.policies import CatchUp, Overlap, parse_overlap
 from fencepost.model.quoting import quoted
-from fencepost.model.schedule import ScheduleSpec
+from fencepost.model.schedule import ScheduleSpec, parse_absent
 from fencepost.model.stretch import StretchLike, parse_stretch
 from fencepost.model.trigger import Trigger
 
@@ -33,6 +33,7 @@ def schedule_spec(
     queue: str | None = None,
     priority: int | None = None,
     labels: Mapping[str, str] | None = None,
+    absent: str = "keep",
 ) -> ScheduleSpec:
     """A spec from the words people use."""
     if not hasattr(trigger, "to_json"):
@@ -51,6 +52,7 @@ def schedule_spec(
         labels=dict(labels or {}),
         spread=None if spread is None else parse_stretch(spread),
         jitter=None if jitter is None else parse_stretch(jitter),
+        absent=parse_absent(absent),
     )
 
 
@@ -99,6 +101,12 @@ def after_on_of(on: str | None, after: Collection[JobName]) -> AfterOn:
     except ValueError:
         known = " or ".join(AfterOn)
         raise InvalidSpec(f"job: after_on {quoted(on)}: expected {known}") from None
+
+
+def names_before(renamed_from: str | Sequence[str]) -> tuple[JobName, ...]:
+    """The names that a job had before, the first one first."""
+    given = (renamed_from,) if isinstance(renamed_from, str) else tuple(renamed_from)
+    return tuple(JobName(one) for one in given)
 
 
 def limit_of(concurrency: int | None, key: str | None, rate: str | None) -> JobLimit | None:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
-from fencepost.app.specs import after_on_of, is_at_most_once, length_of, limit_of, names_after
+from fencepost.app.specs import after_on_of, is_at_most_once, length_of, limit_of, names_after, names_before
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
@@ -37,6 +37,7 @@ class JobWords(TypedDict, total=False):
     rate: str | None
     after: After | None
     after_on: str | None
+    renamed_from: str | Sequence[str]
 
 
 class Place(StrEnum):
@@ -85,6 +86,7 @@ def job_spec(
         message=message,
         after=after,
         after_on=after_on_of(words.get("after_on"), after),
+        renamed_from=names_before(words.get("renamed_from", ())),
     )
 
 

@@ -68,6 +68,8 @@ def _oldest(age_s: float | None) -> str:
 
 def _print_attention(found: StatusAnswer) -> None:
     """What nobody but a person can go on with, and the command that shows it."""
+    for one in found.unserved:
+        click.echo(cell(f"schedule {one.schedule_id}: no running process has job {one.job}"))
     for freeze in found.freezes:
         why = f": {freeze.reason}" if freeze.reason else ""
         click.echo(cell(f"frozen: {freeze.scope}, since {freeze.since} by {freeze.author}{why}"))

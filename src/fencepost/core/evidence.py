@@ -11,7 +11,7 @@ from fencepost.model.chain import Chain
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Freeze
 from fencepost.model.gate import ClosedGate
-from fencepost.model.identifiers import NodeId, RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, NodeId, RunKey, ScheduleId
 from fencepost.model.missed import MissedRange
 from fencepost.model.plan import Tick
 from fencepost.model.run import Attempt, RunRecord
@@ -48,6 +48,8 @@ class Evidence:
     freezes: tuple[Freeze, ...] = ()
     entries: tuple[Entry, ...] = ()
     workers: frozenset[NodeId] = frozenset()
+    unserved: JobName | None = None
+    """The job that is asked for and that no running process has; None where one has it."""
     horizon_s: float = HORIZON_S
 
     def who(self, subject: str | None, *actions: Action) -> str:

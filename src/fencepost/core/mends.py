@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fencepost.model.freeze import Scope, ScopeKind
-from fencepost.model.identifiers import RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, RunKey, ScheduleId
 from fencepost.model.times import to_utc_text
 
 
@@ -39,6 +39,13 @@ def open_gate(schedule_id: ScheduleId | None) -> str:
 
 def work() -> str:
     return "to have it run: start a worker that has its queue and its job (fencepost worker TARGET)"
+
+
+def serve(job: JobName) -> str:
+    return (
+        f"to have it run: start a process whose code has job {job}; if the job was renamed, say "
+        f'renamed_from="{job}" in the code; if it is gone, remove the schedule (fencepost schedules remove)'
+    )
 
 
 def plan() -> str:

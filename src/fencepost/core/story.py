@@ -19,6 +19,7 @@ from fencepost.core import mends
 from fencepost.core.accounting import SETTLING
 from fencepost.core.evidence import Evidence
 from fencepost.core.run_story import hold_words, is_held, run_mends, run_words, withdrawn_words
+from fencepost.core.serving import unserved_words
 from fencepost.core.suspicion import begun, shown_span
 from fencepost.model.audit import Action
 from fencepost.model.identifiers import RunKey, ScheduleId
@@ -53,6 +54,12 @@ class Verdict(StrEnum):
 
 NOT_ASKED_FOR = frozenset({Verdict.NO_SUCH_FIRE_TIME, Verdict.PAUSED, Verdict.REMOVED})
 """Nobody asks for a tick there; where there was one, what matters is that it was withdrawn."""
+
+
+WITHOUT_WORK = frozenset(
+    {Verdict.PLANNED, Verdict.READY, Verdict.HELD, Verdict.MISSED, Verdict.NOT_PLANNED_YET, Verdict.MISSING}
+)
+"""Where it matters that no running process has the job."""
 
 
 @dataclass(frozen=True)
@@ -215,5 +222,9 @@ def _is_settled(evidence: Evidence) -> bool:
 def _story(
     evidence: Evidence, verdict: Verdict, sentences: tuple[str, ...], mended: tuple[str, ...]
 ) -> Story:
+    if evidence.unserved is not None and verdict in WITHOUT_WORK:
+        words = unserved_words(evidence.unserved)
+        sentences = (*sentences, f"{words[:1].upper()}{words[1:]}.")
+        mended = (mends.serve(evidence.unserved), *mended)
     keys = tuple(run.run_key for run in evidence.runs)
     return Story(evidence.schedule_id, evidence.fire_time, verdict, sentences, mended, keys)

@@ -24,7 +24,7 @@ from fencepost.ports.executor import Executor
 KEYS = (
     *(*COMMAND_KEYS, "http", "celery", "external", "message", "parameters"),
     *("timeout", "progress_deadline", "queue", "priority", "retry", "delivery"),
-    *("concurrency", "concurrency_key", "rate", "after", "after_on"),
+    *("concurrency", "concurrency_key", "rate", "after", "after_on", "renamed_from"),
 )
 RETRY_KEYS = ("max_attempts", "base", "cap", "deadline", "budget", "backoff", "max_doublings")
 NO_BUDGET = "none"
@@ -60,6 +60,7 @@ def read_job(
         limit=_limit(table),
         after=after,
         after_on=after_on,
+        renamed_from=_renamed_from(table),
     )
     return spec, executor
 
@@ -101,6 +102,15 @@ def _after(table: Table) -> tuple[JobName, ...]:
 def _limit(table: Table) -> JobLimit | None:
     with table.blaming():
         return limit_of(table.whole("concurrency"), table.text("concurrency_key"), table.text("rate"))
+
+
+def _renamed_from(table: Table) -> tuple[JobName, ...]:
+    value = table.raw("renamed_from")
+    given = [value] if isinstance(value, str) else value or []
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        table.refuse("renamed_from", f"= {quoted(value)}: expected a name, or a list of names")
+    with table.blaming("renamed_from"):
+        return tuple(JobName(checked_name("job", one)) for one in given)
 
 
 def _at_most_once(table: Table) -> bool:

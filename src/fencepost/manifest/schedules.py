@@ -11,13 +11,14 @@ from fencepost.manifest.triggers import KEYS as TRIGGER_KEYS
 from fencepost.manifest.triggers import read_trigger
 from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
 from fencepost.model.quoting import quoted
+from fencepost.model.schedule import parse_absent
 from fencepost.model.stretch import Stretch, parse_stretch
 from fencepost.triggers import Calendar, Combinable
 from fencepost.triggers.series import Binding
 
 KEYS = (
     *("job", *TRIGGER_KEYS, "max_runs", "spread", "jitter"),
-    *("overlap", "catch_up", "payload", "queue", "priority", "labels"),
+    *("overlap", "catch_up", "payload", "queue", "priority", "labels", "absent"),
 )
 
 
@@ -44,6 +45,7 @@ def read_options(table: Table) -> dict[str, Any]:
         "queue": table.queue(),
         "priority": table.priority(),
         "labels": table.text_table("labels"),
+        "absent": table.checked("absent", parse_absent) or "keep",
     }
 
 

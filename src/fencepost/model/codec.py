@@ -15,7 +15,7 @@ from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
 from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
-from fencepost.model.schedule import ScheduleSpec
+from fencepost.model.schedule import Absent, ScheduleSpec
 from fencepost.model.stretch import Stretch, parse_stretch
 
 FORMAT = 1
@@ -40,6 +40,7 @@ def schedule_to_json(spec: ScheduleSpec) -> JsonObject:
         "spread": None if spec.spread is None else str(spec.spread),
         "jitter": None if spec.jitter is None else str(spec.jitter),
         "calendars": dict(spec.calendars),
+        "absent": None if spec.absent is Absent.KEEP else str(spec.absent),
     }
     return form | {name: value for name, value in later.items() if value}
 
@@ -59,6 +60,7 @@ def schedule_from_json(data: dict[str, Any]) -> ScheduleSpec:
         spread=_stretch(data.get("spread")),
         jitter=_stretch(data.get("jitter")),
         calendars=data.get("calendars", {}),
+        absent=Absent(data.get("absent", Absent.KEEP)),
     )
 
 
@@ -86,6 +88,7 @@ def job_to_json(spec: JobSpec) -> JsonObject:
         "message": None if spec.message is None else asdict(spec.message),
         "after": list(spec.after),
         "after_on": spec.after_on.value if spec.after_on is not AfterOn.SUCCESS else None,
+        "renamed_from": list(spec.renamed_from),
     }
     return form | {name: value for name, value in later.items() if value}
 
@@ -110,6 +113,7 @@ def job_from_json(data: dict[str, Any]) -> JobSpec:
         message=_route_from_json(data["message"]) if "message" in data else None,
         after=tuple(JobName(name) for name in data.get("after", ())),
         after_on=AfterOn(data.get("after_on", AfterOn.SUCCESS)),
+        renamed_from=tuple(JobName(one) for one in data.get("renamed_from", ())),
     )
 
 

@@ -235,6 +235,14 @@ class JobSpec:
     after: tuple[JobName, ...] = ()
     """The jobs whose runs it follows: of one each, of several those that belong together."""
     after_on: AfterOn = AfterOn.SUCCESS
+    renamed_from: tuple[JobName, ...] = ()
+    """The names that it had before, the first one first."""
+
+    @property
+    def key_name(self) -> JobName:
+        """The name that stands in the keys of its runs: the first that it ever had. So a key that was used
+        before the job was renamed is still taken."""
+        return self.renamed_from[0] if self.renamed_from else self.name
 
     @property
     def is_done_elsewhere(self) -> bool:
@@ -259,6 +267,10 @@ class JobSpec:
                 f"job {self.name}: a backoff function is for jobs that are done here; "
                 f"name one of {', '.join(BACKOFFS)}"
             )
+        for old in self.renamed_from:
+            checked_name("job", old)
+            if old == self.name:
+                raise InvalidSpec(f"job {self.name}: renamed_from names the job itself; name the one before")
         if self.priority not in PRIORITIES:
             raise InvalidSpec(
                 f"job {self.name}: priority {self.priority} is not within "

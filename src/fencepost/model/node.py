@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.high_water import HighWater
-from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, Namespace, NodeId, Queue, Shard
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, JobName, Namespace, NodeId, Queue, Shard
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,12 @@ class NodeReport:
     """By how much it saw the store's clock leap ahead within the last hour."""
     broker: BrokerReport | None = None
     """None where it uses no message broker."""
+    jobs: tuple[JobName, ...] | None = None
+    """The jobs of its application, by name; None where it does not say: it has more than `JOBS_TOLD_MAX`, or
+    is of an older release."""
+
+
+JOBS_TOLD_MAX = 1_000
 
 
 GONE_KEPT = 100

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, fields
 from functools import lru_cache
 
-from fencepost.model.identifiers import Queue
+from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.json import canonical
 from fencepost.model.node import BrokerReport, Led, Node, NodeReport
 
@@ -27,6 +27,7 @@ def report_to_text(report: NodeReport) -> str:
     said = {name: getattr(report, name) for name in REPORTED}
     said["leads"] = [[getattr(one, name) for name in LED] for one in report.leads]
     said["broker"] = None if report.broker is None else [getattr(report.broker, name) for name in BROKER]
+    said["jobs"] = None if report.jobs is None else list(report.jobs)
     return canonical(said)
 
 
@@ -45,6 +46,10 @@ def report_from_text(text: str) -> NodeReport:
     leads = tuple(Led(*one[: len(LED)]) for one in said.pop("leads", ()))
     broker = said.pop("broker", None)
     told = None if broker is None else BrokerReport(*broker[: len(BROKER)])
+    jobs = said.pop("jobs", None)
     return NodeReport(
-        leads=leads, broker=told, **{name: value for name, value in said.items() if name in REPORTED}
+        leads=leads,
+        broker=told,
+        jobs=None if jobs is None else tuple(JobName(one) for one in jobs),
+        **{name: value for name, value in said.items() if name in REPORTED},
     )

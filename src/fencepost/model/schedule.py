@@ -14,7 +14,25 @@ from fencepost.model.identifiers import JobName, Namespace, Queue, ScheduleId, S
 from fencepost.model.job import PRIORITIES
 from fencepost.model.json import JsonObject
 from fencepost.model.policies import CatchUp, Overlap
+from fencepost.model.quoting import quoted
 from fencepost.model.stretch import Stretch
+
+
+class Absent(StrEnum):
+    """What becomes of a schedule that code made, once no running code has it any more."""
+
+    KEEP = "keep"
+    """It goes on, and there is a warning."""
+    PAUSE = "pause"
+    REMOVE = "remove"
+
+
+def parse_absent(value: str) -> Absent:
+    """From the word people use."""
+    try:
+        return Absent(value)
+    except ValueError:
+        raise InvalidSpec(f"absent {quoted(value)}: expected {' or '.join(Absent)}") from None
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,7 @@ class ScheduleSpec:
     spread: Stretch | None = None
     jitter: Stretch | None = None
     calendars: Mapping[str, JsonObject] = field(default_factory=dict)
+    absent: Absent = Absent.KEEP
 
     def __post_init__(self) -> None:
         checked_name("job", self.job)

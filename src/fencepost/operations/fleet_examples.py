@@ -97,6 +97,7 @@ STATUS: dict[str, Any] = {
     "freezes": [FREEZE],
     "gates": [GATE],
     "attention": {"dead": 1, "held": 120, "counted_max": 1_000},
+    "unserved": [{"schedule_id": "old-report", "job": "old_report"}],
     "alarms": [
         {
             "kind": "cut_off",

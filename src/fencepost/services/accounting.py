@@ -8,7 +8,7 @@ where there are faults, the ground is looked at again, and the account is made a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,6 +16,7 @@ from itertools import groupby, islice
 
 from fencepost.core.accounting import Account, Accountant, Frame, Kind, Report
 from fencepost.core.expectation import TriggerOf, expected, tick_of
+from fencepost.core.serving import unserved_words
 from fencepost.core.story import Story
 from fencepost.core.suspicion import wants_attempts, why_stuck
 from fencepost.errors import UsageError
@@ -23,15 +24,16 @@ from fencepost.model.audit import Author
 from fencepost.model.claiming import FINISHED_KEPT
 from fencepost.model.clocks import StoreTime
 from fencepost.model.clocks import since as time_since
-from fencepost.model.identifiers import Namespace, NodeId, RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace, NodeId, RunKey, ScheduleId
 from fencepost.model.plan import Tick
 from fencepost.model.run import Attempt, Origin, RunFilter, RunRecord
-from fencepost.model.schedule import ScheduleVersion
+from fencepost.model.schedule import ScheduleState, ScheduleVersion
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.control import ScheduleDesk
 from fencepost.services.quotas import UNCOUNTED, RunQuota
+from fencepost.services.serving import jobs_unserved
 from fencepost.services.storyteller import Storyteller
 from fencepost.triggers import stored_trigger, tzdata_version
 
@@ -108,10 +110,13 @@ class AuditDesk:
         that is more than the bounds allow."""
         accounts: list[Account] = []
         told = looked_at = 0
+        unserved = frozenset(await jobs_unserved(self._store, self._namespace))
         async for one in self._ids(schedule_id):
             if bounds is not None:
                 bounds.check(len(accounts) + 1, await self._count(one, since, until, bounds, looked_at))
             account = await self._account(one, since, until, progress)
+            if unserved:
+                account = await self._noted_if_unserved(account, unserved)
             told += len(account.findings)
             looked_at += account.expected
             accounts.append(account if told <= FINDINGS_TOLD_MAX else replace(account, findings=()))
@@ -169,9 +174,16 @@ class AuditDesk:
         ]
         return sorted(found, key=lambda one: (one.run.job, -one.age, one.run.run_key))
 
+    async def _noted_if_unserved(self, account: Account, unserved: Set[JobName]) -> Account:
+        schedule = await self._store.schedules.get(self._namespace, account.schedule_id)
+        active = schedule is not None and schedule.state is ScheduleState.ACTIVE
+        if schedule is None or not active or schedule.spec.job not in unserved:
+            return account
+        return replace(account, notes=(*account.notes, unserved_words(schedule.spec.job)))
+
     async def _ids(self, schedule_id: str | None) -> AsyncIterator[ScheduleId]:
         if schedule_id is not None:
-            yield ScheduleId(schedule_id)
+            yield await self._schedules.id_of(schedule_id)
             return
         async for schedule in self._schedules.all():
             yield schedule.schedule_id

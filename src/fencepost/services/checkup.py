@@ -43,6 +43,7 @@ from fencepost.model.policies import OverlapKind
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
 from fencepost.ports.store import Store
+from fencepost.services.serving import jobs_unserved
 from fencepost.triggers import Combinable, bind, decode
 from fencepost.triggers.preview import KEEPS_BEAT, UNTOUCHED, ChangePreview, preview
 from fencepost.triggers.series import TICK
@@ -90,9 +91,10 @@ async def gather(
     if store is not None and Point.OVERLAP in points:
         sheets, cut = await _with_lengths(store, namespace, sheets)
         cuts |= cut
+    unserved = () if store is None else await jobs_unserved(store, namespace, target.jobs)
     ledger = None if store is None else await _ledger(store, namespace, jobs.values(), now, skew)
     limits = _limits(target)
-    return Facts(namespace, now, limits, jobs, tuple(sheets), ledger, unasked, cuts)
+    return Facts(namespace, now, limits, jobs, tuple(sheets), ledger, unasked, cuts, frozenset(unserved))
 
 
 def _skew(before: datetime, store_now: datetime, after: datetime, most_s: float) -> list[Caveat]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fencepost.config import Settings
 from fencepost.core.access import kept_to
 from fencepost.core.fair_share import Allowance
+from fencepost.core.serving import Unserved
 from fencepost.model.access import Principal
 from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.clocks import StoreTime
@@ -34,6 +35,7 @@ from fencepost.services.desks.runs import RunDesk, known_job, new_run
 from fencepost.services.desks.schedules import ScheduleDesk
 from fencepost.services.fleet import FleetView, LeaseReader, look
 from fencepost.services.quotas import RunQuota
+from fencepost.services.serving import unserved
 
 __all__ = [
     "PROGRAM",
@@ -63,6 +65,7 @@ class Status:
     gates: Sequence[GateView]
     dead: int
     held: int
+    unserved: Sequence[Unserved] = ()
 
 
 class Control:
@@ -140,4 +143,5 @@ class Control:
             gates=await self.gates.closed(),
             dead=attention.dead,
             held=attention.held,
+            unserved=await unserved(self.store, self.namespace),
         )

@@ -2,23 +2,30 @@
 
 What `core.deployment` holds back, because newer code is alive, is looked at again now and then: after a
 rollback it becomes due as soon as the last node of the newer code has gone.
+
+A schedule of a job that was renamed keeps its id: its next version names the new job. So its keys, its
+history and its cursor go on, and no tick is lost or doubled. A schedule that code made, and that no live code
+brings, is absent: it is told, and paused or removed where its code said so. As with old code, that is looked
+at twice, because other replicas may only not have come back yet. Code that brings it again takes that back.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 from fencepost.core.deployment import same_words, should_apply
+from fencepost.core.mends import serve
 from fencepost.core.quotas import room_for_schedules
 from fencepost.errors import InvalidSpec, InvalidTrigger, QuotaExceeded, StoreUnavailable
-from fencepost.model.audit import Author
+from fencepost.model.audit import Action, Author, LogFilter
 from fencepost.model.codec import schedule_to_text
-from fencepost.model.identifiers import Namespace, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.model.quotas import UNLIMITED, Quotas
 from fencepost.model.schedule import (
+    Absent,
     AppliedSchedule,
     DesiredSchedule,
     Schedule,
@@ -31,10 +38,22 @@ from fencepost.services.binding import bound_specs
 from fencepost.services.desks.schedules import BATCH_MAX
 from fencepost.services.quotas import refusals_counted
 from fencepost.services.service import Service
+from fencepost.services.serving import unserved
 from fencepost.triggers import tzdata_version
 
 LOOK_AGAIN_S = 30.0
 IDLE_S = 3600.0
+LOOKS_MAX = 4
+"""How often a process looks for schedules without code after its start, until those that it replaces are
+gone. Later a metric tells."""
+PAGE = BATCH_MAX
+CODE_PAGES_MAX = 10
+DEPLOY = "deploy"
+ENDINGS = frozenset({Action.SCHEDULE_PAUSE, Action.SCHEDULE_REMOVE})
+ABSENT_REASON = "no running code has the schedule"
+ABSENT_MEND = (
+    'fencepost schedules remove ID; say absent="pause" or "remove" before a schedule leaves the code'
+)
 TOLD_MAX = 10
 """Of a batch, so many are told one by one."""
 
@@ -52,6 +71,8 @@ class Deployer(Service):
         schedules: Mapping[ScheduleId, ScheduleSpec],
         calendars: Mapping[str, JsonObject] | None = None,
         quotas: Quotas = UNLIMITED,
+        *,
+        works: bool = True,
     ) -> None:
         super().__init__()
         self._store = store
@@ -60,6 +81,11 @@ class Deployer(Service):
         self._quotas = quotas
         self._calendars = dict(calendars or {})
         self._pending = dict(schedules)
+        self._served = served_names(jobs) if works else ()
+        self._own = set(schedules)
+        self._looks_left = LOOKS_MAX
+        self._absent: set[ScheduleId] = set()
+        self._told: set[str] = set()
         self._digest = code_digest(schedules)
         self._unopposed: set[ScheduleId] = set()
         self._newly_unopposed: set[ScheduleId] = set()
@@ -69,6 +95,7 @@ class Deployer(Service):
         await self._store.jobs.register(self._namespace, list(self._jobs.values()))
         for name, definition in self._calendars.items():
             await self._store.calendars.put(self._namespace, name, definition)
+        await self._carry_over()
         await self.run_once()
 
     async def run_once(self) -> float:
@@ -79,14 +106,85 @@ class Deployer(Service):
             raise
 
     async def _look(self) -> float:
-        live = {one.node.code_digest for one in await self._store.roster.live()} if self._pending else set()
+        looks = self._looks_left > 0
+        nodes = await self._store.roster.live() if self._pending or looks else ()
+        live = {one.node.code_digest for one in nodes}
         self._newly_unopposed.clear()
         pending = list(self._pending)
         for start in range(0, len(pending), BATCH_MAX):
             for schedule_id in await self._apply_readable(pending[start : start + BATCH_MAX], live):
                 del self._pending[schedule_id]
         self._unopposed |= self._newly_unopposed
-        return LOOK_AGAIN_S if self._pending else IDLE_S
+        if looks:
+            self._looks_left -= 1
+            await self._look_for_absent(live)
+            await self._look_for_unserved()
+        return LOOK_AGAIN_S if self._pending or self._looks_left else IDLE_S
+
+    async def _carry_over(self) -> None:
+        """A schedule that has the name of a renamed job goes on under the id that it had before."""
+        old_of = {
+            ScheduleId(name): [ScheduleId(old) for old in spec.renamed_from]
+            for name, spec in self._jobs.items()
+            if spec.renamed_from and ScheduleId(name) in self._pending
+        }
+        if not old_of:
+            return
+        asked = [one for new, old in old_of.items() for one in (new, *old)]
+        known = await self._store.schedules.get_many(self._namespace, asked)
+        for new, before in old_of.items():
+            found = next((old for old in reversed(before) if _is_from_code(known.get(old))), None)
+            if found is None or _is_there(known.get(new)) or found in self._pending:
+                continue
+            self._pending[found] = self._pending.pop(new)
+            self._own.add(found)
+            self.log.info("schedule keeps its id: its job was renamed", schedule=found, job=new)
+
+    async def _look_for_absent(self, live: set[str]) -> None:
+        """Schedules that code made and that neither this code nor other live code brings."""
+        seen: dict[ScheduleId, Absent] = {}
+        async for one in self._from_code():
+            known = one.code_digest in live or one.code_digest == self._digest
+            if one.schedule_id not in self._own and not known:
+                assert one.code_spec is not None
+                seen[one.schedule_id] = one.code_spec.absent
+        for name, policy in seen.items():
+            if policy is Absent.KEEP:
+                self._warn(f"schedule {name}: is in no running code and goes on", ABSENT_MEND)
+            elif name in self._absent:
+                await self._end(name, policy)
+        self._absent = set(seen)
+
+    async def _from_code(self) -> AsyncIterator[Schedule]:
+        """The active schedules that code made, as far as they are among the first so many."""
+        after: ScheduleId | None = None
+        for _ in range(CODE_PAGES_MAX):
+            page = await self._store.schedules.page(self._namespace, after, PAGE)
+            for one in page:
+                if one.state is ScheduleState.ACTIVE and _is_from_code(one):
+                    yield one
+            if len(page) < PAGE:
+                return
+            after = page[-1].schedule_id
+
+    async def _end(self, schedule_id: ScheduleId, policy: Absent) -> None:
+        author, shelf = self._author, self._store.schedules
+        if policy is Absent.PAUSE:
+            await shelf.pause(self._namespace, schedule_id, ABSENT_REASON, author=author)
+        else:
+            await shelf.remove(self._namespace, schedule_id, author=author)
+        words = f"schedule {schedule_id}: is in no running code, so it was {policy}d"
+        self.log.warning(words, mend='it goes on once code has it again, or set absent="keep"')
+
+    async def _look_for_unserved(self) -> None:
+        """Schedules that fire into nothing, each told once."""
+        for one in await unserved(self._store, self._namespace, self._served):
+            self._warn(one.words, serve(one.job))
+
+    def _warn(self, words: str, mend: str) -> None:
+        if words not in self._told:
+            self._told.add(words)
+            self.log.warning(words, mend=mend)
 
     async def _apply_readable(self, some: Sequence[ScheduleId], live: set[str]) -> Sequence[ScheduleId]:
         """Those that need no further look. What newer code wrote and this release cannot read is left alone
@@ -111,6 +209,7 @@ class Deployer(Service):
         edited = [one for one in some if one in known and one not in applied]
         histories = await self._store.schedules.histories(self._namespace, edited)
         past = {name: [one.spec for one in versions] for name, versions in histories.items()}
+        back = await self._back(known, applied)
         settled: list[ScheduleId] = []
         due: list[ScheduleId] = []
         for name in some:
@@ -120,11 +219,31 @@ class Deployer(Service):
                 continue
             self._unopposed.discard(name)
             assert current is not None
-            if self._may_vouch(current, spec):
+            if name in back or self._may_vouch(current, spec):
                 due.append(name)
             elif name in applied:
                 settled.append(name)
         return [*settled, *await self._put(due, known)]
+
+    async def _back(
+        self, known: Mapping[ScheduleId, Schedule], applied: Collection[ScheduleId]
+    ) -> set[ScheduleId]:
+        """Those that are there again after they were ended for their absence. What a person ended stays."""
+        found: set[ScheduleId] = set()
+        for name in applied:
+            state = known[name].state
+            if state is ScheduleState.ACTIVE or self._pending[name].absent is Absent.KEEP:
+                continue
+            log = await self._store.audit_log.list(self._namespace, LogFilter(subject=name, limit=1))
+            if not log or log[0].author.name != DEPLOY or log[0].action not in ENDINGS:
+                continue
+            if state is ScheduleState.REMOVED:
+                found.add(name)
+            else:
+                await self._store.schedules.resume(
+                    self._namespace, name, tzdata=tzdata_version(), back_s=0.0, author=self._author
+                )
+        return found
 
     def _seen_twice(
         self, schedule_id: ScheduleId, spec: ScheduleSpec, past: Collection[ScheduleSpec]
@@ -162,12 +281,16 @@ class Deployer(Service):
                 batch,
                 tzdata=tzdata_version(),
                 code_digest=self._digest,
-                author=Author("deploy", f"code {self._digest}"),
+                author=self._author,
                 admit=room_for_schedules(self._namespace, self._quotas),
             )
         written = [one for one in put if one is not None]
         self._tell([one for one in written if one.change is not ScheduleChange.UNCHANGED])
         return [one.schedule.schedule_id for one in written]
+
+    @property
+    def _author(self) -> Author:
+        return Author(DEPLOY, f"code {self._digest}")
 
     def _tell(self, applied: Sequence[AppliedSchedule]) -> None:
         for one in applied[:TOLD_MAX]:
@@ -185,6 +308,19 @@ def code_digest(schedules: Mapping[ScheduleId, ScheduleSpec]) -> str:
     for schedule_id, spec in sorted(schedules.items()):
         hasher.update(f"{schedule_id}={schedule_to_text(spec)}\n".encode())
     return hasher.hexdigest()
+
+
+def served_names(jobs: Mapping[str, JobSpec]) -> tuple[JobName, ...]:
+    """The names of jobs, and those that they had before."""
+    return tuple(name for spec in jobs.values() for name in (spec.name, *spec.renamed_from))
+
+
+def _is_there(current: Schedule | None) -> bool:
+    return current is not None and current.state is not ScheduleState.REMOVED
+
+
+def _is_from_code(current: Schedule | None) -> bool:
+    return current is not None and _is_there(current) and current.code_spec is not None
 
 
 def _same(one: ScheduleSpec | None, other: ScheduleSpec) -> bool:

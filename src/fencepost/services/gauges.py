@@ -21,6 +21,7 @@ from fencepost.ports.store import Store
 from fencepost.services.accounting import AuditDesk
 from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
+from fencepost.services.serving import unserved
 from fencepost.telemetry.events import LedgerMeasured, Share, emit, is_heard
 
 REST_PER_READING = 10.0
@@ -74,6 +75,7 @@ class Gauges(Service):
             dead=attention.dead,
             gates_closed=len(await self._store.gates.closed(namespace)),
             stuck=len(await self._audit.stuck()),
+            unserved=len(await unserved(self._store, namespace)),
             shards=shards,
             shards_unled=shards - len(_led(nodes, shards)),
             planners=sum(one.node.plans for one in nodes),

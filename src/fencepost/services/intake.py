@@ -159,4 +159,4 @@ def _run(job: JobSpec, key: str, payload: JsonObject, intake: Intake) -> NewRun:
     name = f"{source}/{key}"
     fits = len(name) <= KEY_LENGTH_MAX and name.isprintable() and "#" not in name
     name = name if fits else f"{source}/{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
-    return NewRun(job_key(job.name, name), job.name, payload, job.queue, job.priority, None)
+    return NewRun(job_key(job.key_name, name), job.name, payload, job.queue, job.priority, None)

@@ -11,7 +11,7 @@ from fencepost.config import Settings
 from fencepost.core.clock_leaps import Reading
 from fencepost.core.rivalry import pretenders
 from fencepost.model.clocks import since
-from fencepost.model.identifiers import NodeId, Shard
+from fencepost.model.identifiers import JobName, NodeId, Shard
 from fencepost.model.node import BrokerReport, Node, NodeRecord, NodeReport
 from fencepost.ports.store import Store
 from fencepost.services.clock_watch import ClockWatch
@@ -25,8 +25,8 @@ BEATS_PER_SKEW_MEASURE = 10
 class Membership(Service):
     """Beats at the pace of lease renewals, because a dead node's shards should move as fast as its leases.
 
-    `report` says what the node leads, `running` how much work it has, `on_drain` hears when it is asked to
-    start nothing more, or to go on.
+    `report` says what the node leads, `running` how much work it has, `jobs` which jobs its application has,
+    `on_drain` hears when it is asked to start nothing more, or to go on.
     """
 
     name = "membership"
@@ -42,6 +42,7 @@ class Membership(Service):
         self.clock_watch = ClockWatch(settings)
         self.report: Callable[[], NodeReport] = NodeReport
         self.running: Callable[[], int] = int
+        self.jobs: tuple[JobName, ...] | None = None
         self.broker: Callable[[], BrokerReport | None] = lambda: None
         self.on_drain: Callable[[bool], None] = lambda draining: None
         self._store = store
@@ -72,6 +73,7 @@ class Membership(Service):
             skew_s=self.skew_s,
             running=self.running(),
             broker=self.broker(),
+            jobs=self.jobs,
             set_ahead_s=self.clock_watch.set_ahead_s(self._clock.monotonic()),
         )
         heard = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)

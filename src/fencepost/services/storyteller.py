@@ -11,7 +11,7 @@ from fencepost.core.expectation import tick_of, version_at
 from fencepost.core.story import Story, tell
 from fencepost.errors import InvalidTrigger, SearchExhausted, UnknownRun
 from fencepost.model.audit import Entry, LogFilter
-from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.plan import Tick
 from fencepost.model.run import RunRecord
 from fencepost.model.schedule import ScheduleVersion
@@ -19,6 +19,7 @@ from fencepost.model.times import YEAR_FIRST, YEAR_LAST, from_utc_text
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.control import ScheduleDesk
+from fencepost.services.serving import jobs_unserved
 from fencepost.triggers import Combinable, stored_trigger
 
 RUNS_MAX = 100
@@ -43,7 +44,7 @@ class Storyteller:
 
     async def why(self, schedule_id: str, fire_time: datetime) -> Story:
         """The story of one fire time of a schedule, also of a removed one."""
-        return tell(await self._of_tick(ScheduleId(schedule_id), fire_time))
+        return tell(await self._of_tick(await self._schedules.id_of(schedule_id), fire_time))
 
     async def why_run(self, run_key: str) -> Story:
         """The story behind a run key, also of a tick whose row is gone."""
@@ -83,6 +84,7 @@ class Storyteller:
             freezes=tuple(await self._store.freezes.all(namespace)),
             entries=await self._entries(schedule_id, *(run.run_key for run in runs)),
             workers=frozenset(one.node.node_id for one in await self._store.roster.live()),
+            unserved=await self._unserved(runs[-1].job if runs else version.spec.job if version else None),
             horizon_s=self._horizon_s,
         )
 
@@ -97,7 +99,11 @@ class Storyteller:
             freezes=tuple(await self._store.freezes.all(self._namespace)),
             entries=await self._entries(run.run_key),
             workers=frozenset(one.node.node_id for one in await self._store.roster.live()),
+            unserved=await self._unserved(run.job),
         )
+
+    async def _unserved(self, job: JobName | None) -> JobName | None:
+        return job if job in await jobs_unserved(self._store, self._namespace) else None
 
     def _around(
         self, schedule_id: ScheduleId, version: ScheduleVersion | None, fire_time: datetime

@@ -147,6 +147,10 @@ QUEUE_AGE = _gauge(
 DEAD = _gauge("fencepost_dead_letters", "Dead runs that wait for a person, counted up to 10,000")
 GATES = _gauge("fencepost_gates_closed", "Catch-up gates that wait for a person")
 STUCK = _gauge("fencepost_stuck_runs", "Runs that were started and do not get on")
+UNSERVED = _gauge(
+    "fencepost_schedules_unserved",
+    "Active schedules whose job no running process has, counted up to 100",
+)
 SHARDS = _gauge("fencepost_shards", "Into how many shards the schedules are cut")
 SHARDS_UNLED = _gauge("fencepost_shards_unled", "Shards that no live node reports to lead")
 NODES = _gauge("fencepost_nodes", "Live nodes, by what they do", "role")
@@ -162,7 +166,7 @@ READ_TOOK = _gauge("fencepost_ledger_read_seconds", "How long that reading took"
 BUILD = _gauge("fencepost_build_info", "1, with what runs here", "version", "python")
 
 LEDGER_GAUGES = (
-    *(COMPLETENESS, QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK),
+    *(COMPLETENESS, QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK, UNSERVED),
     *(SHARDS, SHARDS_UNLED, NODES, BURN, BUDGET, TARGET, READ_AT, READ_TOOK),
 )
 """What is read from the ledger now and then, the same in every process that reads."""
@@ -182,6 +186,6 @@ CATALOGUE: tuple[Metric, ...] = (
     *(TRANSITIONS, RENEWALS_FAILED, SHARDS_LED, SKEW, HEARTBEATS_LATE, STORE_FAILURES),
     *(BROKER_FAILURES, MESSAGES_PUBLISHED, BROKER_BACKLOG, REPLIES, MESSAGES_TAKEN, REDELIVERIES),
     REFUSED_REQUESTS,
-    *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK),
+    *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK, UNSERVED),
     *(SHARDS, SHARDS_UNLED, NODES, BURN, BUDGET, TARGET, READ_AT, READ_TOOK, BUILD),
 )

@@ -263,6 +263,7 @@ class LedgerMeasured:
     dead: int
     gates_closed: int
     stuck: int
+    unserved: int
     shards: int
     shards_unled: int
     planners: int

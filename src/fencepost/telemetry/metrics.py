@@ -219,6 +219,7 @@ class Metrics(Collector):
             (known.DEAD, event.dead),
             (known.GATES, event.gates_closed),
             (known.STUCK, event.stuck),
+            (known.UNSERVED, event.unserved),
             (known.SHARDS, event.shards),
             (known.SHARDS_UNLED, event.shards_unled),
             (known.READ_AT, event.at_unix_s),

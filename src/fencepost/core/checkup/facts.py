@@ -152,3 +152,5 @@ class Facts:
     ledger: LedgerSheet | None = None
     unasked: str = "no store was asked"
     cuts: Mapping[Point, str] = field(default_factory=dict)
+    unserved: frozenset[JobName] = frozenset()
+    """Jobs of active schedules that neither this target nor any running process has."""

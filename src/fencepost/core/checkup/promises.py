@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from fencepost.core.checkup.facts import Facts, JobSheet, ScheduleSheet
 from fencepost.core.checkup.findings import Finding, Point, Severity
+from fencepost.core.serving import unserved_words
 from fencepost.model.durations import format_duration
 from fencepost.model.identifiers import JobName, ScheduleId
 
@@ -20,7 +21,7 @@ def run_key(facts: Facts) -> Iterator[Finding]:
     found = [
         finding
         for name, job in facts.jobs.items()
-        if (finding := _key_of(job, tuple(users.get(name, ())))) is not None
+        if (finding := _key_of(facts, job, tuple(users.get(name, ())))) is not None
     ]
     yield from found
     carried = len(facts.jobs) - len(found)
@@ -32,10 +33,18 @@ def run_key(facts: Facts) -> Iterator[Finding]:
         yield Finding(Point.RUN_KEY, Severity.OK, "there are no jobs")
 
 
-def _key_of(job: JobSheet, users: tuple[ScheduleId, ...]) -> Finding | None:
+def _key_of(facts: Facts, job: JobSheet, users: tuple[ScheduleId, ...]) -> Finding | None:
     name = job.spec.name
     if job.is_command or job.takes_run:
         return None
+    if name in facts.unserved and users:
+        return Finding(
+            Point.RUN_KEY,
+            Severity.WARN,
+            f"{unserved_words(name)}, nor has this target: its schedules fire into nothing",
+            f'say renamed_from="{name}" where the job was renamed; else fencepost schedules remove ID',
+            users,
+        )
     if job.takes_run is None:
         return Finding(
             Point.RUN_KEY,

@@ -53,6 +53,13 @@ class AttentionShape(Struct, kw_only=True):
     counted_max: int
 
 
+class UnservedShape(Struct, kw_only=True):
+    """An active schedule whose job no running process has."""
+
+    schedule_id: str
+    job: str
+
+
 class LeaseStoreShape(Struct, kw_only=True):
     """Where leases live."""
 
@@ -71,6 +78,9 @@ class StatusAnswer(Struct, kw_only=True):
     freezes: list[FreezeShape]
     gates: list[GateShape]
     attention: AttentionShape
+    unserved: Annotated[
+        list[UnservedShape], Meta(description="Schedules whose job no running process has, the first 100.")
+    ]
     alarms: list[AlarmShape]
     leases: LeaseStoreShape
 
@@ -87,6 +97,7 @@ def status_answer(status: Status, leases: str | None) -> StatusAnswer:
         freezes=[freeze_shape(one) for one in status.freezes],
         gates=[gate_shape(one) for one in status.gates],
         attention=AttentionShape(dead=status.dead, held=status.held, counted_max=COUNTED_MAX),
+        unserved=[UnservedShape(schedule_id=one.schedule_id, job=one.job) for one in status.unserved],
         alarms=[alarm_shape(one) for one in fleet.alarms],
         leases=LeaseStoreShape(url=leases, trouble=fleet.trouble),
     )

@@ -13,10 +13,20 @@ from fencepost.core.payload import check_payload
 from fencepost.errors import UnknownJob, UnknownRun, UsageError
 from fencepost.model.chain import Chain
 from fencepost.model.enqueueing import Entered, Expires, UniqueLike, parse_expires, parse_unique
-from fencepost.model.identifiers import JobName, Namespace, RunKey, job_key
+from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId, job_key
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
-from fencepost.model.run import REPLAYABLE, Attempt, NewRun, Ordered, RunFilter, RunList, RunRecord, RunState
+from fencepost.model.run import (
+    REPLAYABLE,
+    Attempt,
+    NewRun,
+    Ordered,
+    RunFilter,
+    RunList,
+    RunPlace,
+    RunRecord,
+    RunState,
+)
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPlace
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST, to_utc_text
 from fencepost.ports.store import Store
@@ -89,8 +99,15 @@ class RunDesk(Desk):
         return [one for one in found if one.attempt == found[-1].attempt]
 
     async def list(self, wanted: RunFilter) -> RunList:
-        """Runs, newest fire time first."""
-        return await self._store.ledger.list(self._namespace, wanted)
+        """Runs, newest fire time first; those of a renamed job with those that it had under its old names."""
+        store, namespace = self._store, self._namespace
+        names = (None,) if wanted.job is None else await names_of(store, namespace, wanted.job)
+        found = [await store.ledger.list(namespace, replace(wanted, job=name)) for name in names]
+        if wanted.schedule_id is not None and not any(found):
+            kept = await schedule_id_of(store, namespace, wanted.schedule_id)
+            if kept != wanted.schedule_id:
+                return await self.list(replace(wanted, schedule_id=kept))
+        return found[0] if len(found) == 1 else merged(found, wanted.limit)
 
     async def all_of(self, wanted: RunFilter) -> AsyncIterator[RunRecord]:
         """The same to the last one, a page of `limit` at a time."""
@@ -175,6 +192,35 @@ def _batches(run_keys: Sequence[str]) -> Iterator[list[RunKey]]:
         yield keys[start : start + BATCH_MAX]
 
 
+async def names_of(store: Store, namespace: Namespace, job: JobName) -> tuple[JobName, ...]:
+    """The names of a job: the one that it has, and those that it had before, the first one first."""
+    spec = (await store.jobs.all(namespace)).get(job)
+    return (job, *spec.renamed_from) if spec is not None else (job,)
+
+
+async def schedule_id_of(store: Store, namespace: Namespace, schedule_id: str) -> ScheduleId:
+    """The id under which a schedule is kept: where it has the name of a renamed job, the one before."""
+    name = ScheduleId(schedule_id)
+    if await store.schedules.get(namespace, name) is not None:
+        return name
+    before = [ScheduleId(one) for one in (await names_of(store, namespace, JobName(schedule_id)))[1:]]
+    known = await store.schedules.get_many(namespace, before) if before else {}
+    return next((one for one in reversed(before) if one in known), name)
+
+
+def merged(pages: Sequence[RunList], limit: int) -> RunList:
+    """One page of several: as far as all of them have been searched."""
+    places = [one.searched_to for one in pages if one.searched_to is not None]
+    place = max(places, default=None)
+    runs = sorted((run for one in pages for run in one), key=_place, reverse=True)
+    seen = [run for run in runs if place is None or _place(run) >= place]
+    return RunList(seen[:limit], place if len(seen) <= limit else _place(seen[limit - 1]))
+
+
+def _place(run: RunRecord) -> RunPlace:
+    return run.fire_time, run.run_key
+
+
 async def known_job(store: Store, namespace: Namespace, job: str) -> JobSpec:
     """The job's spec, or a refusal that names near ones."""
     return named_job(await store.jobs.all(namespace), job)
@@ -210,7 +256,7 @@ def new_run(
                 f"expires {to_utc_text(until)}: it is not after {to_utc_text(at)}, when the run is due; "
                 "name a later instant, or a length of time such as 10m after that"
             )
-    run_key = job_key(spec.name, key if key is not None else time_ordered_id())
+    run_key = job_key(spec.key_name, key if key is not None else time_ordered_id())
     only = parse_unique(unique)
     return NewRun(run_key, spec.name, payload, spec.queue, spec.priority, at, until, only)
 

@@ -37,7 +37,7 @@ from fencepost.model.schedule import (
 from fencepost.services.binding import bound_specs
 from fencepost.services.desks.desk import Desk
 from fencepost.services.desks.occurrences import Occurrence
-from fencepost.services.desks.runs import known_job, known_run, named_job
+from fencepost.services.desks.runs import known_job, known_run, named_job, schedule_id_of
 from fencepost.services.quotas import refusals_counted
 from fencepost.telemetry import traces
 from fencepost.triggers import stored_trigger, tzdata_version
@@ -174,10 +174,14 @@ class ScheduleDesk(Desk):
 
     async def get(self, schedule_id: str) -> Schedule:
         """The schedule, or a refusal that names near ones."""
-        found = await self._store.schedules.get(self._namespace, ScheduleId(schedule_id))
+        found = await self._store.schedules.get(self._namespace, await self.id_of(schedule_id))
         if found is None or found.state is ScheduleState.REMOVED:
             raise await self._unknown(schedule_id)
         return found
+
+    async def id_of(self, schedule_id: str) -> ScheduleId:
+        """The id under which a schedule is kept: where it has the name of a renamed job, the one before."""
+        return await schedule_id_of(self._store, self._namespace, schedule_id)
 
     async def find(self, wanted: ScheduleFilter) -> Sequence[Schedule]:
         """Schedules by id, as the filter says."""
@@ -195,7 +199,7 @@ class ScheduleDesk(Desk):
         self, schedule_id: str, *, after: int = 0, limit: int | None = None
     ) -> Sequence[ScheduleVersion]:
         """All versions after that one, up to so many, the oldest first; also of a removed schedule."""
-        shelf, name = self._store.schedules, ScheduleId(schedule_id)
+        shelf, name = self._store.schedules, await self.id_of(schedule_id)
         versions = await shelf.history(self._namespace, name, after=after, limit=limit)
         if not versions and await shelf.get(self._namespace, name) is None:
             raise await self._unknown(schedule_id)

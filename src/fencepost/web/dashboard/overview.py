@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fencepost.core.completeness import OPEN_AFTER_S, Completeness, completeness
 from fencepost.core.fleet import Alarm
 from fencepost.core.masking import masked_text
+from fencepost.core.serving import Unserved, unserved_words
 from fencepost.core.suspicion import why_stuck
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Freeze, ScopeKind
@@ -20,6 +21,7 @@ from fencepost.model.schedule import ScheduleFilter
 from fencepost.model.views import COUNTED_MAX, Standing, TrafficBucket, shown_error
 from fencepost.services.control import COMPLETENESS_WINDOW_S, Control
 from fencepost.services.fleet import FleetView, look
+from fencepost.services.serving import unserved
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.tell import count, span
 
@@ -58,6 +60,7 @@ class House:
     dead: Sequence[RunRecord]
     schedules: int
     jobs: Mapping[JobName, JobSpec]
+    unserved: Sequence[Unserved]
 
     @property
     def is_new(self) -> bool:
@@ -93,10 +96,11 @@ async def house(control: Control) -> House:
             store.ledger.running(namespace, RUNNING_MAX),
             store.ledger.list(namespace, RunFilter(state=RunState.DEAD, limit=DEAD_SHOWN)),
             store.jobs.all(namespace),
+            unserved(store, namespace),
         ),
     )
     fleet, news, traffic, tally, schedules, overdue = watched
-    freezes, gates, running, dead, jobs = waiting
+    freezes, gates, running, dead, jobs, orphans = waiting
     return House(
         now=now,
         fleet=fleet,
@@ -110,6 +114,7 @@ async def house(control: Control) -> House:
         dead=dead,
         schedules=schedules,
         jobs=jobs,
+        unserved=orphans,
     )
 
 
@@ -121,6 +126,7 @@ def needs(house: House) -> list[Need]:
         *_some(_stuck(house), "that are stuck", "/runs?state=running"),
         *_dead(house),
         *_some(_gates(house), "closed gates", "/gates"),
+        *_some(_unserved(house), "schedules without a running job", "/schedules"),
         *_nobody_works(house),
         *_some(_freezes(house), "of these freezes", "/workers"),
     ]
@@ -167,6 +173,13 @@ def _gates(house: House) -> Iterator[Need]:
         held = f"{one.held} {'run is' if one.held == 1 else 'runs are'} held"
         more = f"{one.reason}; {held}"
         yield Need("held", f"The catch-up gate of {one.schedule_id} is closed", more, "/gates", "Decide")
+
+
+def _unserved(house: House) -> Iterator[Need]:
+    for one in house.unserved:
+        what = f"Schedule {one.schedule_id}: {unserved_words(one.job)}"
+        more = "its ticks wait for a process with this job, and are missed where none comes in time"
+        yield Need("missed", what, more, links.schedule(one.schedule_id), "See the schedule")
 
 
 def _nobody_works(house: House) -> Iterator[Need]:

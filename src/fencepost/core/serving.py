@@ -1,0 +1,49 @@
+"""Serving: which jobs no running process has, so that schedules of them fire into nothing.
+
+Each worker reports the jobs of its application. A worker of an older release reports none: then it may have
+any. External jobs are done by programs that no roster knows, and are never said to be without one. Where no
+process works at all, that is what is wrong, and nothing is said of single jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fencepost.model.dataclasses import dataclass
+from fencepost.model.identifiers import JobName, Namespace, ScheduleId
+from fencepost.model.job import JobSpec
+from fencepost.model.node import NodeRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """An active schedule whose job no running process has."""
+
+    schedule_id: ScheduleId
+    job: JobName
+
+    @property
+    def words(self) -> str:
+        return f"schedule {self.schedule_id}: {unserved_words(self.job)}"
+
+
+def unserved_words(job: JobName) -> str:
+    """What is said of its schedules."""
+    return f"no running process has job {job}"
+
+
+def unserved_jobs(
+    jobs: Mapping[JobName, JobSpec],
+    nodes: Iterable[NodeRecord],
+    namespace: Namespace,
+    own: Iterable[JobName] | None = None,
+) -> list[JobName]:
+    """The registered jobs that no live worker of the namespace has, by name. `own` are the jobs of a process
+    that is about to start."""
+    said = [one.report.jobs for one in nodes if one.node.works and one.node.namespace == namespace]
+    if own is not None:
+        said.append(tuple(own))
+    if not said or None in said:
+        return []
+    served = {job for some in said for job in some or ()}
+    return sorted(name for name, spec in jobs.items() if name not in served and not spec.external)
