@@ -46,7 +46,7 @@ BOARD: dict[str, list[Panel]] = {
             f"min(run_completeness{HERE})",
             "percentunit",
             ((None, "red"), (0.99, "yellow"), (0.999, "green")),
-            "Of the job that stands worst: the share of its due runs that have ended.",
+            "Of the job that stands worst: the share of its expected runs that have succeeded.",
         ),
         _stat(
             "Error budget left",
@@ -69,7 +69,10 @@ BOARD: dict[str, list[Panel]] = {
     "Completeness": [
         Panel(
             "Completeness by job",
-            [(f"min by (job_id) (run_completeness{OF_JOB})", "{{job_id}}")],
+            [
+                (f"min by (job_id) (run_completeness{OF_JOB})", "{{job_id}}"),
+                (f"min by (job_id) (run_accounted{OF_JOB})", "{{job_id}}, accounted for"),
+            ],
             "percentunit",
             width=12,
         ),
@@ -82,6 +85,7 @@ BOARD: dict[str, list[Panel]] = {
         Panel(
             "Missed, backfilled, suppressed",
             [
+                (f"sum(max by (job_id) (run_expected{OF_JOB}))", "expected in 24 h"),
                 (f"sum(increase(job_missed_total{OF_JOB}{RATE}))", "missed"),
                 (f"sum(increase(job_backfill_total{OF_JOB}{RATE}))", "backfilled"),
                 (

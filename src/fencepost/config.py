@@ -102,6 +102,8 @@ class Settings:
     reap_every_s: float = 5.0
     reap_batch_max: int = 500
     retention_s: float = timedelta(days=30).total_seconds()
+    dead_retention_s: float = timedelta(days=90).total_seconds()
+    """How long dead runs and their attempts are kept, where that is longer than `retention_s`."""
     tidy_every_s: float = 60.0
     tidy_batch_max: int = 1_000
     skew_warning_s: float = 1.0
@@ -113,7 +115,7 @@ class Settings:
     """How many jobs and how many queues have series of their own; the others are `_other` together."""
     gauges_every_s: float = 15.0
     completeness_target: float = 0.999
-    """The share of due runs that should be in somebody's hands: the error budget is what is left of 1."""
+    """The share of expected runs that should succeed: the error budget is what is left of 1."""
     pool_max: int = 5
     transactions_max: int = 10
     """How many transactions of jobs may be open at a time in one process, on PostgreSQL."""

@@ -8,7 +8,16 @@ from tests.cli.beats import TICKS, beat, keys, spoil
 from tests.cli.calls import call, called, called_json, refused
 
 PROMISED = [
-    *("since", "until", "expected", "accounted", "succeeded", "run_completeness", "success_share"),
+    *(
+        "since",
+        "until",
+        "expected",
+        "accounted",
+        "succeeded",
+        "run_completeness",
+        "run_accounted",
+        "success_share",
+    ),
     *("faults", "counts", "repaired", "schedules"),
 ]
 DELETE = "DELETE FROM runs WHERE run_key = ?"

@@ -66,5 +66,5 @@ def test_a_live_node_follows_and_no_tick_is_lost(tmp_path: Path, url: str) -> No
         process.signal(SIGTERM)
         assert process.ended() == 0, process.said
     account = called_json("audit", "--store", url)
-    assert (account["faults"], account["run_completeness"]) == (0, 1.0)
+    assert (account["faults"], account["run_accounted"]) == (0, 1.0)
     assert account["expected"] > 0

@@ -116,6 +116,8 @@ def test_a_process_that_left_cleanly_is_not_counted(used: str) -> None:
 def test_completeness_counts_what_was_due_and_what_has_ended(used: str) -> None:
     found = called_json("status", "--store", used)["completeness"]
     assert (found["due"], found["ended"], found["accounted"]) == (2, 2, 1.0)
+    assert (found["expected"], found["succeeded"], found["complete"]) == (2, 1, 0.5)
+    assert "last 24h: 1 of 2 ran (50.00%); 100.00% of 2 due ended" in called("status", "--store", used)
     assert found["states"] == {
         **{str(state): 0 for state in RunState if state is not RunState.PLANNED},
         "succeeded": 1,

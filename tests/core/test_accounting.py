@@ -265,12 +265,12 @@ def test_the_counts_say_how_complete_the_ledger_is() -> None:
     account = history(run(60), run(120, RunState.DEAD), run(180, RunState.SKIPPED), until_s=240).account()
     assert account.states == {RunState.SUCCEEDED: 1, RunState.DEAD: 1, RunState.SKIPPED: 1}
     assert (account.expected, account.accounted, account.succeeded) == (4, 3, 1)
-    assert (account.run_completeness, account.success_share) == (0.75, 0.25)
+    assert (account.run_accounted, account.run_completeness) == (0.75, 0.25)
 
 
 def test_where_nothing_is_expected_nothing_is_incomplete() -> None:
     account = history(until_s=30).account()
-    assert (account.expected, account.run_completeness, account.success_share) == (0, 1.0, 1.0)
+    assert (account.expected, account.run_accounted, account.run_completeness) == (0, 1.0, 1.0)
 
 
 def test_findings_are_all_counted_and_not_all_kept() -> None:

@@ -68,7 +68,7 @@ def test_fencing_is_good_only_where_it_was_seen() -> None:
 
 @pytest.mark.parametrize(
     ("runs_read", "reason"),
-    [(0, "nothing has run here yet"), (9, "none of the last 9 runs was taken from a silent worker")],
+    [(0, "nothing has run here yet"), (9, "the ledger remembers no run that was taken from a silent worker")],
 )
 def test_fencing_that_was_not_seen_is_unknown_and_can_be_rehearsed(runs_read: int, reason: str) -> None:
     finding = only(Point.FENCING, facts(ledger=LedgerSheet(runs_read=runs_read)))

@@ -16,17 +16,28 @@ def test_what_is_not_due_counts_neither_way() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(ENDED))
-def test_every_ending_accounts_for_a_run(state: RunState) -> None:
+def test_every_ending_accounts_for_a_run_and_only_success_completes_it(state: RunState) -> None:
     found = completeness({state: 3, RunState.READY: 1}, 1)
     assert (found.due, found.ended, found.accounted, found.open) == (4, 3, 0.75, 1)
-    assert (found.in_hands, found.kept) == (0, 0.75)
+    assert found.in_hands == 0
+    withdrawn = 3 if state is RunState.WITHDRAWN else 0
+    succeeded = 3 if state is RunState.SUCCEEDED else 0
+    assert (found.expected, found.succeeded) == (4 - withdrawn, succeeded)
+    assert found.complete == succeeded / (4 - withdrawn)
+    assert found.spoiled == 4 - withdrawn - succeeded
+
+
+def test_a_schedule_whose_ticks_were_all_missed_does_not_look_complete() -> None:
+    found = completeness({RunState.MISSED: 47})
+    assert (found.words, found.complete, found.accounted) == ("0 of 47 ran", 0.0, 1.0)
+    assert found.burn_rate(TARGET) == pytest.approx(47.0)
 
 
 @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.READY])
 def test_what_is_not_overdue_is_not_accounted_for_and_spends_no_budget(state: RunState) -> None:
     found = completeness({state: 5, RunState.SUCCEEDED: 5})
     assert (found.accounted, found.open, found.burn_rate(TARGET)) == (0.5, 0, 0.0)
-    assert (found.in_hands, found.kept) == (5, 1.0)
+    assert (found.in_hands, found.complete) == (5, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +54,7 @@ def test_what_is_not_overdue_is_not_accounted_for_and_spends_no_budget(state: Ru
 def test_one_open_run_alone_never_spends_more_than_the_whole_budget(
     due: int, left_open: int, burn: float
 ) -> None:
-    found = Completeness(due, due - left_open, left_open)
+    found = Completeness(due, due - left_open, left_open, due - left_open)
     assert found.burn_rate(TARGET) == pytest.approx(burn)
     assert found.budget_left(TARGET) == pytest.approx(1.0 - burn)
 

@@ -50,7 +50,7 @@ async def test_a_sound_ledger_has_nothing_to_report() -> None:
         report = await asked(control, audit, wanted)
         assert (report.faults, found(report), report.repaired) == (0, {}, [])
         assert report.expected == report.accounted == report.schedules[0].expected > 10
-        assert report.run_completeness == 1.0
+        assert report.run_accounted == 1.0
 
 
 async def test_a_report_repairs_nothing_and_a_repair_does_once() -> None:

@@ -71,7 +71,7 @@ async def test_nothing_is_written() -> None:
     writes = {name for name, _ in house.store.calls}
     assert writes <= {
         *("schedules.page", "jobs.all", "calendars.all", "audit_log.list"),
-        *("ledger.list", "ledger.typical_run_s", "now"),
+        *("ledger.list", "ledger.typical_run_s", "ledger.taken_away", "roster.live", "now"),
     }
 
 

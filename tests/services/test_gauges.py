@@ -78,8 +78,9 @@ async def test_what_the_ledger_says_is_told(heard: list[LedgerMeasured]) -> None
     await gauges(house).run_once()
     (found,) = heard
     assert found.accounted == {"report": Share(1, 5), "long": Share(0, 1)}
-    assert found.burn_rates == {"1h": 4.0, "6h": 4.0}
-    assert found.budget_left == -3.0
+    assert found.complete == {"report": Share(0, 5), "long": Share(0, 1)}
+    assert found.burn_rates == {"1h": 5.0, "6h": 5.0}
+    assert found.budget_left == -4.0
     assert (found.dead, found.stuck) == (1, 1)
     (queue,) = found.queues.values()
     assert (queue.ready, queue.running, queue.oldest_s) == (4, 1, OPEN_AFTER_S + 1)

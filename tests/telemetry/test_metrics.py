@@ -50,6 +50,7 @@ MEASURED = LedgerMeasured(
     at_unix_s=1_000.0,
     took_s=0.25,
     accounted={JOB: Share(3, 4)},
+    complete={JOB: Share(2, 4)},
     burn_rates={"1h": 2.0, "6h": 0.5},
     budget_left=0.5,
     target=0.999,
@@ -161,7 +162,10 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
     (
         MEASURED,
         {
-            "run_completeness{job_id=report}": 0.75,
+            "run_completeness{job_id=report}": 0.5,
+            "run_expected{job_id=report}": 4,
+            "run_accounted{job_id=report}": 0.75,
+            "fencepost_schedules_unserved": 6,
             "fencepost_completeness_burn_rate{window=1h}": 2.0,
             "fencepost_completeness_burn_rate{window=6h}": 0.5,
             "fencepost_completeness_budget_left": 0.5,
@@ -264,7 +268,7 @@ def _of_another_job(event: Any, job: JobName) -> Any:
         case events.JobsServed():
             return replace(event, jobs=(job,))
         case LedgerMeasured():
-            return replace(event, accounted={job: Share(3, 4)})
+            return replace(event, accounted={job: Share(3, 4)}, complete={job: Share(3, 4)})
     return replace(event, job=job) if hasattr(event, "job") else event
 
 
@@ -273,7 +277,7 @@ def test_what_is_other_is_measured_together() -> None:
     shares = {JobName("a"): Share(1, 1), JobName("b"): Share(1, 4), JobName("c"): Share(3, 4)}
     queues = {Queue(name): QueueView(Queue(name), 1, 2, 3, age) for name, age in (("x", 1.0), ("y", 9.0))}
     queues[Queue("z")] = QueueView(Queue("z"), 1, 2, 3, None)
-    metrics.hear(replace(MEASURED, accounted=shares, queues=queues))
+    metrics.hear(replace(MEASURED, accounted=shares, complete=shares, queues=queues))
     found = page(metrics)
     assert found["run_completeness{job_id=a}"] == 1.0
     assert found["run_completeness{job_id=_other}"] == 0.5
@@ -284,7 +288,7 @@ def test_what_is_other_is_measured_together() -> None:
 def test_a_job_that_is_gone_is_not_shown_for_ever_and_an_empty_queue_is_zero() -> None:
     metrics = Metrics()
     metrics.hear(MEASURED)
-    metrics.hear(replace(MEASURED, accounted={}, queues={}))
+    metrics.hear(replace(MEASURED, accounted={}, complete={}, queues={}))
     found = page(metrics)
     assert "run_completeness{job_id=report}" not in found
     assert found["fencepost_queue_depth{queue=mail}"] == 0

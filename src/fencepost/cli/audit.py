@@ -131,7 +131,8 @@ def _print_report(report: ReportShape, tz: str | None) -> None:
         click.echo(f"planned: {key}")
     share = f"{report.accounted / report.expected:.2%}" if report.expected else "all"
     found = _counted(report.counts) or "no findings"
-    click.echo(f"{report.expected} ticks expected, {share} accounted for: {found}")
+    ran = f"{report.succeeded} of {report.expected} ran"
+    click.echo(f"{report.expected} ticks expected, {ran}, {share} accounted for: {found}")
 
 
 def _print_accounts(accounts: Sequence[AccountShape]) -> None:

@@ -57,8 +57,9 @@ def _print_queue(queue: QueueDepthShape, completeness: CompletenessShape) -> Non
         counts.append(f"{queue.waiting} waiting for limits{_oldest(queue.oldest_waiting_s)}")
     click.echo(f"queue: {', '.join(counts)}, {queue.running} running")
     counts = [f"{count} {state}" for state, count in completeness.states.items() if count]
-    share = f"{completeness.accounted:.2%}"
-    click.echo(f"last 24h: {completeness.due} due, {share} ended ({', '.join(counts) or 'none'})")
+    ran = f"{completeness.succeeded} of {completeness.expected} ran ({completeness.complete:.2%})"
+    ended = f"{completeness.accounted:.2%} of {completeness.due} due ended"
+    click.echo(f"last 24h: {ran}; {ended} ({', '.join(counts) or 'none'})")
 
 
 def _oldest(age_s: float | None) -> str:

@@ -145,12 +145,13 @@ class Account:
 
     @property
     def run_completeness(self) -> float:
-        """The share of the expected fire times that is accounted for."""
-        return self.accounted / self.expected if self.expected else 1.0
+        """The share of the expected fire times whose run succeeded."""
+        return self.succeeded / self.expected if self.expected else 1.0
 
     @property
-    def success_share(self) -> float:
-        return self.succeeded / self.expected if self.expected else 1.0
+    def run_accounted(self) -> float:
+        """The share of the expected fire times that is accounted for."""
+        return self.accounted / self.expected if self.expected else 1.0
 
     @property
     def faults(self) -> int:

@@ -1,14 +1,17 @@
-"""Completeness: how much of what was due is accounted for, and what of the error budget is left.
+"""Completeness: how much of what was expected has run, and what of the error budget is left.
 
-A run is *due* when its time has come, and *accounted for* when it has ended: it ran, or the ledger says why
-it did not. What runs just now is neither lost nor accounted for: it takes from the share, and spends no
-budget. The budget is spent by what is *open*: somebody should have taken it, for a while already, and nobody
-has. What was due a moment ago, what waits for its retry or its turn, and what a person, a freeze or a gate
-holds back spends none of it.
+A run is *due* when its time has come, and *expected* unless it was withdrawn. *Completeness* is succeeded ÷
+expected: a tick that was missed, skipped or failed is accounted for, and did not run. *Accounted* is ended ÷
+due: it ran, or the ledger says why it did not.
 
-A target of 99.9 % lets one run in a thousand be open. A burn rate of 1 spends exactly that; 14.4 held for an
-hour spends two hundredths of a budget of thirty days. One open run alone never spends more than all of it, or
-a small house would be alarmed by each of its ticks.
+What runs just now takes from both shares, and spends no budget. The budget is spent by what was expected and
+ended otherwise than in success, and by what is *open*: a worker should have taken it for a while
+already. What was due a moment ago, what waits for its retry or its turn, and what a person, a freeze or a
+gate holds back spends none of it.
+
+A target of 99.9 % lets one run in a thousand go wrong. A burn rate of 1 spends exactly that; 14.4 held for an
+hour spends two hundredths of a budget of thirty days. One run alone never spends more than all of it, or a
+small fleet would be alarmed by each of its ticks.
 """
 
 from __future__ import annotations
@@ -30,11 +33,28 @@ OPEN_AFTER_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How the runs of one window stand: how many were due, have ended, and are in nobody's hands."""
+    """How the runs of one window stand: how many were due, have ended, are open, have succeeded, and were
+    withdrawn, which nobody expects any more."""
 
     due: int
     ended: int
     open: int = 0
+    succeeded: int = 0
+    withdrawn: int = 0
+
+    @property
+    def expected(self) -> int:
+        return self.due - self.withdrawn
+
+    @property
+    def complete(self) -> float:
+        """The share of the expected ones that have succeeded; all of none."""
+        return self.succeeded / self.expected if self.expected else 1.0
+
+    @property
+    def words(self) -> str:
+        """`46 of 47 ran`."""
+        return f"{self.succeeded} of {self.expected} ran"
 
     @property
     def accounted(self) -> float:
@@ -47,13 +67,13 @@ class Completeness:
         return max(self.due - self.ended - self.open, 0)
 
     @property
-    def kept(self) -> float:
-        """The share of the due ones that have ended or are in somebody's hands; all of none."""
-        return 1.0 - min(self.open / self.due, 1.0) if self.due else 1.0
+    def spoiled(self) -> int:
+        """How many were expected and have not run, or are open: what spends the budget."""
+        return self.ended - self.withdrawn - self.succeeded + self.open
 
     def burn_rate(self, target: float) -> float:
         """How many times faster than the target allows the budget is spent."""
-        return self.open / max(self.due * (1.0 - target), 1.0)
+        return self.spoiled / max(self.expected * (1.0 - target), 1.0)
 
     def budget_left(self, target: float) -> float:
         """The share of the window's budget that is left; below zero where more than all of it is spent."""
@@ -64,7 +84,8 @@ def completeness(tally: Mapping[RunState, int], overdue: int = 0) -> Completenes
     """How the runs of a window stand, by their states as shown and by how many are overdue."""
     due = sum(count for state, count in tally.items() if state is not RunState.PLANNED)
     ended = sum(count for state, count in tally.items() if state in ENDED)
-    return Completeness(due, ended, overdue)
+    succeeded, withdrawn = tally.get(RunState.SUCCEEDED, 0), tally.get(RunState.WITHDRAWN, 0)
+    return Completeness(due, ended, overdue, succeeded, withdrawn)
 
 
 def combined(tallies: Iterable[Mapping[RunState, int]]) -> dict[RunState, int]:

@@ -134,19 +134,30 @@ class RunRecord:
     """When the ledger last heard from the job that it gets on."""
     expires_at: datetime | None = None
     """When it ends as missed unless its first attempt has begun."""
+    due_at: datetime | None = None
+    """When its first attempt was due, once a retry has moved `run_at`."""
+    created_at: StoreTime | None = None
+    """When it was written; None where an earlier release did."""
 
     @property
     def late_s(self) -> float | None:
         """See `lateness_s`."""
-        return lateness_s(self.state, self.run_at, self.started_at)
+        return lateness_s(self.due_at, self.run_at, self.begun_at)
+
+    @property
+    def updated_at(self) -> StoreTime | None:
+        """When it last began, got on or ended; before that, when it was written. Computed, so that nothing
+        more is written."""
+        moments = (self.created_at, self.begun_at, self.started_at, self.progress_at, self.finished_at)
+        return max((one for one in moments if one is not None), default=None)
 
 
-def lateness_s(state: RunState, run_at: datetime, started_at: datetime | None) -> float | None:
-    """How long after it was due a run's last attempt began. It is unknown once the run waits for the next
-    one, or ended while it did: nothing begins before it is due, so what did was an attempt before."""
-    if started_at is None or state is RunState.READY or started_at < run_at:
+def lateness_s(due_at: datetime | None, run_at: datetime, begun_at: datetime | None) -> float | None:
+    """How long after it was due the first attempt of a run began; None where none has. It is unknown
+    too where an earlier release has retried it: nothing begins before it is due, so its time was moved."""
+    if begun_at is None or (due_at is None and begun_at < run_at):
         return None
-    return (started_at - run_at).total_seconds()
+    return max((begun_at - (due_at or run_at)).total_seconds(), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,10 @@ RUNS = table(
         "slot"
     ),
     integer="version attempt fence epoch priority held spent backfill_id",
-    time="fire_time run_at started_at finished_at alive_until begun_at progress_at expires_at",
+    time=(
+        "fire_time run_at started_at finished_at alive_until begun_at progress_at "
+        "expires_at due_at created_at"
+    ),
     boolean="cancel_requested stripped awaited",
     defaults={
         "version": 0,
@@ -238,6 +241,9 @@ ATTEMPTS = table(
     time="started_at finished_at",
 )
 ATTEMPTS_BY_TIME = ATTEMPTS.index("attempts_by_time", "finished_at")
+ATTEMPTS_TAKEN_AWAY = ATTEMPTS.index(
+    "attempts_taken_away", "namespace finished_at", OneOf("outcome", ("lost", "terminated"))
+)
 
 LEASES = table(
     "leases",
@@ -327,6 +333,7 @@ MISSED_RANGES = table(
     integer="version ticks",
     time="first_at last_at through",
 )
+MISSED_RANGES_BY_TIME = MISSED_RANGES.index("missed_ranges_by_time", "namespace last_at")
 
 AUDIT_LOG = table(
     "audit_log",

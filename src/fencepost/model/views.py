@@ -20,8 +20,8 @@ ERROR_SHOWN_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class RunMark:
-    """One cell of a schedule's strip. `late_s` is how long after it was due its last attempt began
-    (`lateness_s`), `took_s` how long that attempt took."""
+    """One cell of a schedule's strip. `late_s` is how long after it was due its first attempt began
+    (`lateness_s`), `took_s` how long the last one took."""
 
     run_key: RunKey
     fire_time: datetime
@@ -64,11 +64,13 @@ class RunNews:
     error: str | None
     at: StoreTime
     """When that happened."""
+    begun_at: StoreTime | None = None
+    due_at: datetime | None = None
 
     @property
     def late_s(self) -> float | None:
         """See `lateness_s`."""
-        return lateness_s(self.state, self.run_at, self.started_at)
+        return lateness_s(self.due_at, self.run_at, self.begun_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ ACCOUNT: dict[str, Any] = {
     "accounted": 24,
     "succeeded": 24,
     "run_completeness": 0.96,
+    "run_accounted": 0.96,
     "success_share": 0.96,
     "states": {**dict.fromkeys(STATES, 0), "succeeded": 24},
     "counts": {**dict.fromkeys(KINDS, 0), "missing": 1},
@@ -37,7 +38,7 @@ ACCOUNT: dict[str, Any] = {
 }
 REPORT: dict[str, Any] = {
     **{name: ACCOUNT[name] for name in ("since", "until", "expected", "accounted", "succeeded")},
-    **{name: ACCOUNT[name] for name in ("run_completeness", "success_share", "counts")},
+    **{name: ACCOUNT[name] for name in ("run_completeness", "run_accounted", "success_share", "counts")},
     "faults": 1,
     "repaired": [],
     "schedules": [ACCOUNT],

@@ -37,6 +37,9 @@ RUN: dict[str, Any] = {
     "held": [],
     "met": None,
     "begun_at": "2026-03-01T00:00:00.012000Z",
+    "late_s": 0.012,
+    "created_at": "2026-02-28T23:59:00Z",
+    "updated_at": "2026-03-01T00:00:01.730000Z",
     "backfill_id": None,
 }
 ATTEMPT: dict[str, Any] = {

@@ -356,13 +356,20 @@ class Ledger(LedgerViews, Protocol):
         """Every queue in which something is due, waits for the limits of its job, or runs, by name."""
         ...
 
-    async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
-        """How many runs whose fire time lies in the last so many seconds are in each state, as shown: a tick
-        that has fired and is due later counts as `planned`."""
+    async def taken_away(self, namespace: Namespace) -> tuple[Attempt, RunRecord] | None:
+        """The latest attempt, as far as the ledger remembers, whose run was taken from it (lost or
+        terminated) and has a larger fence now, with that run."""
         ...
 
-    async def forget(self, older_than_s: float, limit: int) -> int:
+    async def tally(self, namespace: Namespace, since_s: float) -> dict[RunState, int]:
+        """How many runs whose fire time lies in the last so many seconds are in each state, as shown: a tick
+        that has fired and is due later counts as `planned`. Ticks that are counted in missed ranges count as
+        `missed`."""
+        ...
+
+    async def forget(self, older_than_s: float, limit: int, dead_older_than_s: float | None = None) -> int:
         """Remove ended ticks that finished longer ago, with their attempts; up to `limit`, return how many.
+        Dead ones stay for `dead_older_than_s`, where that is longer.
 
         Runs enqueued by hand keep their row, because the row is what remembers their key; their payload,
         error and attempts are dropped instead. A schedule's cursor is never touched. A tick stays also

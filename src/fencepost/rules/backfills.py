@@ -42,6 +42,7 @@ from fencepost.rules.runs import (
     log_runs,
     new_tick,
     place_of,
+    put_runs,
     records_by_key,
     send_again,
     shown,
@@ -198,7 +199,7 @@ class _Filling:
         for tick, due in self._new.items():
             of_version = self._schedule, versions[tick.version], places[tick.version]
             rows.append(new_tick(*of_version, tick.fire_time, due, RunState.READY, Origin.BACKFILL) | own)
-        await tx.put_if_absent(RUNS, rows)
+        await put_runs(tx, rows)
 
     async def _send(
         self, tx: Transaction, action: Action, runs: Mapping[RunKey, Row], author: Author

@@ -36,6 +36,7 @@ from fencepost.rules.runs import (
     new_tick,
     owners_of,
     place_of,
+    put_runs,
     records_by_key,
     send_again,
     shown,
@@ -109,7 +110,7 @@ class OrderRules(Part):
         (version,) = await tx.find(VERSIONS.at(namespace, schedule_id, schedules[0]["version"]))
         place = await place_of(tx, version)
         new = new_tick(schedules[0], version, place, fire_time, fire_time, RunState.READY, Origin.MANUAL)
-        if await tx.put_if_absent(RUNS, [new]):
+        if await put_runs(tx, [new]):
             after: JsonObject = {"run_key": new["run_key"]}
             await log(tx, author, namespace, Action.SCHEDULE_TRIGGER, schedule_id, {}, after)
         tx.hint(Topic.RUNS)
@@ -243,7 +244,7 @@ class OrderRules(Part):
             new_tick(*of_version, tick.fire_time, tick.run_at, RunState.PLANNED, Origin.LIVE) for tick in free
         ]
         new = [_sealed(tick, fate, author, now) for tick in planned]
-        written = await tx.put_if_absent(RUNS, new)
+        written = await put_runs(tx, new)
         if not written:
             return []
         await Freed([run for run in written if run["finished_at"] is not None]).follow(tx)
@@ -262,7 +263,7 @@ async def _write(
     now, first = await tx.now(), dict[RunKey, NewRun]()
     for run in runs:
         first.setdefault(run.run_key, run)
-    written = await tx.put_if_absent(RUNS, [_new_run(namespace, run, now) for run in first.values()])
+    written = await put_runs(tx, [_new_run(namespace, run, now) for run in first.values()])
     new = {RunKey(row["run_key"]) for row in written}
     if author is not None:
         records = records_by_key(await shown(tx, written))

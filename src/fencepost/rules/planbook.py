@@ -20,7 +20,6 @@ from fencepost.model.tables import (
     EPOCHS,
     JOBS,
     MISSED_RANGES,
-    RUNS,
     RUNS_BY_SCHEDULE,
     RUNS_OPEN,
     VERSIONS,
@@ -30,6 +29,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.part import Part, reads, search, writes
 from fencepost.rules.rows import to_cursor, to_outlived
+from fencepost.rules.runs import put_runs
 
 WITHDRAWN = RunState.WITHDRAWN.value
 
@@ -154,7 +154,7 @@ async def _write(tx: Transaction, plans: Sequence[tuple[Plan, Row]]) -> int:
     there = await taken(tx, map(_fire_time, rows))
     # Of two versions that fire at the same time the first is written.
     fresh = {place: row for row in reversed(rows) if (place := _fire_time(row)) not in there}
-    return len(await tx.put_if_absent(RUNS, list(reversed(fresh.values()))))
+    return len(await put_runs(tx, list(reversed(fresh.values()))))
 
 
 def _new_tick(plan: Plan, tick: Tick, frozen: bool) -> Row:

@@ -14,6 +14,7 @@ from fencepost.model.run import Attempt, RunFilter, RunList, RunRecord, RunState
 from fencepost.model.table import Range, Row
 from fencepost.model.tables import (
     ATTEMPTS,
+    ATTEMPTS_TAKEN_AWAY,
     MISSED_RANGES,
     RUNS,
     RUNS_BY_SCHEDULE,
@@ -30,6 +31,9 @@ from fencepost.rules.part import Part, pages, reads
 from fencepost.rules.rows import to_attempt, to_missed_range
 from fencepost.rules.runs import shown
 from fencepost.rules.successors import read_chain
+
+TAKEN_AWAY_READ_MAX = 100
+"""Of so many attempts that were taken away one is looked for whose run has not been replayed since."""
 
 
 class ReadingRules(Part):
@@ -97,6 +101,17 @@ class ReadingRules(Part):
     ) -> Sequence[RunRecord]:
         where = RUNS_FINISHED(namespace, schedule_id).after(since).through(until)
         return await shown(tx, await tx.find(where, limit=limit, reverse=True))
+
+    @reads
+    async def taken_away(self, tx: Transaction, namespace: Namespace) -> tuple[Attempt, RunRecord] | None:
+        found = await tx.find(ATTEMPTS_TAKEN_AWAY(namespace), limit=TAKEN_AWAY_READ_MAX, reverse=True)
+        keys = dict.fromkeys(RUNS.key_of(one) for one in found)
+        runs = {RUNS.key_of(run): run for run in await tx.find(RUNS.among(sorted(keys)))} if keys else {}
+        for one in found:
+            run = runs.get(RUNS.key_of(one))
+            if run is not None and one["fence"] < run["fence"]:
+                return to_attempt(one), (await shown(tx, [run]))[0]
+        return None
 
     @reads
     async def missed_ranges(

@@ -174,11 +174,14 @@ class ReportRules(Part):
         return woken
 
     @writes
-    async def forget(self, tx: Transaction, older_than_s: float, limit: int) -> int:
+    async def forget(
+        self, tx: Transaction, older_than_s: float, limit: int, dead_older_than_s: float | None = None
+    ) -> int:
         cutoff = later(await tx.now(), -older_than_s)
+        of_dead = later(await tx.now(), -max(dead_older_than_s or 0.0, older_than_s))
         old: list[Row] = []
         async for page in pages(tx, RUNS_ENDED().before(cutoff), limit):
-            passed = [run for run in page if _is_forgettable(run, cutoff)]
+            passed = [run for run in page if _is_forgettable(run, cutoff, of_dead)]
             old += [run for run in passed if not await _may_be_planned(tx, run)]
             if len(old) >= limit:
                 break
@@ -252,7 +255,8 @@ async def _requeue(
     """Let a run wait for its next attempt."""
     run_at = later(await tx.now(), delay_s)
     waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "run_at": run_at}
-    return await change(tx, freed, run, **waits, reason=reason, error=error)
+    first = run["due_at"] or run["run_at"]
+    return await change(tx, freed, run, **waits, reason=reason, error=error, due_at=first)
 
 
 async def _is_a_tick_due(tx: Transaction, now: StoreTime) -> bool:
@@ -286,8 +290,10 @@ async def _may_be_planned(tx: Transaction, run: Row) -> bool:
     return schedule["state"] == ScheduleState.PAUSED and until is not None and until < run["fire_time"]
 
 
-def _is_forgettable(run: Row, cutoff: StoreTime) -> bool:
-    """A tick also fired that long ago, so that it cannot be planned again."""
+def _is_forgettable(run: Row, cutoff: StoreTime, of_dead: StoreTime) -> bool:
+    """A tick also fired that long ago, so that it cannot be planned again. Dead runs are kept for longer."""
+    if run["state"] == RunState.DEAD.value and run["finished_at"] >= of_dead:
+        return False
     return run["schedule_id"] is None or run["fire_time"] < cutoff
 
 

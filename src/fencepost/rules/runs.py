@@ -180,10 +180,10 @@ async def send_again(
     tx: Transaction, run: Row, run_at: datetime, origin: Origin, backfill_id: int | None, frozen: bool
 ) -> Row:
     """Let an ended run be ready once more: its attempts stay, all else is as if it had never begun."""
-    empty = ("reason", "error", "started_at", "finished_at", "begun_at", "worker", "met", "expires_at")
-    said = ("progress", "note", "progress_at")
+    empty = ("reason", "error", "worker", "met", "progress", "note")
+    unset = ("started_at", "finished_at", "begun_at", "due_at", "expires_at", "progress_at")
     values = {
-        **dict.fromkeys((*empty, *said)),
+        **dict.fromkeys((*empty, *unset)),
         "state": RunState.READY.value,
         "fence": 0,
         "run_at": run_at,
@@ -196,6 +196,12 @@ async def send_again(
     }
     (after,) = await tx.change(RUNS, [(run, values)])
     return after
+
+
+async def put_runs(tx: Transaction, runs: Sequence[Row]) -> list[Row]:
+    """Write those that are not there yet, and return them."""
+    now = await tx.now()
+    return list(await tx.put_if_absent(RUNS, [{**run, "created_at": now} for run in runs]))
 
 
 def new_tick(

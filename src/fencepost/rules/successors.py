@@ -58,7 +58,7 @@ async def follow(tx: Transaction, ended: Sequence[Row]) -> None:
     if chosen:
         known = await tx.find(JOBS.among(sorted({_job_of(one) for one in chosen})))
         specs, now = {JOBS.key_of(row): row for row in known}, await tx.now()
-        new = [_new_run(one, specs[_job_of(one)]) | {"run_at": now} for one in chosen]
+        new = [_new_run(one, specs[_job_of(one)]) | {"run_at": now, "created_at": now} for one in chosen]
         if await tx.put_if_absent(RUNS, new):
             tx.hint(Topic.RUNS)
 

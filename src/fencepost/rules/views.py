@@ -17,6 +17,7 @@ from fencepost.model.tables import (
     ATTEMPTS_BY_TIME,
     EPOCHS,
     GATES_CLOSED,
+    MISSED_RANGES_BY_TIME,
     RUNS,
     RUNS_BY_SCHEDULE,
     RUNS_BY_TIME,
@@ -30,6 +31,7 @@ from fencepost.model.tables import (
     RUNS_LINED,
     RUNS_RUNNING,
     SCHEDULES_BY_CHANGE,
+    VERSIONS,
 )
 from fencepost.model.views import (
     COUNTED_MAX,
@@ -107,10 +109,37 @@ class ViewRules(Part):
         first = bucket_start(later(now, -since_s), bucket_s)
         return traffic_of(await _fired(tx, namespace, first, now), first, now, bucket_s)
 
-    @reads
     async def tally_by_job(
+        self, namespace: Namespace, since_s: float
+    ) -> Mapping[JobName, Mapping[RunState, int]]:
+        runs = await self.runs_by_job(namespace, since_s)
+        counts = {job: Counter(of_job) for job, of_job in runs.items()}
+        for job, ticks in (await self._missed_by_job(namespace, since_s)).items():
+            counts.setdefault(job, Counter())[RunState.MISSED] += ticks
+        return counts
+
+    @reads
+    async def _missed_by_job(
+        self, tx: Transaction, namespace: Namespace, since_s: float
+    ) -> Mapping[JobName, int]:
+        """Ticks that are counted in ranges; of a range that began earlier a part, as if they were even."""
+        first = later(await tx.now(), -since_s)
+        ranges = await tx.find(MISSED_RANGES_BY_TIME(namespace).since(first))
+        keys = {(namespace, one["schedule_id"], one["version"]) for one in ranges}
+        versions = await tx.find(VERSIONS.among(sorted(keys))) if keys else []
+        jobs = {VERSIONS.key_of(row): row["job"] for row in versions}
+        counts: Counter[JobName] = Counter()
+        for one in ranges:
+            job = jobs.get((namespace, one["schedule_id"], one["version"]))
+            if job is not None:
+                counts[job] += ticks_since(one["first_at"], one["last_at"], one["ticks"], first)
+        return counts
+
+    @reads
+    async def runs_by_job(
         self, tx: Transaction, namespace: Namespace, since_s: float
     ) -> Mapping[JobName, Mapping[RunState, int]]:
+        """The runs that have rows."""
         now = await tx.now()
         counts: dict[JobName, Counter[RunState]] = {}
         for run in await _fired(tx, namespace, later(now, -since_s), now):
@@ -154,6 +183,13 @@ class ViewRules(Part):
         standings = {one: await _standing(tx, one, begun[one]) for one in namespaces}
         more = len(told) > limit
         return News(await tx.now(), tuple(told[:limit]), more, standings, max(changed, default=None))
+
+
+def ticks_since(first: datetime, last: datetime, ticks: int, moment: datetime) -> int:
+    """How many of so many even ticks from the first to the last did not fire before a moment."""
+    if first >= moment:
+        return ticks
+    return 1 + round((ticks - 1) * ((last - moment) / (last - first))) if last > moment else 1
 
 
 async def _fired(tx: Transaction, namespace: Namespace, first: datetime, last: StoreTime) -> list[Row]:
@@ -212,15 +248,15 @@ def _mark(run: Row) -> RunMark:
     took_s = None
     if run["started_at"] is not None and run["finished_at"] is not None:
         took_s = (run["finished_at"] - run["started_at"]).total_seconds()
-    late_s = lateness_s(run["state"], run["run_at"], run["started_at"])
+    late_s = lateness_s(run["due_at"], run["run_at"], run["begun_at"])
     return _to_mark({**run, "late_s": late_s, "took_s": took_s})
 
 
 def traffic_of(
     runs: Iterable[AnyRow], first: datetime, last: StoreTime, bucket_s: int
 ) -> Sequence[TrafficBucket]:
-    """What fired from the one to the other; a run has `fire_time`, `state` as it is shown, `run_at` and
-    `started_at`."""
+    """What fired from the one to the other; a run has `fire_time`, `state` as it is shown, `run_at`,
+    `due_at` and `begun_at`."""
     found: dict[datetime, list[AnyRow]] = {}
     for run in runs:
         found.setdefault(bucket_start(run["fire_time"], bucket_s), []).append(run)
@@ -229,7 +265,7 @@ def traffic_of(
 
 def _bucket(at: datetime, runs: Sequence[AnyRow]) -> TrafficBucket:
     counts = Counter(RunState(run["state"]) for run in runs)
-    found = (lateness_s(RunState(run["state"]), run["run_at"], run["started_at"]) for run in runs)
+    found = (lateness_s(run["due_at"], run["run_at"], run["begun_at"]) for run in runs)
     late = sorted(one for one in found if one is not None)
     return TrafficBucket(at, counts, percentile(late, 0.5), percentile(late, 0.95), percentile(late, 1.0))
 

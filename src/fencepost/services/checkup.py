@@ -8,7 +8,7 @@ and where a bound was met the facts say so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ from fencepost.model.caveat import Caveat
 from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.policies import OverlapKind
-from fencepost.model.run import RunFilter, RunRecord, RunState
+from fencepost.model.run import RunFilter, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
 from fencepost.ports.store import Store
 from fencepost.services.serving import jobs_unserved
@@ -54,9 +54,8 @@ TICKS_SEEN, TICKS_WITHIN = 8, timedelta(days=3 * 366)
 CHANGES_MAX = 12
 RHYTHMS_PREVIEWED_MAX = 2_000
 LENGTHS_ASKED_MAX = 2_000
-RUNS_READ_MAX, ATTEMPTS_READ_MAX = 1_000, 50
+RUNS_READ_MAX = 1_000
 WATCHED_WITHIN = timedelta(days=1)
-TAKEN_AWAY = frozenset({"lost", "terminated"})
 
 
 @dataclass(frozen=True)
@@ -302,11 +301,12 @@ async def _ledger(
     dead = await store.ledger.list(namespace, RunFilter(state=RunState.DEAD, limit=1))
     runs = await store.ledger.list(namespace, RunFilter(limit=RUNS_READ_MAX))
     begun = [one for one in runs if one.attempt]
+    taken = await store.ledger.taken_away(namespace)
     watched = {watch: await _last_watch(store, namespace, watch, jobs, now) for watch in Watch}
     return LedgerSheet(
         dead=dead[0].run_key if dead else None,
         replayed=await _replayed(store, namespace),
-        fenced_off=await _fenced_off(store, namespace, begun),
+        fenced_off=None if taken is None else FencedOff(taken[1].run_key, taken[0].fence, taken[1].fence),
         runs_read=len(begun),
         caveats=(*store.caveats, *await store.examine(), *skew),
         watched={watch: last for watch, last in watched.items() if last is not None},
@@ -316,16 +316,6 @@ async def _ledger(
 async def _replayed(store: Store, namespace: Namespace) -> Replayed | None:
     entries = await store.audit_log.list(namespace, LogFilter(action=Action.RUN_REPLAY, limit=1))
     return next((Replayed(RunKey(one.subject), one.author.name, one.at) for one in entries), None)
-
-
-async def _fenced_off(store: Store, namespace: Namespace, runs: Iterable[RunRecord]) -> FencedOff | None:
-    """The first run found of which an attempt was taken away; only runs that may have one are opened."""
-    opened = (one for one in runs if one.attempt > 1 or one.state in (RunState.DEAD, RunState.CANCELLED))
-    for run in islice(opened, ATTEMPTS_READ_MAX):
-        for attempt in await store.ledger.attempts(namespace, run.run_key):
-            if attempt.outcome in TAKEN_AWAY and attempt.fence < run.fence:
-                return FencedOff(run.run_key, attempt.fence, run.fence)
-    return None
 
 
 async def _last_watch(

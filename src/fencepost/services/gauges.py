@@ -68,6 +68,7 @@ class Gauges(Service):
         attention = await ledger.attention(namespace, COUNTED_MAX)
         return LedgerMeasured(
             accounted=known | {job: Share(one.ended, one.due) for job, one in by_job.items()},
+            complete=known | {job: Share(one.succeeded, one.expected) for job, one in by_job.items()},
             burn_rates=await self._burn_rates(target),
             budget_left=day.budget_left(target),
             target=target,

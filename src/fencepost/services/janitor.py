@@ -22,10 +22,11 @@ class Janitor(Service):
         self._store = store
         self._settings = settings
         self._retention_s = checked_retention_s(settings.retention_s)
+        self._dead_retention_s = max(settings.dead_retention_s, self._retention_s)
 
     async def run_once(self) -> float:
         limit = self._settings.tidy_batch_max
-        removed = await self._store.ledger.forget(self._retention_s, limit)
+        removed = await self._store.ledger.forget(self._retention_s, limit, self._dead_retention_s)
         await self._store.roster.sweep(NODE_MEMORY_S)
         credentials = await self._store.access.sweep(self._retention_s, limit)
         answers = await self._store.answers.sweep(KEPT_S, limit)

@@ -34,7 +34,8 @@ def read_migrations(package: str, words: Mapping[str, str]) -> list[Migration]:
         Migration(int(file.name[:4]), file.name.removesuffix(".sql"), _worded(file.read_text("utf-8"), words))
         for file in sorted(files, key=lambda file: file.name)
     ]
-    assert len({one.number for one in steps}) == len(steps), "two migrations of one number"
+    first = steps[0].number
+    assert [one.number for one in steps] == list(range(first, first + len(steps)))
     return steps
 
 

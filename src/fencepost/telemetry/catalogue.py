@@ -72,7 +72,13 @@ BACKFILLED = _counter(
 )
 MISSED = _counter("job_missed_total", "Ticks that nobody ran in time, with those counted as ranges", "job_id")
 COMPLETENESS = _gauge(
-    "run_completeness", "The share of the runs due in the last 24 hours that have ended", "job_id"
+    "run_completeness", "The share of the runs expected in the last 24 hours that have succeeded", "job_id"
+)
+EXPECTED = _gauge(
+    "run_expected", "Runs expected in the last 24 hours: those due, without withdrawn ones", "job_id"
+)
+ACCOUNTED = _gauge(
+    "run_accounted", "The share of the runs due in the last 24 hours that have ended, however", "job_id"
 )
 ATTEMPTS = _counter(
     "fencepost_attempts_total", "Attempts whose report was taken, by the run's next state", "job_id", "state"
@@ -156,22 +162,24 @@ SHARDS_UNLED = _gauge("fencepost_shards_unled", "Shards that no live node report
 NODES = _gauge("fencepost_nodes", "Live nodes, by what they do", "role")
 BURN = _gauge(
     "fencepost_completeness_burn_rate",
-    "How many times faster than the target allows runs were left open over the window",
+    "How many times faster than the target allows expected runs did not succeed over the window",
     "window",
 )
 BUDGET = _gauge("fencepost_completeness_budget_left", "The share of the last day's error budget that is left")
-TARGET = _gauge("fencepost_completeness_target", "The share of due runs that should be in somebody's hands")
+TARGET = _gauge("fencepost_completeness_target", "The share of expected runs that should succeed")
 READ_AT = _gauge("fencepost_ledger_read_timestamp_seconds", "When this process last read the ledger's gauges")
 READ_TOOK = _gauge("fencepost_ledger_read_seconds", "How long that reading took")
 BUILD = _gauge("fencepost_build_info", "1, with what runs here", "version", "python")
 
 LEDGER_GAUGES = (
-    *(COMPLETENESS, QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK, UNSERVED),
+    *(COMPLETENESS, EXPECTED, ACCOUNTED),
+    *(QUEUE_DEPTH, QUEUE_WAITING, QUEUE_RUNNING, QUEUE_AGE, DEAD, GATES, STUCK, UNSERVED),
     *(SHARDS, SHARDS_UNLED, NODES, BURN, BUDGET, TARGET, READ_AT, READ_TOOK),
 )
 """What is read from the ledger now and then, the same in every process that reads."""
 CATALOGUE: tuple[Metric, ...] = (
     *(DISPATCHES, DISPATCH_LAG, RUNS, DURATIONS, SUPPRESSED, BACKFILLED, MISSED, COMPLETENESS),
+    *(EXPECTED, ACCOUNTED),
     *(
         ATTEMPTS,
         PLANNED,

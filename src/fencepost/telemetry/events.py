@@ -256,6 +256,7 @@ class LedgerMeasured:
     at_unix_s: float
     took_s: float
     accounted: Mapping[JobName, Share]
+    complete: Mapping[JobName, Share]
     burn_rates: Mapping[str, float]
     budget_left: float
     target: float

@@ -207,9 +207,12 @@ class Metrics(Collector):
 
     def _ledger_measured(self, event: events.LedgerMeasured) -> None:
         accounted = _merged(event.accounted, self._jobs.of, lambda one, other: one + other)
+        complete = _merged(event.complete, self._jobs.of, lambda one, other: one + other)
         for job in accounted:
             self._begin_job(job)
-        self._show(known.COMPLETENESS, {job: share.ratio for job, share in accounted.items()})
+        self._show(known.COMPLETENESS, {job: share.ratio for job, share in complete.items()})
+        self._show(known.EXPECTED, {job: share.whole for job, share in complete.items()})
+        self._show(known.ACCOUNTED, {job: share.ratio for job, share in accounted.items()})
         self._show_queues(_merged(event.queues, self._queues.of, _together))
         self._show(known.BURN, event.burn_rates)
         self._show(known.NODES, {"planner": event.planners, "worker": event.workers})

@@ -49,7 +49,7 @@ def fencing(facts: Facts) -> Iterator[Finding]:
             f"{seen.fence_now}: nothing that the attempt still writes counts",
         )
     else:
-        told = f"none of the last {ledger.runs_read} runs was taken from a silent worker"
+        told = "the ledger remembers no run that was taken from a silent worker"
         if not ledger.runs_read:
             told = "nothing has run here yet"
         yield Finding(Point.FENCING, Severity.UNKNOWN, told, _rehearsal(facts))

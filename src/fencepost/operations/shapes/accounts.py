@@ -39,8 +39,9 @@ class AccountShape(Struct, kw_only=True):
     expected: int
     accounted: int
     succeeded: int
-    run_completeness: Annotated[float, Meta(description="The share of the expected that is accounted for.")]
-    success_share: float
+    run_completeness: Annotated[float, Meta(description="The share of the expected that succeeded.")]
+    run_accounted: Annotated[float, Meta(description="The share of the expected that is accounted for.")]
+    success_share: Annotated[float, Meta(description="The same as `run_completeness`.")]
     states: Annotated[dict[str, int], Meta(description="The accounted ones, by the state of their run.")]
     counts: Annotated[dict[str, int], Meta(description="All findings, by kind.")]
     findings: Annotated[list[FindingShape], Meta(description="The first of each kind.")]
@@ -57,6 +58,7 @@ class ReportShape(Struct, kw_only=True):
     accounted: int
     succeeded: int
     run_completeness: float
+    run_accounted: float
     success_share: float
     faults: Annotated[int, Meta(description="All findings but that a tick began late.")]
     counts: Annotated[dict[str, int], Meta(description="All findings, by kind.")]
@@ -98,7 +100,8 @@ def report_shape(report: Report, repaired: Sequence[str] = ()) -> ReportShape:
         expected=report.expected,
         accounted=report.accounted,
         succeeded=succeeded,
-        run_completeness=_share(report.accounted, report.expected),
+        run_completeness=_share(succeeded, report.expected),
+        run_accounted=_share(report.accounted, report.expected),
         success_share=_share(succeeded, report.expected),
         faults=report.faults,
         counts={str(kind): report.counts.get(kind, 0) for kind in Kind},
@@ -118,7 +121,8 @@ def account_shape(account: Account) -> AccountShape:
         accounted=account.accounted,
         succeeded=account.succeeded,
         run_completeness=account.run_completeness,
-        success_share=account.success_share,
+        run_accounted=account.run_accounted,
+        success_share=account.run_completeness,
         states={str(state): account.states.get(state, 0) for state in RunState},
         counts={str(kind): account.counts.get(kind, 0) for kind in Kind},
         findings=[_finding_shape(one) for one in account.findings],

@@ -42,6 +42,12 @@ class RunShape(Struct, kw_only=True):
     held: Annotated[list[str], Meta(description="Why nobody may start it; empty where nothing holds it.")]
     met: Annotated[str | None, Meta(description="The run that kept this one from starting.")]
     begun_at: Annotated[Moment | None, Meta(description="When its first attempt began.")]
+    late_s: Annotated[float | None, Meta(description="How long after it was due its first attempt began.")]
+    created_at: Annotated[Moment | None, Meta(description="Null where an earlier release wrote it.")]
+    updated_at: Annotated[
+        Moment | None,
+        Meta(description="When it last began, got on or ended, or was written."),
+    ]
     backfill_id: int | None
 
 
@@ -143,6 +149,9 @@ def run_fields(run: RunRecord) -> dict[str, Any]:
         "held": held_words(run.held),
         "met": run.met,
         "begun_at": moment(run.begun_at),
+        "late_s": run.late_s,
+        "created_at": moment(run.created_at),
+        "updated_at": moment(run.updated_at),
         "backfill_id": run.backfill_id,
     }
 

@@ -43,6 +43,9 @@ class CompletenessShape(Struct, kw_only=True):
     due: int
     ended: int
     accounted: Annotated[float, Meta(description="The share of the due ones that have ended.")]
+    expected: Annotated[int, Meta(description="The due ones without those that were withdrawn.")]
+    succeeded: int
+    complete: Annotated[float, Meta(description="The share of the expected ones that have succeeded.")]
 
 
 class AttentionShape(Struct, kw_only=True):
@@ -112,6 +115,9 @@ def completeness_shape(tally: Mapping[RunState, int]) -> CompletenessShape:
         due=found.due,
         ended=found.ended,
         accounted=found.accounted,
+        expected=found.expected,
+        succeeded=found.succeeded,
+        complete=found.complete,
     )
 
 

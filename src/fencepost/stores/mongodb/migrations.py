@@ -19,9 +19,9 @@ from fencepost.drivers.mongodb.opening import check, connect, is_router
 from fencepost.errors import InvalidSettings, SchemaMismatch
 from fencepost.model.address import mask
 from fencepost.model.table import Table
-from fencepost.model.tables import META, TABLES, UNFINISHED, unfinished_copy
+from fencepost.model.tables import ATTEMPTS, META, MISSED_RANGES, TABLES, UNFINISHED, unfinished_copy
 from fencepost.ports.rows import Transaction
-from fencepost.stores.mongodb.documents import in_order, indexes_of
+from fencepost.stores.mongodb.documents import in_order, indexes_of, to_document, to_row
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.sharding import commands, spread
 from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
@@ -29,8 +29,9 @@ from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 SCHEMA = 4
 OLDEST = 2
 """The first schema that can be brought up to date."""
-STEPS = {3: "0002_indexes_in_order", 4: "0003_runs_by_hand_and_successors"}
+STEPS = {3: "0002_indexes_in_order", 4: "0003_everyday_use"}
 """What makes each schema of the one before."""
+FOUND_BY_NEW_INDEXES = 4
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
@@ -137,6 +138,9 @@ async def _make_indexes(rows: MongoRows, since: int) -> list[str]:
     missing = [(table, name) for table, name, is_there in differences if not is_there]
     for table, name in missing:
         await rows.database[table.name].create_indexes([_declared(table)[name]])
+    if since < FOUND_BY_NEW_INDEXES:
+        for table in (ATTEMPTS, MISSED_RANGES):
+            await _write_again(rows, table)
     if since < SCHEMA:
         await rows.write(_note_schema)
     for table, name, is_there in differences:
@@ -145,6 +149,13 @@ async def _make_indexes(rows: MongoRows, since: int) -> list[str]:
     made = [f"index {name} of {table.name}" for table, name in missing]
     steps = [name for schema, name in STEPS.items() if since < schema]
     return steps or made
+
+
+async def _write_again(rows: MongoRows, table: Table) -> None:
+    """Give the documents what a new index finds them by."""
+    collection = rows.database[table.name]
+    async for one in collection.find():
+        await collection.replace_one({"_id": one["_id"]}, to_document(table, to_row(table, one)))
 
 
 async def _drop_index(rows: MongoRows, table: Table, name: str) -> None:

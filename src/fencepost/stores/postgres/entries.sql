@@ -1,12 +1,12 @@
 -- name: enqueue
 WITH {moment}, written AS (
     INSERT INTO fencepost.runs (
-        namespace, run_key, job, fire_time, state, queue, priority, run_at, payload
+        namespace, run_key, job, fire_time, state, queue, priority, run_at, payload, created_at
     )
     SELECT $1, given.run_key, coalesce(given.job, ($3::text[])[1]), coalesce(given.run_at, moment.now),
         CASE WHEN given.run_at > moment.now THEN 'planned' ELSE 'ready' END,
         coalesce(given.queue, ($4::text[])[1]), coalesce(given.priority, ($5::smallint[])[1]),
-        coalesce(given.run_at, moment.now), given.payload
+        coalesce(given.run_at, moment.now), given.payload, moment.now
     FROM unnest(
         {split($2)}, $3::text[], $4::text[], $5::smallint[], $6::timestamptz[], {split($7)}
     ) AS given (run_key, job, queue, priority, run_at, payload)
@@ -21,11 +21,11 @@ FROM (SELECT count(*), array_agg(run_key) AS keys FROM written) AS total;
 
 -- name: enqueue_one
 INSERT INTO fencepost.runs (
-    namespace, run_key, job, fire_time, state, queue, priority, run_at, payload
+    namespace, run_key, job, fire_time, state, queue, priority, run_at, payload, created_at
 )
 SELECT $1, $2, $3, coalesce($6::timestamptz, moment.now),
     CASE WHEN $6::timestamptz > moment.now THEN 'planned' ELSE 'ready' END,
-    $4, $5::smallint, coalesce($6::timestamptz, moment.now), $7
+    $4, $5::smallint, coalesce($6::timestamptz, moment.now), $7, moment.now
 FROM (SELECT fencepost.now() AS now) AS moment
 ON CONFLICT (namespace, run_key) DO NOTHING
 RETURNING pg_notify('fencepost_runs', '');

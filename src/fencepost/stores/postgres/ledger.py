@@ -76,8 +76,10 @@ class PostgresLedger(PostgresClaims, PostgresEntries, PostgresRuns, PostgresView
             called = await self._rows.write(partial(_call_others, limit, row))
         return int(row["unparked"]) + called
 
-    async def forget(self, older_than_s: float, limit: int) -> int:
-        return int(await self._database.fetch_value(QUERIES["forget"], older_than_s, limit))
+    async def forget(self, older_than_s: float, limit: int, dead_older_than_s: float | None = None) -> int:
+        return int(
+            await self._database.fetch_value(QUERIES["forget"], older_than_s, limit, dead_older_than_s)
+        )
 
     async def _receipts(self, outcomes: Sequence[Outcome], accepted: frozenset[int]) -> Sequence[Receipt]:
         """The rest is ended by the rules: runs that others follow, and what was reported before. That counts

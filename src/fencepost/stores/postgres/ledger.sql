@@ -85,6 +85,7 @@ WITH given AS MATERIALIZED (
         finished_at = CASE WHEN {ends} THEN fencepost.now() END,
         worker = CASE WHEN {ends} THEN run.worker END,
         run_at = CASE WHEN {ends} THEN run.run_at ELSE fencepost.now() + make_interval(secs => given.retry_in_s) END,
+        due_at = CASE WHEN {ends} THEN run.due_at ELSE coalesce(run.due_at, run.run_at) END,
         held = CASE WHEN {ends} THEN 0 ELSE run.held END
     FROM given
     WHERE {is_attempt_of(given)}
@@ -186,6 +187,7 @@ WITH cutoff AS MATERIALIZED (
     FROM fencepost.runs AS run
     WHERE finished_at < (SELECT at FROM cutoff)
         AND NOT stripped
+        AND (state <> 'dead' OR finished_at < fencepost.now() - make_interval(secs => greatest($1, $3::double precision)))
         AND (schedule_id IS NULL OR fire_time < (SELECT at FROM cutoff))
         AND (
             run.state = 'withdrawn'

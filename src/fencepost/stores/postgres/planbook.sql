@@ -99,14 +99,14 @@ WITH plan AS MATERIALIZED (
 ), written AS (
     INSERT INTO fencepost.runs (
         namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at,
-        origin, held
+        origin, held, created_at
     )
     SELECT advanced.namespace, tick.run_key, advanced.schedule_id, advanced.job, tick.fire_time,
         advanced.version, 'planned', advanced.epoch, advanced.queue,
         CASE WHEN tick.catches_up THEN 5 ELSE advanced.priority END,
         tick.run_at,
         CASE WHEN tick.catches_up THEN 'catch_up' ELSE 'live' END,
-        CASE WHEN advanced.frozen THEN 2 ELSE 0 END
+        CASE WHEN advanced.frozen THEN 2 ELSE 0 END, fencepost.now()
     FROM unnest($16::bigint[], $17::text[], $18::timestamptz[], $19::timestamptz[], $20::boolean[])
         AS tick (number, run_key, fire_time, run_at, catches_up)
     JOIN advanced ON advanced.number = tick.number

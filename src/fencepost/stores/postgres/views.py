@@ -40,7 +40,7 @@ class PostgresViews(PostgresPart):
         now: StoreTime = row["now"]
         return every_bucket(_buckets(row), later(now, -since_s), now, bucket_s)
 
-    async def tally_by_job(
+    async def runs_by_job(
         self, namespace: Namespace, since_s: float
     ) -> Mapping[JobName, Mapping[RunState, int]]:
         counts: dict[JobName, dict[RunState, int]] = {}

@@ -60,4 +60,4 @@ def _values(namespace: Namespace, run: NewRun, now_us: int) -> tuple[str | int, 
     run_at = now_us if run.run_at is None else to_us(run.run_at)
     state = "planned" if run_at > now_us else "ready"
     name = (namespace, run.run_key, run.job)
-    return *name, run_at, state, run.queue, run.priority, payload_text(run.payload)
+    return *name, run_at, state, run.queue, run.priority, payload_text(run.payload), now_us

@@ -5,8 +5,8 @@
 SELECT coalesce(max(rowid), 0) FROM runs
 
 -- name: enqueue
-INSERT INTO runs (namespace, run_key, job, fire_time, state, queue, priority, run_at, payload)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?4, ?8)
+INSERT INTO runs (namespace, run_key, job, fire_time, state, queue, priority, run_at, payload, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?4, ?8, ?9)
 ON CONFLICT (namespace, run_key) DO NOTHING
 
 -- name: behind

@@ -71,7 +71,7 @@ def _write(plans: Sequence[Plan], connection: apsw.Connection, now: StoreTime) -
         finish_now(count_missed(tx, plan))
     before = connection.total_changes()
     runs = [run for plan, held in fitting for run in _runs(plan, held)]
-    connection.execute(QUERIES["plan"], {"runs": json.dumps(runs)})
+    connection.execute(QUERIES["plan"], {"runs": json.dumps(runs), "now": to_us(now)})
     written = connection.total_changes() - before
     done = {plan.cursor.place for plan, _held in fitting}
     dropped = tuple(place for plan in fenced if (place := plan.cursor.place) not in done)

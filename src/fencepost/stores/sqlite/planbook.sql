@@ -33,9 +33,9 @@ RETURNING :place, frozen
 -- SQLite walks through what the hop has changed so far at the end of each.
 -- name: plan
 INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, epoch, queue, priority, run_at, origin,
-                  held)
+                  held, created_at)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'planned', value ->> 6, value ->> 7,
-       value ->> 8, value ->> 9, value ->> 10, value ->> 11
+       value ->> 8, value ->> 9, value ->> 10, value ->> 11, :now
 FROM json_each(:runs) AS given
 WHERE NOT EXISTS (
     SELECT 1 FROM runs INDEXED BY runs_by_schedule

@@ -31,7 +31,7 @@ class SqliteViews(SqlitePart, LedgerRules):
         return traffic_of(fetch(connection.execute(QUERIES["fired"], terms)), first, now, bucket_s)
 
     @reading
-    def tally_by_job(
+    def runs_by_job(
         self, connection: apsw.Connection, now: StoreTime, namespace: Namespace, since_s: float
     ) -> Mapping[JobName, Mapping[RunState, int]]:
         now_us = to_us(now)

@@ -8,9 +8,10 @@ from fencepost.model.clocks import later
 from fencepost.model.identifiers import tick_key
 from fencepost.model.missed import MissedRange, MissedTicks
 from fencepost.model.plan import Tick
-from fencepost.model.run import RunFilter
+from fencepost.model.run import RunFilter, RunState
 from fencepost.testing.conformance.builders import (
     FAR_S,
+    JOB,
     MANY,
     NS,
     OTHER_SCHEDULE,
@@ -42,6 +43,19 @@ class MissedRangeContract:
         assert list(await harness.store.ledger.list(NS, RunFilter(schedule_id=SCHEDULE))) == []
         assert await ranges(harness) == [MissedRange(NS, SCHEDULE, 1, times[0], times[2], 3, TOO_LATE)]
         assert (await read_cursor(harness)).planned_through == times[2]
+
+    async def test_ticks_of_a_range_are_tallied_as_missed(self, harness: StoreHarness) -> None:
+        await put(harness)
+        times = beats(harness, *(60 * number for number in range(1, 48)))
+        await write_missed(harness, MissedTicks(times, TOO_LATE))
+        await harness.advance(60 * 48)
+        ledger = harness.store.ledger
+        assert await ledger.tally(NS, 3_600) == {RunState.MISSED: 47}
+        assert {job: dict(one) for job, one in (await ledger.tally_by_job(NS, 3_600)).items()} == {
+            JOB: {RunState.MISSED: 47}
+        }
+        assert await ledger.tally(NS, 60 * 10 + 1) == {RunState.MISSED: 10}
+        assert await ledger.tally(NS, 1) == {}
 
     async def test_the_next_of_the_same_kind_does_not_open_another_range(self, harness: StoreHarness) -> None:
         await put(harness)

@@ -65,6 +65,23 @@ class GraceContract:
         assert (found.ticket, found.silent_for_s) == (claimed.ticket, 1.0)
         assert await rescue(harness, claimed.ticket) is Receipt.ACCEPTED
 
+    async def test_a_run_that_was_taken_away_does_not_drown_in_what_ran_since(
+        self, harness: StoreHarness
+    ) -> None:
+        ledger = harness.store.ledger
+        assert await ledger.taken_away(NS) is None
+        claimed = await claim_one(harness)
+        await sweep(harness)
+        await harness.advance(45)
+        await sweep(harness)
+        await harness.advance(45)
+        assert await rescue(harness, claimed.ticket) is Receipt.ACCEPTED
+        found = await ledger.taken_away(NS)
+        assert found is not None
+        attempt, run = found
+        assert (run.run_key, attempt.fence, attempt.outcome) == (claimed.run_key, claimed.fence, "lost")
+        assert run.fence > attempt.fence
+
     async def test_the_grace_does_not_shorten_a_life(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)
         await harness.store.ledger.pulse([claimed.ticket], 100)

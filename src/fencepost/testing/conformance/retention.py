@@ -49,6 +49,16 @@ class RetentionContract:
         assert list(await harness.store.ledger.attempts(NS, claimed.run_key)) == []
         assert await forget(harness) == 0
 
+    async def test_forget_does_not_remove_the_dead_before_their_own_time(self, harness: StoreHarness) -> None:
+        claimed = await start_tick(harness)
+        await finish(harness, death(claimed.ticket))
+        await harness.advance(2 * DAY_S)
+        forget_ = harness.store.ledger.forget
+        assert await forget_(DAY_S, MANY, 3 * DAY_S) == 0
+        assert len(await harness.store.ledger.attempts(NS, claimed.run_key)) == 1
+        await harness.advance(DAY_S + 1)
+        assert await forget_(DAY_S, MANY, 3 * DAY_S) == 1
+
     async def test_forget_does_not_remove_what_ended_lately(self, harness: StoreHarness) -> None:
         claimed = await start_tick(harness)
         await harness.advance(10 * DAY_S)

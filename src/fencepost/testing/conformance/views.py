@@ -37,6 +37,7 @@ from fencepost.testing.conformance.builders import (
     finish,
     plan_ticks,
     put,
+    read,
     register,
     retry,
     shard_for,
@@ -125,17 +126,22 @@ class TrafficContract:
         assert bucket.counts == {RunState.RUNNING: 20}
         assert (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s) == (10.0, 19.0, 20.0)
 
-    async def test_nothing_is_late_before_it_is_due(self, harness: StoreHarness) -> None:
-        """What waits for its next attempt, or was called off while it did, began only before."""
+    async def test_a_retry_does_not_hide_how_late_the_first_attempt_was(self, harness: StoreHarness) -> None:
+        """Not while it waits for its next attempt, nor once it was called off or has begun again."""
         await put(harness)
         keys = await due_ticks(harness, 30, 60)
         for claimed in await start_ticks(harness):
             await finish(harness, retry(claimed.ticket, in_s=300))
         await harness.store.ledger.cancel(NS, keys[0], "not wanted")
         (bucket,) = [one for one in await harness.store.ledger.traffic(NS, 60, 3_600) if one.counts]
-        assert (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s) == (None, None, None)
+        assert (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s) == (0.0, 30.0, 30.0)
         marks = [(one.state, one.attempt, one.late_s) for one in await strip(harness)]
-        assert marks == [(RunState.CANCELLED, 1, None), (RunState.READY, 1, None)]
+        assert marks == [(RunState.CANCELLED, 1, 30.0), (RunState.READY, 1, 0.0)]
+        await harness.advance(301)
+        (again,) = await claim(harness)
+        await finish(harness, retry(again.ticket, in_s=300))
+        run = await read(harness, again.run_key)
+        assert (run.attempt, run.due_at, run.late_s) == (2, at(harness, -301), 0.0)
 
     async def test_what_did_not_begin_has_no_lateness(self, harness: StoreHarness) -> None:
         await put(harness)
@@ -237,7 +243,7 @@ class NewsContract:
         await finish(harness, retry(claimed.ticket, in_s=60, error="boom\nat line 3"))
         (told,) = (await news(harness)).runs
         assert (told.state, told.attempt, told.error) == (RunState.READY, 1, "boom")
-        assert (told.run_at, told.late_s, told.at) == (at(harness, 60), None, harness.now)
+        assert (told.run_at, told.late_s, told.at) == (at(harness, 60), 0.0, harness.now)
 
     async def test_a_long_error_does_not_come_whole(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)

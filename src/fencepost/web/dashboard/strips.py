@@ -51,4 +51,4 @@ def title_of(run: RunMark, tell: Tell) -> str:
 
 
 def _is_late(run: RunMark) -> bool:
-    return run.late_s is not None and run.attempt <= 1 and run.late_s > ON_TIME_MAX.total_seconds()
+    return run.late_s is not None and run.late_s > ON_TIME_MAX.total_seconds()

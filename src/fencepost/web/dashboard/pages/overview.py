@@ -46,9 +46,11 @@ async def overview_page(visit: Visit[NoQuery]) -> Shown:
 
 
 def completeness_gauge(found: House) -> Markup:
-    """How much of what was due in the last day has ended or is in somebody's hands."""
-    part = found.complete.kept
-    label = f"{share(part)} of the runs that were due in the last 24 hours are accounted for"
+    """How much of what was expected in the last day has succeeded."""
+    part = found.complete.complete
+    label = (
+        f"{share(part)} of the runs that were expected in the last 24 hours succeeded: {found.complete.words}"
+    )
     return gauge(part, share(part), label, found.kind)
 
 

@@ -175,7 +175,7 @@ const markOf = (run) => {
   const known = shapes.content.querySelector(named("data-state", run.state));
   if (run.state !== "succeeded") return known ? known.dataset.look : "planned";
   if (run.origin === "replay" || run.origin === "backfill") return "replayed";
-  const late = run.attempt <= 1 && run.late_s > Number(shapes.dataset.onTime);
+  const late = run.late_s > Number(shapes.dataset.onTime);
   return run.origin === "catch_up" || late ? "late" : "fine";
 };
 const tellTime = (element, at) => {
