@@ -7,15 +7,16 @@ import logging
 
 import pytest
 
-from fencepost.errors import StoreUnavailable
+from fencepost.errors import PermanentFailure, StoreUnavailable
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.rescue import Rescue
-from fencepost.model.run import Claim, Outcome, RunState
+from fencepost.model.run import Claim, Outcome, RunFilter, RunState
 from fencepost.services.active import ActiveRun, ActiveRuns
 from fencepost.services.clerk import IDLE_S, SUCCEEDED_LINES_MAX, Clerk
+from fencepost.telemetry.logs import PlainFormatter
 from tests.services.conftest import Lines
-from tests.services.house import House, until
+from tests.services.house import NS, House, WorkingNode, make_job, until
 
 
 async def claimed(house: House, count: int) -> list[Claim]:
@@ -94,6 +95,31 @@ async def test_many_successes_of_one_report_are_one_line_and_a_line_each_only_at
     assert [line["run_key"] for line in each] == [claim.run_key for claim in claims[:-1]]
     assert lines.levels("succeeded") == [logging.INFO] + [logging.DEBUG] * len(each)
     assert [line["run_key"] for line in lines.about("dead")] == [claims[-1].run_key]
+
+
+async def test_the_traceback_in_the_terminal_is_that_of_the_ledger_without_our_frames(lines: Lines) -> None:
+    def refuse() -> None:
+        raise PermanentFailure("no such invoice")
+
+    house = House()
+    node = WorkingNode(house, make_job(refuse))
+    await node.register()
+    await house.enqueue("1")
+    await node.worker.run_once()
+    await node.reported(0)
+    (run,) = await house.memory.ledger.list(NS, RunFilter(state=RunState.DEAD))
+    (attempt,) = await house.memory.ledger.attempts(NS, run.run_key)
+    (line,) = lines.about("dead")
+    told = str(line["traceback"])
+    assert told == attempt.detail
+    assert "in refuse" in told
+    assert "fencepost/services" not in told
+    assert "/asyncio/" not in told
+    record = logging.LogRecord("fencepost.clerk", logging.WARNING, "", 0, "dead", None, None)
+    record.fencepost_fields = line
+    first, *rest = PlainFormatter().format(record).split("\n")
+    assert "traceback" not in first
+    assert "\n".join(rest) == told.rstrip()
 
 
 async def test_a_repeated_report_is_not_logged_as_refused_and_a_refused_one_is(lines: Lines) -> None:

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import traceback
 
+PACKAGE = __file__.rpartition("model")[0]
+LIBRARY = traceback.__file__.rpartition("traceback")[0]
+OURS = (
+    PACKAGE,
+    *(f"{LIBRARY}{name}" for name in ("asyncio", "concurrent", "threading.py", "contextlib.py")),
+)
+THEIRS = f"{PACKAGE}demo"
+"""The jobs of the demonstration stand for those of a user."""
+
 
 def words_of(error: BaseException) -> str:
     """The class and what the error says, on as many lines as it likes."""
@@ -16,8 +25,30 @@ def words_of(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The whole way of the error."""
+    """The way of the error through the user's code, without our frames and those of the event loop. Where
+    nothing is left without them, they are told."""
     try:
-        return "".join(traceback.format_exception(error))
+        told = traceback.TracebackException.from_exception(error)
+        _shorten(told)
+        return "".join(told.format())
     except BaseException:
         return "(its traceback cannot be had)"
+
+
+def _shorten(told: traceback.TracebackException) -> None:
+    """Leave the frames out that are ours, also of the errors behind it and within it."""
+    asked: list[traceback.TracebackException | None] = [told]
+    seen: set[int] = set()
+    while asked:
+        one = asked.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        kept = [frame for frame in one.stack if not _is_ours(frame.filename)]
+        if kept:
+            one.stack[:] = kept
+        asked += [one.__cause__, one.__context__, *(one.exceptions or ())]
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(OURS) and not filename.startswith(THEIRS)

@@ -23,6 +23,7 @@ from fencepost.services.reach import Settlement
 from fencepost.services.run_logs import RunLogs
 from fencepost.services.service import Service
 from fencepost.services.telling import tell_finished, tell_refused
+from fencepost.telemetry.logs import TRACEBACK
 
 IDLE_S = 60.0
 SUCCEEDED_LINES_MAX = 20
@@ -202,6 +203,7 @@ class Clerk(Service):
                 attempt=ticket.attempt,
                 reason=outcome.reason,
                 error=outcome.error,
+                **({} if outcome.detail is None else {TRACEBACK: outcome.detail}),
             )
 
 

@@ -28,6 +28,8 @@ FIELDS = "fencepost_fields"
 OWN_FIELDS = frozenset(("run", "run_key", "job", "schedule", "schedule_id"))
 """What a line is about. No secret that the process has read is struck out of these, or nobody could follow a
 run whose key happens to hold the value of some variable."""
+TRACEBACK = "traceback"
+"""The field that people read as lines of its own, below the line."""
 STDERR = 2
 _own: list[TextIO] = []
 """Stderr by a descriptor of our own, once it has been made."""
@@ -86,8 +88,11 @@ class PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         part = record.name.removeprefix(f"{ROOT}.")
-        fields = "".join(f" {name}={_plain(name, value)}" for name, value in _fields(record).items())
-        told = f"{_struck(record.getMessage())}{fields}{_struck(_trace(record))}"
+        said = dict(_fields(record))
+        below = said.pop(TRACEBACK, None)
+        fields = "".join(f" {name}={_plain(name, value)}" for name, value in said.items())
+        trace = f"{_trace(record)}\n{below.rstrip()}" if below else _trace(record)
+        told = f"{_struck(record.getMessage())}{fields}{_struck(trace)}"
         return f"{moment} {record.levelname.lower():7} {part} {told}"
 
 

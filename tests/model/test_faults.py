@@ -1,0 +1,56 @@
+"""A traceback has the user's frames, and none of ours or of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fencepost.executors.callable import CallableExecutor
+from fencepost.model.faults import traceback_of
+
+
+def broken() -> None:
+    raise ValueError("no")
+
+
+async def waits() -> None:
+    async with asyncio.timeout(0.01):
+        await asyncio.sleep(60)
+
+
+async def failing() -> None:
+    try:
+        broken()
+    except ValueError as error:
+        raise RuntimeError("worse") from error
+
+
+def caught(work: object) -> BaseException:
+    async def call() -> BaseException:
+        try:
+            await asyncio.create_task(work)  # type: ignore[arg-type]
+        except BaseException as error:
+            return error
+        raise AssertionError("it did not fail")
+
+    return asyncio.run(call())
+
+
+def test_the_frames_of_the_event_loop_are_left_out() -> None:
+    told = traceback_of(caught(waits()))
+    assert "in waits" in told
+    assert "/asyncio/" not in told
+    assert told.rstrip().endswith("TimeoutError")
+
+
+def test_the_error_behind_an_error_is_told_with_its_own_frames() -> None:
+    told = traceback_of(caught(failing()))
+    assert told.index("ValueError: no") < told.index("direct cause") < told.index("RuntimeError: worse")
+    assert "in broken" in told
+
+
+def test_an_error_of_ours_alone_keeps_its_frames() -> None:
+    try:
+        CallableExecutor(broken, None).check({"unknown": 1})  # type: ignore[arg-type]
+    except Exception as error:
+        ours = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
+        assert "fencepost" in traceback_of(ours)
