@@ -25,8 +25,13 @@ async def unserved(
     store: Store, namespace: Namespace, own: Iterable[JobName] | None = None
 ) -> Sequence[Unserved]:
     """The active schedules of those jobs, up to `UNSERVED_MAX`."""
+    return await schedules_of(store, namespace, await jobs_unserved(store, namespace, own))
+
+
+async def schedules_of(store: Store, namespace: Namespace, jobs: Sequence[JobName]) -> Sequence[Unserved]:
+    """The same of jobs that are known to be unserved."""
     found: list[Unserved] = []
-    for job in (await jobs_unserved(store, namespace, own))[:UNSERVED_MAX]:
+    for job in jobs[:UNSERVED_MAX]:
         left = UNSERVED_MAX - len(found)
         wanted = ScheduleFilter(job=job, state=ScheduleState.ACTIVE, limit=left)
         some = await store.schedules.find(namespace, wanted) if left else ()

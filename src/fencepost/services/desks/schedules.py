@@ -174,7 +174,10 @@ class ScheduleDesk(Desk):
 
     async def get(self, schedule_id: str) -> Schedule:
         """The schedule, or a refusal that names near ones."""
-        found = await self._store.schedules.get(self._namespace, await self.id_of(schedule_id))
+        shelf = self._store.schedules
+        found = await shelf.get(self._namespace, ScheduleId(schedule_id))
+        if found is None and (kept := await self.id_of(schedule_id)) != schedule_id:
+            found = await shelf.get(self._namespace, kept)
         if found is None or found.state is ScheduleState.REMOVED:
             raise await self._unknown(schedule_id)
         return found
@@ -199,8 +202,10 @@ class ScheduleDesk(Desk):
         self, schedule_id: str, *, after: int = 0, limit: int | None = None
     ) -> Sequence[ScheduleVersion]:
         """All versions after that one, up to so many, the oldest first; also of a removed schedule."""
-        shelf, name = self._store.schedules, await self.id_of(schedule_id)
+        shelf, name = self._store.schedules, ScheduleId(schedule_id)
         versions = await shelf.history(self._namespace, name, after=after, limit=limit)
+        if not versions and not after and (kept := await self.id_of(schedule_id)) != name:
+            return await self.history(kept, limit=limit)
         if not versions and await shelf.get(self._namespace, name) is None:
             raise await self._unknown(schedule_id)
         return versions

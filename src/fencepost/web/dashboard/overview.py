@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fencepost.core.completeness import OPEN_AFTER_S, Completeness, completeness
 from fencepost.core.fleet import Alarm
 from fencepost.core.masking import masked_text
-from fencepost.core.serving import Unserved, unserved_words
+from fencepost.core.serving import Unserved, unserved_jobs, unserved_words
 from fencepost.core.suspicion import why_stuck
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Freeze, ScopeKind
@@ -21,7 +21,7 @@ from fencepost.model.schedule import ScheduleFilter
 from fencepost.model.views import COUNTED_MAX, Standing, TrafficBucket, shown_error
 from fencepost.services.control import COMPLETENESS_WINDOW_S, Control
 from fencepost.services.fleet import FleetView, look
-from fencepost.services.serving import unserved
+from fencepost.services.serving import schedules_of
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.tell import count, span
 
@@ -96,11 +96,10 @@ async def house(control: Control) -> House:
             store.ledger.running(namespace, RUNNING_MAX),
             store.ledger.list(namespace, RunFilter(state=RunState.DEAD, limit=DEAD_SHOWN)),
             store.jobs.all(namespace),
-            unserved(store, namespace),
         ),
     )
     fleet, news, traffic, tally, schedules, overdue = watched
-    freezes, gates, running, dead, jobs, orphans = waiting
+    freezes, gates, running, dead, jobs = waiting
     return House(
         now=now,
         fleet=fleet,
@@ -114,7 +113,7 @@ async def house(control: Control) -> House:
         dead=dead,
         schedules=schedules,
         jobs=jobs,
-        unserved=orphans,
+        unserved=await schedules_of(store, namespace, unserved_jobs(jobs, fleet.nodes, namespace)),
     )
 
 

@@ -1,0 +1,67 @@
+"""An application whose job got another name goes on where it was, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fencepost import Every, Fencepost, Run
+from fencepost.errors import InvalidSpec
+from fencepost.model.identifiers import JobName, ScheduleId
+from fencepost.model.run import RunFilter, RunState
+
+
+async def until_ran(app: Fencepost, wanted: int) -> None:
+    control = await app.control()
+    async with asyncio.timeout(30):
+        while True:
+            found = await control.runs.list(RunFilter(job=JobName("new"), state=RunState.SUCCEEDED))
+            if len(found) >= wanted:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def test_what_was_enqueued_and_scheduled_under_the_old_name_is_done_by_the_new_code(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    before = Fencepost(url)
+
+    @before.job(schedule=Every("1h"))
+    async def old(run: Run) -> None: ...
+
+    async with before, before.running(works=False):
+        key = await before.enqueue("old", key="k")
+
+    after, done = Fencepost(url), list[str]()
+
+    @after.job(renamed_from="old", schedule=Every("1h"))
+    async def new(run: Run) -> None:
+        done.append(run.key)
+
+    async with after, after.running():
+        again = await after.enqueue("new", key="k")
+        assert again == key
+        tick = await after.schedules.trigger("new")
+        await until_ran(after, 2)
+        store = await after.open()
+        kept = await store.schedules.get(after.settings.namespace, ScheduleId("old"))
+        (node,) = await store.roster.live()
+    assert sorted(done) == sorted([key, tick])
+    assert kept is not None
+    assert (kept.spec.job, kept.version) == ("new", 2)
+    assert node.report.jobs == ("new", "old")
+
+
+def test_a_job_cannot_have_been_renamed_from_itself() -> None:
+    app = Fencepost("sqlite:///none.db")
+    with pytest.raises(InvalidSpec, match="renamed_from names the job itself"):
+        app.job("same", renamed_from="same")(lambda: None)
+
+
+def test_a_word_for_absence_that_nobody_knows_is_refused() -> None:
+    app = Fencepost("sqlite:///none.db")
+    with pytest.raises(InvalidSpec, match="absent .drop.: expected keep or pause or remove"):
+        app.job("one", schedule=Every("1h"), absent="drop")(lambda: None)
