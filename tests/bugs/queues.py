@@ -162,7 +162,7 @@ def enqueued_and_then_forgotten() -> Planted:
 def retention_removes_what_is_open() -> Planted:
     """What is old is removed, although it has not ended."""
 
-    async def by_age(self: Any, tx: Any, older_than_s: float, limit: int) -> int:
+    async def by_age(self: Any, tx: Any, older_than_s: float, limit: int, dead_s: Any = None) -> int:
         cutoff = later(await tx.now(), -SOON_FORGOTTEN_S)
         await tx.delete(RUNS, [run for run in await tx.take(RUNS_BY_SCHEDULE()) if run["run_at"] < cutoff])
         return 0
@@ -178,7 +178,7 @@ def retention_forgets_keys_by_hand() -> Planted:
     """The row was the only memory of the key; a client that asks again next month is served again."""
     forget = unwrap(ReportRules.forget)
 
-    async def too_tidy(self: Any, tx: Any, older_than_s: float, limit: int) -> Any:
+    async def too_tidy(self: Any, tx: Any, older_than_s: float, limit: int, dead_s: Any = None) -> Any:
         removed = await forget(self, tx, older_than_s, limit)
         known = await tx.take(RUNS.indexes["runs_key"]())
         await tx.delete(RUNS, [run for run in known if run["stripped"]])

@@ -149,7 +149,7 @@ def retention_takes_the_cursor_along() -> Planted:
     again."""
     forget = unwrap(ReportRules.forget)
 
-    async def forgetful(self: Any, tx: Any, older_than_s: float, limit: int) -> Any:
+    async def forgetful(self: Any, tx: Any, older_than_s: float, limit: int, dead_s: Any = None) -> Any:
         removed = await forget(self, tx, SOON_FORGOTTEN_S, limit)
         for schedule in await tx.find(SCHEDULES.indexes["schedules_key"]()):
             cursor = await _latest_cursor(tx, schedule)

@@ -103,7 +103,7 @@ async def test_a_run_that_retention_is_removing_is_not_taken_for_one_that_is_the
     await harness.advance(120)
     backfill = await started(harness, mode)
     async with rival.transaction():
-        assert await rival.fetchval(LEDGER["forget"], 60.0, 100) == 1
+        assert await rival.fetchval(LEDGER["forget"], 60.0, 100, None) == 1
         filling = asyncio.create_task(fill(harness, backfill, FillTick(moment, 1)))
         await until_blocked(rival)
     assert await filling == filled

@@ -99,7 +99,7 @@ RUNNABLE = {
     "finish": (LEDGER["finish"], (*TICKETS, ["dead"], *[["why"]] * 4, [None], "stopped")),
     "note_sweep": (LEDGER["note_sweep"], (3_600.0,)),
     "unpark": (LEDGER["unpark"], (100,)),
-    "forget": (LEDGER["forget"], (60.0, 100)),
+    "forget": (LEDGER["forget"], (60.0, 100, None)),
     "window": (PLANBOOK["window"], ([0, 1], 60.0, 100, [])),
     "list_of_schedule": (RUNS["of_schedule"], ("default", *[None] * 8, "schedule-1", 50, *BEHIND)),
     "list_of_backfill": (RUNS["of_backfill"], ("default", *[None] * 6, 1, None, None, 50, *BEHIND)),
