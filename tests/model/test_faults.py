@@ -50,7 +50,7 @@ def test_the_error_behind_an_error_is_told_with_its_own_frames() -> None:
 
 def test_an_error_of_ours_alone_keeps_its_frames() -> None:
     try:
-        CallableExecutor(broken, None).check({"unknown": 1})  # type: ignore[arg-type]
+        CallableExecutor(broken, None).check({"unknown": 1})
     except Exception as error:
         ours = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
         assert "fencepost" in traceback_of(ours)
