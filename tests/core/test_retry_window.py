@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fencepost import Every, Fencepost
 from fencepost.core.retry import delay_s
-from fencepost.core.retry_window import outgrows, retry_window
+from fencepost.core.retry_window import fitted, outgrows, retry_window
+from fencepost.errors import InvalidSpec
+from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName
-from fencepost.model.job import JobSpec, Retry
+from fencepost.model.job import JobSpec, Retry, RetryWindow
 from fencepost.model.policies import OVERLAPS, Overlap, OverlapKind, parse_overlap
 
 MINUTE = timedelta(minutes=1)
@@ -113,3 +117,52 @@ def test_the_deadline_that_is_offered_is_a_mend() -> None:
 def test_only_a_schedule_that_forbids_overlap_is_warned(overlap: Overlap) -> None:
     allows = overlap.kind is OverlapKind.ALLOW and overlap.number != 1
     assert (outgrows(MINUTE, job(Retry(2)), overlap) is None) == allows
+
+
+HOURLY = [datetime(2026, 3, 1, hour, tzinfo=UTC) for hour in range(4)]
+LONG = Retry(5, "30m", "2h")
+
+
+def test_a_window_that_outgrows_the_period_is_capped_to_fit() -> None:
+    capped = fitted(HOURLY, replace(job(LONG), retry_window=RetryWindow.CAP), Overlap.SKIP)
+    assert capped.retry == Retry(5, "30m", "2h", deadline="59m")
+    assert outgrows(timedelta(hours=1), capped, Overlap.SKIP) is None
+    sooner = replace(job(Retry(5, "30m", "2h", deadline="5m")), retry_window=RetryWindow.CAP)
+    assert fitted(HOURLY, sooner, Overlap.SKIP) == sooner
+
+
+def test_a_window_that_outgrows_the_period_is_refused() -> None:
+    with pytest.raises(InvalidSpec, match="retry_window refuse: job report: its retries may go on for"):
+        fitted(HOURLY, replace(job(LONG), retry_window=RetryWindow.REFUSE), Overlap.SKIP)
+
+
+def test_what_no_deadline_can_cap_is_refused() -> None:
+    endless = replace(job(LONG, timedelta(hours=1)), retry_window=RetryWindow.CAP)
+    with pytest.raises(InvalidSpec, match="a timeout shorter than the period"):
+        fitted(HOURLY, endless, Overlap.SKIP)
+
+
+@pytest.mark.parametrize("policy", list(RetryWindow))
+def test_a_window_that_fits_changes_nothing(policy: RetryWindow) -> None:
+    short, kept = replace(job(Retry(2)), retry_window=policy), replace(job(LONG), retry_window=policy)
+    assert fitted(HOURLY, short, Overlap.SKIP) == short
+    assert fitted(HOURLY, kept, Overlap.ALLOW) == kept
+    assert fitted(HOURLY[:1], kept, Overlap.SKIP) == kept
+
+
+def test_a_job_in_code_is_fitted_to_its_schedules() -> None:
+    app = Fencepost("memory://")
+
+    @app.job(schedule=Every("1h"), retry=LONG, timeout="1m", retry_window="cap")
+    def report() -> None: ...
+
+    (spec,) = app.specs().values()
+    assert spec.retry.deadline == timedelta(minutes=59)
+    assert job_from_text(job_to_text(spec)) == spec
+    with pytest.raises(InvalidSpec, match="mend: a retry deadline of 59m"):
+
+        @app.job(schedule=Every("1h"), retry=LONG, timeout="1m", retry_window="refuse")
+        def refused() -> None: ...
+
+    with pytest.raises(InvalidSpec, match='retry_window "never": expected one of warn, cap, refuse'):
+        app.job("other", retry_window="never")(lambda: None)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fencepost.app.message import intake, message_spec, told_by_function
     from fencepost.app.outbox import Outbox
     from fencepost.app.schedules import Schedules
+    from fencepost.app.windows import fitting_job
     from fencepost.executors.command import AllowList
     from fencepost.executors.external import ExternalExecutor
     from fencepost.executors.message import MessageFunction
@@ -63,6 +64,7 @@ __all__ = [
     "defined",
     "enqueue",
     "external_spec",
+    "fitting_job",
     "http_job",
     "intake",
     "keep_for_good",
@@ -105,6 +107,7 @@ __getattr__, __dir__ = lazy(
         "defined": "fencepost.services.calendars",
         "enqueue": "fencepost.services.enqueueing",
         "external_spec": "fencepost.app.external",
+        "fitting_job": "fencepost.app.windows",
         "http_job": "fencepost.app.http",
         "new_run": "fencepost.services.control",
         "open_leases": "fencepost.wiring",

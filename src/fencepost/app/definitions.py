@@ -18,7 +18,7 @@ from fencepost.core.successors import check_known, check_no_cycle
 from fencepost.errors import InvalidSpec, UnknownJob
 from fencepost.executors.secrets import Secrets
 from fencepost.model.identifiers import JobName, ScheduleId, checked_name
-from fencepost.model.job import JobSpec
+from fencepost.model.job import JobSpec, RetryWindow
 from fencepost.model.json import JsonObject
 from fencepost.model.policies import CatchUp, CatchUpWord, Overlap, OverlapWord
 from fencepost.model.schedule import ScheduleSpec
@@ -73,7 +73,8 @@ class Definitions:
         With `executor="process"` the function runs in a child process, which may use `memory_limit` and is
         replaced after `recycle_after` runs. `delivery` says what becomes of an attempt of which nobody knows
         how far it came: `at_least_once` is tried again, `at_most_once` never by itself. `concurrency`, of
-        each `concurrency_key` of the payload, and `rate`, such as "100/m", are limits across the fleet.
+        each `concurrency_key` of the payload, and `rate`, such as "100/m", are limits across the fleet. Where
+        its retries may outgrow the period of a schedule, `retry_window` says "warn", "cap" or "refuse".
         `after` names jobs that it runs after, with what they left in `run.after`; `after_on` says after which
         of their ends: "success", "failure" or "any" (guide: one job after another).
         `renamed_from` says what the job was called before, the first name first: its schedule, its history
@@ -263,6 +264,9 @@ class Definitions:
         known = self._job(spec.job)
         check_payload(self._told(known.spec), spec.payload)
         known.executor.check(spec.payload)
+        if known.spec.retry_window is not RetryWindow.WARN:
+            fits = deferred.fitting_job(known.spec, spec, schedule_id)
+            self.jobs[known.spec.name] = Job(fits, known.executor)
         self.code_schedules[ScheduleId(schedule_id)] = spec
 
     def add_calendar(self, calendar: Calendar) -> None:

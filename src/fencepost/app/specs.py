@@ -10,7 +10,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.executors.callable import plain_payload
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import AfterOn, Delivery
+from fencepost.model.job import AfterOn, Delivery, RetryWindow
 from fencepost.model.limits import JobLimit
 from fencepost.model.policies import CatchUp, Overlap, parse_overlap
 from fencepost.model.quoting import quoted
@@ -72,6 +72,15 @@ def name_of(function: Callable[..., Any]) -> str:
 def length_of(duration: Duration | None) -> timedelta | None:
     """A length of time where one was given."""
     return None if duration is None else parse_duration(duration)
+
+
+def retry_window_of(word: str) -> RetryWindow:
+    """What becomes of schedules whose period the retries may outgrow."""
+    try:
+        return RetryWindow(word)
+    except ValueError:
+        known = ", ".join(RetryWindow)
+        raise InvalidSpec(f"retry_window {quoted(word)}: expected one of {known}") from None
 
 
 def is_at_most_once(delivery: str) -> bool:

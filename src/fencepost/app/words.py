@@ -7,11 +7,19 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
-from fencepost.app.specs import after_on_of, is_at_most_once, length_of, limit_of, names_after, names_before
+from fencepost.app.specs import (
+    after_on_of,
+    is_at_most_once,
+    length_of,
+    limit_of,
+    names_after,
+    names_before,
+    retry_window_of,
+)
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
-from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry
+from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry, RetryWindow
 from fencepost.model.sizes import Size
 
 if TYPE_CHECKING:
@@ -38,6 +46,7 @@ class JobWords(TypedDict, total=False):
     after: After | None
     after_on: str | None
     renamed_from: str | Sequence[str]
+    retry_window: str
 
 
 class Place(StrEnum):
@@ -87,6 +96,7 @@ def job_spec(
         after=after,
         after_on=after_on_of(words.get("after_on"), after),
         renamed_from=names_before(words.get("renamed_from", ())),
+        retry_window=retry_window_of(words.get("retry_window", RetryWindow.WARN)),
     )
 
 

@@ -7,11 +7,15 @@ stretch it further, up to the deadline if there is one; they are the exception, 
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 from fencepost.core.retry import delay_max_s
+from fencepost.errors import InvalidSpec
 from fencepost.model.durations import format_duration
-from fencepost.model.job import JobSpec, Retry
+from fencepost.model.job import JobSpec, Retry, RetryWindow
 from fencepost.model.policies import Overlap
 
 
@@ -40,6 +44,24 @@ def outgrows(period_min: timedelta, job: JobSpec, overlap: Overlap) -> str | Non
         f"job {job.name}: {_length(window)} the period of {format_duration(period_min)}, "
         f"and overlap {overlap} lets no other tick start meanwhile; mend: {_mend(period_min, job)}"
     )
+
+
+def fitted(fire_times: Sequence[datetime], job: JobSpec, overlap: Overlap) -> JobSpec:
+    """The job beside a schedule with these next fire times, as its `retry_window` has it: as it is, with a
+    retry deadline that leaves room for the last attempt, or refused.
+
+    A job without a timeout may go on for ever with or without retries: there the delays alone count."""
+    period = min((later - earlier for earlier, later in pairwise(fire_times)), default=None)
+    if period is None or job.retry_window is RetryWindow.WARN:
+        return job
+    window = retry_window(job.retry, job.timeout or timedelta())
+    warning = outgrows(period, job, overlap) if window is None or window > period else None
+    if warning is None:
+        return job
+    room = period - (job.timeout or timedelta())
+    if job.retry_window is RetryWindow.REFUSE or room <= timedelta():
+        raise InvalidSpec(f"retry_window {job.retry_window}: {warning}")
+    return replace(job, retry=replace(job.retry, deadline=min(job.retry.deadline or room, room)))
 
 
 def _length(window: timedelta | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from fencepost.app.specs import after_on_of, is_at_most_once, limit_of, names_after
+from fencepost.app.specs import after_on_of, is_at_most_once, limit_of, names_after, retry_window_of
 from fencepost.executors.command import AllowList
 from fencepost.executors.secrets import Secrets
 from fencepost.manifest.celery import read_celery
@@ -16,7 +16,7 @@ from fencepost.manifest.message import read_message_work, read_route
 from fencepost.manifest.table import Table
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
-from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry
+from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry, RetryWindow
 from fencepost.model.limits import JobLimit
 from fencepost.model.quoting import quoted
 from fencepost.ports.executor import Executor
@@ -24,7 +24,7 @@ from fencepost.ports.executor import Executor
 KEYS = (
     *(*COMMAND_KEYS, "http", "celery", "external", "message", "parameters"),
     *("timeout", "progress_deadline", "queue", "priority", "retry", "delivery"),
-    *("concurrency", "concurrency_key", "rate", "after", "after_on", "renamed_from"),
+    *("concurrency", "concurrency_key", "rate", "after", "after_on", "renamed_from", "retry_window"),
 )
 RETRY_KEYS = ("max_attempts", "base", "cap", "deadline", "budget", "backoff", "max_doublings")
 NO_BUDGET = "none"
@@ -61,6 +61,7 @@ def read_job(
         after=after,
         after_on=after_on,
         renamed_from=_renamed_from(table),
+        retry_window=_retry_window(table),
     )
     return spec, executor
 
@@ -116,6 +117,11 @@ def _renamed_from(table: Table) -> tuple[JobName, ...]:
 def _at_most_once(table: Table) -> bool:
     with table.blaming("delivery"):
         return is_at_most_once(table.text("delivery") or Delivery.AT_LEAST_ONCE)
+
+
+def _retry_window(table: Table) -> RetryWindow:
+    with table.blaming("retry_window"):
+        return retry_window_of(table.text("retry_window") or RetryWindow.WARN)
 
 
 def _retry(table: Table) -> Retry:

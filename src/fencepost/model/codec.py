@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import BUDGET_DEFAULT, AfterOn, Backoff, JobSpec, Parameter, Retry
+from fencepost.model.job import BUDGET_DEFAULT, AfterOn, Backoff, JobSpec, Parameter, Retry, RetryWindow
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
@@ -89,6 +89,7 @@ def job_to_json(spec: JobSpec) -> JsonObject:
         "after": list(spec.after),
         "after_on": spec.after_on.value if spec.after_on is not AfterOn.SUCCESS else None,
         "renamed_from": list(spec.renamed_from),
+        "retry_window": None if spec.retry_window is RetryWindow.WARN else str(spec.retry_window),
     }
     return form | {name: value for name, value in later.items() if value}
 
@@ -114,6 +115,7 @@ def job_from_json(data: dict[str, Any]) -> JobSpec:
         after=tuple(JobName(name) for name in data.get("after", ())),
         after_on=AfterOn(data.get("after_on", AfterOn.SUCCESS)),
         renamed_from=tuple(JobName(one) for one in data.get("renamed_from", ())),
+        retry_window=RetryWindow(data.get("retry_window", RetryWindow.WARN)),
     )
 
 

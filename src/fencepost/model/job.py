@@ -185,6 +185,16 @@ def _doublings(value: object, backoff: Backoff | BackoffFunction) -> int | None:
     return value
 
 
+class RetryWindow(StrEnum):
+    """What becomes of a schedule whose retries may go on for longer than its period."""
+
+    WARN = "warn"
+    """It is told of."""
+    CAP = "cap"
+    """The job's retry deadline is made to fit."""
+    REFUSE = "refuse"
+
+
 class Delivery(StrEnum):
     """What becomes of an attempt of which nobody knows how far it came."""
 
@@ -237,6 +247,8 @@ class JobSpec:
     after_on: AfterOn = AfterOn.SUCCESS
     renamed_from: tuple[JobName, ...] = ()
     """The names that it had before, the first one first."""
+    retry_window: RetryWindow = RetryWindow.WARN
+    """What becomes of its schedules whose period its retries may outgrow."""
 
     @property
     def key_name(self) -> JobName:

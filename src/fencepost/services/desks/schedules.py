@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
+from functools import partial
 
 from fencepost.core.caveats import LOOKED_AT, caveats
 from fencepost.core.payload import check_payload
 from fencepost.core.quotas import room_for_schedules
+from fencepost.core.retry_window import fitted
 from fencepost.errors import (
     InvalidSpec,
     ScheduleChanged,
@@ -21,7 +23,7 @@ from fencepost.errors import (
 )
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, RunKey, ScheduleId, checked_name
-from fencepost.model.job import JobSpec
+from fencepost.model.job import JobSpec, RetryWindow
 from fencepost.model.plan import Fate
 from fencepost.model.policies import CatchUp, CatchUpMode
 from fencepost.model.run import RunRecord
@@ -237,7 +239,26 @@ class ScheduleDesk(Desk):
         jobs = await self._store.jobs.all(self._namespace)
         found = {name: _checked(jobs, name, spec) for name, spec in specs.items()}
         fit = {name: one for name, one in found.items() if isinstance(one, ScheduleSpec)}
-        return {**found, **await bound_specs(self._store, self._namespace, fit, self._aside, self._quotas)}
+        bound = await bound_specs(self._store, self._namespace, fit, self._aside, self._quotas)
+        return {**found, **bound, **await self._outgrown(jobs, bound)}
+
+    async def _outgrown(
+        self, jobs: Mapping[JobName, JobSpec], specs: Mapping[ScheduleId, ScheduleSpec | UsageError]
+    ) -> dict[ScheduleId, UsageError]:
+        """Those that their jobs refuse, because retries may outgrow the period. To cap a deadline is for the
+        code that has the job."""
+        refused = dict[ScheduleId, UsageError]()
+        for name, spec in specs.items():
+            if isinstance(spec, UsageError) or jobs[spec.job].retry_window is not RetryWindow.REFUSE:
+                continue
+            trigger, now = stored_trigger(spec, name), await self._store.now()
+            try:
+                fitted(await self._aside(partial(trigger.next, now, LOOKED_AT)), jobs[spec.job], spec.overlap)
+            except InvalidSpec as error:
+                refused[name] = error
+            except (SearchExhausted, TurnedAway):
+                continue
+        return refused
 
     async def _occurrence(self, schedule_id: str, fire_time: datetime) -> Occurrence:
         schedule, versions = await self.get(schedule_id), await self.history(schedule_id)

@@ -1,0 +1,34 @@
+"""A job that refuses schedules which its retries outgrow has them refused whoever writes them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from fencepost.errors import InvalidSpec
+from fencepost.model.identifiers import JobName
+from fencepost.model.job import JobSpec, Retry, RetryWindow
+from fencepost.model.schedule import ScheduleSpec
+from fencepost.services.control import PROGRAM, Control
+from fencepost.triggers import Every
+from tests.services.house import NS, House
+
+JOB = JobName("report")
+
+
+@pytest.mark.parametrize(("policy", "is_written"), [(RetryWindow.REFUSE, False), (RetryWindow.WARN, True)])
+async def test_a_schedule_that_retries_outgrow_is_refused_where_the_job_says_so(
+    policy: RetryWindow, is_written: bool
+) -> None:
+    house = House()
+    retry = Retry(5, "30m", "2h")
+    job = JobSpec(JOB, retry=retry, timeout=timedelta(minutes=1), retry_window=policy)
+    await house.memory.jobs.register(NS, [job])
+    schedules = Control(house.memory, NS, PROGRAM).schedules
+    await schedules.add("daily", ScheduleSpec(JOB, trigger=Every("1d").to_json()))
+    if is_written:
+        await schedules.add("hourly", ScheduleSpec(JOB, trigger=Every("1h").to_json()))
+        return
+    with pytest.raises(InvalidSpec, match="retry_window refuse: job report: its retries may go on for"):
+        await schedules.add("hourly", ScheduleSpec(JOB, trigger=Every("1h").to_json()))
