@@ -100,6 +100,11 @@ PARTS = (
         "50 worlds of 6 hours keep every invariant, and are the same when repeated",
         ("-m", "tests.simulation", "--seeds", "50", "--hours", "6"),
     ),
+    Part(
+        "messages",
+        "10 worlds of 3 hours with a message broker keep every invariant, and are the same when repeated",
+        ("-m", "tests.simulation", "--messages", "--seeds", "10", "--hours", "3"),
+    ),
 )
 
 
