@@ -133,7 +133,7 @@ def test_only_the_range_that_was_asked_for_is_judged(beaten: str) -> None:
         (("audit", "--from", "yesterday"), "--from: "),
         (("audit", "--to", "tomorrow"), "--to: "),
         (("why", "beatt", "2026-03-01"), "did you mean beat?"),
-        (("why", "beat"), "fire time"),
+        (("why", "beatt"), "did you mean beat?"),
         (("why", "beat", "yesterday"), "TIME: "),
         (("why", "report#no"), "not found"),
         (("runs", "stuck", "--older-than", "ages"), "--older-than: "),
@@ -169,3 +169,29 @@ def test_a_story_is_told_by_schedule_and_time_and_by_key(beaten: str) -> None:
     shown = called("why", "beat", fire_time.removesuffix("Z"), "--tz", "UTC", "--store", beaten)
     assert "missing" in shown.splitlines()[0]
     assert "--repair" in shown
+
+
+def test_without_a_time_it_is_the_latest_tick(beaten: str) -> None:
+    called("schedules", "pause", "beat", "--store", beaten)
+    victim = max(keys(beaten))
+    story = called_json("why", "beat", "--store", beaten)
+    assert story == called_json("why", victim, "--store", beaten)
+    assert (story["verdict"], story["run_keys"]) == ("succeeded", [victim])
+
+
+def test_the_latest_tick_is_told_also_where_there_is_no_row_of_it(beaten: str) -> None:
+    called("schedules", "pause", "beat", "--store", beaten)
+    victim = max(keys(beaten))
+    spoil(beaten, DELETE, victim)
+    story = called_json("why", "beat", "--store", beaten)
+    assert (story["fire_time"], story["verdict"]) == (victim.split("#")[1], "missing")
+
+
+def test_without_a_schedule_it_is_the_latest_run_of_the_job(used: str) -> None:
+    story = called_json("why", "burn", "--store", used)
+    assert (story["schedule_id"], story["verdict"], story["run_keys"]) == (None, "dead", ["burn#bad"])
+
+
+def test_a_tick_to_come_is_not_the_latest(used: str) -> None:
+    called("schedules", "add", "later", "--job", "report", "--at", "2999-01-01T00:00:00Z", "--store", used)
+    assert "none of its ticks has been due" in refused("why", "later", "--store", used)

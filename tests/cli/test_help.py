@@ -54,6 +54,11 @@ def test_who_holds_or_shows_leases_can_be_told_where_they_live(path: str) -> Non
     assert "--leases URL" not in HELPS["fencepost worker"]
 
 
+@pytest.mark.parametrize("path", [path for path in HELPS if "COMMAND" in HELPS[path]])
+def test_no_line_of_help_is_cut(path: str) -> None:
+    assert "..." not in HELPS[path].partition("Commands:")[2]
+
+
 def test_the_version_is_said() -> None:
     assert called("--version").startswith("fencepost ")
 

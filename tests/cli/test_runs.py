@@ -205,3 +205,30 @@ def test_what_the_store_does_not_know_is_refused(arguments: tuple[str, ...], sai
 def test_a_namespace_sees_only_its_own(used: str) -> None:
     assert called_json("runs", "list", "--namespace", "other", "--store", used) == []
     assert "not found" in refused("runs", "show", "double#ok", "--namespace", "other", "--store", used)
+
+
+def test_a_list_opens_with_what_happened(used: str) -> None:
+    def keys(*options: str) -> list[str]:
+        return [run["run_key"] for run in called_json("runs", "list", "--store", used, *options)]
+
+    for key, at in (("near", "2999-01-01"), ("far", "2999-01-02")):
+        called("enqueue", "burn", "--key", key, "--at", f"{at}T00:00:00Z", "--store", used)
+    happened = [key for key in keys("--until", "0s") if key in ("burn#bad", "double#ok")]
+    assert len(happened) == 2
+    assert keys()[:2] == happened
+    assert [key for key in keys() if "#near" in key or "#far" in key] == ["burn#far", "burn#near"]
+    assert len(keys()) == len(set(keys()))
+    assert keys("--limit", "2") == happened
+    assert keys("--since", "1h")[:2] == happened
+    assert (
+        keys("--since", "2999-01-02T00:00:00Z")
+        == keys("--until", "2999-01-03", "--limit", "1")
+        == ["burn#far"]
+    )
+    assert "burn#near" in keys("--state", "planned")
+
+
+def test_what_was_called_off_before_its_time_is_listed_too(used: str) -> None:
+    called("enqueue", "burn", "--key", "off", "--at", "2999-01-01T00:00:00Z", "--store", used)
+    called("runs", "cancel", "burn#off", "--store", used)
+    assert "burn#off" in called("runs", "list", "--store", used)

@@ -195,6 +195,15 @@ def test_a_node_from_the_future_does_not_go_untold(used: str, tmp_path: Path) ->
     assert f"warn     fleet      {alarm['text']}" in said
 
 
+def test_shards_that_stand_alike_share_a_line(used: str) -> None:
+    asyncio.run(take_office(used, "web-1", (0, 1, 2, 5)))
+    asyncio.run(take_office(used, "web-2", (3,)))
+    heading, *rows = called("status", "--store", used).partition("\n\n")[0].splitlines()
+    assert heading.split()[:2] == ["SHARD", "HOLDER"]
+    shards = [row.partition("  ")[0] for row in rows if not row.startswith("leases: ")]
+    assert shards == ["0-2, 5", "3", "4, 6-7"]
+
+
 def test_shards_that_nobody_leads_are_an_alarm_while_somebody_plans(used: str) -> None:
     asyncio.run(take_office(used, "web-1", [0, 5]))
     alarm = called_json("status", "--store", used)["alarms"][0]

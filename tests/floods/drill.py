@@ -121,7 +121,7 @@ def running(store: str) -> Iterator[Node]:
     bind = ("--bind", f"127.0.0.1:{port}", "--store", store)
     with started("run", "tests.floods.app:app", *bind, folder=ROOT) as process:
         process.wait_for("web serving")
-        process.wait_for_lines("leads shard", SHARDS)
+        process.wait_for(f"leads shards=0-{SHARDS - 1}")
         yield Node(store, port, process)
 
 

@@ -35,7 +35,7 @@ def test_three_hundred_pages_at_once_cost_no_lease(server: Server, tmp_path: Pat
     called("migrate", "--store", server.store)
     token = called_json("token", "create", "eye", "--role", "viewer", "--store", server.store)["token"]
     with server.process(tmp_path, "run") as process:
-        process.wait_for_lines("leads shard", SHARDS)
+        process.wait_for(f"leads shards=0-{SHARDS - 1}")
         before = epochs(server)
         seen: Counter[int] = Counter()
         for _ in range(ROUNDS):

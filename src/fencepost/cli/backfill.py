@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencepost.cli.faults import FINE, INTERRUPTED, NO
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 
@@ -110,7 +111,7 @@ def backfill(
         _carry_on(context, caller, started, estimate, detach, as_json)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def backfills() -> None:
     """Look at backfills, watch them and cancel them.
 

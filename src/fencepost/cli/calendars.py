@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Command, Place, asks, changes_store, json_option
 from fencepost.cli.output import print_json
 
@@ -43,7 +44,7 @@ OPTIONS = (
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def calendars() -> None:
     """Look at business calendars and change them.
 

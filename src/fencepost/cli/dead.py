@@ -9,6 +9,7 @@ import click
 
 from fencepost.cli.faults import FINE, NO
 from fencepost.cli.filters import COMMON, Wanted, filters_runs, limit_option
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.errors import UsageError
@@ -22,7 +23,7 @@ BATCH = 500
 LEFT_TOLD_MAX = 100
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def dead() -> None:
     """Look at dead runs, and send them on their way again.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
 from fencepost.cli.output import cell, print_table, shown_span
-from fencepost.core.fleet import shown_shards
+from fencepost.core.fleet import shard_numbers, shown_shards
 from fencepost.model.identifiers import Shard
 from fencepost.model.lease import OWN_LINEAGE
 from fencepost.model.times import from_utc_text
@@ -17,10 +17,11 @@ UNKNOWN = "unknown"
 
 
 def print_shards(shards: Sequence[ShardShape], at: str) -> None:
-    """One line a shard, as of a moment, and where the leases live."""
+    """Shards, as of a moment, and where the leases live. Those that stand alike share a line, which has the
+    least of their times."""
     print_table(
         ("SHARD", "HOLDER", "EPOCH", "EXPIRES", "TRUSTED", "LED FOR", "CHANGES", "FAILED"),
-        [_shard_row(one, at) for one in shards],
+        [_shard_row(alike, at) for alike in _alike(shards)],
     )
     _print_lineages(shards)
 
@@ -48,18 +49,33 @@ def print_alarms(alarms: Sequence[AlarmShape]) -> None:
         click.echo(cell(f"alarm: {one.text}"))
 
 
-def _shard_row(view: ShardShape, at: str) -> Sequence[object]:
-    expires = UNKNOWN if view.expires_in_s is None else view.holder and shown_span(view.expires_in_s)
+def _alike(shards: Sequence[ShardShape]) -> list[list[ShardShape]]:
+    """Shards that differ in nothing but their number and their times."""
+    found: dict[object, list[ShardShape]] = {}
+    for one in shards:
+        known = [value is None for value in (one.expires_in_s, one.trusted_for_s, one.since)]
+        stands = (one.holder, one.epoch, one.transitions, one.renewals_failed, one.lineage, *known)
+        found.setdefault(stands, []).append(one)
+    return list(found.values())
+
+
+def _shard_row(alike: Sequence[ShardShape], at: str) -> Sequence[object]:
+    one = alike[0]
+    expires = _least(view.expires_in_s for view in alike)
     return (
-        view.shard,
-        view.holder,
-        view.epoch,
-        expires,
-        shown_span(view.trusted_for_s),
-        shown_span(_led_for_s(view, at)),
-        view.transitions,
-        view.renewals_failed,
+        shard_numbers(Shard(view.shard) for view in alike),
+        one.holder,
+        one.epoch,
+        UNKNOWN if expires is None else one.holder and shown_span(expires),
+        shown_span(_least(view.trusted_for_s for view in alike)),
+        shown_span(_least(_led_for_s(view, at) for view in alike)),
+        one.transitions,
+        one.renewals_failed,
     )
+
+
+def _least(spans_s: Iterable[float | None]) -> float | None:
+    return min((one for one in spans_s if one is not None), default=None)
 
 
 def _led_for_s(view: ShardShape, at: str) -> float | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_fields, print_json, shown_moment, shown_span
 from fencepost.errors import UsageError
@@ -20,7 +21,7 @@ LIST_MAX = 100_000
 id_argument = click.argument("schedule_id", metavar="ID")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def gate() -> None:
     """Look at closed catch-up gates, and decide what becomes of what they hold.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencepost.cli.faults import FINE, NO, one_line
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Command, json_option
 from fencepost.cli.output import GAP, print_json
 from fencepost.errors import UsageError
@@ -58,7 +59,7 @@ def delivered(command: Command) -> Command:
     return with_delivery
 
 
-@click.group("import")
+@click.group("import", cls=CommandGroup)
 def import_group() -> None:
     """Bring schedules over from another scheduler.
 

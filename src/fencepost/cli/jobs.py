@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fencepost.cli.filters import limit_option
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, json_option
 from fencepost.cli.output import print_fields, print_json, print_table, shown_span
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from fencepost.operations.shapes.jobs import JobShape
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def jobs() -> None:
     """Look at the jobs that are registered in the store.
 

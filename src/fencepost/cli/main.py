@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from fencepost.cli.faults import check_words, guarded
+from fencepost.cli.groups import CommandGroup
 from fencepost.version import VERSION
 
 NAME = "fencepost"
@@ -36,7 +37,7 @@ COMMANDS = {
 brings what it works with."""
 
 
-class Commands(click.Group):
+class Commands(CommandGroup):
     """A group whose faults are one line each."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -73,10 +74,6 @@ def cli() -> None:
       fencepost run shop:app
       fencepost runs list --state dead
     """
-
-
-# Only the names count: click suggests a near one where a command is mistyped.
-cli.commands.update(dict.fromkeys(COMMANDS, cli))
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fencepost.cli.faults import FINE, NO
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option
 from fencepost.cli.output import print_json, print_table, shown_span
 
@@ -20,7 +21,7 @@ name_argument = click.argument("queue", metavar="NAME")
 HEADINGS = ("queue", "ready", "waiting", "running", "oldest", "workers")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def queues() -> None:
     """Look at queues, pause them, and let them go on.
 

@@ -52,6 +52,7 @@ def read_since(option: str, text: str, tz: str | None, now: datetime) -> datetim
     try:
         return now - parse_duration(text)
     except InvalidDuration:
+        _check_duration(option, text)
         return read_time(option, text, tz)
 
 
@@ -63,6 +64,7 @@ def read_when(option: str, text: str, tz: str | None) -> str:
     try:
         parse_duration(text)
     except InvalidDuration:
+        _check_duration(option, text)
         return to_utc_text(read_time(option, text, tz))
     return text
 
@@ -136,6 +138,14 @@ def checked_choice(option: str, text: str, known: list[str]) -> str:
     near = get_close_matches(text, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
     raise UsageError(f"{option} {text}: unknown; {hint}")
+
+
+def _check_duration(option: str, text: str) -> None:
+    """Refuse a length of time in words that are not ours, such as 7days."""
+    from fencepost.model.durations import meant_duration
+
+    if (meant := meant_duration(text)) is not None:
+        raise UsageError(f"{option} {text}: write {meant}")
 
 
 def _date(where: str, text: str) -> str:

@@ -9,6 +9,7 @@ import click
 
 from fencepost.cli.faults import FINE, NO
 from fencepost.cli.filters import COMMON, OF_ANY_STATE, Wanted, filters_runs, limit_option
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.run_logs import logs
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 
     Account: TypeAlias = Callable[[RunShape], tuple[str, bool]]
 
+NOW = "0s"
+"""So long ago, by the store's clock."""
 key_argument = click.argument("run_key", metavar="KEY")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def runs() -> None:
     """Look at runs, and change what becomes of them.
 
@@ -45,23 +48,43 @@ runs.add_command(logs)
 @asks
 @json_option
 def list_runs(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json: bool) -> None:
-    """List runs, the newest fire time first.
+    """List runs, the newest fire time first; those to come stand behind those whose time has come.
 
     \b
     Example:
       fencepost runs list --state dead --since 24h
       fencepost runs list --held
     """
-    from fencepost.cli.calling import pages
-    from fencepost.operations.runs import ListRuns, list_runs
-
-    found = pages(place, list_runs, ListRuns(**wanted.choice(tz)), limit)
+    found = _listed(place, wanted.choice(tz), limit)
     if as_json:
         print_json(found)
     else:
         from fencepost.cli.run_views import print_runs
 
         print_runs(found, tz)
+
+
+def _listed(place: Place, choice: dict[str, Any], limit: int) -> list[RunShape]:
+    """What happened before what is to come, unless a state or the end of the range was chosen."""
+    from fencepost.cli.calling import pages
+    from fencepost.operations.runs import ListRuns, list_runs
+
+    if choice.keys() & {"state", "until"}:
+        return pages(place, list_runs, ListRuns(**choice), limit)
+    # A run whose time comes in between is found by both.
+    to_come = pages(place, list_runs, ListRuns(**{**choice, "since": _later(choice)}), limit)
+    found = pages(place, list_runs, ListRuns(**choice, until=NOW), limit)
+    known = {one.run_key for one in found}
+    return [*found, *(one for one in to_come if one.run_key not in known)][:limit]
+
+
+def _later(choice: dict[str, Any]) -> str:
+    """From when on runs are to come, within what was chosen."""
+    from fencepost.clock import SystemClock
+    from fencepost.model.times import to_utc_text
+
+    since: str = choice.get("since", NOW)
+    return max(since, to_utc_text(SystemClock().wall())) if since.endswith("Z") else NOW
 
 
 @runs.command("show")

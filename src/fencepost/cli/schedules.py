@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencepost.cli.applying import apply
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.spec_options import Given, describes_schedule
@@ -24,7 +25,7 @@ id_argument = click.argument("schedule_id", metavar="ID")
 time_argument = click.argument("time", metavar="TIME")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def schedules() -> None:
     """Look at schedules and change them.
 

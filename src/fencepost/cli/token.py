@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.cli.reading import read_duration
@@ -23,7 +24,7 @@ HEADINGS = ("id", "name", "role", "namespace", "state", "last used", "expires")
 id_argument = click.argument("token_id", metavar="ID")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def token() -> None:
     """Make, list, rotate and revoke tokens, and make sign-in links.
 

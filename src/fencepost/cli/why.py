@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", metavar="ID|KEY")
+@click.argument("name", metavar="SCHEDULE|JOB|KEY")
 @click.argument("fire_time", metavar="[TIME]", required=False)
 @tz_option
 @asks
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 def why(name: str, fire_time: str | None, tz: str | None, place: Place, as_json: bool) -> None:
     """Say in plain words why a tick ran or did not run, and what would change that.
 
-    The tick is named by its schedule and its fire time, or by its run key alone.
+    The tick is named by its schedule and its fire time, or by its run key alone. Without a time it is the
+    latest tick of that schedule, or the latest run of that job.
 
     \b
     Example:
+      fencepost why invoices
       fencepost why invoices 2026-03-01T00:00:00Z
       fencepost why invoices 2026-03-29T02:30 --tz Europe/Berlin
       fencepost why 'invoices#2026-03-01T00:00:00Z#3'
@@ -45,14 +47,13 @@ def why(name: str, fire_time: str | None, tz: str | None, place: Place, as_json:
 def _story(place: Place, name: str, fire_time: str | None, tz: str | None) -> StoryShape:
     from fencepost.cli.calling import call
     from fencepost.cli.reading import read_time
-    from fencepost.errors import UsageError
     from fencepost.model.times import to_utc_text
     from fencepost.operations.runs import OneRun
-    from fencepost.operations.why import OneTick, why_run, why_tick
+    from fencepost.operations.why import LATEST, OneTick, why_run, why_tick
 
     if fire_time is not None:
         instant = to_utc_text(read_time("TIME", fire_time, tz))
         return call(place, why_tick, OneTick(schedule_id=name, fire_time=instant))
     if "#" not in name:
-        raise UsageError(f"why {name}: expected its fire time too, or the key of a run")
+        return call(place, why_tick, OneTick(schedule_id=name, fire_time=LATEST))
     return call(place, why_run, OneRun(run_key=name))

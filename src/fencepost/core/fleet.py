@@ -142,6 +142,12 @@ def is_skewed(node: NodeRecord, skew_warning_s: float) -> bool:
 
 def shown_shards(shards: Iterable[Shard]) -> str:
     """`shard 3`, or `shards 0-3, 7`."""
+    listed = list(shards)
+    return f"shard{'' if len(listed) == 1 else 's'} {shard_numbers(listed)}"
+
+
+def shard_numbers(shards: Iterable[Shard]) -> str:
+    """`3`, or `0-3, 7`."""
     ordered = sorted(shards)
     runs: list[list[Shard]] = []
     for shard in ordered:
@@ -150,7 +156,7 @@ def shown_shards(shards: Iterable[Shard]) -> str:
         else:
             runs.append([shard])
     words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
-    return f"shard{'' if len(ordered) == 1 else 's'} {_some(words)}"
+    return _some(words)
 
 
 def _read(

@@ -26,6 +26,17 @@ DURATION_MAX = timedelta(days=36_525)
 EXPECTED = "expected a length of time such as 90s, 1h30m or 2d (units w, d, h, m, s, ms)"
 
 _TEXT = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|[wdhms]))+", re.ASCII)
+_WORDS = {
+    **dict.fromkeys(("week", "weeks", "wk", "wks"), "w"),
+    **dict.fromkeys(("day", "days"), "d"),
+    **dict.fromkeys(("hour", "hours", "hr", "hrs"), "h"),
+    **dict.fromkeys(("minute", "minutes", "min", "mins"), "m"),
+    **dict.fromkeys(("second", "seconds", "sec", "secs"), "s"),
+    **dict.fromkeys(("millisecond", "milliseconds", "msec", "msecs"), "ms"),
+    **{unit: unit for unit in UNITS_US},
+}
+_WORDED = re.compile(r"(?:[0-9]+(?:\.[0-9]+)? *[a-z]+[ ,]*)+", re.ASCII | re.IGNORECASE)
+_WORD = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([a-z]+)", re.ASCII | re.IGNORECASE)
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[wdhms])", re.ASCII)
 
 
@@ -56,9 +67,22 @@ def format_duration(duration: timedelta) -> str:
     return "".join(parts) or "0s"
 
 
+def meant_duration(text: str) -> str | None:
+    """What a length of time in other words, such as `7days` or `1 hour`, should be written as; None where it
+    is nothing of the kind."""
+    if len(text) > DURATION_LENGTH_MAX or not _WORDED.fullmatch(text):
+        return None
+    # A large M may be a month.
+    found = _WORD.findall(text)
+    parts = [(number, None if word == "M" else _WORDS.get(word.lower())) for number, word in found]
+    meant = "".join(f"{number}{unit}" for number, unit in parts)
+    return meant if all(unit for _, unit in parts) and _TEXT.fullmatch(meant) else None
+
+
 def _from_text(text: str) -> timedelta:
     if len(text) > DURATION_LENGTH_MAX or not _TEXT.fullmatch(text):
-        raise _refusal(text, EXPECTED)
+        meant = meant_duration(text)
+        raise _refusal(text, EXPECTED if meant is None else f"write {meant}")
     parts = _PART.findall(text)
     units = [unit for _, unit in parts]
     if units != [unit for unit in UNITS_US if unit in units]:

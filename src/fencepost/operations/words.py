@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias, overload
 from msgspec import Meta
 
 from fencepost.errors import InvalidDuration, UsageError
-from fencepost.model.durations import parse_duration
+from fencepost.model.durations import meant_duration, parse_duration
 from fencepost.model.identifiers import KEY_LENGTH_MAX, NAME_LENGTH_MAX
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST, parse_time, to_utc_text
 
@@ -65,7 +65,8 @@ def read_when(name: str, text: str, now: datetime) -> datetime:
     try:
         return now - parse_duration(text)
     except InvalidDuration:
-        pass
+        if (meant := meant_duration(text)) is not None:
+            raise UsageError(f"{name} {text}: write {meant}") from None
     except OverflowError:
         raise UsageError(f"{name} {text}: is too long ago") from None
     return read_instant(name, text)

@@ -154,6 +154,10 @@ class AuditDesk:
         """The story of one fire time of a schedule, also of a removed one."""
         return await self._storyteller.why(schedule_id, fire_time)
 
+    async def why_latest(self, name: str) -> Story:
+        """The story of the newest tick of a schedule, or the newest run of a job, that is not to come."""
+        return await self._storyteller.why_latest(name)
+
     async def why_run(self, run_key: str) -> Story:
         """The story behind a run key, also of a tick whose row is gone."""
         return await self._storyteller.why_run(run_key)

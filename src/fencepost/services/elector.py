@@ -26,6 +26,7 @@ from typing import TypeVar, assert_never
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
+from fencepost.core.fleet import shard_numbers
 from fencepost.core.placement import shards_of
 from fencepost.errors import LeaseStoreUnavailable, StoreUnavailable
 from fencepost.model.clocks import STEP_MIN_S, Monotonic
@@ -269,6 +270,7 @@ class Elector(Service):
             self._leadership.unanswered(grants)
             raise
         refused: dict[Shard, Epoch] = {}
+        led: dict[Shard, Epoch] = {}
         for shard, answer in answers.items():
             grant = grants[shard]
             self._unheard.discard(shard)
@@ -277,11 +279,15 @@ class Elector(Service):
                     self._resting.pop(shard, None)
                     self._tell_of_a_change(shard, grant, epoch, instead_of)
                     self._leadership.granted(shard, epoch, grant.epoch)
+                    led[shard] = epoch
                 case Refused(known):
                     self._tell_of_a_fall(shard, grant, known)
                     refused[shard] = grant.epoch
                 case _ as never:
                     assert_never(never)
+        if led:
+            epochs = ",".join(str(one) for one in sorted(set(led.values())))
+            self.log.info("leads", shards=shard_numbers(led), epochs=epochs)
         self._deadline_moved.wake()
         await self._send_back(refused)
 

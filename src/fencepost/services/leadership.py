@@ -62,7 +62,7 @@ class Leadership:
         del self._unrenewed[shard]
         self._grants[shard] = Grant(shard, epoch, lease_epoch)
         self.transitions += 1
-        self._log.info("leads", shard=shard, epoch=epoch)
+        self._log.debug("leads", shard=shard, epoch=epoch)
         emit(LeaseChanged(shard, epoch, True, "granted", len(self._grants)))
         self.on_granted()
 

@@ -9,11 +9,11 @@ from datetime import datetime
 from fencepost.core.evidence import HORIZON_S, Evidence
 from fencepost.core.expectation import tick_of, version_at
 from fencepost.core.story import Story, tell
-from fencepost.errors import InvalidTrigger, SearchExhausted, UnknownRun
+from fencepost.errors import InvalidTrigger, SearchExhausted, UnknownRun, UnknownSchedule, UsageError
 from fencepost.model.audit import Entry, LogFilter
 from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.plan import Tick
-from fencepost.model.run import RunRecord
+from fencepost.model.run import RunFilter, RunRecord
 from fencepost.model.schedule import ScheduleVersion
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST, from_utc_text
 from fencepost.ports.store import Store
@@ -45,6 +45,31 @@ class Storyteller:
     async def why(self, schedule_id: str, fire_time: datetime) -> Story:
         """The story of one fire time of a schedule, also of a removed one."""
         return tell(await self._of_tick(await self._schedules.id_of(schedule_id), fire_time))
+
+    async def why_latest(self, name: str) -> Story:
+        """The story of the newest tick of a schedule, or the newest run of a job, that is not to come."""
+        ledger, schedule_id = self._store.ledger, ScheduleId(name)
+        now = await self._store.now()
+        runs = [
+            *await ledger.list(self._namespace, RunFilter(schedule_id=schedule_id, until=now, limit=1)),
+            *await ledger.list(self._namespace, RunFilter(job=JobName(name), until=now, limit=1)),
+        ]
+        try:
+            versions = await self._schedules.history(name)
+        except UnknownSchedule:
+            if not runs:
+                raise
+            return await self.why_run(runs[0].run_key)
+        asked_for = await self._aside(lambda: _latest(schedule_id, versions, now))
+        latest = max(
+            filter(None, (asked_for, *(one.fire_time for one in runs[:1] if one.schedule_id == name))),
+            default=None,
+        )
+        if latest is None:
+            raise UsageError(
+                f"why {name}: none of its ticks has been due; see: fencepost schedules show {name}"
+            )
+        return await self.why(name, latest)
 
     async def why_run(self, run_key: str) -> Story:
         """The story behind a run key, also of a tick whose row is gone."""
@@ -121,6 +146,17 @@ class Storyteller:
             wanted = LogFilter(subject=subject, limit=ENTRIES_MAX)
             found += await self._store.audit_log.list(self._namespace, wanted)
         return tuple(sorted(found, key=lambda one: -one.number))
+
+
+def _latest(schedule_id: ScheduleId, versions: Sequence[ScheduleVersion], now: datetime) -> datetime | None:
+    """The newest fire time up to now that a version asks for; a search that is cut finds nothing."""
+    found = []
+    for one in versions:
+        until = now if one.in_force_until is None else min(now, one.in_force_until)
+        with suppress(InvalidTrigger):
+            before = stored_trigger(one.spec, schedule_id).previous(until + datetime.resolution)
+            found += [before] if before is not None and before > one.in_force_from else []
+    return max(found, default=None)
 
 
 def _neighbours(

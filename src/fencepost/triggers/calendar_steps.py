@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from fencepost.errors import InvalidTrigger
+from fencepost.model.durations import meant_duration
 from fencepost.model.quoting import quoted
 
 DAY_S = 86_400
@@ -44,7 +45,8 @@ def parse_step(text: str) -> CalendarStep | str:
     """The step of the calendar behind words such as `1 month`; of `5 minutes`, the exact duration `5m`."""
     found = _TEXT.fullmatch(" ".join(text.split()).lower())
     if found is None:
-        raise InvalidTrigger(f"every {quoted(text)}: {EXPECTED}")
+        meant = meant_duration(text)
+        raise InvalidTrigger(f"every {quoted(text)}: {EXPECTED if meant is None else f'write {meant}'}")
     count, unit = int(found[1]), found[2]
     return f"{count}{EXACT[unit]}" if unit in EXACT else CalendarStep(count, unit)
 

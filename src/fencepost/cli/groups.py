@@ -1,0 +1,61 @@
+"""Groups of commands: their help is not cut, and a command that is not there is answered with one that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import NoReturn
+
+import click
+
+OPTIONS = {"help": "--help", "version": "--version"}
+UNCUT = 1_000
+
+
+class CommandGroup(click.Group):
+    """A group that says what each of its commands does in one whole sentence."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click's own, which cuts each sentence at the end of the line."""
+        rows = [(name, command.get_short_help_str(UNCUT)) for name, command in self._known(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's own, with a better hint."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand:
+            self._refuse(ctx, args[0])
+
+    def _refuse(self, ctx: click.Context, word: str) -> NoReturn:
+        near = list(self._near(ctx, word))
+        if not near:
+            raise click.UsageError(f"No such command {word!r}", ctx)
+        *others, last = (f"{ctx.find_root().command_path} {one}" for one in near)
+        said = f"{', '.join(others)} or {last}" if others else last
+        raise click.UsageError(f"No such command {word!r}; did you mean {said}?", ctx)
+
+    def _near(self, ctx: click.Context, word: str) -> list[str]:
+        """What the word may have meant, as it is written behind `fencepost`: the same verb somewhere else,
+        or else a name that looks like it."""
+        root = ctx.find_root()
+        if ctx is root and word in OPTIONS:
+            return [OPTIONS[word]]
+        assert isinstance(root.command, CommandGroup)
+        elsewhere = [path for path in root.command._paths(root) if path.split()[-1] == word]
+        own = "" if ctx is root else f"{ctx.info_name} "
+        return elsewhere or [f"{own}{name}" for name in get_close_matches(word, self.list_commands(ctx))]
+
+    def _paths(self, ctx: click.Context) -> Iterator[str]:
+        """Every command below this one."""
+        for name, command in self._known(ctx):
+            yield name
+            if isinstance(command, click.Group):
+                yield from (f"{name} {below}" for below in command.list_commands(ctx))
+
+    def _known(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        return [(name, command) for name, command in found if command is not None and not command.hidden]
