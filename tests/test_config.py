@@ -126,3 +126,40 @@ def test_a_change_is_checked_like_a_start() -> None:
         changed_settings(settings, {"horizon_s": 5})
     with pytest.raises(InvalidSettings, match="did you mean poll_s"):
         changed_settings(settings, {"poll": 5})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("STOER", "STORE"),
+        ("HORIZON", "HORIZON_S"),
+        ("LEASE_TTL", "LEASE_TTL_S"),
+        ("QUEUE", "QUEUES"),
+        ("LOGLEVEL", "LOG_LEVEL"),
+        ("TOKENS", "TOKEN"),
+    ],
+)
+def test_a_variable_that_was_meant_to_be_ours_is_refused(name: str, meant: str) -> None:
+    with pytest.raises(InvalidSettings) as refusal:
+        settings_from({f"FENCEPOST_{name}": "s3cret"})
+    assert str(refusal.value) == f"unknown variable FENCEPOST_{name}; did you mean FENCEPOST_{meant}?"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("RUN_KEY", "SCHEDULE", "JOB", "FIRE_TIME", "ATTEMPT", "FENCE", "PAYLOAD", "ACTOR", "SERVER"),
+        *("LOG_LEVEL", "LOG_JSON", "TLS_CERT", "TLS_KEY", "TEST_POSTGRES", "TEST_REDIS", "DRILL_STORE"),
+        *("SERVICE_HOST", "SERVICE_PORT", "PORT", "PORT_8580_TCP_ADDR", "WEB_SERVICE_HOST", "EXAMPLES"),
+        *("KUBE_APISERVER", "ORACLE_SEED", "NATS_BIN", "BROKEN_BIN", "LIVES", "CHAOS_RATE", "EFFECTS_SCALE"),
+        *("SCHEMA_EXAMPLES", "PG_BIN", "REDIS_BIN", "DELPHI_BIN", "DRILL_MESSAGES", "CHAOS_FOLDER"),
+    ],
+)
+def test_what_jobs_tests_and_platforms_set_is_left_alone(name: str) -> None:
+    assert settings_from({f"FENCEPOST_{name}": "x"}) == Settings()
+
+
+@pytest.mark.parametrize("name", ["two words", "-x", "a" * 65, "outside:x", "a/b"])
+def test_a_node_has_a_plain_name(name: str) -> None:
+    with pytest.raises(InvalidSettings, match="expected up to 64 letters"):
+        Settings(node=name)

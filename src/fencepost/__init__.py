@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fencepost.model.secret import Secret
     from fencepost.ports.run import Run
     from fencepost.triggers import At, Calendar, Cron, Every, RRule, Solar
+    from fencepost.version import __version__
 
 __all__ = [
     "At",
@@ -34,6 +35,7 @@ __all__ = [
     "Snooze",
     "Solar",
     "Unique",
+    "__version__",
 ]
 
 # The command line answers `--help` without paying for the application behind these names.
@@ -58,5 +60,6 @@ __getattr__, __dir__ = lazy(
         "Snooze": "fencepost.errors",
         "Solar": "fencepost.triggers",
         "Unique": "fencepost.model.enqueueing",
+        "__version__": "fencepost.version",
     },
 )

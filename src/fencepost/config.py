@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -24,6 +25,16 @@ SESSION_IDLE_LEAST_S = 300.0
 """Uses are written down once a minute: a shorter one would sign out who is busy."""
 WEIGHT_MAX = 1_000
 ALL_OTHERS = "all other namespaces"
+NODE_NAME_MAX = 64
+NODE_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NODE_NAME_MAX - 1}}}")
+OTHER_VARIABLES = (
+    *("ACTOR", "SERVER", "LOG_LEVEL", "LOG_JSON", "TLS_CERT", "TLS_KEY"),
+    *("RUN_KEY", "SCHEDULE", "JOB", "FIRE_TIME", "ATTEMPT", "FENCE", "PAYLOAD"),
+)
+"""What commands read themselves, and what jobs are told."""
+ALIKE = 0.75
+"""How much a variable must look like a known one to be taken for it. Platforms set others: Kubernetes one for
+each port of a service that is called fencepost."""
 MAPPED = IPv6Network("::ffff:0:0/96")
 
 
@@ -37,6 +48,8 @@ class Settings:
     broker: str = field(default="", repr=False)
     """Which message broker processors are reached by; empty: none."""
     namespace: Namespace = DEFAULT_NAMESPACE
+    node: str = ""
+    """What this process is called, before a part that no other has; empty: its host and process id."""
     token: str = field(default="", repr=False)
     """What lets somebody in over HTTP as an admin of everything; empty: only tokens of the store do."""
     session_lasts_s: float = timedelta(days=7).total_seconds()
@@ -124,6 +137,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked_name("namespace", self.namespace)
+        _require(
+            not self.node or NODE_NAME.fullmatch(self.node) is not None,
+            f"node {self.node!r}: expected up to {NODE_NAME_MAX} letters, digits, dots, - and _",
+        )
         for queue in self.queues:
             checked_name("queue", queue)
         self._check_weights()
@@ -236,6 +253,7 @@ def settings_from(
 ) -> Settings:
     """Defaults, then the file, then the environment, then what the caller says."""
     environment = os.environ if environment is None else environment
+    _check_variables(environment)
     values: dict[str, Any] = {}
     for name, value in (file or {}).items():
         values |= _said(name, value, name)
@@ -256,6 +274,16 @@ def changed_settings(settings: Settings, overrides: Mapping[str, Any]) -> Settin
         if value is not None:
             values |= _said(name, value, name)
     return replace(settings, **values)
+
+
+def _check_variables(environment: Mapping[str, str]) -> None:
+    """Refuse a variable that was meant to be one of ours. Its value is not told: it may be a secret."""
+    known = [PREFIX + name for name in (*(one.upper() for one in _names()), *OTHER_VARIABLES)]
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known:
+            own = [one.removeprefix(PREFIX) for one in known]
+            for near in get_close_matches(name.removeprefix(PREFIX), own, n=1, cutoff=ALIKE):
+                raise InvalidSettings(f"unknown variable {name}; did you mean {PREFIX}{near}?")
 
 
 def _names() -> list[str]:

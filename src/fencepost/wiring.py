@@ -232,8 +232,9 @@ def build_node(
     clock: Clock | None = None,
 ) -> NodeRunner:
     """A node on this host, with a name that no other process has or will have."""
+    name = settings.node or f"{socket.gethostname()}-{os.getpid()}"
     node = Node(
-        node_id=NodeId(f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"),
+        node_id=NodeId(f"{name}-{uuid4().hex[:8]}"),
         host=socket.gethostname(),
         pid=os.getpid(),
         plans=plans,

@@ -208,3 +208,9 @@ def test_a_run_that_is_not_there_is_not_replayed(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/fencepost.db"
     called("migrate", "--store", store)
     assert "run nosuch: not found" in refused("runs", "replay", "nosuch", "--store", store)
+
+
+def test_a_mistyped_variable_is_refused() -> None:
+    result = call("status", FENCEPOST_STOER="sqlite:///x.db")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "fencepost: unknown variable FENCEPOST_STOER; did you mean FENCEPOST_STORE?\n"

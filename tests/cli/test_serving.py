@@ -128,6 +128,17 @@ def test_a_scheduler_plans_and_a_worker_works(shop: Path, url: str) -> None:
             assert f"{worker.pid}" in called("status", "--store", url)
 
 
+def test_a_node_that_was_given_a_name_shows_it_and_no_two_are_the_same(shop: Path, url: str) -> None:
+    scheduler = ("scheduler", "shop:app", "--node", "planner-1", "--store", url)
+    with started(*scheduler, folder=shop) as first, started(*scheduler, folder=shop) as second:
+        for process in (first, second):
+            process.wait_for("started node=planner-1-")
+        nodes = called_json("status", "--store", url)["nodes"]
+        assert all(one["node_id"].startswith("planner-1-") for one in nodes)
+        assert len({one["node_id"] for one in nodes}) == len(nodes)
+        assert {one["pid"] for one in nodes} == {first.pid, second.pid}
+
+
 def test_log_lines_are_json_on_request(shop: Path, url: str) -> None:
     with started("run", "shop:app", "--log-json", "--store", url, folder=shop) as process:
         line = json.loads(process.wait_for('"succeeded"'))

@@ -21,6 +21,12 @@ target_argument = click.argument("target", metavar="TARGET")
 concurrency_option = click.option(
     "--concurrency", type=click.IntRange(min=1), help="How many runs at once; 20 unless given."
 )
+node_option = click.option(
+    "--node",
+    metavar="NAME",
+    help="What to call this process in status, leases and logs, before a part that no other has; its host "
+    "and process id unless given. FENCEPOST_NODE says it for good.",
+)
 queues_option = click.option(
     "--queues",
     metavar="A,B",
@@ -30,6 +36,7 @@ queues_option = click.option(
 
 @click.command()
 @target_argument
+@node_option
 @concurrency_option
 @queues_option
 @broker_option
@@ -43,6 +50,7 @@ queues_option = click.option(
 def run(
     context: click.Context,
     target: str,
+    node: str | None,
     concurrency: int | None,
     queues: str | None,
     broker: str | None,
@@ -66,6 +74,7 @@ def run(
       fencepost run fencepost.toml --metrics 127.0.0.1:9580
     """
     said: dict[str, Any] = {
+        "node": node,
         "concurrency": concurrency,
         "queues": queues,
         "broker": broker,
@@ -76,12 +85,15 @@ def run(
 
 @click.command()
 @target_argument
+@node_option
 @metrics_option
 @wait_option
 @in_stores
 @logged
 @click.pass_context
-def scheduler(context: click.Context, target: str, metrics: str | None, wait: bool, place: Place) -> None:
+def scheduler(
+    context: click.Context, target: str, node: str | None, metrics: str | None, wait: bool, place: Place
+) -> None:
     """Plan only: write due runs ahead of time.
 
     Leases say who plans what. All nodes that plan need the same --leases; workers need none.
@@ -91,11 +103,12 @@ def scheduler(context: click.Context, target: str, metrics: str | None, wait: bo
       fencepost scheduler shop:app --store postgresql://shop@db/fencepost
       fencepost scheduler shop:app --leases kubernetes://jobs
     """
-    context.exit(_serve(target, place, wait, True, False, metrics=metrics))
+    context.exit(_serve(target, place, wait, True, False, node=node, metrics=metrics))
 
 
 @click.command()
 @target_argument
+@node_option
 @concurrency_option
 @queues_option
 @broker_option
@@ -107,6 +120,7 @@ def scheduler(context: click.Context, target: str, metrics: str | None, wait: bo
 def worker(
     context: click.Context,
     target: str,
+    node: str | None,
     concurrency: int | None,
     queues: str | None,
     broker: str | None,
@@ -122,6 +136,7 @@ def worker(
       fencepost worker shop:app --broker amqp://guest:guest@localhost
     """
     said: dict[str, Any] = {
+        "node": node,
         "concurrency": concurrency,
         "queues": queues,
         "broker": broker,
