@@ -18,6 +18,7 @@ def test_json_says_it_all() -> None:
         "policy": {"gap": "shift", "fold": "first", "chosen": []},
         "next": ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z"],
         "previous": "2026-03-28T01:30:00Z",
+        "warnings": [],
         "tzdata": tzdata_version(),
         "trigger": {
             "v": 1,
@@ -104,3 +105,11 @@ def test_what_is_over_is_said_to_be_over() -> None:
 )
 def test_what_is_wrong_is_said_in_one_line(arguments: tuple[str, ...], said: str) -> None:
     assert said in refused("explain", *arguments)
+
+
+def test_what_others_read_differently_is_warned_of() -> None:
+    (warning,) = called_json("explain", "0 0 */2 * MON")["warnings"]
+    assert "a day has to fit both day fields, as in Debian's cron" in warning
+    assert f"\nwarning: {warning}.\n" in called("explain", "0 0 */2 * MON")
+    assert "counts weekdays from 1 for Sunday" in called("explain", "0 0 12 ? * 6#3")
+    assert "warning" not in called("explain", "0 0 13 * FRI")

@@ -305,3 +305,15 @@ def test_a_spread_alone_is_a_change(used: str) -> None:
     add(used, *BERLIN)
     assert call("schedules", "edit", "extra", "--spread", "5m", "--store", used).exit_code == 0
     assert show(used)["version"] == 2
+
+
+def test_what_the_clocks_of_its_zone_always_skip_is_refused(shop: str) -> None:
+    expression = ("--cron", "30 2 25-31 3 +SUN", "--tz", "Europe/Berlin")
+    said = refused(
+        "schedules", "add", "extra", "--job", "report", *expression, "--gap", "skip", "--store", shop
+    )
+    assert "never fires, the clocks of Europe/Berlin skip each of its times and gap is skip" in said
+    assert "mend: gap shift" in said
+    assert add(shop, *expression)["schedule_id"] == "extra"
+    past = ("--at", "2020-01-01T00:00:00Z")
+    called("schedules", "add", "past", "--job", "report", *past, "--store", shop)

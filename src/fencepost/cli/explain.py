@@ -55,6 +55,8 @@ def _print(found: ExplainAnswer, tz: str | None) -> None:
         ]
     )
     print_changes(found.changes)
+    for one in found.warnings:
+        click.echo(f"\nwarning: {one}.")
 
 
 def _zones(found: ExplainAnswer) -> str:

@@ -192,6 +192,7 @@ def expression_examples() -> dict[str, Example]:
                 "next": NEXT,
                 "previous": "2026-03-27T01:30:00Z",
                 "changes": [CLOCKS],
+                "warnings": [],
                 "tzdata": "2025b",
                 "trigger": TRIGGER,
             },

@@ -19,7 +19,7 @@ from fencepost.operations.shapes.triggers import ExplainAnswer, NextAnswer, chan
 from fencepost.operations.specs import WordVoice
 from fencepost.operations.words import Name, moment
 from fencepost.services.control import Control
-from fencepost.triggers import Combinable, decode, tzdata_version, zone
+from fencepost.triggers import Combinable, Cron, decode, tzdata_version, zone
 from fencepost.triggers.series import Binding
 from fencepost.triggers.wording import Voice, Words, build, is_calendar_step
 
@@ -132,6 +132,7 @@ def explained(asked: Expression, now: datetime, voice: Voice) -> ExplainAnswer:
         next=[moment(one) for one in trigger.next(after, NEXT_SHOWN)],
         previous=moment(_last_before(trigger, after)),
         changes=changes_ahead(trigger, after),
+        warnings=list(trigger.cautions()) if isinstance(trigger, Cron) else [],
         tzdata=tzdata_version(),
         trigger=trigger.to_json(),
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from fencepost.core.quotas import LOOKED_AT, check_interval
-from fencepost.errors import InvalidSpec, QuotaExceeded, SearchExhausted, UsageError
+from fencepost.errors import InvalidSpec, InvalidTrigger, QuotaExceeded, SearchExhausted, UsageError
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.json import JsonObject
@@ -19,6 +19,7 @@ from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.quotas import count_refusal
 from fencepost.triggers import Combinable, decode
+from fencepost.triggers.localtime.times import WallTrigger
 from fencepost.triggers.series import TICK
 from fencepost.triggers.stored import bind
 
@@ -73,6 +74,11 @@ def _bound(
         bound = replace(spec, calendars={name: _definition(name, calendars[name]) for name in names})
         # A combination that finds no fire time in a long search is refused here, by its own error.
         trigger = bind(trigger, bound.calendars, schedule_id)
+        if isinstance(trigger, WallTrigger) and trigger.is_barren(now):
+            raise InvalidTrigger(
+                f"{trigger.describe()}: never fires, the clocks of {trigger.tz} skip each of its times and "
+                f"gap is {trigger.times.policy.gap}; mend: gap shift, or another time"
+            )
         if quotas is None or trigger.spacing_min_s >= quotas.interval_s:
             trigger.next(now)
         else:

@@ -64,6 +64,7 @@ class ExplainAnswer(Struct, kw_only=True):
     next: list[Moment]
     previous: Moment | None
     changes: list[ChangeShape]
+    warnings: Annotated[list[str], Meta(description="What the expression may mean to others.")]
     tzdata: Annotated[str, Meta(description="The release of the zone rules.")]
     trigger: Annotated[dict[str, Any], Meta(description="Its stable form.")]
 

@@ -21,6 +21,7 @@ MONTHS_BEGIN, MONTHS_END = date.min.year * 12, (date.max.year + 1) * 12
 DAY_S = 86_400
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 FIELD_COUNT = "expected 5 (minute hour day month weekday) or 6 (second first)"
+QUARTZ_FIELDS = 7
 EVERY = "@every "
 AND_SIGN = "+"
 
@@ -167,6 +168,8 @@ def _words(text: str) -> list[str]:
     if text.startswith("@"):
         return _macro(text).split()
     words = text.split()
+    if len(words) == QUARTZ_FIELDS:
+        raise InvalidTrigger(f"has 7 fields, {FIELD_COUNT}; there is no year as in Quartz, leave it out")
     if len(words) not in (5, 6):
         raise InvalidTrigger(f"has {len(words)} fields, {FIELD_COUNT}")
     return words

@@ -121,6 +121,11 @@ def _special_day(item: str) -> SpecialDay | None:
         return LastWorkingDay()
     if found := _LAST_DAY.fullmatch(item):
         before = found["before"]
+        if before is not None and before[-1:] in ("W", "w"):
+            raise InvalidTrigger(
+                f"day {quoted(item)}: no weekday is looked for near a day that is counted from the end; "
+                f"{item[:-1]} is that day, LW the last weekday"
+            )
         if before is None:
             return LastDay()
         return LastDay(_number(f"day {quoted(item)}", before, 1, LAST_BEFORE_MAX, prefix="L-"))

@@ -9,6 +9,7 @@ from typing import Self
 from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
+from fencepost.triggers.cron.cautions import cautions
 from fencepost.triggers.cron.expression import Beat, parse_expression
 from fencepost.triggers.cron.words import describe_cron
 from fencepost.triggers.localtime import dst
@@ -63,6 +64,10 @@ class Cron(WallTrigger):
     def describe(self) -> str:
         """At 02:30 on weekdays, Berlin time."""
         return describe_cron(self.expression, self.tz, self.seed)
+
+    def cautions(self) -> tuple[str, ...]:
+        """What the expression may mean to others, a sentence each."""
+        return cautions(self.expression)
 
     def to_json(self) -> JsonObject:
         """The stable form: all that the fire times depend on, but for the zone data."""

@@ -66,6 +66,13 @@ class WallTrigger(Combinable):
         """All fire times in (after, through], ascending, one at a time."""
         return self.times.fire_times(after, through)
 
+    def is_barren(self, after: datetime) -> bool:
+        """Whether wall times are expected and yet nothing fires any more: the clocks show none of them."""
+        if self.times.policy.gap != "skip" or self.next_after(after) is not None:
+            return False
+        wall = after.astimezone(self.times.zone).replace(tzinfo=UTC)
+        return self.times.walls.next_wall(to_epoch_s(wall)) is not None
+
     def zones(self) -> frozenset[str]:
         """The zone whose clocks it follows."""
         return frozenset((self.tz,))
