@@ -124,7 +124,10 @@ def test_the_options_of_a_job_are_carried_over(scheduler: Any) -> None:
     assert 'overlap="allow(3)"' in wide
     assert 'catch_up=CatchUp("parallel(3)", max_lateness="36525d")' in wide
     assert set(found.schedules) == {"plain", "wide"}
-    assert "json:dumps" in only_remark(found, Weight.LOOK)
+    looks = {one.where: one.text for one in found.report.remarks if one.weight is Weight.LOOK}
+    assert "json:dumps" in looks["job dumps"]
+    assert "in APScheduler twice" in looks["Europe/Berlin"]
+    assert len(looks) == 2
 
 
 def test_a_random_id_gives_way_to_the_name(scheduler: Any) -> None:

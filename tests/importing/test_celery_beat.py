@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from celery.schedules import crontab
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -163,7 +164,6 @@ def test_what_must_not_run_as_it_is_stands_as_a_comment(change: dict[str, Any], 
         (dump(queue="two words"), "queue 'two words'"),
         (dump(expires="soon"), 'time "soon"'),
         (dump(schedule={**CRONTAB, "minute": "61"}), "minute 61"),
-        (dump(schedule={**CRONTAB, "hour": "22-2"}), "runs backwards"),
         (dump(schedule={**CRONTAB, "timezone": "Mars"}), "time zone"),
         (dump("interval", {"every": 5, "period": "microseconds"}), "whole milliseconds"),
         (dump("interval", {"every": 1_000, "period": "microseconds"}), "expected at least 100ms"),
@@ -216,3 +216,34 @@ def test_any_dump_is_imported_or_reported(kind: str, schedule: dict[str, Any], t
     found = imported(dump(kind, schedule, **{name: one for name, one in task.items() if name != kind}))
     compile(found.text, "schedules.py", "exec")
     assert found.schedules or found.report.remarks
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "written"),
+    [
+        ("hour", "22-2", "30 22-23,0-2 * * *"),
+        ("hour", "22-2/2", "30 22,0,2 * * *"),
+        ("minute", "59-10/5", "59,4,9 2 * * *"),
+        ("day_of_month", "28-3", "30 2 28-31,1-3 * *"),
+        ("month_of_year", "11-2", "30 2 * 11-12,1-2 *"),
+        ("day_of_week", "fri-mon", "30 2 * * 5-6,0-1"),
+        ("day_of_week", "fri-sun", "30 2 * * FRI-SUN"),
+        ("hour", "1-3,22-2", "30 1-3,22-23,0-2 * * *"),
+    ],
+)
+def test_a_range_that_runs_backwards_is_written_forwards(field: str, said: str, written: str) -> None:
+    (spec,) = executed(imported(dump(schedule={**CRONTAB, field: said})).text).values()
+    assert spec.trigger["expression"] == written
+    names = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
+    theirs = crontab(**{**{name: CRONTAB[name] for name in names}, field: said})
+    ours = crontab(**dict(zip(names, written.split(), strict=True)))
+    assert theirs == ours
+
+
+@pytest.mark.parametrize(("tz", "told"), [("Europe/Berlin", True), ("UTC", False), ("Asia/Tokyo", False)])
+def test_where_clocks_change_the_differences_are_told(tz: str, told: bool) -> None:
+    found = [
+        one for one in imported(dump(schedule={**CRONTAB, "timezone": tz})).report.remarks if one.where == tz
+    ]
+    assert [one.weight for one in found] == [Weight.LOOK] * told
+    assert all("in Celery as much later as they moved" in one.text for one in found)

@@ -276,3 +276,9 @@ def test_any_text_is_imported_or_reported(text: str, system: bool) -> None:
 def test_whatever_is_imported_loads(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     imported = import_crontab("\n".join(texts), USER)
     assert loads(imported.text, tmp_path_factory.getbasetemp()) == list(imported.schedules)
+
+
+def test_a_range_that_runs_backwards_is_written_forwards() -> None:
+    found = import_crontab("0 22-2 * * fri-mon /bin/x\n", USER)
+    assert 'cron = "0 22-23,0-2 * * 5-6,0-1"' in found.text
+    assert any("runs backwards" in one.text for one in found.report.remarks)

@@ -13,6 +13,7 @@ from typing import Any
 
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.importing.apscheduler_triggers import PICKLE, read_moment, read_trigger
+from fencepost.importing.clocks import changing
 from fencepost.importing.documents import checked_payload, is_plain, read_document, text, whole
 from fencepost.importing.names import Names, slug
 from fencepost.importing.python import (
@@ -61,6 +62,12 @@ def _jobs(document: str, source: str) -> list[Any]:
     raise UsageError(f"{source}: {EXPECTED}")
 
 
+CLOCKS = (
+    "the clocks change there. A fixed time that they skip fires as the gap ends, in APScheduler as much "
+    'later as they moved. One that they show twice fires once, in APScheduler twice: fold="both" does too'
+)
+
+
 @dataclass
 class _Desk:
     """What was read so far."""
@@ -99,6 +106,8 @@ class _Desk:
         if self.tight:
             said = f"may start less than {TIGHT_S} s late, which is tight on a fleet: raise max_lateness"
             self.report.look(listed(self.tight), said)
+        if zones := changing(one.trigger for one in self.schedules):
+            self.report.look(zones, CLOCKS)
 
     def _job(self, reference: tuple[str, str]) -> FunctionJob:
         module, attribute = reference

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.errors import InvalidSpec, UsageError
+from fencepost.importing.clocks import changing
 from fencepost.importing.documents import checked_payload, is_plain, read_document, text, whole
 from fencepost.importing.names import Names, slug
 from fencepost.importing.python import (
@@ -29,6 +30,7 @@ from fencepost.importing.report import Imported, Report
 from fencepost.model.identifiers import checked_name
 from fencepost.model.quoting import quoted
 from fencepost.model.times import parse_time, to_utc_text
+from fencepost.triggers.cron import fields as cron_fields
 
 TITLE = "Jobs and schedules that were django-celery-beat's. Read it before you use it."
 TITLE_OF_CODE = "Jobs and schedules that were a beat_schedule of Celery's. Read it before you use it."
@@ -51,6 +53,18 @@ EVENTS = {
     "dusk_civil": "dusk",
     "solar_noon": "noon",
 }
+CRON_FIELDS = {
+    "minute": cron_fields.MINUTE,
+    "hour": cron_fields.HOUR,
+    "day_of_month": cron_fields.DAY,
+    "month_of_year": cron_fields.MONTH,
+    "day_of_week": cron_fields.WEEKDAY,
+}
+CLOCKS = (
+    "the clocks change there. A time that they skip fires as the gap ends, in Celery as much later as they "
+    "moved. What comes every hour fires in both showings of a repeated hour, in Celery in the first alone: "
+    'fold="first" does the same'
+)
 ROUTING = ("exchange", "routing_key", "priority")
 
 _LONG_NAME = re.compile(r"([A-Za-z]{3})[A-Za-z]*")
@@ -141,6 +155,8 @@ class _Desk:
         if self.schedules:
             said = "a task that fell due while nobody planned is started once, if it is at most an hour late"
             self.report.note("file", f"{said}; raise max_lateness for more")
+        if zones := changing(one.trigger for one in self.schedules):
+            self.report.look(zones, CLOCKS)
 
     def _trigger(self, fields: Fields) -> TriggerText:
         given = [kind for kind in KINDS if fields.get(kind) is not None]
@@ -200,18 +216,16 @@ def _interval(row: Fields) -> Reading:
 
 
 def _crontab(row: Fields) -> Reading:
-    minute, hour, day, month, weekday = (
-        _cron_field(row, name) for name in ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
-    )
+    minute, hour, day, month, weekday = (_cron_field(row, name) for name in CRON_FIELDS)
     both = "" if "*" in (day, weekday) else "+"
     tz = text(row.get("timezone", "UTC"), "timezone")
     return "Cron", (f"{minute} {hour} {day} {month} {both}{weekday}",), {"tz": tz}
 
 
 def _cron_field(row: Fields, name: str) -> str:
-    """One field without spaces, and with names of three letters."""
+    """One field without spaces, with names of three letters, and with ranges that run forwards."""
     value = "".join(text(row.get(name, "*"), name).split())
-    return _LONG_NAME.sub(lambda found: found[1].upper(), value)
+    return cron_fields.forwards(CRON_FIELDS[name], _LONG_NAME.sub(lambda found: found[1].upper(), value))
 
 
 def _solar(row: Fields) -> Reading:

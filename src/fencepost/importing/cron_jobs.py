@@ -28,8 +28,12 @@ from fencepost.importing.shell import (
 from fencepost.importing.toml import CommandJob, CronSchedule, write_manifest
 from fencepost.model.quoting import quoted
 from fencepost.triggers import Cron, zone
+from fencepost.triggers.cron import fields as cron_fields
 
 REBOOT = "@reboot"
+CRON_FIELDS = (
+    *(cron_fields.MINUTE, cron_fields.HOUR, cron_fields.DAY, cron_fields.MONTH, cron_fields.WEEKDAY),
+)
 WHOLE_FILE = "file"
 KEPT = "the end of a run's output is kept with the run: fencepost runs show KEY"
 WHERE_IT_RUNS = (
@@ -161,7 +165,14 @@ class _Desk:
         if entry.expression.lower() == REBOOT:
             mend = "start the command from the service manager of the machine"
             raise InvalidTrigger(f"{REBOOT}: Fencepost has no boot to wait for; {mend}")
-        return Cron(entry.expression, tz=self._zone())
+        words = entry.expression.split()
+        if len(words) == len(CRON_FIELDS):
+            words = [cron_fields.forwards(spec, word) for spec, word in zip(CRON_FIELDS, words, strict=True)]
+        expression = " ".join(words)
+        if expression != " ".join(entry.expression.split()):
+            said = "has a range that runs backwards, past the end and on; Debian's cron would refuse it"
+            self.report.look(lines([entry.line]), f"{said}. Carried over as {expression}")
+        return Cron(expression, tz=self._zone())
 
     def _zone(self) -> str:
         return self._named_zone() or self.options.local_tz

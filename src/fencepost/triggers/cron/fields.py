@@ -97,6 +97,28 @@ def parse_field(spec: Field, text: str, seed: str | None) -> int:
     return mask
 
 
+def forwards(spec: Field, text: str) -> str:
+    """The field with each range that runs backwards, which some crons let run past the end, as one that does
+    not. What is no such range stays as it is."""
+    return ",".join(_forward(spec, item) for item in text.split(","))
+
+
+def _forward(spec: Field, item: str) -> str:
+    base, slash, step_text = item.partition("/")
+    first, dash, last = base.partition("-")
+    try:
+        low, high = _value(spec, first), _value(spec, last)
+        step = _step(spec, step_text) if slash else 1
+    except InvalidTrigger:
+        return item
+    top = spec.wraps_at or spec.high
+    if not dash or low <= high or low > top or _is_sunday_by_name(spec, last):
+        return item
+    if step == 1:
+        return ",".join(f"{a}-{b}" if a < b else str(a) for a, b in ((low, top), (spec.low, high)))
+    return ",".join(map(str, [*range(low, top + 1), *range(spec.low, high + 1)][::step]))
+
+
 def parse_day_field(spec: Field, text: str, seed: str | None) -> DayField:
     """One of the two day fields, with its special days."""
     mask, specials = 0, []
