@@ -76,6 +76,17 @@ async def test_an_unknown_user_is_told_with_its_mend(postgres_url: str) -> None:
     assert "secret" not in line
 
 
+async def test_missing_grants_are_one_line_with_the_mend(postgres_url: str) -> None:
+    role = f"guest_{free_port()}"
+    await execute(postgres_url, f"CREATE ROLE {role} LOGIN")
+    try:
+        line = await refusal(postgres_url.replace("postgres@", f"{role}@"), UsageError)
+        assert "permission denied" in line
+        assert "GRANT USAGE ON SCHEMA fencepost" in line
+    finally:
+        await execute(postgres_url, f"DROP ROLE {role}")
+
+
 @pytest.mark.pgbouncer
 async def test_a_pooler_that_refuses_a_setting_is_told_with_its_mend(
     postgres_url: str, pgbouncer: Detour

@@ -29,6 +29,10 @@ UNKNOWN = (
     TimeoutError,
 )
 DENIED = (asyncpg.InvalidAuthorizationSpecificationError,)
+GRANTS = (
+    "as the user who ran fencepost migrate, let the user of the URL in: GRANT USAGE ON SCHEMA fencepost, and "
+    "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES and USAGE ON ALL SEQUENCES IN SCHEMA fencepost"
+)
 CONFIGURED_WRONGLY = (
     asyncpg.ClientConfigurationError,
     asyncpg.CantChangeRuntimeParamError,
@@ -42,6 +46,8 @@ def translated() -> Iterator[None]:
     """Turn the driver's faults into ours, in the midst of work."""
     try:
         yield
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise StoreUnavailable(f"the store refuses: {brief(error)}; {GRANTS}") from error
     except (*UNKNOWN, *DENIED, asyncpg.InvalidCatalogNameError) as error:
         raise StoreUnavailable(f"the store did not answer: {brief(error)}") from error
     except asyncpg.InterfaceError as error:
@@ -55,8 +61,12 @@ def translated_at_open(address: Address) -> Iterator[None]:
     """Turn the driver's faults at the first connection into one line that says the mend."""
     try:
         yield
-    except FencepostError:
+    except FencepostError as error:
+        if isinstance(error.__cause__, asyncpg.InsufficientPrivilegeError):
+            raise _without_grants(address, error.__cause__) from error
         raise
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise _without_grants(address, error) from error
     except asyncpg.InvalidCatalogNameError as error:
         raise InvalidSettings(
             f"store {address.shown}: there is no such database; run: createdb {address.database}"
@@ -73,6 +83,10 @@ def translated_at_open(address: Address) -> Iterator[None]:
         ) from error
     except CONFIGURED_WRONGLY as error:
         raise InvalidSettings(f"store {address.shown}: {brief(error)}; correct the URL") from error
+
+
+def _without_grants(address: Address, error: BaseException) -> InvalidSettings:
+    return InvalidSettings(f"store {address.shown}: {brief(error)}; {GRANTS}")
 
 
 def _refused_by_a_pooler(address: Address, error: asyncpg.ProtocolViolationError) -> FencepostError:
