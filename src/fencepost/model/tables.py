@@ -25,9 +25,7 @@ JOBS = table(
 )
 
 SUCCESSORS = table(
-    "successors",
-    "namespace predecessor job",
-    text="namespace predecessor job after_on predecessors",
+    "successors", "namespace predecessor job", text="namespace predecessor job after_on predecessors"
 )
 
 SCHEDULES = table(
@@ -66,12 +64,8 @@ CURSORS_BY_RULES = CURSORS.index("cursors_by_rules", "shard tzdata", Unknown("un
 CALENDARS = table(
     "calendars", "namespace name", text="namespace name definition", integer="revision", time="updated_at"
 )
-CALENDAR_USES = table(
-    "calendar_uses",
-    "namespace schedule_id calendar",
-    text="namespace schedule_id calendar",
-    integer="revision",
-)
+_OF_CALENDAR = "namespace schedule_id calendar"
+CALENDAR_USES = table("calendar_uses", _OF_CALENDAR, text=_OF_CALENDAR, integer="revision")
 CALENDAR_USES_BY_REVISION = CALENDAR_USES.index(
     "calendar_uses_by_revision", "namespace calendar revision schedule_id"
 )
@@ -203,10 +197,7 @@ RUNS_IN_SLOTS = RUNS.index(
 RUNS_EXPIRING = RUNS.index("runs_expiring", "expires_at", Known("expires_at"), _WAITING, Unknown("begun_at"))
 
 UNIQUE_RUNS = table(
-    "unique_runs",
-    "namespace job name",
-    text="namespace job name run_key",
-    time="taken_at until",
+    "unique_runs", "namespace job name", text="namespace job name run_key", time="taken_at until"
 )
 UNIQUE_RUNS_BY_RUN = UNIQUE_RUNS.index("unique_runs_by_run", "namespace run_key")
 
