@@ -71,6 +71,30 @@ async def test_a_run_with_a_result_does_not_end_with_its_confirm() -> None:
     assert (message.id, message.headers["fencepost-reply-to"]) == ("thumbs#1/1", "fencepost.replies.default")
 
 
+@pytest.mark.parametrize(
+    ("job", "deadline"),
+    [
+        ({"timeout": timedelta(minutes=2)}, "2026-03-01T12:07:00Z"),
+        ({"progress_deadline": timedelta(seconds=90)}, "2026-03-01T12:06:30Z"),
+        (
+            {"timeout": timedelta(minutes=2), "progress_deadline": timedelta(seconds=90)},
+            "2026-03-01T12:06:30Z",
+        ),
+        ({}, None),
+    ],
+)
+async def test_a_message_does_not_hide_from_when_on_heartbeats_are_refused(
+    job: dict[str, Any], deadline: str | None
+) -> None:
+    """It is sent at 12:00 and may wait for a processor for 5 minutes."""
+    post = Post(route={"start_within": "5m"}, **job)
+    _, message = await post.one_sent()
+    assert message.headers.get("fencepost-deadline") == deadline
+    silent = Post(reply="none", **job)
+    _, message = await silent.one_sent()
+    assert "fencepost-deadline" not in message.headers
+
+
 async def test_nothing_is_claimed_while_the_broker_is_away() -> None:
     post = Post(reply="none")
     (key,) = await post.enqueue("1")
