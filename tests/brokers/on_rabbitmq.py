@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from functools import cache
+from pathlib import Path
 from uuid import uuid4
 
 from fencepost.brokers.rabbitmq import RabbitBroker, open_broker
 from tests.servers.process import Address
 from tests.servers.rabbitmq import RabbitServer
+
+GUIDE = Path(__file__).parents[2] / "docs/guides/brokers/rabbitmq.md"
 
 
 class RabbitHarness:
@@ -46,3 +52,10 @@ async def opened(url: str, stack: AsyncExitStack) -> RabbitBroker:
 async def harness_of(server: Address) -> AsyncIterator[RabbitHarness]:
     async with AsyncExitStack() as stack:
         yield RabbitHarness(await opened(server.url, stack), server, stack)
+
+
+@cache
+def grant(server: RabbitServer) -> None:
+    """Make the vhost, the user and the rights of the guide, once for a server."""
+    for command in re.findall(r"^rabbitmqctl (.+)$", GUIDE.read_text("utf-8"), re.MULTILINE):
+        server.control(*shlex.split(command))

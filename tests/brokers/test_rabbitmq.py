@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-import shlex
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 from urllib.parse import quote
 
 import aiormq
@@ -29,7 +26,7 @@ from fencepost.testing.conformance.brokers import (
     received,
     subscribed,
 )
-from tests.brokers.on_rabbitmq import RabbitHarness, harness_of, opened
+from tests.brokers.on_rabbitmq import RabbitHarness, grant, harness_of, opened
 from tests.servers.ports import free_port
 from tests.servers.process import Address
 from tests.servers.proxy import Proxy
@@ -44,8 +41,6 @@ from tests.servers.rabbitmq import (
 )
 
 pytestmark = pytest.mark.rabbitmq
-
-GUIDE = Path(__file__).parents[2] / "docs/guides/brokers/rabbitmq.md"
 
 
 class TestRabbitBroker(BrokerConformance):
@@ -338,15 +333,14 @@ async def test_a_broker_that_is_away_is_asked_once_a_period(
 
 
 async def test_no_right_is_missing_on_the_page(server: RabbitServer) -> None:
-    for command in re.findall(r"^rabbitmqctl (.+)$", GUIDE.read_text("utf-8"), re.MULTILINE):
-        await asyncio.to_thread(server.control, *shlex.split(command))
+    await asyncio.to_thread(grant, server)
     async with AsyncExitStack() as stack:
         broker = await opened(f"amqp://scheduler:CHANGE-ME@127.0.0.1:{server.port}/shop", stack)
-        await broker.declare(["orders"])
-        await confirmed(broker, numbered("orders", 1))
-        subscription = await broker.subscribe("orders", "workers", 1)
+        await broker.declare(["shop.orders"])
+        await confirmed(broker, numbered("shop.orders", 1))
+        subscription = await broker.subscribe("shop.orders", "workers", 1)
         await subscription.reject(await received(subscription, 1), "not JSON")
-        assert len(await received(await broker.subscribe("orders.dead", "people", 1), 1)) == 1
+        assert len(await received(await broker.subscribe("shop.orders.dead", "people", 1), 1)) == 1
         heard = Heard()
         await broker.listen("cancelled", heard.note)
         await broker.announce("cancelled", b"7")
