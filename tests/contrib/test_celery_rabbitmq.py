@@ -91,7 +91,7 @@ async def test_a_tracked_run_does_not_end_before_its_task(
         assert (run.state, attempt.output) == (RunState.SUCCEEDED, "done")
         failed, attempts = await ended(app, bad, words="no such shelf")
         said += [await next_of(notes) for _ in range(3)]
-    sender.close()
+    assert sender.is_open is False
     assert (failed.state, failed.attempt) == (RunState.DEAD, 3)
     assert failed.error == "LookupError: no such shelf"
     assert "raise LookupError(words)" in (attempts[0].detail or "")

@@ -303,8 +303,10 @@ class Fencepost(Definitions):
         return go_back
 
     async def close(self) -> None:
-        """Give the store and the leases back, and let the child processes go."""
+        """Give the store and the leases back, and let child processes and connections of jobs go."""
         await self._workshop.close()
+        for job in self.jobs.values():
+            await job.close()
         if self._store is not None and self._home is not None and self._home.is_closed():
             # Nothing can be closed any more in the loop that it belongs to.
             self._store = self._leases = None

@@ -76,6 +76,11 @@ class Sender:
         self._connection: Any = None
         self._channel: Any = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds a connection to the broker."""
+        return self._connection is not None
+
     def now(self) -> Monotonic:
         return self._clock.monotonic()
 
@@ -91,11 +96,15 @@ class Sender:
             except (PermanentFailure, RetryableFailure):
                 raise
             except Exception as error:
-                self.close()
+                self._let_go()
                 _refuse(task, error)
 
     def close(self) -> None:
-        """Let the connection go; the next send makes a new one."""
+        """Let the connection go, once what is being sent is; the next send makes a new one."""
+        with self._turn:
+            self._let_go()
+
+    def _let_go(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
@@ -166,6 +175,10 @@ class CeleryExecutor:
 
     def check(self, payload: JsonObject) -> None:
         self._call(payload)
+
+    async def close(self) -> None:
+        """See `ports.executor`."""
+        await self._in_thread(self._sender.close)
 
     async def execute(self, run: Run) -> str | None:
         return await (self._follow(run) if self._track else self._send_once(run))

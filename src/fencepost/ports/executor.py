@@ -2,7 +2,8 @@
 
 An executor may have an attribute `queues` besides: where it is true, its runs may wait for their turn within
 `execute`, and it sets `run.begun` when the work begins. Timeouts and progress deadlines count from then. An
-attribute `takes_run` that is false says that the work never sees its run.
+attribute `takes_run` that is false says that the work never sees its run. A coroutine function `close` is
+called when the application is closed, and lets go what the executor holds open.
 """
 
 from __future__ import annotations
@@ -53,3 +54,8 @@ class Job:
     def queues(self) -> bool:
         """Whether its runs may wait for their turn before they begin."""
         return bool(getattr(self.executor, "queues", False))
+
+    async def close(self) -> None:
+        """Let go what its executor holds open."""
+        if (close := getattr(self.executor, "close", None)) is not None:
+            await close()
