@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.core.messages import PREFIX, PROCESSORS, StopForm, control_topic, read_stop, stop_body
 from fencepost.errors import BrokerRefused, BrokerUnavailable, PermanentFailure
-from fencepost.model.message import Delivery, Message, Publication, Refused
+from fencepost.model.message import Delivery, Message, Publication
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
 from fencepost.services.processor import Processor
@@ -276,22 +276,6 @@ async def test_no_order_is_acknowledged_before_the_broker_has_its_reply(
         assert await ended(post, key) is RunState.SUCCEEDED
         await until(lambda: len(order) == 2)
     assert order == ["replied", "acknowledged"]
-
-
-async def test_an_order_is_not_acknowledged_where_the_broker_never_took_its_reply() -> None:
-    post = Post()
-    publish = post.broker.publish
-
-    async def refusing(messages: Sequence[Message]) -> Sequence[Publication]:
-        if any(PREFIX + "run-key" in one.headers for one in messages):
-            return await publish(messages)
-        return [Refused("the queue of replies is full")] * len(messages)
-
-    calls: list[int] = []
-    await post.one_sent()
-    post.broker.publish = refusing  # type: ignore[method-assign]
-    async with running(post, lambda: calls.append(1), heartbeat_every_s=0.05, heartbeat_timeout_s=0.2):
-        await until(lambda: len(calls) == 2)
 
 
 async def test_what_was_received_when_the_broker_went_away_is_not_kept_from_others() -> None:

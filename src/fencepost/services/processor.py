@@ -6,6 +6,10 @@ ended, each as a message to the place that the order names; the ledger's side is
 message is acknowledged when the broker has the reply, so a processor that dies leaves its message to
 another one. A run that must not begin twice is acknowledged before it begins.
 
+A broker delivers again what it was not answered for, for example after a lost connection. An attempt that
+runs here already is not begun beside itself: its message is answered together with the first one. An attempt
+that has ended here is not done again: its reply is sent again. The latest endings are kept for that.
+
 Nothing here decides whose the run is: another attempt may have it by now. Then an announcement says so, and
 the work is stopped. That is a hint; a reply that comes too late is refused by the ledger.
 """
@@ -14,10 +18,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any
+
+import msgspec
 
 from fencepost.config import Settings
 from fencepost.core.messages import (
@@ -44,7 +51,7 @@ from fencepost.errors import (
     TimedOut,
 )
 from fencepost.model.faults import traceback_of, words_of
-from fencepost.model.identifiers import Fence, JobName, RunKey
+from fencepost.model.identifiers import Fence, JobName, Namespace, RunKey
 from fencepost.model.job import error_names
 from fencepost.model.message import Confirmed, Delivery
 from fencepost.model.text import cleaned
@@ -63,8 +70,21 @@ DELIVERIES_MAX = 5
 STOP_S = 5.0
 """How long work that was told to stop may take."""
 REPLY_AGAIN_S = 1.0
+ENDED_MAX = 1_000
+ENDED_BYTES_MAX = 16 * 1024 * 1024
+"""How many endings are kept for messages that are delivered again, and how large their replies may be."""
 PERIODS_OF_LIFE = 4
 """How many heartbeats the broker may be away before an unfinished attempt is given up."""
+
+
+AnswerTo = Callable[[Sequence[Delivery]], Awaitable[None]]
+Key = tuple[Namespace, RunKey, int, Fence]
+"""What tells attempts apart."""
+
+
+def _key(order: Order) -> Key:
+    claim = order.claim
+    return claim.namespace, claim.run_key, claim.attempt, claim.fence
 
 
 class Work:
@@ -72,8 +92,12 @@ class Work:
 
     def __init__(self, order: Order, delivery: Delivery, run: Run) -> None:
         self.order = order
-        self.delivery = delivery
+        self.deliveries = [delivery]
+        """All that the broker brought of it; those that it has given up by now do no harm."""
         self.run = run
+        self.is_over = False
+        self.form: ReplyForm | None = None
+        """How it ended, once it is over; None where nothing is to be said of it."""
         self.task: asyncio.Task[str | None] | None = None
         self.stopped_why: str | None = None
         self.replies = count(1)
@@ -84,6 +108,43 @@ class Work:
             self.run.ask_to_stop()
             if self.task is not None:
                 self.task.cancel()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is over for good: a failure that is told to nobody is tried again."""
+        if self.form is None:
+            return self.stopped_why != "shutdown"
+        is_told = self.order.reply_to is not None
+        return is_told or self.form.permanent or self.form.outcome is Outcome.SUCCEEDED
+
+
+class Endings:
+    """How the latest attempts ended."""
+
+    def __init__(self, ended_max: int = ENDED_MAX, bytes_max: int = ENDED_BYTES_MAX) -> None:
+        self._ended_max = ended_max
+        self._bytes_max = bytes_max
+        self._forms: dict[Key, tuple[ReplyForm | None, int]] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._forms)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._forms
+
+    def __getitem__(self, key: Key) -> ReplyForm | None:
+        return self._forms[key][0]
+
+    def add(self, key: Key, form: ReplyForm | None) -> None:
+        """Keep it, and let go of the oldest that are too much."""
+        size = 0 if form is None else len(msgspec.json.encode(form))
+        _, size_before = self._forms.pop(key, (None, 0))
+        self._forms[key] = form, size
+        self._bytes += size - size_before
+        while len(self._forms) > self._ended_max or self._bytes > self._bytes_max:
+            _, size = self._forms.pop(next(iter(self._forms)))
+            self._bytes -= size
 
 
 class Processor(BrokerService):
@@ -105,7 +166,8 @@ class Processor(BrokerService):
         self._settings = settings
         self._who = who
         self._subscription: Subscription | None = None
-        self._works: dict[tuple[RunKey, Fence], Work] = {}
+        self._works: dict[Key, Work] = {}
+        self._endings = Endings()
         self._tasks: set[asyncio.Task[None]] = set()
         self._unlisten: dict[str, Callable[[], None]] = {}
         self._bug: BaseException | None = None
@@ -163,6 +225,8 @@ class Processor(BrokerService):
     async def _begin(self, broker: Broker, subscription: Subscription, delivery: Delivery) -> None:
         try:
             order = read_order(delivery)
+            if await self._is_joined(subscription, order, delivery):
+                return
             if delivery.delivered > DELIVERIES_MAX:
                 raise InvalidPayload(f"message {delivery.id}: delivered {delivery.delivered} times")
         except InvalidPayload as error:
@@ -174,15 +238,28 @@ class Processor(BrokerService):
             await subscription.acknowledge([delivery])
         run = Run(order.claim)
         run.trace_context = order.carried
-        work = Work(order, delivery, run)
-        self._works[order.claim.run_key, order.claim.fence] = work
+        work, key = Work(order, delivery, run), _key(order)
+        if key in self._endings:
+            work.is_over, work.form = True, self._endings[key]
+        self._works[key] = work
         task = asyncio.create_task(self._do(broker, subscription, work))
         self._tasks.add(task)
-        task.add_done_callback(lambda done: self._ended(work, done))
+        task.add_done_callback(self._ended)
 
-    def _ended(self, work: Work, task: asyncio.Task[None]) -> None:
+    async def _is_joined(self, subscription: Subscription, order: Order, delivery: Delivery) -> bool:
+        """Whether the attempt runs here already: then this delivery is answered with it."""
+        work = self._works.get(_key(order))
+        if work is None:
+            return False
+        self.log.run(order.claim, "delivered again while it runs here", delivered=delivery.delivered)
+        if order.at_most_once:
+            await subscription.acknowledge([delivery])
+        else:
+            work.deliveries.append(delivery)
+        return True
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._works.pop((work.order.claim.run_key, work.order.claim.fence), None)
         if not task.cancelled() and task.exception() is not None:
             self._bug = task.exception()
         self.wakeup.wake()
@@ -191,42 +268,57 @@ class Processor(BrokerService):
         """Hear which runs are to stop, of each namespace from which orders come."""
         topic = control_topic(order.claim.namespace)
         if topic not in self._unlisten:
-            self._unlisten[topic] = await broker.listen(topic, self._heed)
+            heed = partial(self._heed, order.claim.namespace)
+            self._unlisten[topic] = await broker.listen(topic, heed)
 
-    def _heed(self, body: bytes) -> None:
+    def _heed(self, namespace: Namespace, body: bytes) -> None:
         form = read_stop(body)
-        work = None if form is None else self._works.get((RunKey(form.run_key), Fence(form.fence)))
-        if work is not None and form is not None:
+        if form is None:
+            return
+        work = self._works.get((namespace, RunKey(form.run_key), form.attempt, Fence(form.fence)))
+        if work is not None:
             work.stop(form.why)
 
     async def _do(self, broker: Broker, subscription: Subscription, work: Work) -> None:
         """The whole order: its work, its replies, and what becomes of its message."""
+        try:
+            if not work.is_over:
+                await self._work(broker, work)
+            answer = await self._answer_to(broker, subscription, work)
+        finally:
+            del self._works[
+                _key(work.order)
+            ]  # From here on the message may be delivered to this process again.
+        if work.is_final:
+            self._endings.add(_key(work.order), work.form)
+        if not work.order.at_most_once:
+            # What the broker does not hear now it delivers again.
+            with suppress(BrokerUnavailable, BrokerRefused):
+                await answer(work.deliveries)
+
+    async def _work(self, broker: Broker, work: Work) -> None:
         claim = work.order.claim
         life = asyncio.create_task(self._show_life(broker, work))
         try:
-            form = await self._form_of(work)
+            work.form = await self._form_of(work)
         finally:
             life.cancel()
             await asyncio.wait({life})
-        said = str(form.outcome) if form is not None else "stopped"
+        work.is_over = True
+        said = "stopped" if work.form is None else str(work.form.outcome)
         self.log.run(claim, said, attempt=claim.attempt, fence=claim.fence)
-        if form is None and work.stopped_why == "shutdown":
-            await self._answer(subscription.give_back, work)
-        elif form is None or work.order.reply_to is not None:
-            told = form is None or await self._reply_surely(broker, work, form)
-            await self._answer(subscription.acknowledge if told else subscription.give_back, work)
-        elif form.outcome is Outcome.SUCCEEDED:
-            await self._answer(subscription.acknowledge, work)
-        elif form.permanent:
-            await self._answer(lambda these: subscription.reject(these, form.error or "failed"), work)
-        else:
-            await self._answer(subscription.give_back, work)
 
-    async def _answer(self, answer: Callable[[Sequence[Delivery]], Any], work: Work) -> None:
-        """What the broker does not hear now it delivers again."""
-        if not work.order.at_most_once:
-            with suppress(BrokerUnavailable, BrokerRefused):
-                await answer([work.delivery])
+    async def _answer_to(self, broker: Broker, subscription: Subscription, work: Work) -> AnswerTo:
+        """What the broker is to hear of its message. A reply that is expected is sent first."""
+        form = work.form
+        if form is not None and work.order.reply_to is not None:
+            told = await self._reply_surely(broker, work, form)
+            return subscription.acknowledge if told else subscription.give_back
+        if not work.is_final:
+            return subscription.give_back
+        if form is None or form.outcome is Outcome.SUCCEEDED:
+            return subscription.acknowledge
+        return partial(subscription.reject, reason=form.error or "failed")
 
     async def _form_of(self, work: Work) -> ReplyForm | None:
         """How the work ended; None where nothing is to be said of it."""
