@@ -33,6 +33,7 @@ from fencepost.services.broker_link import BrokerLink, BrokerServices
 from fencepost.services.deliverer import Deliverer
 from fencepost.services.heartbeat import HeartbeatThread
 from fencepost.services.intake import IntakeService
+from fencepost.services.job_loop import JobLoop
 from fencepost.services.node import SERVICES_THAT_THINK, NodeRunner, Surroundings
 from fencepost.services.processor import Processor, Processors
 from fencepost.services.replies import Replies
@@ -307,8 +308,9 @@ async def build_processors(
     who = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
     with suppress(BrokerUnavailable):
         await link.ready()
-    each = [Processor(one, jobs, link, settings, who) for one in destinations]
-    return Processors(link, each, settings.grace_s)
+    job_loop = JobLoop()
+    each = [Processor(one, jobs, link, settings, who, job_loop) for one in destinations]
+    return Processors(link, each, settings.grace_s, job_loop)
 
 
 def _heart(active: ActiveRuns, settings: Settings, clock: Clock) -> HeartbeatThread:

@@ -10,6 +10,10 @@ A broker delivers again what it was not answered for, for example after a lost c
 runs here already is not begun beside itself: its message is answered together with the first one. An attempt
 that has ended here is not done again: its reply is sent again. The latest endings are kept for that.
 
+The functions of jobs run on an event loop of their own (`services.job_loop`), so that one that blocks its
+loop does not keep the other runs of the process from showing life. An attempt that is over its time is ended
+and told of from here, whatever its function does. While their loop stands still no more messages are taken.
+
 Nothing here decides whose the run is: another attempt may have it by now. Then an announcement says so, and
 the work is stopped. That is a hint; a reply that comes too late is refused by the ledger.
 """
@@ -59,6 +63,7 @@ from fencepost.ports.broker import Broker, Subscription
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
 from fencepost.services.broker_link import BrokerLink, BrokerService
+from fencepost.services.job_loop import JobLoop
 from fencepost.telemetry import traces
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.secrets import mask, mask_any
@@ -98,7 +103,7 @@ class Work:
         self.is_over = False
         self.form: ReplyForm | None = None
         """How it ended, once it is over; None where nothing is to be said of it."""
-        self.task: asyncio.Task[str | None] | None = None
+        self.task: asyncio.Future[str | None] | None = None
         self.stopped_why: str | None = None
         self.replies = count(1)
 
@@ -159,8 +164,10 @@ class Processor(BrokerService):
         link: BrokerLink,
         settings: Settings,
         who: str,
+        job_loop: JobLoop | None = None,
     ) -> None:
         super().__init__(link)
+        self._job_loop = job_loop or JobLoop()
         self.destination = destination
         self._jobs = jobs
         self._settings = settings
@@ -186,7 +193,7 @@ class Processor(BrokerService):
             hold_max = self._settings.concurrency
             self._subscription = await broker.subscribe(self.destination, PROCESSORS, hold_max)
         room = self._settings.concurrency - len(self._tasks)
-        if room <= 0:
+        if room <= 0 or not await self._job_loop.answers(WAIT_S):
             return self._settings.poll_s
         deliveries = await self._subscription.receive(room, WAIT_S)
         self.count_again(deliveries)
@@ -330,7 +337,7 @@ class Processor(BrokerService):
             return self._form(work, Outcome.FAILED, error=words)
         try:
             with traces.within(order.carried):
-                work.task = asyncio.ensure_future(job.executor.execute(work.run))
+                work.task = self._job_loop.begin(job.executor.execute(work.run))
                 if work.stopped_why is not None:
                     work.task.cancel()
                 output = await _within(work.task, order.timeout_s)
@@ -416,8 +423,11 @@ class Processor(BrokerService):
 class Processors:
     """The processors of one process, from start to a clean stop."""
 
-    def __init__(self, link: BrokerLink, each: Sequence[Processor], grace_s: float) -> None:
+    def __init__(
+        self, link: BrokerLink, each: Sequence[Processor], grace_s: float, job_loop: JobLoop | None = None
+    ) -> None:
         self.log = Log("processors")
+        self._job_loop = job_loop or JobLoop()
         self._link = link
         self._each = each
         self._grace_s = grace_s
@@ -425,6 +435,7 @@ class Processors:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until asked to stop; then take no more, and let what runs finish within the grace."""
+        self._job_loop.start()
         loops = [asyncio.create_task(one.run()) for one in self._each]
         waiting = asyncio.create_task(stop.wait())
         self.log.info("started", destinations=",".join(one.destination for one in self._each))
@@ -436,6 +447,7 @@ class Processors:
             await asyncio.gather(waiting, *loops, return_exceptions=True)
             await asyncio.gather(*(one.stop(self._grace_s, self._hurry) for one in self._each))
             await self._link.close()
+            await self._job_loop.stop(STOP_S)
             self.log.info("stopped")
         for task in done - {waiting}:
             await task
@@ -445,7 +457,7 @@ class Processors:
         self._hurry.set()
 
 
-async def _within(task: asyncio.Task[str | None], timeout_s: float | None) -> str | None:
+async def _within(task: asyncio.Future[str | None], timeout_s: float | None) -> str | None:
     """The work's result, within its time. Work that does not heed its cancellation is left to itself."""
     done, _ = await asyncio.wait({task}, timeout=timeout_s)
     if done:
