@@ -35,7 +35,8 @@ from fencepost.services.heartbeat import HeartbeatThread
 from fencepost.services.intake import IntakeService
 from fencepost.services.job_loop import JobLoop
 from fencepost.services.node import SERVICES_THAT_THINK, NodeRunner, Surroundings
-from fencepost.services.processor import Processor, Processors
+from fencepost.services.processor import Processor
+from fencepost.services.processors import Processors
 from fencepost.services.replies import Replies
 from fencepost.services.service import Service
 from fencepost.telemetry import traces

@@ -12,7 +12,8 @@ from fencepost.core.messages import Outcome, ReplyForm
 from fencepost.model.identifiers import Fence, RunKey
 from fencepost.model.message import Message, Publication, Refused
 from fencepost.model.run import RunState
-from fencepost.services.processor import Endings, Processor
+from fencepost.services.processor import Processor
+from fencepost.services.work import Endings
 from fencepost.testing.broker import MemorySubscription
 from tests.brokers.post import NS, THUMBS, Post, until
 

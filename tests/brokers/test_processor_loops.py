@@ -16,7 +16,8 @@ from fencepost.model.run import RunState
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
 from fencepost.services.job_loop import JobLoop
-from fencepost.services.processor import Processor, Processors
+from fencepost.services.processor import Processor
+from fencepost.services.processors import Processors
 from tests.brokers.post import THUMBS, Post, until
 
 

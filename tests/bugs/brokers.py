@@ -112,7 +112,7 @@ def processor_acknowledges_before_its_reply() -> Planted:
     do = Processor._do
 
     async def hasty(self: Any, broker: Any, subscription: Any, work: Any) -> None:
-        await subscription.acknowledge([work.delivery])
+        await subscription.acknowledge(work.deliveries)
         await do(self, broker, subscription, work)
 
     return patch.object(Processor, "_do", hasty)

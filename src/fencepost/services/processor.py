@@ -25,10 +25,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import Any
-
-import msgspec
 
 from fencepost.config import Settings
 from fencepost.core.messages import (
@@ -64,8 +61,8 @@ from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.job_loop import JobLoop
+from fencepost.services.work import Endings, Key, Work, key_of
 from fencepost.telemetry import traces
-from fencepost.telemetry.logs import Log
 from fencepost.telemetry.secrets import mask, mask_any
 
 WAIT_S = 1.0
@@ -75,81 +72,11 @@ DELIVERIES_MAX = 5
 STOP_S = 5.0
 """How long work that was told to stop may take."""
 REPLY_AGAIN_S = 1.0
-ENDED_MAX = 1_000
-ENDED_BYTES_MAX = 16 * 1024 * 1024
-"""How many endings are kept for messages that are delivered again, and how large their replies may be."""
 PERIODS_OF_LIFE = 4
 """How many heartbeats the broker may be away before an unfinished attempt is given up."""
 
 
 AnswerTo = Callable[[Sequence[Delivery]], Awaitable[None]]
-Key = tuple[Namespace, RunKey, int, Fence]
-"""What tells attempts apart."""
-
-
-def _key(order: Order) -> Key:
-    claim = order.claim
-    return claim.namespace, claim.run_key, claim.attempt, claim.fence
-
-
-class Work:
-    """One order in progress."""
-
-    def __init__(self, order: Order, delivery: Delivery, run: Run) -> None:
-        self.order = order
-        self.deliveries = [delivery]
-        """All that the broker brought of it; those that it has given up by now do no harm."""
-        self.run = run
-        self.is_over = False
-        self.form: ReplyForm | None = None
-        """How it ended, once it is over; None where nothing is to be said of it."""
-        self.task: asyncio.Future[str | None] | None = None
-        self.stopped_why: str | None = None
-        self.replies = count(1)
-
-    def stop(self, why: str) -> None:
-        if self.stopped_why is None:
-            self.stopped_why = why
-            self.run.ask_to_stop()
-            if self.task is not None:
-                self.task.cancel()
-
-    @property
-    def is_final(self) -> bool:
-        """Whether it is over for good: a failure that is told to nobody is tried again."""
-        if self.form is None:
-            return self.stopped_why != "shutdown"
-        is_told = self.order.reply_to is not None
-        return is_told or self.form.permanent or self.form.outcome is Outcome.SUCCEEDED
-
-
-class Endings:
-    """How the latest attempts ended."""
-
-    def __init__(self, ended_max: int = ENDED_MAX, bytes_max: int = ENDED_BYTES_MAX) -> None:
-        self._ended_max = ended_max
-        self._bytes_max = bytes_max
-        self._forms: dict[Key, tuple[ReplyForm | None, int]] = {}
-        self._bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._forms)
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._forms
-
-    def __getitem__(self, key: Key) -> ReplyForm | None:
-        return self._forms[key][0]
-
-    def add(self, key: Key, form: ReplyForm | None) -> None:
-        """Keep it, and let go of the oldest that are too much."""
-        size = 0 if form is None else len(msgspec.json.encode(form))
-        _, size_before = self._forms.pop(key, (None, 0))
-        self._forms[key] = form, size
-        self._bytes += size - size_before
-        while len(self._forms) > self._ended_max or self._bytes > self._bytes_max:
-            _, size = self._forms.pop(next(iter(self._forms)))
-            self._bytes -= size
 
 
 class Processor(BrokerService):
@@ -245,7 +172,7 @@ class Processor(BrokerService):
             await subscription.acknowledge([delivery])
         run = Run(order.claim)
         run.trace_context = order.carried
-        work, key = Work(order, delivery, run), _key(order)
+        work, key = Work(order, delivery, run), key_of(order)
         if key in self._endings:
             work.is_over, work.form = True, self._endings[key]
         self._works[key] = work
@@ -255,7 +182,7 @@ class Processor(BrokerService):
 
     async def _is_joined(self, subscription: Subscription, order: Order, delivery: Delivery) -> bool:
         """Whether the attempt runs here already: then this delivery is answered with it."""
-        work = self._works.get(_key(order))
+        work = self._works.get(key_of(order))
         if work is None:
             return False
         self.log.run(order.claim, "delivered again while it runs here", delivered=delivery.delivered)
@@ -294,10 +221,10 @@ class Processor(BrokerService):
             answer = await self._answer_to(broker, subscription, work)
         finally:
             del self._works[
-                _key(work.order)
+                key_of(work.order)
             ]  # From here on the message may be delivered to this process again.
         if work.is_final:
-            self._endings.add(_key(work.order), work.form)
+            self._endings.add(key_of(work.order), work.form)
         if not work.order.at_most_once:
             # What the broker does not hear now it delivers again.
             with suppress(BrokerUnavailable, BrokerRefused):
@@ -418,43 +345,6 @@ class Processor(BrokerService):
         if not isinstance(answer, Confirmed):
             self.log.run_warning(work.order.claim, "a reply was not confirmed", why=answer.reason)
         return isinstance(answer, Confirmed)
-
-
-class Processors:
-    """The processors of one process, from start to a clean stop."""
-
-    def __init__(
-        self, link: BrokerLink, each: Sequence[Processor], grace_s: float, job_loop: JobLoop | None = None
-    ) -> None:
-        self.log = Log("processors")
-        self._job_loop = job_loop or JobLoop()
-        self._link = link
-        self._each = each
-        self._grace_s = grace_s
-        self._hurry = asyncio.Event()
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Work until asked to stop; then take no more, and let what runs finish within the grace."""
-        self._job_loop.start()
-        loops = [asyncio.create_task(one.run()) for one in self._each]
-        waiting = asyncio.create_task(stop.wait())
-        self.log.info("started", destinations=",".join(one.destination for one in self._each))
-        try:
-            done, _ = await asyncio.wait({waiting, *loops}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (waiting, *loops):
-                task.cancel()
-            await asyncio.gather(waiting, *loops, return_exceptions=True)
-            await asyncio.gather(*(one.stop(self._grace_s, self._hurry) for one in self._each))
-            await self._link.close()
-            await self._job_loop.stop(STOP_S)
-            self.log.info("stopped")
-        for task in done - {waiting}:
-            await task
-
-    def hurry(self) -> None:
-        """Asked a second time: wait for nothing more."""
-        self._hurry.set()
 
 
 async def _within(task: asyncio.Future[str | None], timeout_s: float | None) -> str | None:
