@@ -275,6 +275,24 @@ async def test_nothing_is_refused_that_a_lost_connection_left_open(
     assert await patient(lambda: behind.publish(numbered(destination, 20))) == [Confirmed()] * 20
 
 
+async def test_an_acknowledgement_that_was_lost_is_not_taken_for_one_that_was_heard(
+    behind: RabbitBroker, proxy: Proxy, harness: RabbitHarness
+) -> None:
+    destination = await declared(harness)
+    await confirmed(harness.broker, numbered(destination, 1))
+    subscription = await behind.subscribe(destination, "workers", 1)
+    deliveries = await received(subscription, 1)
+    proxy.cut()
+    acknowledging = asyncio.create_task(subscription.acknowledge(deliveries))
+    await proxy.held(10)
+    proxy.reset()
+    with pytest.raises(BrokerUnavailable):
+        await acknowledging
+    proxy.heal()
+    (again,) = await received(await harness.broker.subscribe(destination, "workers", 1), 1)
+    assert (again.id, again.delivered) == ("id-0", 2)
+
+
 async def test_a_silent_broker_does_not_keep_a_call(
     behind: RabbitBroker, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -95,7 +94,9 @@ class RabbitSubscription:
                 return []
 
     async def acknowledge(self, deliveries: Sequence[Delivery]) -> None:
-        await self._settle(deliveries, _acknowledge)
+        """RabbitMQ does not answer an acknowledgement. It takes what comes on a channel in order, so its
+        answer to a question after them tells that it has them."""
+        await self._settle(deliveries, _acknowledge, is_heard=True)
 
     async def give_back(self, deliveries: Sequence[Delivery]) -> None:
         await self._settle(deliveries, _give_back)
@@ -157,18 +158,26 @@ class RabbitSubscription:
         handle = delivery.handle
         return isinstance(handle, _Handle) and handle.channel is self._channel and handle.tag in self._held
 
-    async def _settle(self, deliveries: Sequence[Delivery], send: Send) -> None:
-        """Answer those that are still held, all of them by one number where that is possible."""
+    async def _settle(self, deliveries: Sequence[Delivery], send: Send, is_heard: bool = False) -> None:
+        """Answer those that are still held, all of them by one number where that is possible. What the broker
+        did not hear is its own again; with `is_heard` that is raised."""
         tags = {one.handle.tag for one in deliveries if isinstance(one.handle, _Handle) and self._holds(one)}
         channel = self._channel
         if channel is None or not tags:
             return
         is_all = tags == self._held
-        with suppress(BrokerUnavailable):  # Then they are the broker's again.
+        try:
             async with bounded(self._link.address):
                 for tag in [max(tags)] if is_all else sorted(tags):
                     await send(channel, tag, is_all)
                     self._held -= tags if is_all else {tag}
+                if is_heard:
+                    await channel.basic_qos(prefetch_count=self._prefetch)
+        except BrokerUnavailable:
+            if is_heard:
+                if channel is self._channel:
+                    await self._abandon()
+                raise
 
 
 async def _acknowledge(channel: AbstractChannel, tag: int, is_all: bool) -> None:
