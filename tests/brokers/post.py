@@ -15,6 +15,7 @@ from fencepost.executors.callable import CallableExecutor
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, NodeId, Queue, RunKey, job_key
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.message import Message
+from fencepost.model.node import BrokerReport, Node, NodeReport
 from fencepost.model.run import NewRun, RunRecord, RunState
 from fencepost.ports.executor import Job
 from fencepost.services.broker_link import BrokerLink
@@ -101,6 +102,13 @@ class Post:
         message = Message(reply_destination(NS), f"reply-{len(self.broker.published)}", body)
         await self.broker.declare([message.destination])
         await self.broker.publish([message])
+
+    async def hear(self, heard_s: float = 3600.0) -> None:
+        """A worker of the fleet says for how long it has heard processors."""
+        node = Node(NodeId("node-1"), "host-1", 1, plans=False, works=True)
+        away_s = 0.0 if heard_s else 60.0
+        report = NodeReport(broker=BrokerReport("memory", away_s, heard_s=heard_s))
+        await self.memory.roster.beat(node, report, 3600.0)
 
     async def run(self, key: RunKey) -> RunRecord:
         found = await self.memory.ledger.get(NS, key)

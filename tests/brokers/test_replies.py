@@ -249,6 +249,7 @@ async def test_a_run_that_no_processor_starts_does_not_wait_for_ever() -> None:
     post = Post(route={"start_within": "20s"})
     key, first = await post.one_sent()
     reaper = Reaper(post.memory, post.settings)
+    await post.hear()
     for advance_s, attempts in ((19, 1), (2, 2)):
         post.clock.advance(advance_s)
         await reaper.run_once()

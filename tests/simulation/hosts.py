@@ -14,9 +14,10 @@ from fencepost.model.plan import Plan
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.ports.executor import Job
 from fencepost.services.active import ActiveRuns
+from fencepost.services.broker_link import BrokerServices
 from fencepost.services.deployer import Deployer, code_digest
 from fencepost.services.heartbeat import Heartbeat
-from fencepost.services.node import NodeRunner, Runnable, Surroundings
+from fencepost.services.node import NodeRunner, Surroundings
 from fencepost.stores.memory import MemoryStore
 from tests.simulation.clocks import HostClock
 from tests.simulation.far import FarLeases, FarStore
@@ -177,13 +178,13 @@ class Host:
         await self._deploy(deployer)
         runner = NodeRunner(node, self._surroundings(store))
         runner.also(deployer)
-        for one in self._beside(store):
-            runner.also(one)
+        if (beside := self._over_broker(store)) is not None:
+            runner.also_over_broker(beside)
         await runner.run(self._stop)
 
-    def _beside(self, store: FarStore) -> Sequence[Runnable]:
-        """Further loops of the process."""
-        return ()
+    def _over_broker(self, store: FarStore) -> BrokerServices | None:
+        """The loops of the process over a message broker."""
+        return None
 
     async def _deploy(self, deployer: Deployer) -> None:
         """Until it has worked, as a supervisor would try."""

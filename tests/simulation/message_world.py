@@ -24,7 +24,6 @@ from fencepost.services.broker_link import BrokerLink, BrokerServices
 from fencepost.services.control import ScheduleDesk
 from fencepost.services.deliverer import Deliverer
 from fencepost.services.intake import IntakeService
-from fencepost.services.node import Runnable
 from fencepost.services.replies import Replies
 from fencepost.triggers import Every
 from tests.simulation.broker import FarBroker, SimulatedBroker
@@ -77,9 +76,9 @@ class MessageHost(Host):
     def lines(self) -> tuple[Line, ...]:
         return (*super().lines, self.to_broker)
 
-    def _beside(self, store: FarStore) -> Sequence[Runnable]:
+    def _over_broker(self, store: FarStore) -> BrokerServices | None:
         if not self.works:
-            return ()
+            return None
         assert self.broker is not None
         far, ground = FarBroker(self.broker, self.to_broker), self._ground
         settings, dice = ground.terms.settings, ground.dice
@@ -89,16 +88,14 @@ class MessageHost(Host):
 
         link = BrokerLink(opened, [TOLD, DONE, ORDERS, reply_destination(NS)])
         sent = {name: spec for name, spec in self.specs.items() if spec.message is not None}
-        return [
-            BrokerServices(
-                link,
-                [
-                    IntakeService(store, INTAKE, self.specs[ORDER], link, settings),
-                    Deliverer(store, sent, link, settings, NodeId(self.name), dice),
-                    Replies(store, link, settings, dice),
-                ],
-            )
-        ]
+        return BrokerServices(
+            link,
+            [
+                IntakeService(store, INTAKE, self.specs[ORDER], link, settings),
+                Deliverer(store, sent, link, settings, NodeId(self.name), dice),
+                Replies(store, link, settings, dice),
+            ],
+        )
 
 
 class MessageWorld(World):

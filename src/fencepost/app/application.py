@@ -352,9 +352,7 @@ class Fencepost(Definitions):
                 store, settings, self.jobs, self.intakes, node.node.node_id
             )
             if beside is not None:
-                node.also(beside)
-                node.also_drain(beside.drain)
-                node.membership.broker = beside.link.report
+                node.also_over_broker(beside)
         return node
 
     @asynccontextmanager

@@ -8,12 +8,21 @@ gap between two sweeps that no healthy fleet shows means that the store was away
 every owner has one heartbeat timeout from the store's return to show life. An owner who has shown none since
 the grace before keeps what was left of that: a store that comes and goes keeps no dead owner's run.
 
+A processor shows life by messages, so there is one more way in which it cannot speak: the broker is away, or
+whoever takes replies. Its silence counts only where a worker of its namespace has heard processors without a
+break for a whole timeout.
+
 The gap is half a timeout, so that an owner whose store was away for less still has the other half; sweeps
 come often enough to tell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from fencepost.model.identifiers import is_deliverer
+from fencepost.model.message import Reply
+from fencepost.model.node import NodeRecord
 from fencepost.model.rescue import Expired, Rescue, SweepTerms
 from fencepost.model.run import RunState
 
@@ -32,6 +41,21 @@ def sweep_every_s(reap_every_s: float, terms: SweepTerms, *, quiet: bool = False
     a little later: what begins meanwhile has a whole timeout before it."""
     every_s = min(reap_every_s, terms.gap_max_s / SWEEPS_PER_GAP)
     return every_s * QUIET_STRETCH if quiet else every_s
+
+
+def awaits_processor(run: Expired) -> bool:
+    """Whether the run was sent, and a processor is to report on it."""
+    if run.worker is None or not is_deliverer(run.worker) or run.job is None:
+        return False
+    return run.job.message is not None and run.job.message.reply is Reply.RESULT
+
+
+def may_speak(run: Expired, nodes: Iterable[NodeRecord], heartbeat_timeout_s: float) -> bool:
+    """Whether the owner of a run could have shown life by now. Where it is to be cancelled nobody waits."""
+    if run.cancel_requested or not awaits_processor(run):
+        return True
+    reports = (one.report.broker for one in nodes if one.node.namespace == run.ticket.namespace)
+    return any(one is not None and one.heard_s >= heartbeat_timeout_s for one in reports)
 
 
 def rescue(run: Expired) -> Rescue:

@@ -37,12 +37,14 @@ class Led:
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """How a node stands to its message broker: for how long it has missed it, 0 where it has not, and how
-    many messages it saw waiting for a processor or an intake."""
+    """How a node stands to its message broker: for how long it has missed it, 0 where it has not, how
+    many messages it saw waiting for a processor or an intake, and for how long it has heard processors
+    without a break."""
 
     name: str
     away_s: float = 0.0
     waiting: int = 0
+    heard_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,12 @@ class BrokerLink:
         self._broker: Broker | None = None
         self._declared = False
         self._missed_at_s: float | None = None
+        self._ready_at_s = 0.0
         self._told: str | None = None
         self.waiting: dict[str, int] = {}
         """How many messages were last seen to wait for a processor or an intake, by destination."""
+        self.hears_processors = False
+        """Whether a loop of this process takes replies."""
 
     async def ready(self) -> Broker:
         """The broker, connected, with every destination there. Raises `BrokerUnavailable` and
@@ -46,6 +49,7 @@ class BrokerLink:
                 await self._broker.connect()
                 await self._broker.declare(self._destinations)
                 self._declared, self._missed_at_s, self._told = True, None, None
+                self._ready_at_s = asyncio.get_running_loop().time()
             return self._broker
 
     def report(self) -> BrokerReport | None:
@@ -54,7 +58,9 @@ class BrokerLink:
             return None
         now_s, missed_at_s = asyncio.get_running_loop().time(), self._missed_at_s
         away_s = 0.0 if missed_at_s is None else round(now_s - missed_at_s, 1)
-        return BrokerReport(self._broker.name, away_s, sum(self.waiting.values()))
+        hears = self.hears_processors and self._declared
+        heard_s = round(now_s - self._ready_at_s, 1) if hears else 0.0
+        return BrokerReport(self._broker.name, away_s, sum(self.waiting.values()), heard_s)
 
     def forget(self) -> None:
         """The broker was missed: look again whether everything is there, once it is back."""

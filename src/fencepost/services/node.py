@@ -27,6 +27,7 @@ from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
 from fencepost.services.aside import Thinkers, on_the_spot
 from fencepost.services.backfiller import Backfiller
+from fencepost.services.broker_link import BrokerServices
 from fencepost.services.clerk import Clerk
 from fencepost.services.elector import Elector
 from fencepost.services.gauges import Gauges
@@ -89,15 +90,18 @@ class NodeRunner:
         """Run one more loop beside the node's own."""
         self._further.append(service)
 
-    def also_drain(self, drain: Callable[[bool], None]) -> None:
-        """Tell what runs beside the node's own loops, too, when the node is drained or taken back."""
+    def also_over_broker(self, services: BrokerServices) -> None:
+        """Run the loops over a message broker beside the node's own: they are drained with it, and the node
+        tells how it stands to the broker."""
         own = self.membership.on_drain
 
         def each(draining: bool) -> None:
             own(draining)
-            drain(draining)
+            services.drain(draining)
 
+        self.also(services)
         self.membership.on_drain = each
+        self.membership.broker = services.link.report
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until asked to stop, then stop cleanly."""

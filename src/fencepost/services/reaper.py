@@ -3,12 +3,13 @@ those that wait for their turn where the bell was missed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from fencepost.config import Settings
 from fencepost.core.catchup import ON_TIME_MAX
 from fencepost.core.lifecycle import ENDED
-from fencepost.core.liveness import rescue, sweep_every_s, sweep_terms
+from fencepost.core.liveness import awaits_processor, may_speak, rescue, sweep_every_s, sweep_terms
 from fencepost.errors import StoreUnavailable
 from fencepost.model.rescue import Expired, Rescue
 from fencepost.model.run import Receipt
@@ -40,7 +41,7 @@ class Reaper(Service):
             return sweep_every_s(self._settings.reap_every_s, self._terms, quiet=True)
         if sweep.last_s is not None:
             self._tell_of_grace(sweep.last_s)
-        silent = sweep.expired
+        silent = await self._with_a_voice(sweep.expired)
         rescues = [rescue(run) for run in silent]
         taken: list[tuple[Expired, Rescue]] = []
         if rescues:
@@ -56,8 +57,19 @@ class Reaper(Service):
             self.log.info("late ticks ended", ticks=late)
         await self._store.ledger.unpark(limit)
         await self._trace([one for _, one in taken])
-        more = len(silent) == limit or late >= limit
+        more = len(sweep.expired) == limit or late >= limit
         return 0.0 if more else sweep_every_s(self._settings.reap_every_s, self._terms)
+
+    async def _with_a_voice(self, expired: Sequence[Expired]) -> Sequence[Expired]:
+        """The runs whose owners could have shown life. The others count as alive for one timeout more."""
+        if not any(map(awaits_processor, expired)):
+            return expired
+        nodes, timeout_s = await self._store.roster.live(), self._settings.heartbeat_timeout_s
+        silent = [one for one in expired if may_speak(one, nodes, timeout_s)]
+        if mute := [one.ticket for one in expired if one not in silent]:
+            await self._store.ledger.pulse(mute, timeout_s)
+            self.log.warning("rescues wait: no worker could hear processors over the broker", runs=len(mute))
+        return silent
 
     def _tell_of_grace(self, last_s: float) -> None:
         """One reaper of the fleet says so: the next sweep finds this one."""

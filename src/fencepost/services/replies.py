@@ -89,6 +89,7 @@ class Replies(BrokerService):
 
     def __init__(self, store: Store, link: BrokerLink, settings: Settings, dice: Callable[[], float]) -> None:
         super().__init__(link)
+        link.hears_processors = True
         self._store = store
         self._settings = settings
         self._dice = dice
