@@ -53,7 +53,7 @@ pid=$(echo "$leader" | $python -c 'import re, sys; print(re.search(r"-(\d+)-[0-9
 kill -9 "$pid"
 heir=$(until_led_by_another 0 "$leader")
 echo "   $leader was killed, $heir took over"
-grep --no-filename "leadership leads shard=0 " "$DATA"/scheduler-*.log | sort | tail -n 1
+grep --no-filename --extended-regexp "leads shards=0\b" "$DATA"/scheduler-*.log | sort | tail -n 1
 until_ran pulse $(($(ran pulse) + 10))
 
 echo "4. No tick is missing, none is doubled"

@@ -22,6 +22,7 @@ from tests.cli.calls import called, called_json
 from tests.cli.processes import Process, started
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresDatabases
+from tests.servers.process import wait_until
 
 ROOT = Path(__file__).parents[2]
 SHARDS = 8
@@ -121,8 +122,13 @@ def running(store: str) -> Iterator[Node]:
     bind = ("--bind", f"127.0.0.1:{port}", "--store", store)
     with started("run", "tests.floods.app:app", *bind, folder=ROOT) as process:
         process.wait_for("web serving")
-        process.wait_for(f"leads shards=0-{SHARDS - 1}")
+        wait_until(lambda: _all_are_led(store), lambda: process.said)
         yield Node(store, port, process)
+
+
+def _all_are_led(store: str) -> bool:
+    shards = called_json("status", "--store", store)["shards"]
+    return len(shards) == SHARDS and all(one["holder"] for one in shards)
 
 
 def run_floods(kinds: Sequence[str], stores: tuple[str, str], for_s: float) -> Iterator[Outcome]:

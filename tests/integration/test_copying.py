@@ -105,7 +105,7 @@ async def fill(url: str) -> None:
 
     async def write(tx: Transaction) -> None:
         for table in TABLES:
-            rows = old_ledger.every_row()[table.name]
+            rows = old_ledger.every_row().get(table.name, [])
             if table.serial is not None:
                 rows = [{**row, table.serial: 3 * number} for number, row in enumerate(rows, 1)]
             await tx.put_if_absent(table, rows)

@@ -23,7 +23,7 @@ HOLDS = [by_people | turn for by_people in range(8) for turn in (0, Hold.PARKED,
 
 def possible_runs() -> Iterator[Row]:
     """Runs of every kind that a ledger can have: what has ended is held by nothing, what runs does not wait
-    for its turn."""
+    for its turn, and only runs by hand expire."""
     traits = product(RunState, (None, "a-schedule"), (0, 7), HOLDS, Origin, (False, True), (None, "slot"))
     for state, schedule, fence, held, origin, stripped, slot in traits:
         if (state in ENDED and held) or (state is RunState.RUNNING and (held & IN_TURN.value or not fence)):
@@ -47,6 +47,7 @@ def possible_runs() -> Iterator[Row]:
                 "slot": slot,
                 "worker": "w" if state is RunState.RUNNING else None,
                 "backfill_id": 3,
+                "expires_at": NOON if schedule is None else None,
             }
         )
 

@@ -36,7 +36,7 @@ from tests.transactions.ground import Ground
 
 DATABASE = "sharding"
 ROUTER = {"msg": "isdbgrid", "isWritablePrimary": True}
-SPREAD = ["runs", "attempts", "steps", "run_logs"]
+SPREAD = ["runs", "attempts", "steps", "run_logs", "run_links"]
 IDLE_S = 60.0
 SHARD = Shard(0)
 
@@ -65,7 +65,7 @@ async def stores(routers: tuple[MongoRouter, MongoRouter]) -> AsyncIterator[tupl
     ("hello", "done", "sharded"),
     [
         (ROUTER, (), SPREAD),
-        (ROUTER, ("runs", "steps"), ["attempts", "run_logs"]),
+        (ROUTER, ("runs", "steps"), ["attempts", "run_logs", "run_links"]),
         (ROUTER, SPREAD, []),
         ({"setName": "rs0", "isWritablePrimary": True}, (), []),
     ],

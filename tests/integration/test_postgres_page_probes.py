@@ -68,7 +68,7 @@ KNOWN = {"namespace": "default", "schedule_id": "schedule-1", "run_key": "tick1"
 SAMPLES = {Kind.TEXT: "default", Kind.INTEGER: 1, Kind.REAL: 1.0, Kind.BOOLEAN: True, Kind.TIME: NOW}
 
 
-COUNTED = {"runs_held_by_somebody", "schedules_by_change", "runs_by_time"}
+COUNTED = {"runs_held_by_somebody", "schedules_by_change", "runs_by_time", "missed_ranges_by_time"}
 """Rows that are only counted, or asked for by views that have statements of their own here."""
 
 

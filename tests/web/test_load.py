@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.calls import called, called_json
 from tests.cli.processes import Process
+from tests.servers.process import wait_until
 from tests.web.house import TOKEN
 from tests.web.serving import MANIFEST, Server
 
@@ -35,7 +36,7 @@ def test_three_hundred_pages_at_once_cost_no_lease(server: Server, tmp_path: Pat
     called("migrate", "--store", server.store)
     token = called_json("token", "create", "eye", "--role", "viewer", "--store", server.store)["token"]
     with server.process(tmp_path, "run") as process:
-        process.wait_for(f"leads shards=0-{SHARDS - 1}")
+        wait_until(lambda: is_led(server), lambda: process.said)
         before = epochs(server)
         seen: Counter[int] = Counter()
         for _ in range(ROUNDS):
@@ -75,6 +76,11 @@ class Poor(Process):
     """A process that may open few files, and cannot help it."""
 
     head = ("-c", POOR)
+
+
+def is_led(server: Server) -> bool:
+    shards = called_json("status", "--store", server.store)["shards"]
+    return len(shards) == SHARDS and all(one["holder"] for one in shards)
 
 
 def epochs(server: Server) -> dict[Any, Any]:

@@ -64,6 +64,8 @@ JOB: dict[str, Any] = {
         "only": [],
         "never": [],
         "budget": 0.2,
+        "backoff": "exponential",
+        "max_doublings": None,
     },
     "timeout_s": None,
     "progress_deadline_s": None,

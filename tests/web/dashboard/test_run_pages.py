@@ -277,7 +277,7 @@ async def test_many_gates_come_in_pages_and_few_questions(board: Dashboard) -> N
         ("/backfills", 3),
         ("/workers", 8),
         ("/leases", 10),
-        (links.run("minutely#2026-03-01T12:02:00Z#1"), 20),
+        (links.run("minutely#2026-03-01T12:02:00Z#1"), 21),
     ],
 )
 async def test_a_page_asks_few_questions(board: Dashboard, path: str, most: int) -> None:
