@@ -282,7 +282,7 @@ class RestartContract:
             await subscription.acknowledge([one])
         with suppress(BrokerUnavailable):
             await subscription.give_back([two])
-        with pytest.raises(BrokerUnavailable):
+        with suppress(BrokerUnavailable):
             await subscription.reject([three], "not JSON")
         await harness.start()
         more = [Message(destination, f"new-{number}", b"{}") for number in range(3)]
