@@ -13,7 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from fencepost.brokers.kafka import KafkaBroker, open_broker
 from fencepost.errors import BrokerRefused, BrokerUnavailable, FencepostError
 from fencepost.model.message import Confirmed, Message, Refused
-from fencepost.testing.conformance.brokers import GROUP, numbered, received
+from fencepost.testing.conformance.brokers import GROUP, numbered, patient, received
 from tests.brokers.kafka_harness import KafkaHarness
 from tests.servers.kafka import USERS, KafkaAddress
 from tests.servers.ports import free_port
@@ -166,7 +166,7 @@ async def test_a_wrong_password_is_not_shown(
     url = kafka_server.guarded("alice:wr0ng-one@", protocol) + parameters
     broker = await opened(url, stack)
     with caplog.at_level(logging.DEBUG, "aiokafka"):
-        text = await said(broker.connect(), BrokerRefused)
+        text = await said(patient(broker.connect), BrokerRefused)
     assert "correct the user or the password in the URL" in text
     assert "alice:***@" in text
     assert "wr0ng-one" not in text + caplog.text + repr(broker)

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 
 from fencepost.model.message import Delivery, Message
 from fencepost.ports.broker import Subscription
-from fencepost.testing.conformance.brokers import GROUP, confirmed, declared, numbered, received
+from fencepost.testing.conformance.brokers import GROUP, confirmed, declared, numbered, patient, received
 from tests.brokers.kafka_harness import KafkaHarness
 from tests.servers.kafka import KafkaAddress
 
@@ -135,7 +135,7 @@ async def test_what_is_held_for_longer_than_a_session_does_not_go_to_another(
     held = await received(mine, 3)
     await asyncio.sleep(8.0)
     await mine.acknowledge(held)
-    assert await harness.broker.backlog(destination, GROUP) == 0
+    assert await patient(lambda: harness.broker.backlog(destination, GROUP)) == 0
 
 
 async def test_a_rejected_message_is_kept_with_its_reason(harness: KafkaHarness) -> None:

@@ -41,6 +41,9 @@ EXAMPLES = ROOT / "examples" / "processors"
 SENT = ("order-placed", "thumbs")
 HELD_BY = {
     "the broker is away": "test_nothing_is_claimed_while_the_broker_is_away",
+    "the broker is away while processors work, or no worker takes replies": (
+        "test_no_attempt_is_spent_while_no_worker_reaches_the_broker"
+    ),
     "the broker's confirm does not come": "test_no_attempt_is_spent_where_the_broker_did_not_answer",
     "the broker refuses the message": "test_what_the_broker_refuses_is_not_taken_for_sent",
     "the message is too large": "test_what_the_broker_will_always_refuse_is_not_tried_again",

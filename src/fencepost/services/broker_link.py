@@ -121,6 +121,8 @@ class BrokerService(Service):
         try:
             rest_s = await super()._pass()
         except (BrokerUnavailable, BrokerRefused) as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError from error  # A driver may say so in words of its own.
             return self._wait_for_broker(error)
         if self._missed:
             self.log.info("broker is back", after_failures=self._missed)
