@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from fencepost.errors import BrokerUnavailable
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from tests.brokers.post import PATIENCE_S, Post
 
 
 class Deaf(BrokerService):
-    """Its driver tells of a cancellation as of a lost connection."""
+    """Its driver tells of a cancellation as of a lost connection, or not at all."""
 
     name = "deaf"
 
-    def __init__(self, link: BrokerLink) -> None:
+    def __init__(self, link: BrokerLink, *, tells: bool) -> None:
         super().__init__(link)
+        self._tells = tells
         self.asking = asyncio.Event()
 
     async def run_once(self) -> float:
@@ -23,12 +26,14 @@ class Deaf(BrokerService):
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            raise BrokerUnavailable("the connection was lost") from None
-        return 0.0
+            if self._tells:
+                raise BrokerUnavailable("the connection was lost") from None
+        return 60.0
 
 
-async def test_a_cancellation_that_a_driver_hides_is_not_lost() -> None:
-    service = Deaf(Post().link())
+@pytest.mark.parametrize("tells", [True, False])
+async def test_a_cancellation_that_a_driver_hides_is_not_lost(tells: bool) -> None:
+    service = Deaf(Post().link(), tells=tells)
     loop = asyncio.create_task(service.run())
     await asyncio.wait_for(service.asking.wait(), PATIENCE_S)
     loop.cancel()

@@ -121,9 +121,9 @@ class BrokerService(Service):
         try:
             rest_s = await super()._pass()
         except (BrokerUnavailable, BrokerRefused) as error:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise asyncio.CancelledError from error  # A driver may say so in words of its own.
+            _heed_cancellation()
             return self._wait_for_broker(error)
+        _heed_cancellation()
         if self._missed:
             self.log.info("broker is back", after_failures=self._missed)
             self._missed = 0
@@ -148,3 +148,9 @@ class BrokerService(Service):
         if self._missed == 1 and self.link.is_news(str(error)):
             self.log.warning("broker unavailable: what it was to carry waits", error=str(error))
         return patience_s(self._missed)
+
+
+def _heed_cancellation() -> None:
+    """A driver may swallow a cancellation, or tell of it as of a lost connection."""
+    if (task := asyncio.current_task()) is not None and task.cancelling():
+        raise asyncio.CancelledError
