@@ -168,11 +168,11 @@ class Deployer(Service):
             after = page[-1].schedule_id
 
     async def _end(self, schedule_id: ScheduleId, policy: Absent) -> None:
-        author, shelf = self._author, self._store.schedules
+        author, schedules = self._author, self._store.schedules
         if policy is Absent.PAUSE:
-            await shelf.pause(self._namespace, schedule_id, ABSENT_REASON, author=author)
+            await schedules.pause(self._namespace, schedule_id, ABSENT_REASON, author=author)
         else:
-            await shelf.remove(self._namespace, schedule_id, author=author)
+            await schedules.remove(self._namespace, schedule_id, author=author)
         words = f"schedule {schedule_id}: is in no running code, so it was {policy}d"
         self.log.warning(words, mend='it goes on once code has it again, or set absent="keep"')
 

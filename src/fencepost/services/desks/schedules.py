@@ -176,10 +176,10 @@ class ScheduleDesk(Desk):
 
     async def get(self, schedule_id: str) -> Schedule:
         """The schedule, or a refusal that names near ones."""
-        shelf = self._store.schedules
-        found = await shelf.get(self._namespace, ScheduleId(schedule_id))
+        schedules = self._store.schedules
+        found = await schedules.get(self._namespace, ScheduleId(schedule_id))
         if found is None and (kept := await self.id_of(schedule_id)) != schedule_id:
-            found = await shelf.get(self._namespace, kept)
+            found = await schedules.get(self._namespace, kept)
         if found is None or found.state is ScheduleState.REMOVED:
             raise await self._unknown(schedule_id)
         return found
