@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fencepost.model.claiming import DueTick, GateFacts, ScheduleFacts
-from fencepost.model.policies import Overlap, parse_overlap
+from fencepost.model.policies import CatchUp, Overlap, parse_overlap
 from fencepost.model.run import Origin
 from tests.core.facts import (
     LATEST,
@@ -169,7 +169,38 @@ CASES = {
     "allow(2), one is unfinished": Case(
         facts([tick(0, overlap=TWO), tick(1, overlap=TWO)], unfinished=[running(-60)]),
         2,
-        {key(0): "start", key(1): "skipped"},
+        {key(0): "skipped", key(1): "start"},
+    ),
+    "skip, several on time after an absence: the newest runs": Case(
+        facts([tick(second) for second in (0, 20, 40)]),
+        50,
+        {key(0): "skipped", key(20): "skipped", key(40): "start"},
+    ),
+    "skip, the newest was in the way of a run: the one before it runs": Case(
+        facts([tick(0), tick(40)], ended=[finished(38, at=45, origin=Origin.MANUAL)]),
+        50,
+        {key(0): "start", key(40): "skipped"},
+    ),
+    "skip, what a person asked for gives way to no tick": Case(
+        facts([tick(0, origin=Origin.MANUAL), tick(40)]), 50, {key(0): "start", key(40): "skipped"}
+    ),
+    "skip, a tick gives way to what a person asked for": Case(
+        facts([tick(0), tick(20, origin=Origin.MANUAL), tick(40)]),
+        50,
+        {key(0): "skipped", key(20): "start", key(40): "skipped"},
+    ),
+    "skip, more are due than the facts hold: the newest is among the next": Case(
+        facts([tick(0), tick(20)], newest_due=moment(40)), 50, {key(0): "skipped", key(20): "skipped"}
+    ),
+    "skip, a newer one that is filled in supersedes none": Case(
+        facts([tick(0), tick(20), tick(40, origin=Origin.BACKFILL)]),
+        50,
+        {key(0): "skipped", key(20): "start", key(40): "waits"},
+    ),
+    "skip, one on time and a newer one that is too late already": Case(
+        facts([tick(1, LATEST), tick(9, CatchUp("none", "1s"))]),
+        10.5,
+        {key(1): "start", key(9): "missed"},
     ),
     "allow does not excuse lateness": Case(facts([tick(0, overlap=Overlap.ALLOW)]), 61, {key(0): "missed"}),
     "buffer_one, the first waits and the next is skipped": Case(

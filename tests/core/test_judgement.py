@@ -66,11 +66,18 @@ def test_a_stall_of_a_per_second_schedule_does_not_start_two_at_once(
     assert len([one for one in verdicts if isinstance(one, Start)]) == 1
 
 
-def test_a_stall_longer_than_the_window_runs_none_of_what_is_too_late() -> None:
+def test_a_stall_longer_than_the_window_runs_the_newest_and_none_of_what_is_too_late() -> None:
     seen = facts([tick(second) for second in range(120)])
     verdicts = told(judge(seen, moment(119), room=100))
     assert {verdicts[key(second)] for second in range(59)} == {"missed"}
-    assert verdicts[key(59)] == "start"
+    assert {verdicts[key(second)] for second in range(59, 119)} == {"skipped"}
+    assert verdicts[key(119)] == "start"
+
+
+def test_a_tick_that_a_newer_one_supersedes_says_which() -> None:
+    assert judge(facts([tick(0), tick(20)]), moment(30), 1)[0] == End(
+        key(0), RunState.SKIPPED, "superseded by the tick of 2026-03-01T09:00:20Z"
+    )
 
 
 @pytest.mark.parametrize("room", [0, -1])

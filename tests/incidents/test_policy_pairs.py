@@ -101,12 +101,12 @@ STALL: Mapping[str, Mapping[str, Counts]] = {
 # run: 30 ticks in all.
 #
 # none. 6 to 60 and 66 to 120 are too late: 20. Of 126, 132, 138, 144, 150:
-#   skip             126 runs, the others meet it
+#   skip             150 runs, the others are superseded
 #   buffer_one       126 runs, 132 waits and runs, 3 find the buffer full
 #   buffer_all, allow  all run
 #   cancel_other, terminate_other  150 runs, the others are superseded
 # latest. 6 to 60 give way to 66, which is due although it is not written yet; 66 to 138 give way to 150: 23.
-#   skip             144 runs, 150 meets it
+#   skip             150 runs, 144 is superseded
 #   buffer_one, buffer_all, allow  both run
 #   cancel_other, terminate_other  150 runs, 144 is superseded
 # sequential. 6 runs from 153 on, 12 from 153.35 to 153.7. 66 to 138 are caught up too: 23 in all.

@@ -12,6 +12,7 @@ unfinished run.
 | live, later than `max_lateness` | missed | nothing |
 | live, behind what it waits for by its policy (`buffer_*`, `cancel_other`) | nothing meanwhile | its policy |
 | live, on time, `skip`, beside none that is live | nothing while it waits | waits and goes next |
+| live, on time, `skip` or `allow(n)`, newer ones would take all places | on time | skipped, superseded |
 | catch-up, `latest`, a newer tick is due | missed, coalesced | nothing |
 | catch-up, `latest`, the newest | runs | its policy |
 | catch-up, `sequential`, `parallel(n)` | runs | waits for its turn, never skips or stops another |
@@ -71,10 +72,39 @@ class _Session:
     """A tick that may start found no room: nothing after it may start before it."""
 
     def judge_live(self, ticks: Sequence[DueTick]) -> None:
+        superseded = self._superseded(ticks) if self.room > 0 and len(ticks) > 1 else {}
         for tick in ticks:
             if self.full:
                 return
-            self._judge_live(tick)
+            if tick.run_key in superseded:
+                self._supersede(tick, superseded[tick.run_key])
+            else:
+                self._judge_live(tick)
+
+    def _superseded(self, ticks: Sequence[DueTick]) -> dict[RunKey, datetime]:
+        """Ticks that could start, were there not newer ones for all the places of their schedule: after an
+        absence the newest runs, not the oldest. What a person asked for gives way to no tick."""
+        going = [tick for tick in ticks if self._would_go(tick)]
+        if not going or (most := going[-1].overlap.at_once_max) is None:
+            return {}
+        newest = going[-1].fire_time
+        older = going[: -(most - len(self.unfinished))]
+        if len(ticks) == len(self.facts.due) and ticks[-1].fire_time < self.facts.newest_due:
+            newest, older = self.facts.newest_due, going
+        return {one.run_key: newest for one in older if one.origin is Origin.LIVE}
+
+    def _would_go(self, tick: DueTick) -> bool:
+        free = self._due_since(tick)
+        if free is None or tick.overlap.kind not in overlap.SKIPPING_KINDS:
+            return False
+        if not catchup.is_on_time(tick.catch_up, free, self.now):
+            return False
+        found = overlap.answer(tick, True, tuple(self.unfinished), self.facts.finished, self.waiting)
+        return isinstance(found, overlap.Go)
+
+    def _supersede(self, tick: DueTick, newest: datetime) -> None:
+        reason = f"superseded by the tick of {to_utc_text(newest)}"
+        self.verdicts.append(End(tick.run_key, RunState.SKIPPED, reason))
 
     def judge_queued(self, ticks: Sequence[DueTick]) -> None:
         held = self._gate_is_closed([tick for tick in ticks if tick.origin is Origin.CATCH_UP])
@@ -163,8 +193,7 @@ class _Session:
     def _overlap(self, tick: DueTick, *, on_time: bool) -> None:
         newest = self._newest_due(tick)
         if overlap.displaces(tick) and tick.fire_time < newest:
-            superseded = f"superseded by the tick of {to_utc_text(newest)}"
-            self.verdicts.append(End(tick.run_key, RunState.SKIPPED, superseded))
+            self._supersede(tick, newest)
             return
         answer = overlap.answer(tick, on_time, tuple(self.unfinished), self.facts.finished, self.waiting)
         match answer:
