@@ -325,6 +325,30 @@ async def test_a_loss_in_the_midst_of_a_batch_is_not_taken_for_a_refusal(stack: 
         assert all(isinstance(one, Unconfirmed) for one in await publishing)
 
 
+async def test_a_master_that_becomes_a_replica_is_away_and_costs_no_message_its_answer(
+    server: RedisServer, stack: AsyncExitStack
+) -> None:
+    with started(RedisServer) as own:
+        broker = await opened(own.url, stack)
+        destination = await declared(broker)
+        own.call("REPLICAOF", "127.0.0.1", str(server.port))
+        with pytest.raises(BrokerUnavailable, match="takes no messages now"):
+            await broker.publish(numbered(destination, 3))
+        with pytest.raises(BrokerRefused, match="is a replica; name the master"):
+            await broker.publish(numbered(destination, 3))
+
+
+async def test_a_server_without_memory_is_away_until_it_has_some(stack: AsyncExitStack) -> None:
+    with started(RedisServer) as own:
+        broker = await opened(own.url, stack)
+        destination = await declared(broker)
+        own.call("CONFIG SET", "maxmemory", "1")
+        with pytest.raises(BrokerUnavailable, match="takes no messages now"):
+            await broker.publish(numbered(destination, 3))
+        own.call("CONFIG SET", "maxmemory", "0")
+        await confirmed(broker, numbered(destination, 3))
+
+
 async def test_what_no_replica_has_is_not_confirmed(
     server: RedisServer, stack: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,14 @@ MESSAGE_MAX = 16 * 1024 * 1024
 """Redis itself takes 512 MB, and stands still for all others while it does."""
 ANNOUNCEMENTS = "fencepost.announcements."
 
+NOT_NOW = (
+    redis.exceptions.ReadOnlyError,
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.MasterDownError,
+)
+NOT_NOW_CODES = ("MISCONF", "NOREPLICAS")
+"""Refusals that say nothing of the message: the server takes no writes until it has recovered."""
+
 _CONFIRMED = Confirmed()
 
 
@@ -123,9 +131,19 @@ class RedisBroker:
                 commands.append(("XADD", destination, "NOMKSTREAM", "*", *fields(message)))
         if commands:
             found = await self._send(commands, sorted({messages[place].destination for place in places}))
+            await self._see_whether_it_takes_writes(found)
             for place, answer in zip(places, found, strict=True):
                 answers[place] = _judged(messages[place].destination, answer)
         return answers
+
+    async def _see_whether_it_takes_writes(self, answers: Sequence[Any]) -> None:
+        """A server that has become a replica, or is short of memory, is away for who publishes."""
+        refusal = next(filter(_takes_no_writes, answers), None)
+        if refusal is None:
+            return
+        await self._pool.forget()
+        if not any(isinstance(one, bytes) for one in answers):
+            raise BrokerUnavailable(f"broker {self._address.shown} takes no messages now: {brief(refusal)}")
 
     async def _send(self, commands: Sequence[Command], destinations: Sequence[str]) -> list[Any]:
         """The answers to the publications; what replicas have not taken in time has none."""
@@ -162,9 +180,15 @@ def _judged(destination: str, answer: Any) -> Publication:
             return Refused(f"destination {destination} is not there: no stream has that key")
         case NoAnswer():
             return Unconfirmed(f"Redis did not answer: {answer}")
+    if _takes_no_writes(answer):
+        return Unconfirmed(f"Redis takes no messages now: {brief(answer)}")
     text = brief(answer)
     is_permanent = isinstance(answer, redis.exceptions.NoPermissionError) or "wrong kind of value" in text
     return Refused(f"destination {destination}: {text}", permanent=is_permanent)
+
+
+def _takes_no_writes(answer: Any) -> bool:
+    return isinstance(answer, NOT_NOW) or str(answer).startswith(NOT_NOW_CODES)
 
 
 def _caveats(pool: Pool, address: RedisAddress) -> Iterator[str]:

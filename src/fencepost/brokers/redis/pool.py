@@ -80,6 +80,11 @@ class Pool:
 
     async def close(self) -> None:
         self._is_closed = True
+        await self.forget()
+
+    async def forget(self) -> None:
+        """Close what is idle, and ask the next connection again what server it has met."""
+        self.about = {}
         while self._idle:
             await discard(self._idle.pop())
 
