@@ -21,11 +21,14 @@ from fencepost.services.processors import Processors
 from tests.brokers.post import THUMBS, Post, until
 
 
-def processors(post: Post, function: Callable[..., Any]) -> tuple[Processors, Processor]:
+def processors(
+    post: Post, function: Callable[..., Any], job_loop: JobLoop | None = None
+) -> tuple[Processors, Processor]:
     """As `wiring` makes them."""
+    job_loop = job_loop or JobLoop()
     jobs = {THUMBS: Job(JobSpec(THUMBS), CallableExecutor(function))}
     settings = settings_from({}, overrides={"poll_s": 0.05})
-    link, job_loop = post.link(), JobLoop()
+    link = post.link()
     one = Processor(THUMBS, jobs, link, settings, "processor-1", job_loop)
     return Processors(link, [one], 0.0, job_loop), one
 
@@ -68,20 +71,21 @@ async def test_no_more_messages_are_taken_while_a_job_blocks_its_loop() -> None:
         blocked.set()
         unblocked.wait(10)
 
-    await post.enqueue("1", "2")
-    each, one = processors(post, resize)
-    stop = asyncio.Event()
-    running = asyncio.create_task(each.run(stop))
-    await post.deliver()
+    await post.one_sent()
+    job_loop = JobLoop()
+    one = processors(post, resize, job_loop)[1]
+    job_loop.start()
+    await one.run_once()
     await until(blocked.is_set)
-    begun = one.busy
-    await post.enqueue("3")
+    await post.enqueue("2")
     await post.deliver()
-    await asyncio.sleep(1.2)
+    await one.run_once()
+    assert one.busy == 1
     unblocked.set()
-    assert one.busy == begun
-    stop.set()
-    await running
+    await one.run_once()
+    assert one.busy == 2
+    await one.stop(5.0, asyncio.Event())
+    await job_loop.stop(5.0)
 
 
 async def test_work_on_the_loop_of_jobs_is_not_over_before_it_has_cleaned_up() -> None:

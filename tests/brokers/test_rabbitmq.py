@@ -50,6 +50,7 @@ class TestRabbitBroker(BrokerConformance):
             yield one
 
 
+@pytest.mark.proof
 class TestRabbitBrokerRestarted(RestartContract):
     @pytest.fixture
     async def harness(self, rabbitmq_node: RabbitServer) -> AsyncIterator[RabbitHarness]:
@@ -303,6 +304,7 @@ async def test_a_silent_broker_does_not_keep_a_call(
             await behind.connect()
 
 
+@pytest.mark.proof
 async def test_a_broker_that_is_short_of_memory_does_not_keep_a_call(
     server: RabbitServer, harness: RabbitHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +352,7 @@ async def test_a_broker_that_is_away_is_asked_once_a_period(
     assert PASSWORD not in caplog.text
 
 
+@pytest.mark.proof
 async def test_no_right_is_missing_on_the_page(server: RabbitServer) -> None:
     await asyncio.to_thread(grant, server)
     async with AsyncExitStack() as stack:

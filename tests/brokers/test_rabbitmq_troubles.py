@@ -43,6 +43,7 @@ async def channel(server: RabbitServer) -> AsyncIterator[AbstractChannel]:
     await connection.close()
 
 
+@pytest.mark.proof
 async def test_what_could_not_be_kept_aside_comes_again(
     server: RabbitServer, harness: RabbitHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ async def test_what_could_not_be_kept_aside_comes_again(
         await asyncio.to_thread(server.control, "set_vm_memory_high_watermark", "0.4")
 
 
+@pytest.mark.proof
 async def test_a_forbidden_exchange_costs_no_other_message_its_answer_twice(
     server: RabbitServer, harness: RabbitHarness, channel: AbstractChannel
 ) -> None:
@@ -102,6 +104,7 @@ async def test_no_count_of_deliveries_ends_a_message(
     assert uncounted not in limited
 
 
+@pytest.mark.proof
 async def test_a_message_may_be_held_for_as_long_as_its_consumer_lives(
     server: RabbitServer, harness: RabbitHarness
 ) -> None:

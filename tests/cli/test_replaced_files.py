@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.calls import called, refused
 from tests.cli.processes import started
+from tests.marks import in_proof
 
 TICKING = """
 [jobs.tick]
@@ -36,7 +37,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-@pytest.mark.parametrize("gone", [*SUFFIXES, "-wal -shm"])
+@pytest.mark.parametrize("gone", ["-wal -shm", *in_proof(*SUFFIXES)])
 def test_a_deleted_file_never_makes_two_ledgers(store: Path, url: str, gone: str) -> None:
     names = [f"{store.name}{suffix}" for suffix in gone.split() or [""]]
     words = ("run", "fencepost.toml", "--store", url)

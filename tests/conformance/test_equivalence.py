@@ -25,7 +25,7 @@ from tests.conformance.on_sqlite import open_sqlite
 from tests.conformance.operating_lives import OperatingLives
 from tests.conformance.twins import TiedTwin, Twin, Twins
 
-LIVES = int(os.environ.get("FENCEPOST_LIVES", "3"))
+LIVES = int(os.environ.get("FENCEPOST_LIVES", "2"))
 SETTINGS = settings(
     derandomize=True,
     print_blob=True,
@@ -87,7 +87,7 @@ def open_file(tmp_path_factory: pytest.TempPathFactory) -> Open:
 
 
 def test_sqlite_does_not_differ_from_memory(open_file: Open) -> None:
-    """About 8 s: three lives of fifty steps, everything read after each step."""
+    """About 8 s: two lives of fifty steps, everything read after each step."""
     live(open_file)
 
 
@@ -109,7 +109,7 @@ def test_sqlite_does_not_answer_otherwise_than_the_rules_in_many_lives(
 
 @pytest.mark.postgres
 def test_postgres_does_not_differ_from_memory(shared_postgres_url: str) -> None:
-    """About 10 s: three lives of fifty steps, everything read after each step."""
+    """About 10 s: two lives of fifty steps, everything read after each step."""
     live(lambda: open_postgres(shared_postgres_url))
 
 
@@ -127,7 +127,7 @@ def test_postgres_does_not_answer_otherwise_than_the_rules_in_many_lives(postgre
 
 @pytest.mark.proof
 def test_mongodb_does_not_differ_from_memory(mongo_store_url: str) -> None:
-    """About a minute: three lives of fifty steps, everything read after each step."""
+    """About a minute: two lives of fifty steps, everything read after each step."""
     live(lambda: open_mongodb(mongo_store_url))
 
 

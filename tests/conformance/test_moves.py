@@ -49,7 +49,7 @@ OPEN = RunState.PLANNED, RunState.READY, RunState.RUNNING
 Verb = Callable[[Watched, Sequence[Row]], Awaitable[object]]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.proof])])
 async def watched(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Watched]:
     opened: Watched
     if "sqlite" in request.node.name:

@@ -50,6 +50,7 @@ def app(tmp_path: Path) -> Fencepost:
     return application(tmp_path)
 
 
+@pytest.mark.proof
 def test_no_tick_of_a_beat_comes_twice(broker: str, notes: Notes, tmp_path: Path) -> None:
     """Takes 10 s, and 15 s more where it is the first here: a worker and a beat that import Celery, the
     server, and ticks a second apart."""

@@ -107,6 +107,7 @@ def test_the_command_line_goes_to_the_ledger_of_the_settings(project: Project) -
     assert (wrong[0], "nonsense" in wrong[2]) == (2, True)
 
 
+@pytest.mark.proof
 def test_django_makes_no_migrations_of_the_ledger(project: Project) -> None:
     assert "No changes detected" in project.manage("makemigrations", "--check", "--dry-run")
 
@@ -114,6 +115,7 @@ def test_django_makes_no_migrations_of_the_ledger(project: Project) -> None:
 BUSY = "select count(*) from pg_stat_activity where application_name = 'shop-jobs'"
 
 
+@pytest.mark.proof
 def test_a_job_leaves_no_connection_of_django_behind(project: Project, postgres_url: str) -> None:
     """Without the hook, the thread of a plain job would keep its connection for as long as it lives."""
     named = Project(project.folder, {**project.environment, "PGAPPNAME": "shop-jobs"})
@@ -168,6 +170,7 @@ print(json.dumps({name: answers(name) for name in ("root", "viewer", "stranger")
 """
 
 
+@pytest.mark.proof
 def test_the_admin_shows_the_ledger_and_changes_nothing_whoever_asks(project: Project) -> None:
     found = project.does(ADMIN)
     looked = {"list": 200, "shown": True, "one": 200, "save": 403, "add": 403, "delete": 403}

@@ -29,6 +29,7 @@ async def runs_of(store: Store, app: Fencepost) -> list[RunRecord]:
     return list(await store.ledger.list(app.settings.namespace, RunFilter(limit=RUNS_MAX)))
 
 
+@pytest.mark.proof
 async def test_an_audit_over_all_of_it_finds_no_fault(app: Fencepost) -> None:
     assert await write_history(app)
     async with app:
@@ -64,6 +65,7 @@ async def test_it_has_something_of_everything(app: Fencepost) -> None:
     assert refusals
 
 
+@pytest.mark.proof
 async def test_fences_rise_with_the_starts_of_a_schedule(app: Fencepost) -> None:
     await write_history(app)
     async with app:
@@ -75,6 +77,7 @@ async def test_fences_rise_with_the_starts_of_a_schedule(app: Fencepost) -> None
         assert [one.fence for one in by_start] == sorted(one.fence for one in live), schedule_id
 
 
+@pytest.mark.proof
 async def test_a_store_that_has_a_past_is_left_alone(app: Fencepost) -> None:
     await write_history(app)
     async with app:

@@ -186,6 +186,7 @@ def place(request: pytest.FixtureRequest) -> Place:
     return found
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 def test_no_fence_is_given_out_twice_over_a_restore(place: Place) -> None:
     """About 10 s: the commands of the guide, with real nodes before and after."""

@@ -52,6 +52,7 @@ def test_nothing_is_missing_on_the_page_of_redis(tmp_path: Path, monkeypatch: py
     assert "warning" not in said.lower()
 
 
+@pytest.mark.proof
 @pytest.mark.rabbitmq
 @pytest.mark.timeout(300)
 def test_nothing_is_missing_on_the_page_of_rabbitmq(

@@ -83,6 +83,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         yield Shop(tmp_path, server.url, processes)
 
 
+@pytest.mark.proof
 def test_the_pages_commands_do_what_the_page_says(shop: Shop) -> None:
     shop.publish("shop.orders", '{"order": 7}', '{"order": 7}', "not JSON", '{"order": 8}')
     taken = shop.runs("take_order", 3)

@@ -94,6 +94,7 @@ def follower(tmp_path: Path, redis_server: Address, postgres_url: str) -> Iterat
         yield Follower(tmp_path, postgres_url, redis_server.url, terminals)
 
 
+@pytest.mark.proof
 @pytest.mark.postgres
 def test_every_command_does_what_the_guide_says(follower: Follower) -> None:
     install, store, beat, worker, look, kill, run, enqueue, bring = blocks("sh")

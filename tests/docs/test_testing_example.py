@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).parents[2] / "examples" / "testing"
 
 
+@pytest.mark.proof
 def test_the_example_passes_its_own_tests(tmp_path: Path) -> None:
     (tmp_path / "none.ini").write_text("[pytest]\n")
     command = [

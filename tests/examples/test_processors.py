@@ -10,12 +10,13 @@ import pytest
 
 from tests.cli.processes import SIGKILL, SIGTERM
 from tests.examples.processors import COMMANDS, PROCESSORS, Scene, scene
+from tests.marks import in_proof
 from tests.servers.fixtures import started
 
 RUNS = 20
 
 
-@pytest.fixture(params=sorted(COMMANDS))
+@pytest.fixture(params=["python", *in_proof("go", "node")])
 def over_nats(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
     """On a server of its own: what a test leaves there is found by no other."""
     from tests.servers.nats import NatsServer

@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from examples.row_store.journal import JournalStore, open_store
 from fencepost.app import Fencepost
 from fencepost.demo import Accounting, account, build
@@ -27,6 +29,7 @@ MANY = 10_000
 OFTEN = {*LIVELY, "stock-sync-hamburg", "send-invoices", "checkout-probe"} - {NIGHTLY}
 
 
+@pytest.mark.proof
 def test_the_example_store_loses_no_tick_of_the_demo_when_it_is_stopped_and_opened_again(
     tmp_path: Path,
 ) -> None:

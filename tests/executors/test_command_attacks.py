@@ -128,6 +128,7 @@ async def test_a_newline_in_a_key_makes_no_variable_and_a_nul_fails_for_good() -
 FLOOD = "head -c 300000000 /dev/zero; yes 'one of many lines' | head -n 3000000; echo the end"
 
 
+@pytest.mark.proof
 async def test_a_flood_of_output_neither_fills_the_memory_nor_fails_the_run() -> None:
     """About 7 s: a command writes as fast as it can until its output is cut."""
     claim = make_run().claim

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
 from fencepost.web.application import operations
 from tests.cli.processes import SIGTERM, said, started
 from tests.servers.ports import free_port
@@ -102,6 +104,7 @@ def careless(folder: Path) -> Iterator[tuple[Heard, Receiver, Any]]:
             yield Heard(server), receiver, process
 
 
+@pytest.mark.proof
 def test_no_secret_of_a_job_is_to_be_seen_anywhere(tmp_path: Path) -> None:
     """About 15 s: a real node, every kind of job, and everything that they write."""
     with careless(tmp_path) as (heard, receiver, process):

@@ -115,7 +115,7 @@ async def test_no_claim_walks_the_backlog_of_the_fleet(
 
 @pytest.mark.parametrize(
     ("schedules", "each"),
-    [(20, 40), (4, 300), pytest.param(20, 800, marks=pytest.mark.proof)],
+    [(20, 40), pytest.param(4, 300, marks=pytest.mark.proof), pytest.param(20, 800, marks=pytest.mark.proof)],
 )
 @pytest.mark.timeout(900)
 async def test_catching_up_does_not_cost_more_than_twice_the_usual(

@@ -16,6 +16,7 @@ import pytest
 from fencepost.config import settings_from
 from fencepost.web.application import operations
 from tests.cli.processes import SIGTERM, Process, said, started
+from tests.marks import in_proof
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import wait_until
@@ -87,6 +88,7 @@ def leaks(heard: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(where, text[max(0, at - 80) : at + 40]) for where, text, at in places if at >= 0]
 
 
+@pytest.mark.proof
 def test_the_password_of_a_store_is_not_told_while_it_comes_and_goes(
     guarded: PostgresServer, tmp_path: Path
 ) -> None:
@@ -167,7 +169,7 @@ def test_a_store_that_cannot_be_had_is_refused_without_its_password(
     assert process.said.strip(), "it says what was wrong"
 
 
-@pytest.mark.parametrize("scheme", ["redis", "etcd", "mongodb"])
+@pytest.mark.parametrize("scheme", ["redis", *in_proof("etcd", "mongodb")])
 def test_a_lease_store_that_cannot_be_had_is_refused_without_its_password(
     tmp_path: Path, scheme: str
 ) -> None:

@@ -123,9 +123,10 @@ async def test_a_deleted_row_is_found_and_repaired_under_its_own_key(house: Audi
 
 async def test_what_is_repaired_is_judged_for_lateness_like_any_tick(house: Audited) -> None:
     gone, fresh = (await house.runs("beat"))[0], (await house.runs("beat"))[9]
+    await house.pass_s(5)
     house.delete(gone.run_key, fresh.run_key)
     await house.desk.repair(await house.audit(), ANNA)
-    await house.pass_s(10)
+    await house.pass_s(5)
     assert (await house.run(gone.run_key)).state is RunState.MISSED
     assert (await house.run(fresh.run_key)).state is RunState.SUCCEEDED
     assert await house.faults() == {}

@@ -10,6 +10,7 @@ import pytest
 
 from tests.bugs import brokers
 from tests.bugs.bug import Bug
+from tests.marks import in_proof
 from tests.simulation.campaign import run
 from tests.simulation.examination import examine
 from tests.simulation.message_world import MessageWorld
@@ -32,7 +33,8 @@ def _quiet() -> Iterator[None]:
     logger.setLevel(level)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [0, *in_proof(1, 2)])
 def test_no_message_changes_anything_but_latency(seed: int) -> None:
     """About 10 s for each world of an hour."""
     found = in_a_world(seed, 1.0)
@@ -40,6 +42,7 @@ def test_no_message_changes_anything_but_latency(seed: int) -> None:
     assert not [name for name in SEEN if not found.seen[name]]
 
 
+@pytest.mark.proof
 def test_a_seed_is_the_same_world_with_messages_too() -> None:
     *_, (_, campaign) = run(range(1), 0.1, processes=1, make=MessageWorld)
     assert campaign.unlike == []

@@ -51,6 +51,7 @@ def test_only_when_every_machine_is_away_nobody_is_there() -> None:
     assert nobody_there([blackout, cut, stall]) == [Fault("nobody there", at(10), at(20))]
 
 
+@pytest.mark.proof
 def test_default_terms_keep_the_promises_too() -> None:
     """At the pace of the default settings a world costs more, so this one is short."""
     found = examine(1, 0.2, paces=(1,))
@@ -58,6 +59,7 @@ def test_default_terms_keep_the_promises_too() -> None:
     assert found.ticks > 200
 
 
+@pytest.mark.proof
 def test_a_seed_is_the_same_world_in_a_process_that_hashes_otherwise() -> None:
     """Two worlds, and each again in another process."""
     *_, (_, campaign) = run(range(2), 0.1, processes=1)
@@ -67,13 +69,14 @@ def test_a_seed_is_the_same_world_in_a_process_that_hashes_otherwise() -> None:
 
 
 def test_a_world_that_differs_is_told_of() -> None:
-    found = examine(1, 0.1)
+    found = examine(1, 0.02)
     same = Repetition(1, found.checkpoint, None)
     assert Campaign([found], [same]).unlike == []
     assert Campaign([found], [replace(same, checkpoint="another")]).unlike == [1]
     assert Campaign([found], [replace(same, trace="another")]).unlike == [1]
 
 
+@pytest.mark.proof
 def test_a_campaign_that_saw_too_little_does_not_count(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--seed", "3", "--seeds", "1", "--hours", "0.05", "--processes", "1"]) == 1
     assert "never gone through: fault:" in capsys.readouterr().out

@@ -159,6 +159,7 @@ def test_what_cannot_be_simulated_is_refused(asked: dict[str, Any], complaint: s
         simulate(**{"schedule": HOURLY, "since": SINCE, "until": UNTIL, **asked})
 
 
+@pytest.mark.proof
 def test_a_month_of_hours_is_quick() -> None:
     shown = simulate(HOURLY, SINCE, at(0) + timedelta(days=31), outage=OUTAGE, duration="10m")
     assert len(shown) == 31 * 24 + 1

@@ -84,6 +84,7 @@ def test_segments_leave_no_holes_and_know_their_offset() -> None:
     assert len(changes(found)) == 30
 
 
+@pytest.mark.proof
 def test_every_zone_keeps_each_offset_longer_than_the_changes_around_it() -> None:
     for name in sorted(zone_names()):
         for (start, began), (end, ended) in pairwise(changes(list(segments(zone(name), START, STOP)))):

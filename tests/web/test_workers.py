@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.calls import called
 from tests.cli.processes import SIGKILL
+from tests.marks import in_proof
 from tests.servers.proxy import Proxy
 from tests.web.serving import HASTY, PATIENT, TOOLS, WORKERS, Server, kill, worker
 
@@ -16,6 +17,8 @@ ENDLESS = 100_000
 WAIT_S = 60.0
 
 both = pytest.mark.parametrize("program", TOOLS)
+one = pytest.mark.parametrize("program", ["worker.mjs", *in_proof("worker.sh")])
+"""Of those that take long, only one is tried in `make test`."""
 on_both_stores = pytest.mark.parametrize(
     "server", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
 )
@@ -41,7 +44,7 @@ def test_a_reference_worker_fits_on_a_page(program: str) -> None:
     assert len((WORKERS / program).read_text("utf-8").splitlines()) <= LINES_MAX
 
 
-@both
+@one
 @on_both_stores
 def test_a_worker_does_its_runs_and_stops_when_told(program: str, server: Server, tmp_path: Path) -> None:
     with server.process(tmp_path, **PATIENT), worker(program, server.port, server.worker_token()):
@@ -55,7 +58,7 @@ def test_a_worker_does_its_runs_and_stops_when_told(program: str, server: Server
         assert (stopped["state"], stopped["reason"]) == ("cancelled", "stopped on request")
 
 
-@both
+@one
 def test_a_run_of_a_worker_that_was_killed_is_done_by_another_and_the_dead_ones_report_refused(
     program: str, server: Server, tmp_path: Path
 ) -> None:
@@ -80,7 +83,7 @@ def test_a_run_of_a_worker_that_was_killed_is_done_by_another_and_the_dead_ones_
             server.until(key, lambda run: run["state"] == "cancelled")
 
 
-@both
+@one
 def test_a_run_outlives_a_restart_of_the_server(program: str, server: Server, tmp_path: Path) -> None:
     """Takes long: the run needs 6 s, so that the server is killed and started again within it."""
     with server.process(tmp_path, **PATIENT) as before:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 
 from fencepost.model.access import EVERYWHERE, Role
 from fencepost.model.audit import LogFilter
@@ -57,6 +58,7 @@ async def test_a_field_that_is_nobodys_to_set_is_refused_wherever_it_stands(stag
     assert passed == []
 
 
+@pytest.mark.proof
 async def test_a_form_says_no_more_than_its_operation_hears(stage: Stage) -> None:
     cookie, csrf = await stage.sign_in(await stage.token(Role.ADMIN, EVERYWHERE))
     for name, one in changes().items():

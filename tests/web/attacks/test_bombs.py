@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+import pytest
 
 from fencepost.core.payload import PAYLOAD_DEPTH_MAX
 from fencepost.model.access import Role
@@ -127,6 +128,7 @@ async def test_a_page_has_an_end_and_a_cursor_is_one_of_ours(stage: Stage) -> No
     assert asks.statuses <= {200, 404, 422}
 
 
+@pytest.mark.proof
 async def test_no_text_of_a_query_is_more_than_a_text(stage: Stage) -> None:
     asks = await asker(stage)
     for one in operations():
@@ -141,6 +143,7 @@ async def test_no_text_of_a_query_is_more_than_a_text(stage: Stage) -> None:
     assert 200 in asks.statuses
 
 
+@pytest.mark.proof
 async def test_no_text_in_the_address_of_a_page_is_more_than_a_text(stage: Stage) -> None:
     """About 8 s: every page with every bad text."""
     await stage.house.put("resize", 3600)

@@ -135,8 +135,14 @@ class OverlapContract:
     async def test_allow_of_two_does_not_start_a_third(self, harness: StoreHarness) -> None:
         await one_runs(harness, overlap=parse_overlap("allow(2)"))
         second, third = await due_ticks(harness, 3, 6)
-        assert await started(harness) == [second]
-        assert await states(harness, third) == [SKIPPED]
+        assert await started(harness) == [third]
+        assert await states(harness, second) == [SKIPPED]
+
+    async def test_after_an_absence_the_newest_tick_runs(self, harness: StoreHarness) -> None:
+        await put(harness, make_spec(overlap=Overlap.SKIP))
+        *older, newest = await due_ticks(harness, 3, 6, 9)
+        assert await started(harness) == [newest]
+        assert await states(harness, *older) == [SKIPPED] * 2
 
     async def test_an_extra_tick_is_not_above_the_policy(self, harness: StoreHarness) -> None:
         await one_runs(harness, overlap=Overlap.SKIP)
