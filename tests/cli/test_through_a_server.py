@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,6 +111,20 @@ def said(result: Result) -> tuple[int, str, str]:
 def test_both_say_the_same(command: tuple[str, ...], both: Both) -> None:
     meant = tuple(one.replace("FIRE_TIME", both.fire_time) for one in command)
     assert said(both.there(*meant)) == said(both.here(*meant))
+
+
+def test_both_compare_a_list_alike(both: Both, tmp_path: Path) -> None:
+    path = tmp_path / "sent.csv"
+    path.write_text(f"run_key\nburn#0\nburn#9\nbeat#{both.fire_time}#1\n")
+    for command in (
+        ("audit", "--against", str(path)),
+        ("audit", "beat", "--against", str(path), "--job", "report"),
+    ):
+        bounds = ("--from", "2026-01-01T00:00:00Z", "--to", both.fire_time)
+        there, here = (said(one(*command, *bounds)) for one in (both.there, both.here))
+        assert there == here
+        assert there[0] == 1
+        assert there[1]
 
 
 def stuck(result: Result) -> Any:

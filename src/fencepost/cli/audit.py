@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,18 +11,18 @@ import click
 from fencepost.cli.faults import NO
 from fencepost.cli.options import Place, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json, print_table, shown_moment
+from fencepost.cli.progress import Tally
 from fencepost.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fencepost.model.identifiers import ScheduleId
     from fencepost.operations.audit import AuditRange, RepairRange
+    from fencepost.operations.reconciling import JudgeKeys
     from fencepost.operations.shapes.accounts import AccountShape, ReportShape
 
 SHOWN_MAX = 100
 SCHEDULES_SHOWN_MAX = 20
-LONG_AFTER = 10
 
 
 @click.command()
@@ -39,6 +39,14 @@ LONG_AFTER = 10
     "--to", "until", metavar="TIME", default="0s", help="Up to this fire time; also a length of time ago."
 )
 @click.option("--repair", is_flag=True, help="Plan the ticks that are missing, by name.")
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Compare the run keys that another system has with the ledger: CSV with a header, or JSON lines; "
+    "- is standard input.",
+)
+@click.option("--column", metavar="NAME", help="Where the keys are in FILE; run_key unless given.")
+@click.option("--job", metavar="NAME", help="With --against: only runs of this job.")
 @tz_option
 @changes_store
 @json_option
@@ -49,6 +57,9 @@ def audit(
     since: str,
     until: str,
     repair: bool,
+    against: str | None,
+    column: str | None,
+    job: str | None,
     tz: str | None,
     place: Place,
     as_json: bool,
@@ -60,28 +71,65 @@ def audit(
     is 1. That one began late is only reported.
     What is repaired is due at its own time: lateness and catch-up decide whether it still runs.
 
+    With --against a key is repeated (the list has it more than once), without_run (it is unknown, or its run
+    did not succeed) or without_effect (its run succeeded, and the list does not have it): then the exit code
+    is 1. Runs that are under way are not judged. Give --to the time at which the list was made.
+
     \b
     Example:
       fencepost audit
       fencepost audit invoices --from 2026-03-01 --to 2026-03-08 --repair --reason "rows were lost"
+      fencepost audit invoices --from 2026-03-01 --against sent.csv --column key
     """
     from fencepost.cli.reading import read_when
-    from fencepost.operations.audit import BACKWARDS, AuditRange, RepairRange
+    from fencepost.operations.audit import AuditRange, RepairRange
+    from fencepost.operations.reconciling import JudgeKeys
 
     first, last = read_when("--from", since, tz), read_when("--to", until, tz)
-    asked = (RepairRange if repair else AuditRange)(schedule=schedule_id, since=first, until=last)
+    if against is None and (column, job) != (None, None):
+        raise UsageError(f"{'--column' if column else '--job'}: goes with --against FILE")
+    if against is not None and repair:
+        raise UsageError("--repair: plans missing ticks; leave out --against")
+    given = {"schedule": schedule_id, "since": first, "until": last}
+    if against is None:
+        asked = (RepairRange if repair else AuditRange)(**given)
+        with _options_named():
+            report = _audit(place, asked)
+        if as_json:
+            print_json(report)
+        else:
+            _print_report(report, tz)
+        left = report.faults - len(report.repaired)
+    else:
+        left = _against(place, against, column, JudgeKeys(job=job, **given), as_json)
+    if left > 0:
+        context.exit(NO)
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """A refusal names the options."""
+    from fencepost.operations.audit import BACKWARDS
+
     try:
-        report = _audit(place, asked)
+        yield
     except UsageError as error:
         if str(error) == BACKWARDS:
             raise UsageError("--to: expected a time that is not before --from") from None
         raise
+
+
+def _against(place: Place, path: str, column: str | None, asked: JudgeKeys, as_json: bool) -> int:
+    """Compare and tell; how many differences there are."""
+    from fencepost.cli.against import compare, print_comparison
+
+    with _options_named():
+        comparison = compare(place, path, column, asked)
     if as_json:
-        print_json(report)
+        print_json(comparison)
     else:
-        _print_report(report, tz)
-    if report.faults > len(report.repaired):
-        context.exit(NO)
+        print_comparison(comparison)
+    return comparison.faults
 
 
 def _audit(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
@@ -93,27 +141,6 @@ def _audit(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
         return call(place, repair, asked) if isinstance(asked, RepairRange) else call(place, audit, asked)
     with Tally() as tally:
         return ask(place, lambda control: report_of(control, asked, tally.reached))
-
-
-class Tally:
-    """How far it is, on stderr where that is a terminal, once it takes long."""
-
-    def __init__(self) -> None:
-        self._calls = 0
-        self._shows = sys.stderr.isatty()
-
-    def __enter__(self) -> Tally:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._shows and self._calls > LONG_AFTER:
-            click.echo("\r\033[K", nl=False, err=True)
-
-    def reached(self, schedule_id: ScheduleId, runs: int) -> None:
-        """One more page of runs was looked at."""
-        self._calls += 1
-        if self._shows and self._calls > LONG_AFTER:
-            click.echo(f"\r\033[K{schedule_id}: {runs} runs", nl=False, err=True)
 
 
 def _print_report(report: ReportShape, tz: str | None) -> None:

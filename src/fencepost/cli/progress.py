@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import click
 
+LONG_AFTER = 10
+
 
 class Progress:
     """How much of something has been done."""
@@ -36,3 +38,24 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.__exit__(kind, error, trace)
+
+
+class Tally:
+    """How far it is where nobody knows how much there is, once it takes long."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._shows = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._shows and self._calls > LONG_AFTER:
+            click.echo("\r\033[K", nl=False, err=True)
+
+    def reached(self, what: str, runs: int) -> None:
+        """One more page of runs was looked at."""
+        self._calls += 1
+        if self._shows and self._calls > LONG_AFTER:
+            click.echo(f"\r\033[K{what}: {runs} runs", nl=False, err=True)

@@ -7,8 +7,8 @@ import re
 from datetime import datetime
 from typing import NewType
 
-from fencepost.errors import InvalidSpec
-from fencepost.model.times import to_utc_text
+from fencepost.errors import InvalidSpec, InvalidTrigger
+from fencepost.model.times import YEAR_FIRST, YEAR_LAST, from_utc_text, to_utc_text
 
 Namespace = NewType("Namespace", str)
 ScheduleId = NewType("ScheduleId", str)
@@ -38,6 +38,18 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 def tick_key(schedule_id: ScheduleId, fire_time: datetime, version: int) -> RunKey:
     """The key of one tick: `schedule#fire time in UTC#version`."""
     return RunKey(f"{schedule_id}#{to_utc_text(fire_time)}#{version}")
+
+
+def named_tick(run_key: str) -> tuple[ScheduleId, datetime] | None:
+    """The schedule and the fire time that the key of a tick names; None where it is no such key."""
+    parts = run_key.split("#")
+    if len(parts) != len(("schedule", "fire time", "version")):
+        return None
+    try:
+        fire_time = from_utc_text(parts[1])
+    except InvalidTrigger:
+        return None
+    return (ScheduleId(parts[0]), fire_time) if YEAR_FIRST <= fire_time.year <= YEAR_LAST else None
 
 
 def job_key(job: JobName, idempotency_key: str) -> RunKey:

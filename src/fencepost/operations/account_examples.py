@@ -121,5 +121,14 @@ def account_examples(run: dict[str, Any], attempt: dict[str, Any]) -> dict[str, 
         ),
         "audit.report": (None, REPORT),
         "audit.repair": ({"schedule": "invoices", "reason": "rows were lost"}, {**REPORT, "repaired": [KEY]}),
+        "audit.keys": (
+            {"run_keys": [KEY], "schedule": "invoices", "since": "7d"},
+            {
+                "since": "2026-02-28T00:00:00Z",
+                "until": "2026-03-07T00:00:00Z",
+                "forgotten_before": None,
+                "items": [{"run_key": KEY, "verdict": "without_run", "words": "its run is dead"}],
+            },
+        ),
         "log.list": (None, {"items": [ENTRY], "next": "WzQ3MTFd"}),
     }

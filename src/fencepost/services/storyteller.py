@@ -11,11 +11,10 @@ from fencepost.core.expectation import tick_of, version_at
 from fencepost.core.story import Story, tell
 from fencepost.errors import InvalidTrigger, SearchExhausted, UnknownRun, UnknownSchedule, UsageError
 from fencepost.model.audit import Entry, LogFilter
-from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
+from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId, named_tick
 from fencepost.model.plan import Tick
 from fencepost.model.run import RunFilter, RunRecord
 from fencepost.model.schedule import ScheduleVersion
-from fencepost.model.times import YEAR_FIRST, YEAR_LAST, from_utc_text
 from fencepost.ports.store import Store
 from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.control import ScheduleDesk
@@ -74,7 +73,7 @@ class Storyteller:
     async def why_run(self, run_key: str) -> Story:
         """The story behind a run key, also of a tick whose row is gone."""
         run = await self._store.ledger.get(self._namespace, RunKey(run_key))
-        tick = _named_tick(run_key) if run is None else (run.schedule_id, run.fire_time)
+        tick = named_tick(run_key) if run is None else (run.schedule_id, run.fire_time)
         if tick is not None and tick[0] is not None:
             return await self.why(tick[0], tick[1])
         if run is None:
@@ -174,15 +173,3 @@ def _neighbours(
     if after is not None and version.in_force_until is not None and after > version.in_force_until:
         after = None
     return before, after
-
-
-def _named_tick(run_key: str) -> tuple[ScheduleId, datetime] | None:
-    """The schedule and the fire time that the key of a tick names."""
-    parts: Sequence[str] = run_key.split("#")
-    if len(parts) != len(("schedule", "fire time", "version")):
-        return None
-    try:
-        fire_time = from_utc_text(parts[1])
-    except InvalidTrigger:
-        return None
-    return (ScheduleId(parts[0]), fire_time) if YEAR_FIRST <= fire_time.year <= YEAR_LAST else None

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from fencepost.core.accounting import Account, Finding, Kind, Report
 from fencepost.core.masking import masked_text
+from fencepost.core.reconciling import JudgedKey
 from fencepost.core.story import Story
 from fencepost.model.run import RunState
 from fencepost.operations.paging import Next
@@ -77,6 +78,26 @@ class StoryShape(Struct, kw_only=True):
     run_keys: list[str]
 
 
+class KeyShape(Struct, kw_only=True):
+    """A key that another system has, and what it turns out to be."""
+
+    run_key: str
+    verdict: Annotated[str, Meta(examples=["without_run"])]
+    words: Annotated[str | None, Meta(description="Why it should not be there, where that is so.")]
+
+
+class KeysAnswer(Struct, kw_only=True):
+    """Keys that were judged, in the order in which they were given."""
+
+    since: Annotated[Moment, Meta(description="Included in the range, as is `until`.")]
+    until: Moment
+    forgotten_before: Annotated[
+        Moment | None,
+        Meta(description="Unknown ticks before it were not judged: retention may have removed them."),
+    ]
+    items: list[KeyShape]
+
+
 class StuckShape(RunShape, kw_only=True):
     """A run that was started and does not get on."""
 
@@ -141,6 +162,12 @@ def story_shape(story: Story) -> StoryShape:
         mends=list(story.mends),
         run_keys=list(story.run_keys),
     )
+
+
+def key_shape(judged: JudgedKey) -> KeyShape:
+    """A key that was judged."""
+    words = None if judged.words is None else masked_text(judged.words)
+    return KeyShape(run_key=judged.run_key, verdict=str(judged.verdict), words=words)
 
 
 def stuck_shape(stuck: StuckRun) -> StuckShape:

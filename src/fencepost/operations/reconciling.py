@@ -1,0 +1,67 @@
+"""The keys that another system has, held against the ledger, a batch at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from fencepost.core.reconciling import KeyBounds, judged_key
+from fencepost.errors import UsageError
+from fencepost.model.access import Role
+from fencepost.model.identifiers import JobName, RunKey
+from fencepost.model.run import RunRecord
+from fencepost.operations.audit import BACKWARDS, Since, Until
+from fencepost.operations.operation import Asked, operation
+from fencepost.operations.shapes.accounts import KeysAnswer, key_shape
+from fencepost.operations.words import Name, RunKeyText, ScheduleIdText, moment, read_when
+from fencepost.services.control import Control, known_job
+
+KEYS_MAX = 1_000
+
+
+class JudgeKeys(Asked, frozen=True, kw_only=True):
+    """Which keys to judge, and within which bounds."""
+
+    run_keys: Annotated[list[RunKeyText], Meta(max_length=KEYS_MAX)] = field(default_factory=list)
+    schedule: (
+        Annotated[ScheduleIdText, Meta(description="Only runs of this schedule, also a removed one.")] | None
+    ) = None
+    job: Annotated[Name, Meta(description="Only runs of this job.")] | None = None
+    since: Since = "24h"
+    until: Until = "0s"
+
+
+@operation("audit.keys", "POST /audit/keys", Role.VIEWER, repeatable=True)
+async def judge_keys(control: Control, asked: JudgeKeys) -> KeysAnswer:
+    """Judge the keys that another system has, by the runs that the ledger has under them.
+
+    A key is `succeeded`, `running`, `without_run` (it is unknown, or its run did not succeed), `outside` of
+    the bounds, or `forgotten`: retention may have removed its run. Without keys the answer has the bounds."""
+    bounds = await _bounds(control, asked)
+    found: dict[RunKey, RunRecord] = {}
+    async for batch in control.runs.getting(asked.run_keys):
+        found |= batch
+    keys = map(RunKey, asked.run_keys)
+    return KeysAnswer(
+        since=moment(bounds.since),
+        until=moment(bounds.until),
+        forgotten_before=moment(bounds.forgotten_before),
+        items=[key_shape(judged_key(key, found.get(key), bounds)) for key in keys],
+    )
+
+
+async def _bounds(control: Control, asked: JudgeKeys) -> KeyBounds:
+    now = await control.store.now()
+    bounds = KeyBounds(read_when("since", asked.since, now), read_when("until", asked.until, now))
+    if bounds.until < bounds.since:
+        raise UsageError(BACKWARDS)
+    if asked.job is not None:
+        await known_job(control.store, control.namespace, asked.job)
+        bounds = replace(bounds, job=JobName(asked.job))
+    if asked.schedule is not None:
+        schedule_id = await control.schedules.id_of(asked.schedule)
+        await control.schedules.history(schedule_id)
+        bounds = replace(bounds, schedule_id=schedule_id)
+    return replace(bounds, forgotten_before=await control.store.ledger.forgotten_before())
