@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -67,8 +67,9 @@ def audit(
     """Compare the ticks that a schedule's history asks for with what the ledger records, of one or of all.
 
     A tick is missing, doubled, unexpected, miscounted, uncertain (started, and its worker shows no life),
-    overdue (too late, and nobody judged it) or stale (it ran although it was too late): then the exit code
-    is 1. That one began late is only reported.
+    overdue (too late, and nobody judged it), stale (it ran although it was too late) or differing (its
+    attempts did not say the same to run.fingerprint): then the exit code is 1. That one began late is only
+    reported.
     What is repaired is due at its own time: lateness and catch-up decide whether it still runs.
 
     With --against a key is repeated (the list has it more than once), without_run (it is unknown, or its run
@@ -90,7 +91,7 @@ def audit(
         raise UsageError(f"{'--column' if column else '--job'}: goes with --against FILE")
     if against is not None and repair:
         raise UsageError("--repair: plans missing ticks; leave out --against")
-    given = {"schedule": schedule_id, "since": first, "until": last}
+    given: dict[str, Any] = {"schedule": schedule_id, "since": first, "until": last}
     if against is None:
         asked = (RepairRange if repair else AuditRange)(**given)
         with _options_named():

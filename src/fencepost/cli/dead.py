@@ -73,7 +73,7 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
       fencepost dead show 'invoices#2026-03-01T00:00:00Z#3'
     """
     from fencepost.cli.calling import call
-    from fencepost.cli.run_views import print_attempts, print_run
+    from fencepost.cli.run_views import print_attempts, print_effects, print_run
     from fencepost.operations.dead import show_dead
     from fencepost.operations.runs import OneRun
 
@@ -83,6 +83,7 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
         return
     print_run(run, tz)
     print_attempts(run.attempts, tz)
+    print_effects(run.effects)
 
 
 @dead.command()

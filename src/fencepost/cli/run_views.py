@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import click
 
-from fencepost.cli.output import brief, print_block, print_fields, print_table, printable, shown_moment
-from fencepost.operations.shapes.runs import AttemptShape, LogChunk, RunShape, RunWithAttempts
+from fencepost.cli.output import brief, cell, print_block, print_fields, print_table, printable, shown_moment
+from fencepost.operations.shapes.runs import AttemptShape, EffectShape, LogChunk, RunShape, RunWithAttempts
 
 TAIL_LINES = 20
 SHARE = re.compile(r"[01]\.[0-9]+")
@@ -87,6 +87,15 @@ def print_attempts(attempts: Sequence[AttemptShape], tz: str | None) -> None:
         print_block("error", one.error)
         print_block("detail", one.detail)
         print_block("output", one.output)
+
+
+def print_effects(effects: Sequence[EffectShape]) -> None:
+    """What attempts said that they did."""
+    if effects:
+        click.echo()
+    for one in effects:
+        mark = " ! not what the attempt before it did" if one.differs else ""
+        click.echo(cell(f"effect of attempt {one.attempt}: {one.effect}{mark}"))
 
 
 def print_log_tail(chunks: Sequence[LogChunk]) -> None:

@@ -102,7 +102,7 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
       fencepost runs show 'invoices#2026-03-01T00:00:00Z#3'
     """
     from fencepost.cli.calling import calling
-    from fencepost.cli.run_views import print_attempts, print_chain, print_log_tail, print_run
+    from fencepost.cli.run_views import print_attempts, print_chain, print_effects, print_log_tail, print_run
     from fencepost.operations.runs import OneRun, ReadLog, read_log, show_run
 
     with calling(place) as caller:
@@ -114,6 +114,7 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
     print_run(run, tz)
     print_chain(run)
     print_attempts(run.attempts, tz)
+    print_effects(run.effects)
     print_log_tail(tail)
 
 

@@ -12,6 +12,7 @@ runs, read page by page. Neither is ever held as a whole.
 | `uncertain` | has a run that was started and whose worker shows no life |
 | `overdue` | has a run that nobody holds and nobody has judged although it is too late for it |
 | `stale` | has a run that began as live although it was too late, and stood behind nothing |
+| `differing` | has a run whose attempts did not say the same of their effect (`core.fingerprints`) |
 | `late` | has a live run that began later than on time: worth knowing, and no fault |
 
 Who is authoritative: versions for what is expected, the ledger for what became of it, the store's time for
@@ -32,6 +33,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
+from fencepost.core.fingerprints import Fingerprint, why_differing
 from fencepost.core.suspicion import (
     begun,
     wants_ended,
@@ -56,6 +58,9 @@ FINDINGS_KEPT_MAX = 1_000
 """Of each kind, for one schedule; all are counted."""
 
 
+NO_EFFECTS: Mapping[RunKey, Sequence[Fingerprint]] = {}
+
+
 class Kind(StrEnum):
     """What can be found, the gravest first."""
 
@@ -66,6 +71,7 @@ class Kind(StrEnum):
     UNCERTAIN = "uncertain"
     OVERDUE = "overdue"
     STALE = "stale"
+    DIFFERING = "differing"
     LATE = "late"
 
 
@@ -217,14 +223,17 @@ class Accountant:
         runs: Sequence[RunRecord],
         attempts: Mapping[RunKey, Sequence[Attempt]],
         ended: Mapping[RunKey, Sequence[RunRecord]],
+        effects: Mapping[RunKey, Sequence[Fingerprint]] = NO_EFFECTS,
     ) -> None:
-        """The next runs of the range; `attempts` of those that `wants_attempts`, and for each of the
-        `suspects` the runs of the schedule that ended after it became due and before it began."""
+        """The next runs of the range; `attempts` of those that `wants_attempts`, for each of the `suspects`
+        the runs of the schedule that ended after it became due and before it began, and the `effects` of
+        those that were `tried_again`."""
         for run in runs:
             if self._group and self._group[0].fire_time != run.fire_time:
                 self._settle_group()
             self._group.append(run)
             self._look_at(run, attempts.get(run.run_key, ()), ended.get(run.run_key))
+            self._compare(run, effects.get(run.run_key, ()))
 
     def close(self) -> Account:
         """The whole account."""
@@ -280,6 +289,12 @@ class Accountant:
         ):
             if words is not None:
                 self._book.find(kind, run.fire_time, run.version, (run.run_key,), words)
+
+    def _compare(self, run: RunRecord, effects: Sequence[Fingerprint]) -> None:
+        """What it did, each time."""
+        words = why_differing(effects)
+        if words is not None:
+            self._book.find(Kind.DIFFERING, run.fire_time, run.version, (run.run_key,), words)
 
     def _due(self, run: RunRecord, version: ScheduleVersion | None) -> datetime | None:
         """When the first attempt of a run was due, as far as one can tell."""

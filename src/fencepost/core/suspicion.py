@@ -31,6 +31,11 @@ def begun(run: RunRecord) -> bool:
     return run.attempt > 0
 
 
+def tried_again(run: RunRecord) -> bool:
+    """Whether it had more than one attempt, a replay included."""
+    return run.attempt > 1
+
+
 def wants_attempts(run: RunRecord) -> bool:
     """Whether only its attempts can say if it began again after it had succeeded."""
     return run.attempt - run.spent > 1

@@ -9,7 +9,17 @@ Example = tuple[dict[str, Any] | None, dict[str, Any]]
 KEY = "invoices#2026-03-01T00:00:00Z#3"
 FAILED = "ConnectionError: connection refused"
 STATES = ("planned", "ready", "running", "succeeded", "dead", "skipped", "missed", "cancelled", "withdrawn")
-KINDS = ("missing", "doubled", "unexpected", "miscounted", "uncertain", "overdue", "stale", "late")
+KINDS = (
+    "missing",
+    "doubled",
+    "unexpected",
+    "miscounted",
+    "uncertain",
+    "overdue",
+    "stale",
+    "differing",
+    "late",
+)
 
 ACCOUNT: dict[str, Any] = {
     "schedule_id": "invoices",
@@ -108,7 +118,7 @@ def account_examples(run: dict[str, Any], attempt: dict[str, Any]) -> dict[str, 
         "runs.why": (None, STORY),
         "schedules.why": (None, STORY),
         "dead.list": (None, {"items": [dead], "next": None}),
-        "dead.show": (None, {**dead, "attempts": [attempt], "after": [], "then": []}),
+        "dead.show": (None, {**dead, "attempts": [attempt], "effects": [], "after": [], "then": []}),
         "dead.replay": (
             {"choice": {"job": "send_invoices", "since": "2d"}, "every_s": 6.0, "reason": "the mail is back"},
             replayed,

@@ -50,8 +50,9 @@ async def audit(control: Control, asked: AuditRange) -> ReportShape:
     """Compare the ticks that a schedule's history asks for with what the ledger records, of one or of all.
 
     A tick is missing, doubled, unexpected, miscounted, uncertain (started, and its worker shows no life),
-    overdue (too late, and nobody judged it) or stale (it ran although it was too late). That one began
-    late is only reported. A range with more ticks than can be looked at while you wait is refused."""
+    overdue (too late, and nobody judged it), stale (it ran although it was too late) or differing (its
+    attempts did not say the same to run.fingerprint). That one began late is only reported. A range with
+    more ticks than can be looked at while you wait is refused."""
     return await report_of(control, asked, bounded_progress, BOUNDS)
 
 

@@ -53,6 +53,12 @@ ATTEMPT: dict[str, Any] = {
     "detail": None,
     "output": None,
 }
+EFFECT: dict[str, Any] = {
+    "attempt": 2,
+    "effect": "invoice 4711, 99.00 EUR",
+    "digest": "a9fc262e1b9c30b3105bf4455d8987f20616199e2444e9810f39c314319d6776",
+    "differs": False,
+}
 SUCCESSOR: dict[str, Any] = {
     "run_key": "mail#after#invoices#2026-03-01T00:00:00Z#3",
     "job": "mail",
@@ -60,7 +66,17 @@ SUCCESSOR: dict[str, Any] = {
 }
 EXAMPLES: dict[str, Example] = {
     "runs.list": (None, {"items": [RUN], "next": None}),
-    "runs.show": (None, {**RUN, "attempt": 2, "attempts": [ATTEMPT], "after": [], "then": [SUCCESSOR]}),
+    "runs.show": (
+        None,
+        {
+            **RUN,
+            "attempt": 2,
+            "attempts": [ATTEMPT],
+            "effects": [EFFECT],
+            "after": [],
+            "then": [SUCCESSOR],
+        },
+    ),
     "runs.log": (
         None,
         {

@@ -21,6 +21,7 @@ from fencepost.operations.shapes.runs import (
     RunWithAttempts,
     attempt_shape,
     chunk_shape,
+    effect_shapes,
     predecessor_shape,
     run_fields,
     run_shape,
@@ -113,12 +114,13 @@ async def list_runs(control: Control, asked: ListRuns) -> RunPage:
 
 @operation("runs.show", "GET /runs/{run_key}", Role.VIEWER)
 async def show_run(control: Control, asked: OneRun) -> RunWithAttempts:
-    """Show one run with its attempts, errors and output, what it followed and what follows it."""
+    """Show one run with its attempts, errors, output and effects, what it followed and what follows it."""
     run, attempts = await control.runs.get(asked.run_key)
     chain = await control.runs.chain(asked.run_key)
     return RunWithAttempts(
         **run_fields(run),
         attempts=[attempt_shape(one) for one in attempts],
+        effects=effect_shapes(await control.runs.effects(asked.run_key)),
         after=[predecessor_shape(one) for one in chain.after],
         then=[successor_shape(one) for one in chain.then],
     )

@@ -28,6 +28,10 @@ class Reach(Protocol):
         """Write the success marker through somebody else's connection; see `Run.complete_in`."""
         ...
 
+    def fingerprint(self, effect: str) -> Any:
+        """What the effect of the attempt was; see `Run.fingerprint`."""
+        ...
+
     def once(self, name: str, step: Callable[[], Any]) -> Any:
         """A recorded step; see `Run.once`."""
         ...

@@ -175,6 +175,16 @@ class Run:
         """
         return self._reached("once()").once(name, step)
 
+    def fingerprint(self, effect: str) -> Any:
+        """Keep with the run what this attempt did, such as "invoice 4711, 99.00 EUR"; whether every attempt
+        of the run, also one before a replay, did the same.
+
+        `await run.fingerprint(…)` in an async job; in a plain function without `await`. Say all effects of
+        the attempt in one text, before `run.transaction()`. `fencepost audit` finds runs whose attempts
+        differ.
+        """
+        return self._reached("fingerprint()").fingerprint(effect)
+
     def queue(self) -> None:
         """Called by the worker before an executor that `queues`: the work has not begun yet."""
         self.begun = asyncio.Event()

@@ -11,6 +11,8 @@ and its successor reads it, or it is refused. An attempt that has ended records 
 *The first record of a name stands*, and every later one is answered with it. So a record whose answer was
 lost is simply made again.
 
+Fingerprints (`core.fingerprints`) are kept here too, under names that no step has.
+
 Results are JSON as text: what was written is what is read. How long, and how many they may be, is for the
 caller to bound.
 """

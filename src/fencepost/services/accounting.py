@@ -16,9 +16,10 @@ from itertools import groupby, islice
 
 from fencepost.core.accounting import Account, Accountant, Frame, Kind, Report
 from fencepost.core.expectation import TriggerOf, expected, tick_of
+from fencepost.core.fingerprints import Fingerprint, fingerprints
 from fencepost.core.serving import unserved_words
 from fencepost.core.story import Story
-from fencepost.core.suspicion import wants_attempts, why_stuck
+from fencepost.core.suspicion import tried_again, wants_attempts, why_stuck
 from fencepost.errors import UsageError
 from fencepost.model.audit import Author
 from fencepost.model.claiming import FINISHED_KEPT
@@ -242,7 +243,8 @@ class AuditDesk:
         async for page in self._pages(frame):
             attempts = await self._attempts(page) if with_attempts else {}
             ended = await self._ended(accountant.suspects(page)) if with_attempts else {}
-            await self._aside(partial(accountant.take, page, attempts, ended))
+            effects = await self._effects(page) if with_attempts else {}
+            await self._aside(partial(accountant.take, page, attempts, ended, effects))
             looked_at += len(page)
             progress(frame.schedule_id, looked_at)
         return await self._aside(accountant.close)
@@ -262,6 +264,13 @@ class AuditDesk:
             run.run_key: await self._store.ledger.attempts(self._namespace, run.run_key)
             for run in runs
             if wants_attempts(run)
+        }
+
+    async def _effects(self, runs: Sequence[RunRecord]) -> Mapping[RunKey, Sequence[Fingerprint]]:
+        return {
+            run.run_key: fingerprints(await self._store.steps.recorded(self._namespace, run.run_key))
+            for run in runs
+            if tried_again(run)
         }
 
     async def _ended(self, suspects: Sequence[RunRecord]) -> Mapping[RunKey, Sequence[RunRecord]]:

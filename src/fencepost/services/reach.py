@@ -102,14 +102,21 @@ class LedgerReach:
         return Finished(finish_now(work))
 
     def once(self, name: str, step: Callable[[], Any]) -> Any:
-        if self.open:
-            raise StepRefused(
-                f"step {quoted(name)}: its record would wait for run.transaction() to end, and that for the "
-                "step; do it before the transaction, or write in it"
-            )
+        self._check_unlocked(f"step {quoted(name)}", "step")
         if self.is_here:
             return self._steps.once(name, step)
         return self._steps.once_from_thread(name, step, self._loop)
+
+    def fingerprint(self, effect: str) -> Any:
+        self._check_unlocked("run.fingerprint", "fingerprint")
+        return self.served(self._steps.fingerprint(effect))
+
+    def _check_unlocked(self, where: str, what: str) -> None:
+        if self.open:
+            raise StepRefused(
+                f"{where}: its record would wait for run.transaction() to end, and that for the {what}; do "
+                "it before the transaction, or write in it"
+            )
 
     @property
     def _steps(self) -> Steps:

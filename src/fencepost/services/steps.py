@@ -23,10 +23,13 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+from fencepost.core.fingerprints import check_single, fingerprint_of, fingerprints, is_fingerprint, step_of
+from fencepost.core.masking import masked_text
 from fencepost.errors import RunLost, StepRefused, StoreUnavailable
 from fencepost.model.quoting import quoted
 from fencepost.model.run import Ticket
 from fencepost.ports.store import Store
+from fencepost.telemetry.secrets import mask
 
 STEPS_MAX = 100
 STEP_NAME_LENGTH_MAX = 200
@@ -61,6 +64,17 @@ class Steps:
                 recorded[name] = await self._record(name, await _done(name, step))
             return json.loads(recorded[name])
 
+    async def fingerprint(self, effect: str) -> bool:
+        """Keep what the effect of this attempt was; whether no earlier attempt said another."""
+        _check_effect(effect)
+        mine = fingerprint_of(self._ticket.attempt, masked_text(mask(effect)))
+        recorded = await self._known()
+        name, text = step_of(mine)
+        recorded[name] = recorded.get(name) or await self._record(name, text)
+        found = fingerprints(recorded)
+        check_single(mine, found[-1])
+        return all(one.digest == mine.digest for one in found)
+
     def once_from_thread(self, name: str, step: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> Any:
         """The same for a job in a thread, which waits. The step is called in that thread: in the loop it
         would keep all others waiting."""
@@ -88,7 +102,8 @@ class Steps:
 
     def _check_room(self, recorded: dict[str, str]) -> None:
         """Steps under way count as recorded."""
-        if len(recorded.keys() | self._turns.keys()) > STEPS_MAX:
+        steps = {name for name in recorded if not is_fingerprint(name)}
+        if len(steps | self._turns.keys()) > STEPS_MAX:
             raise StepRefused(
                 f"run {self._ticket.run_key} has {STEPS_MAX} recorded steps, and there can be no more; "
                 "make several runs of it"
@@ -106,9 +121,8 @@ class Steps:
     async def _record_once(self, name: str, result: str) -> str:
         standing = await self._store.steps.record(self._ticket, name, result)
         if standing is None:
-            raise RunLost(
-                f"step {quoted(name)} was done and is not recorded: the run belongs to a later attempt"
-            )
+            what = "run.fingerprint: it" if is_fingerprint(name) else f"step {quoted(name)} was done and"
+            raise RunLost(f"{what} is not recorded: the run belongs to a later attempt")
         return standing
 
 
@@ -164,6 +178,11 @@ def _kept(name: str, result: Any) -> str:
             "can be kept; nothing is recorded: return what names it instead"
         )
     return text
+
+
+def _check_effect(effect: object) -> None:
+    if not isinstance(effect, str) or not effect.strip():
+        raise StepRefused(f"run.fingerprint({quoted(effect)}): expected a text that says what was done")
 
 
 def _check_name(name: object) -> None:

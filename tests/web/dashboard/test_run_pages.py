@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from fencepost.core.fingerprints import fingerprint_of, step_of
 from fencepost.model.access import Role
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey
 from fencepost.model.run import Attempt, Hold, Origin, RunFilter, RunList, RunRecord, RunState
-from fencepost.model.tables import GATES, RUN_LINKS
+from fencepost.model.tables import GATES, RUN_LINKS, STEPS
 from fencepost.telemetry.traces.ids import trace_text
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.pages.dead import groups_of
@@ -42,6 +43,19 @@ async def test_a_run_of_every_state_has_a_page(board: Dashboard, state: RunState
     text = await board.page(links.run(key))
     assert faults(text) == []
     assert trace_text(await board.house.run(key)) in text
+
+
+async def test_a_run_does_not_hide_that_it_did_something_else_the_second_time(board: Dashboard) -> None:
+    key = put_run(board.house, "stiff", minute(7), state=RunState.SUCCEEDED)
+    for attempt, effect in ((1, "99.00 EUR"), (2, "<b>990.00 EUR")):
+        name, result = step_of(fingerprint_of(attempt, effect))
+        put(board.house.memory, STEPS, namespace=NS, run_key=key, name=name, result=result, number=attempt)
+    text = await board.page(links.run(key))
+    assert faults(text) == []
+    shown = words_of(text).partition("Effects ")[2]
+    assert shown.startswith(
+        "Attempt 1: 99.00 EUR Attempt 2: &lt;b&gt;990.00 EUR not what the attempt before it did"
+    )
 
 
 async def test_a_run_does_not_hide_what_it_followed_and_what_follows_it(board: Dashboard) -> None:
@@ -277,7 +291,7 @@ async def test_many_gates_come_in_pages_and_few_questions(board: Dashboard) -> N
         ("/backfills", 3),
         ("/workers", 8),
         ("/leases", 10),
-        (links.run("minutely#2026-03-01T12:02:00Z#1"), 21),
+        (links.run("minutely#2026-03-01T12:02:00Z#1"), 22),
     ],
 )
 async def test_a_page_asks_few_questions(board: Dashboard, path: str, most: int) -> None:

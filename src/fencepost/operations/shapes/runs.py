@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from fencepost.core.fingerprints import Fingerprint
 from fencepost.core.masking import masked, masked_text
 from fencepost.model.chain import Successor
 from fencepost.model.run import Attempt, Hold, Predecessor, RunRecord
@@ -83,10 +85,20 @@ class SuccessorShape(Struct, kw_only=True):
     state: Annotated[str | None, Meta(description="Null where it waits for another predecessor.")]
 
 
+class EffectShape(Struct, kw_only=True):
+    """What an attempt said that it did: `run.fingerprint`."""
+
+    attempt: int
+    effect: Annotated[str, Meta(description="The beginning of what it said.")]
+    digest: Annotated[str, Meta(description="SHA-256 of all of it, secrets struck out.")]
+    differs: Annotated[bool, Meta(description="From what the attempt before it in this list said.")]
+
+
 class RunWithAttempts(RunShape, kw_only=True):
     """One run, with its attempts, what it followed, and what follows it."""
 
     attempts: list[AttemptShape]
+    effects: list[EffectShape]
     after: list[PredecessorShape]
     then: list[SuccessorShape]
 
@@ -174,6 +186,19 @@ def attempt_shape(attempt: Attempt) -> AttemptShape:
         detail=_plain(attempt.detail),
         output=_plain(attempt.output),
     )
+
+
+def effect_shapes(effects: Sequence[Fingerprint]) -> list[EffectShape]:
+    """What attempts did, each held against the one before."""
+    return [
+        EffectShape(
+            attempt=one.attempt,
+            effect=masked_text(one.text),
+            digest=one.digest,
+            differs=before is not None and before.digest != one.digest,
+        )
+        for before, one in zip([None, *effects], effects, strict=False)
+    ]
 
 
 def predecessor_shape(one: Predecessor) -> PredecessorShape:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from fencepost.clock import time_ordered_id
+from fencepost.core.fingerprints import Fingerprint, fingerprints
 from fencepost.core.payload import check_payload
 from fencepost.errors import UnknownJob, UnknownRun, UsageError
 from fencepost.model.chain import Chain
@@ -68,6 +69,10 @@ class RunDesk(Desk):
     async def chain(self, run_key: str) -> Chain:
         """What a run followed, and what follows it."""
         return await self._store.ledger.chain(self._namespace, RunKey(run_key))
+
+    async def effects(self, run_key: str) -> Sequence[Fingerprint]:
+        """What each attempt of a run said that it did."""
+        return fingerprints(await self._store.steps.recorded(self._namespace, RunKey(run_key)))
 
     async def getting(self, run_keys: Sequence[str]) -> AsyncIterator[Mapping[RunKey, RunRecord]]:
         """Those of these runs that are there, a batch at a time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from fencepost.core.fingerprints import fingerprint_of, fingerprints, step_of, why_differing
 from fencepost.model.identifiers import Fence, RunKey
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Claim, RunState, Ticket
@@ -45,6 +46,20 @@ class StepContract:
         await record(harness, claimed.ticket, "charge", "1")
         assert await record(harness, claimed.ticket, "charge", "2") == "1"
         assert await recorded(harness, claimed.run_key) == {"charge": "1"}
+
+    async def test_fingerprints_of_a_run_that_was_done_again_are_not_lost(
+        self, harness: StoreHarness
+    ) -> None:
+        first = await claim_one(harness)
+        await record(harness, first.ticket, *step_of(fingerprint_of(1, "99.00 €")))
+        await finish(harness, death(first.ticket))
+        await harness.store.ledger.replay(NS, [first.run_key], 0.0, ANNA)
+        (second,) = await claim(harness, BOB)
+        await record(harness, second.ticket, *step_of(fingerprint_of(2, "990.00 €")))
+        assert await record(harness, first.ticket, *step_of(fingerprint_of(3, "0.00 €"))) is None
+        found = fingerprints(await recorded(harness, first.run_key))
+        assert [(one.attempt, one.text) for one in found] == [(1, "99.00 €"), (2, "990.00 €")]
+        assert why_differing(found) is not None
 
     async def test_of_two_records_at_once_both_hear_the_same(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)

@@ -15,6 +15,7 @@ from fencepost.model.run import REPLAYABLE, Hold, RunRecord, RunState
 from fencepost.model.run_log import LoggedChunk, dropped_before
 from fencepost.model.times import from_utc_text
 from fencepost.operations.runs import OneRun
+from fencepost.operations.shapes.runs import effect_shapes
 from fencepost.operations.why import why_run
 from fencepost.telemetry.traces.ids import trace_text
 from fencepost.web.dashboard import links
@@ -42,8 +43,11 @@ async def run_page(visit: Visit[NoQuery]) -> Shown:
     """All there is to see of it."""
     control, run_key = visit.control, visit.path["run_key"]
     try:
-        (run, attempts), chain, log = await asyncio.gather(
-            control.runs.get(run_key), control.runs.chain(run_key), control.runs.log_tail(run_key)
+        (run, attempts), chain, log, effects = await asyncio.gather(
+            control.runs.get(run_key),
+            control.runs.chain(run_key),
+            control.runs.log_tail(run_key),
+            control.runs.effects(run_key),
         )
     except UnknownRun:
         return await _gone(visit, run_key)
@@ -53,6 +57,7 @@ async def run_page(visit: Visit[NoQuery]) -> Shown:
         "run": run,
         "chain": chain,
         "tries": tries,
+        "effects": effect_shapes(effects),
         "chart": attempts_chart(run, tries, Tell(visit.now, visit.zone)),
         "story": story,
         "log": _text(log),
