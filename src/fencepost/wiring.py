@@ -39,6 +39,7 @@ from fencepost.services.processor import Processor
 from fencepost.services.processors import Processors
 from fencepost.services.replies import Replies
 from fencepost.services.service import Service
+from fencepost.services.stall_watch import StallWatch
 from fencepost.telemetry import traces
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.run_lines import keep_run_lines
@@ -262,6 +263,9 @@ def build_node(
             thinkers=Thinkers(threads=SERVICES_THAT_THINK) if plans else None,
         ),
     )
+    watch = StallWatch(clock, settings.lease_ttl_s)
+    runner.also(watch)
+    runner.membership.stall_s = watch.worst_s
     if works and len(jobs) <= JOBS_TOLD_MAX:
         runner.membership.jobs = tuple(sorted(jobs))
     return runner

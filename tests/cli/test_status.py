@@ -1,6 +1,7 @@
 """`fencepost status` and `migrate`."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -26,6 +27,7 @@ from fencepost.model.lease import Granted
 from fencepost.model.limits import JobLimit
 from fencepost.model.node import Led, Node, NodeReport
 from fencepost.model.run import NewRun, RunState
+from fencepost.model.times import from_utc_text
 from fencepost.ports.store import Store
 from fencepost.stores import sqlite
 from fencepost.testing.clock import VirtualClock
@@ -35,6 +37,7 @@ from tests.cli.calls import call, called, called_json
 SHARD = [
     *("shard", "holder", "epoch", "expires_in_s"),
     *("since", "transitions", "renewals_failed", "trusted_for_s", "lineage"),
+    *("renewed_at", "ttl_s"),
 ]
 AWAY = "redis://:secret@127.0.0.1:1"
 WIDTH_MAX = 100
@@ -60,7 +63,7 @@ async def take_office(url: str, node_id: str, shards: Iterable[int], lineage: st
             grants = {shard: Granted(Epoch(9), Lineage(lineage)) for shard in wanted}
         for shard, grant in grants.items():
             await store.epochs.register({shard: grant}, name)
-    await report(url, node_id, *(Led(shard, one.epoch, 50.0, 1) for shard, one in grants.items()))
+    await report(url, node_id, *(Led(shard, one.epoch, 50.0, 1, 9.0, 60.0) for shard, one in grants.items()))
 
 
 async def report(url: str, node_id: str, *leads: Led) -> None:
@@ -151,6 +154,10 @@ def test_migrate_sets_a_store_up_once(url: str) -> None:
     assert called_json("runs", "list", "--store", url) == []
 
 
+def seconds_since(moment: str) -> float:
+    return (SystemClock().wall() - from_utc_text(moment)).total_seconds()
+
+
 def test_who_leads_is_shown_with_all_that_is_known_of_it(used: str) -> None:
     asyncio.run(take_office(used, "web-1", range(8)))
     status = called_json("status", "--store", used)
@@ -163,7 +170,10 @@ def test_who_leads_is_shown_with_all_that_is_known_of_it(used: str) -> None:
         assert one["since"].endswith("Z")
         assert one["epoch"] > 0
         assert one["transitions"] > 0
+        assert one["ttl_s"] == 60
+        assert 8 < seconds_since(one["renewed_at"]) < 60
     said = called("status", "--store", used)
+    assert re.search(r"TERM +RENEWED.*\n.* 1m +\d+s ago", said)
     assert "leases: in the store" in said
     assert max(map(len, said.splitlines()[:14])) <= WIDTH_MAX
 

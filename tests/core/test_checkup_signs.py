@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,10 +17,11 @@ from fencepost.core.checkup.facts import (
     FencedOff,
     LastWatch,
     LedgerSheet,
+    Paused,
     Replayed,
     Watch,
 )
-from fencepost.model.identifiers import Fence, RunKey
+from fencepost.model.identifiers import Fence, NodeId, RunKey
 from fencepost.model.run import RunState
 from tests.core.sheets import HOUR, NOW, facts, found, job, only, rhythm, schedule
 
@@ -49,6 +51,21 @@ def test_replay_is_good_once_it_was_tried_or_not_needed(
 ) -> None:
     finding = only(Point.REPLAY, facts(ledger=LedgerSheet(**ledger)))
     assert finding == Finding(Point.REPLAY, severity, reason, mend)
+
+
+@pytest.mark.parametrize(
+    ("longest_s", "severity", "words"),
+    [(3.3, Severity.OK, "at least 3 times"), (3.4, Severity.WARN, "less than 3 times")],
+)
+def test_leases_are_to_outlast_the_longest_pause_three_times(
+    longest_s: float, severity: Severity, words: str
+) -> None:
+    paused = Paused(NodeId("web-3"), timedelta(seconds=longest_s))
+    findings = found(Point.FENCING, facts(ledger=LedgerSheet(paused=paused)))
+    (finding,) = (one for one in findings if "web-3" in one.reason)
+    assert (finding.severity, words in finding.reason) == (severity, True)
+    assert f"stood still for {longest_s}s" in finding.reason
+    assert (finding.mend or "").startswith("lease_ttl_s = 11 or more") is (severity is Severity.WARN)
 
 
 @pytest.mark.parametrize("point", [Point.REPLAY, Point.FENCING])

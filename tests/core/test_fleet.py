@@ -82,6 +82,12 @@ def test_a_leaders_trust_runs_on_after_its_report(reported_s_ago: float, left_s:
     assert only(seen(nodes=nodes)).trusted_for_s == left_s
 
 
+def test_a_renewal_is_placed_in_the_time_of_the_store() -> None:
+    nodes = [node(ALICE, Led(ONE, Epoch(5), 6.0, 0, 3.0, 10.0), reported_s_ago=4)]
+    view = only(seen(nodes=nodes))
+    assert (view.renewed_at, view.ttl_s) == (later(NOW, -7), 10.0)
+
+
 def test_a_shard_that_nobody_ever_led_is_free_and_not_unknown() -> None:
     view = only(seen(leaders=[], leases=[], nodes=[]))
     assert view == ShardView(ONE, None, Epoch(0), 0.0, None, 0, None, None, None)

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from fencepost.config import settings_from
 from fencepost.core.checkup import Finding, Point, Severity, check_up
-from fencepost.core.checkup.facts import Effect, Facts, JobSheet, Watch
+from fencepost.core.checkup.facts import Effect, Facts, JobSheet, LedgerSheet, Watch
 from fencepost.model.audit import Author
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import JobName, NodeId, RunKey, ScheduleId
 from fencepost.model.job import JobSpec, Retry
+from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import parse_stretch
@@ -276,3 +278,37 @@ async def test_a_clock_that_differs_from_the_stores_is_told_of(ahead_s: float, s
     facts = await gather(target(house), house.store, clock, "")
     told = [one.reason for one in check_up(facts, [Point.RETENTION]) if one.severity is Severity.WARN]
     assert told == ([f"the clock of this host is {said} the store's"] if said else [])
+
+
+async def test_a_schedule_whose_job_nobody_has_does_not_go_untold() -> None:
+    house, old = House(), JobName("old")
+    await house.memory.jobs.register(NS, [JobSpec(old)])
+    hourly = ScheduleSpec(old, Every("1h").to_json())
+    await house.memory.schedules.put(NS, ScheduleId("left"), hourly, tzdata="2026a", expected_version=None)
+    await alive(house, NodeReport(jobs=(REPORT,)))
+    finding, _ = await told(house, target(house, {"beat": spec()}), Point.RUN_KEY)
+    assert (finding.severity, finding.schedules) == (Severity.WARN, ("left",))
+    assert finding.reason == (
+        "no running process has job old, nor has this target: its schedules fire into nothing"
+    )
+    await alive(house, NodeReport(jobs=(old,)))
+    finding, _ = await told(house, target(house, {"beat": spec()}), Point.RUN_KEY)
+    assert finding.severity is Severity.UNKNOWN
+
+
+async def test_the_longest_pause_of_the_living_nodes_is_held_against_the_term_of_their_leases() -> None:
+    house = House()
+    under = target(house)
+    assert (await looked(house, under)).ledger == LedgerSheet()
+    await alive(house, NodeReport(stall_s=4.5))
+    (finding,) = (one for one in await told(house, under, Point.FENCING) if one.severity is Severity.WARN)
+    assert "node web-1 stood still for 4.5s" in finding.reason
+    longer = replace(under, settings=settings_from({}, overrides={"lease_ttl_s": 14}))
+    (finding,) = (one for one in await told(house, longer, Point.FENCING) if "web-1" in one.reason)
+    assert finding.severity is Severity.OK
+
+
+async def alive(house: House, report: NodeReport) -> None:
+    """One live node that works."""
+    node = Node(NodeId("web-1"), "web", 1, plans=True, works=True)
+    await house.memory.roster.beat(node, report, 60)

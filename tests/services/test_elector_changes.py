@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -222,6 +223,21 @@ async def test_a_request_that_arrives_late_is_not_believed_from_a_later_answer()
     (lease,) = await house.memory.leases.read()
     (led,) = alice.leadership.led(house.clock.monotonic())
     assert led.trusted_for_s < lease.expires_in_s
+
+
+async def test_a_renewal_that_is_not_answered_makes_a_lease_no_younger() -> None:
+    house = House(shards=1)
+    leases = Elsewhere(house.memory.leases)
+    alice = at(house, "alice", leases)
+    ages = []
+    for doubts in (set(), {ONE}, set()):
+        leases.doubts = doubts
+        with suppress(LeaseStoreUnavailable):
+            await alice.elector.run_once()
+        house.clock.advance(3)
+        (led,) = alice.leadership.led(house.clock.monotonic())
+        ages.append(led.renewed_ago_s)
+    assert (ages, led.ttl_s) == ([3, 6, 3], 10)
 
 
 async def test_a_lease_whose_release_is_in_doubt_is_not_taken_up_again() -> None:

@@ -18,9 +18,9 @@ UNKNOWN = "unknown"
 
 def print_shards(shards: Sequence[ShardShape], at: str) -> None:
     """Shards, as of a moment, and where the leases live. Those that stand alike share a line, which has the
-    least of their times."""
+    least of their times, and the longest since a renewal."""
     print_table(
-        ("SHARD", "HOLDER", "EPOCH", "EXPIRES", "TRUSTED", "LED FOR", "CHANGES", "FAILED"),
+        ("SHARD", "HOLDER", "EPOCH", "TERM", "RENEWED", "EXPIRES", "TRUSTED", "LED FOR", "CHANGES", "FAILED"),
         [_shard_row(alike, at) for alike in _alike(shards)],
     )
     _print_lineages(shards)
@@ -53,22 +53,25 @@ def _alike(shards: Sequence[ShardShape]) -> list[list[ShardShape]]:
     """Shards that differ in nothing but their number and their times."""
     found: dict[object, list[ShardShape]] = {}
     for one in shards:
-        known = [value is None for value in (one.expires_in_s, one.trusted_for_s, one.since)]
-        stands = (one.holder, one.epoch, one.transitions, one.renewals_failed, one.lineage, *known)
+        known = [value is None for value in (one.expires_in_s, one.trusted_for_s, one.renewed_at, one.since)]
+        stands = (one.holder, one.epoch, one.transitions, one.renewals_failed, one.lineage, one.ttl_s, *known)
         found.setdefault(stands, []).append(one)
     return list(found.values())
 
 
 def _shard_row(alike: Sequence[ShardShape], at: str) -> Sequence[object]:
     one = alike[0]
+    renewed = max((_since_s(view.renewed_at, at) or 0.0 for view in alike), default=0.0)
     expires = _least(view.expires_in_s for view in alike)
     return (
         shard_numbers(Shard(view.shard) for view in alike),
         one.holder,
         one.epoch,
+        shown_span(one.ttl_s),
+        None if one.renewed_at is None else f"{shown_span(renewed)} ago",
         UNKNOWN if expires is None else one.holder and shown_span(expires),
         shown_span(_least(view.trusted_for_s for view in alike)),
-        shown_span(_least(_led_for_s(view, at) for view in alike)),
+        shown_span(_least(_since_s(view.since, at) for view in alike)),
         one.transitions,
         one.renewals_failed,
     )
@@ -78,10 +81,10 @@ def _least(spans_s: Iterable[float | None]) -> float | None:
     return min((one for one in spans_s if one is not None), default=None)
 
 
-def _led_for_s(view: ShardShape, at: str) -> float | None:
-    if view.since is None:
+def _since_s(moment: str | None, at: str) -> float | None:
+    if moment is None:
         return None
-    return (from_utc_text(at) - from_utc_text(view.since)).total_seconds()
+    return (from_utc_text(at) - from_utc_text(moment)).total_seconds()
 
 
 def _print_lineages(shards: Sequence[ShardShape]) -> None:

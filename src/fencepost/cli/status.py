@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 def status(place: Place, as_json: bool) -> None:
     """Show the fleet, the queue, how the ticks of the last day stand, and what needs a person.
 
-    A shard comes with who leads it under which epoch, in how long its lease EXPIRES by the lease store and
-    stops being TRUSTED by its leader, how long that one has LED it, how many CHANGES of leader there were,
-    and how many of its renewals FAILED. Shards that stand alike share a line, with the least of their times.
-    Nodes come with what they lead and run, and their clocks' skew, marked with ! where it is too large. Give
-    --leases as the nodes have it; where the lease store does not answer, the rest is shown all the same.
+    A shard comes with who leads it under which epoch, how long the TERM of its lease is, when it was last
+    RENEWED, in how long it EXPIRES by the lease store and stops being TRUSTED by its leader, how long that
+    one has LED it, how many CHANGES of leader there were, and how many of its renewals FAILED. Shards that
+    stand alike share a line, with the least of their times, and the longest since a renewal. Nodes come with
+    what they lead and run, and their clocks' skew, marked with ! where it is too large. Give --leases as the
+    nodes have it; where the lease store does not answer, the rest is shown all the same.
 
     \b
     Example:

@@ -54,6 +54,11 @@ def trust_until(sent_at: Monotonic, terms: LeaseTerms) -> Monotonic:
     return Monotonic(sent_at + terms.ttl_s - terms.margin_s)
 
 
+def sent_ago_s(state: Leader, now: Monotonic, terms: LeaseTerms) -> float:
+    """How long ago the request was sent whose answer is believed."""
+    return max(now - state.trusted_until + terms.ttl_s - terms.margin_s, 0.0)
+
+
 def campaign(state: Election, sent_at: Monotonic) -> Election:
     """Ask for the lease. A leader stays one: it renews instead."""
     return state if isinstance(state, Leader) else Candidate(sent_at)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from fencepost.core.rivalry import Pretender, pretenders
-from fencepost.model.clocks import StoreTime, since
+from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Lineage, Namespace, NodeId, Shard
 from fencepost.model.leader import LeaderRecord
@@ -44,8 +44,9 @@ class ShardView:
     """One shard; `epoch` is what plans are compared with.
 
     `expires_in_s` is None where nobody could say, and 0 where the lease is free. `since` is when the holder
-    was registered. `renewals_failed` and `trusted_for_s`, the time to the leader's own deadline, are the
-    holder's own words, None where it has said nothing of this shard.
+    was registered. `renewals_failed`, `trusted_for_s`, the time to the leader's own deadline, `renewed_at`,
+    when it sent its last renewal that was answered, and `ttl_s`, how long its lease is, are the holder's own
+    words, None where it has said nothing of this shard.
     """
 
     shard: Shard
@@ -57,6 +58,8 @@ class ShardView:
     renewals_failed: int | None
     trusted_for_s: float | None
     lineage: Lineage | None
+    renewed_at: StoreTime | None = None
+    ttl_s: float | None = None
 
 
 class AlarmKind(StrEnum):
@@ -86,6 +89,7 @@ class _Belief:
     node_id: NodeId
     led: Led
     left_s: float
+    renewed_at: StoreTime | None
 
 
 def shard_views(seen: Witnesses) -> list[ShardView]:
@@ -198,6 +202,8 @@ def _view(
         renewals_failed=own.led.renewals_failed if own is not None else None,
         trusted_for_s=own.left_s if own is not None else None,
         lineage=leader.lineage if leader is not None else None,
+        renewed_at=own.renewed_at if own is not None else None,
+        ttl_s=own.led.ttl_s if own is not None else None,
     )
 
 
@@ -223,8 +229,15 @@ def _beliefs(seen: Witnesses) -> Mapping[Shard, Sequence[_Belief]]:
         age_s = 0.0 if one.reported_at is None else since(one.reported_at, seen.now).total_seconds()
         for led in one.report.leads:
             left_s = max(led.trusted_for_s - max(age_s, 0.0), 0.0)
-            found.setdefault(led.shard, []).append(_Belief(one.node.node_id, led, left_s))
+            renewed_at = _renewed_at(one, led)
+            found.setdefault(led.shard, []).append(_Belief(one.node.node_id, led, left_s, renewed_at))
     return found
+
+
+def _renewed_at(node: NodeRecord, led: Led) -> StoreTime | None:
+    if node.reported_at is None or led.renewed_ago_s is None:
+        return None
+    return later(node.reported_at, -led.renewed_ago_s)
 
 
 def _rivals(seen: Witnesses) -> list[Alarm]:

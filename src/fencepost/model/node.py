@@ -27,12 +27,15 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class Led:
     """A shard that a node believed to lead when it reported, for how long it might still believe so, and how
-    many renewals went without an answer since the grant."""
+    many renewals went without an answer since the grant. How long ago the last renewal, or the grant, was
+    sent that was answered, and how long a lease is; None where an older release does not say."""
 
     shard: Shard
     epoch: Epoch
     trusted_for_s: float
     renewals_failed: int = 0
+    renewed_ago_s: float | None = None
+    ttl_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class NodeReport:
     """Whether the lease store did not answer it: then it is no candidate, and others ask for its shards."""
     set_ahead_s: float = 0.0
     """By how much it saw the store's clock leap ahead within the last hour."""
+    stall_s: float = 0.0
+    """The longest time within the last day for which its event loop stood still."""
     broker: BrokerReport | None = None
     """None where it uses no message broker."""
     jobs: tuple[JobName, ...] | None = None

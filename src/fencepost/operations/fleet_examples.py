@@ -17,6 +17,8 @@ SHARD: dict[str, Any] = {
     "renewals_failed": 0,
     "trusted_for_s": 7.1,
     "lineage": "store",
+    "renewed_at": "2026-03-01T00:00:00Z",
+    "ttl_s": 10.0,
 }
 NODE: dict[str, Any] = {
     "node_id": "web-3-4711-a1b2",
@@ -31,7 +33,14 @@ NODE: dict[str, Any] = {
     "broker": {"name": "rabbitmq", "away_s": 0.0, "waiting": 12},
 }
 WORKER: dict[str, Any] = {**NODE, "queues": ["default", "mail"], "concurrency": 10}
-FLEET_NODE: dict[str, Any] = {**WORKER, "plans": True, "works": True, "skewed": False, "reported_at": AT}
+FLEET_NODE: dict[str, Any] = {
+    **WORKER,
+    "plans": True,
+    "works": True,
+    "stall_s": 0.2,
+    "skewed": False,
+    "reported_at": AT,
+}
 TERM: dict[str, Any] = {
     "number": 41,
     "shard": 0,

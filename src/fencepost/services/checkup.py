@@ -27,6 +27,7 @@ from fencepost.core.checkup.facts import (
     LastWatch,
     LedgerSheet,
     Limits,
+    Paused,
     Replayed,
     Rhythm,
     ScheduleSheet,
@@ -39,6 +40,7 @@ from fencepost.model.audit import Action, LogFilter
 from fencepost.model.caveat import Caveat
 from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.json import JsonObject, canonical
+from fencepost.model.node import NodeRecord
 from fencepost.model.policies import OverlapKind
 from fencepost.model.run import RunFilter, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleState
@@ -115,6 +117,7 @@ def _limits(target: Target) -> Limits:
         rescue=timedelta(seconds=settings.heartbeat_timeout_s + settings.reap_every_s),
         concurrency=settings.concurrency,
         pool_max=settings.pool_max if target.has_pool else None,
+        lease_ttl=timedelta(seconds=settings.lease_ttl_s),
     )
 
 
@@ -310,7 +313,16 @@ async def _ledger(
         runs_read=len(begun),
         caveats=(*store.caveats, *await store.examine(), *skew),
         watched={watch: last for watch, last in watched.items() if last is not None},
+        paused=_paused(await store.roster.live()),
     )
+
+
+def _paused(nodes: Sequence[NodeRecord]) -> Paused | None:
+    """The one of them that stood still for longest; None where none has."""
+    longest = max(nodes, key=lambda one: one.report.stall_s, default=None)
+    if longest is None or not longest.report.stall_s:
+        return None
+    return Paused(longest.node.node_id, timedelta(seconds=longest.report.stall_s))
 
 
 async def _replayed(store: Store, namespace: Namespace) -> Replayed | None:

@@ -108,10 +108,15 @@ class Leadership:
         """What this node would say that it leads."""
         self.expire(now)
         return tuple(
-            Led(shard, state.epoch, max(state.trusted_until - now, 0.0), self._unrenewed[shard])
+            self._told(shard, state, now)
             for shard, state in sorted(self._elections.items())
             if isinstance(state, Leader)
         )
+
+    def _told(self, shard: Shard, state: Leader, now: Monotonic) -> Led:
+        ttl_s, left_s = self._terms.ttl_s, max(state.trusted_until - now, 0.0)
+        renewed_ago_s = election.sent_ago_s(state, now, self._terms)
+        return Led(shard, state.epoch, left_s, self._unrenewed[shard], renewed_ago_s, ttl_s)
 
     def next_deadline(self) -> Monotonic | None:
         """When the first grant stops being believable."""

@@ -25,8 +25,9 @@ BEATS_PER_SKEW_MEASURE = 10
 class Membership(Service):
     """Beats at the pace of lease renewals, because a dead node's shards should move as fast as its leases.
 
-    `report` says what the node leads, `running` how much work it has, `jobs` which jobs its application has,
-    `on_drain` hears when it is asked to start nothing more, or to go on.
+    `report` says what the node leads, `running` how much work it has, `stall_s` for how long it stood still,
+    `jobs` which jobs its application has, `on_drain` hears when it is asked to start nothing more, or to go
+    on.
     """
 
     name = "membership"
@@ -43,6 +44,7 @@ class Membership(Service):
         self.report: Callable[[], NodeReport] = NodeReport
         self.running: Callable[[], int] = int
         self.jobs: tuple[JobName, ...] | None = None
+        self.stall_s: Callable[[], float] = float
         self.broker: Callable[[], BrokerReport | None] = lambda: None
         self.on_drain: Callable[[bool], None] = lambda draining: None
         self._store = store
@@ -74,6 +76,7 @@ class Membership(Service):
             running=self.running(),
             broker=self.broker(),
             jobs=self.jobs,
+            stall_s=self.stall_s(),
             set_ahead_s=self.clock_watch.set_ahead_s(self._clock.monotonic()),
         )
         heard = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)

@@ -6,7 +6,9 @@ from urllib.parse import quote
 import pytest
 
 from fencepost.model.access import Role
-from fencepost.model.identifiers import ScheduleId, tick_key
+from fencepost.model.identifiers import JobName, NodeId, ScheduleId, tick_key
+from fencepost.model.job import JobSpec
+from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import RunState
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.assets import assets
@@ -72,6 +74,17 @@ async def test_what_needs_a_person_is_counted_in_the_first_byte(board: Dashboard
     empty = await Dashboard(House(), somebody()).page("/schedules")
     assert 'data-live="counts.dead" hidden>' in empty
     assert 'data-live="counts.gates" hidden>' in empty
+
+
+async def test_the_overview_does_not_hide_a_schedule_whose_job_nobody_has() -> None:
+    house = House()
+    await house.memory.jobs.register(NS, [JobSpec(JobName("report"))])
+    await house.put("beat")
+    node = Node(NodeId("web-1"), "web", 1, plans=True, works=True)
+    for jobs, there in (((JobName("report"),), False), ((JobName("other"),), True)):
+        await house.memory.roster.beat(node, NodeReport(jobs=jobs), 60)
+        words = words_of(await Dashboard(house, somebody()).page("/"))
+        assert ("Schedule beat: no running process has job report" in words) is there
 
 
 async def test_the_overview_names_all_that_needs_a_person(board: Dashboard) -> None:

@@ -10,8 +10,9 @@ from enum import StrEnum
 from fencepost.core.checkup.findings import Point
 from fencepost.model.caveat import Caveat
 from fencepost.model.dataclasses import dataclass
-from fencepost.model.identifiers import Fence, JobName, Namespace, RunKey, ScheduleId
+from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, RunKey, ScheduleId
 from fencepost.model.job import JobSpec
+from fencepost.model.lease import LeaseTerms
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.trigger import Trigger
@@ -97,6 +98,7 @@ class Limits:
     """How long a run may be silent before it is taken from its worker, at most."""
     concurrency: int
     pool_max: int | None = None
+    lease_ttl: timedelta = timedelta(seconds=LeaseTerms.ttl_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,14 @@ class FencedOff:
     run_key: RunKey
     fence: Fence
     fence_now: Fence
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The living node whose event loop stood still for longest within a day."""
+
+    node_id: NodeId
+    longest: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +147,7 @@ class LedgerSheet:
     runs_read: int = 0
     caveats: tuple[Caveat, ...] = ()
     watched: Mapping[Watch, LastWatch] = field(default_factory=dict)
+    paused: Paused | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from fencepost.core.checkup.facts import Facts
 from fencepost.core.checkup.findings import Finding, Point, Severity
+from fencepost.core.checkup.pauses import pauses
 from fencepost.model.durations import format_duration
 from fencepost.model.times import to_utc_text
 
@@ -36,7 +37,8 @@ def replay(facts: Facts) -> Iterator[Finding]:
 
 
 def fencing(facts: Facts) -> Iterator[Finding]:
-    """Whether a worker that lost its run has been kept from writing."""
+    """Whether a worker that lost its run has been kept from writing; whether leases outlast pauses."""
+    yield from pauses(facts)
     ledger = facts.ledger
     if ledger is None:
         yield _unseen(facts, Point.FENCING, _rehearsal(facts))

@@ -27,6 +27,10 @@ class ShardShape(Struct, kw_only=True):
     renewals_failed: Annotated[int | None, Meta(description="As the holder says.")]
     trusted_for_s: Annotated[float | None, Meta(description="To the holder's own deadline, as it says.")]
     lineage: Annotated[str | None, Meta(description="Which lease store the lease came from.")]
+    renewed_at: Annotated[
+        Moment | None, Meta(description="When its lease was last renewed or granted, as the holder says.")
+    ]
+    ttl_s: Annotated[float | None, Meta(description="For how long each renewal is, as the holder says.")]
 
 
 class BrokerShape(Struct, kw_only=True):
@@ -64,6 +68,7 @@ class FleetNode(WorkerShape, kw_only=True):
 
     plans: bool
     works: bool
+    stall_s: Annotated[float, Meta(description="The longest time that it stood still within a day.")]
     skewed: Annotated[bool, Meta(description="Whether its clock is too far from the store's.")]
     reported_at: Moment | None
 
@@ -170,6 +175,8 @@ def shard_shape(view: ShardView) -> ShardShape:
         renewals_failed=view.renewals_failed,
         trusted_for_s=view.trusted_for_s,
         lineage=view.lineage,
+        renewed_at=moment(view.renewed_at),
+        ttl_s=view.ttl_s,
     )
 
 
@@ -205,6 +212,7 @@ def fleet_node(record: NodeRecord, skewed: bool) -> FleetNode:
         **worker_fields(record),
         plans=record.node.plans,
         works=record.node.works,
+        stall_s=record.report.stall_s,
         skewed=skewed,
         reported_at=moment(record.reported_at),
     )

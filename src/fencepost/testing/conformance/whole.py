@@ -40,6 +40,7 @@ from fencepost.testing.conformance.resuming import ResumingContract
 from fencepost.testing.conformance.retention import RetentionContract
 from fencepost.testing.conformance.roster import DrainContract, RosterContract
 from fencepost.testing.conformance.rows import RowContract
+from fencepost.testing.conformance.run_times import RunTimesContract
 from fencepost.testing.conformance.schedules import ScheduleContract
 from fencepost.testing.conformance.sign_in import SessionContract, SignInLinkContract
 from fencepost.testing.conformance.signals import SignalContract
@@ -94,6 +95,7 @@ class StoreConformance(
     ParkingContract,
     PlanBookContract,
     ProgressContract,
+    RunTimesContract,
     QueueFreezeContract,
     QueueViewContract,
     QuotaContract,
