@@ -94,8 +94,8 @@ def audit(
     given: dict[str, Any] = {"schedule": schedule_id, "since": first, "until": last}
     if against is None:
         asked = (RepairRange if repair else AuditRange)(**given)
-        with _options_named():
-            report = _audit(place, asked)
+        with options_named():
+            report = audited(place, asked)
         if as_json:
             print_json(report)
         else:
@@ -108,7 +108,7 @@ def audit(
 
 
 @contextmanager
-def _options_named() -> Iterator[None]:
+def options_named() -> Iterator[None]:
     """A refusal names the options."""
     from fencepost.operations.audit import BACKWARDS
 
@@ -124,7 +124,7 @@ def _against(place: Place, path: str, column: str | None, asked: JudgeKeys, as_j
     """Compare and tell; how many differences there are."""
     from fencepost.cli.against import compare, print_comparison
 
-    with _options_named():
+    with options_named():
         comparison = compare(place, path, column, asked)
     if as_json:
         print_json(comparison)
@@ -133,7 +133,7 @@ def _against(place: Place, path: str, column: str | None, asked: JudgeKeys, as_j
     return comparison.faults
 
 
-def _audit(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
+def audited(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
     """By a server; or here, where nobody needs to be kept from looking at all of it."""
     from fencepost.cli.calling import ask, call
     from fencepost.operations.audit import RepairRange, audit, repair, report_of
