@@ -24,8 +24,8 @@ Any3 = Operation[Any, Any, Any]
 HOME, ELSEWHERE = Namespace("default"), Namespace("elsewhere")
 CANARY = "canary-of-another-tenant"
 KEY = f"{CANARY}#{CANARY}"
-UNNAMED = {"backfills.estimate", "backfills.fill", *(one.name for one in WORKER_PROTOCOL)}
-"""A question that has a body, what helps a backfill along, and the verbs of workers."""
+UNNAMED = {"audit.keys", "backfills.estimate", "backfills.fill", *(one.name for one in WORKER_PROTOCOL)}
+"""Questions that have a body, what helps a backfill along, and the verbs of workers."""
 NAMED = {"run_key": KEY, "backfill_id": "1", "fire_time": "2026-03-01T12:00:00Z"}
 
 
