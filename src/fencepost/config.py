@@ -129,6 +129,15 @@ class Settings:
     gauges_every_s: float = 15.0
     completeness_target: float = 0.999
     """The share of expected runs that should succeed: the error budget is what is left of 1."""
+    public_url: str = ""
+    """Where people find the dashboard, as in https://cron.example.org; empty: messages have no links."""
+    notify_every_s: float = 10.0
+    notify_window_s: float = 60.0
+    """For how long what is to be told is gathered into one message."""
+    smtp: str = field(default="", repr=False)
+    """Which server sends e-mail, as in smtps://user:password@mail.example.org; empty: none."""
+    smtp_from: str = ""
+    """Whom e-mail is from; empty: fencepost at the host of the worker."""
     pool_max: int = 5
     transactions_max: int = 10
     """How many transactions of jobs may be open at a time in one process, on PostgreSQL."""

@@ -15,7 +15,7 @@ from tests.conformance.on_sqlite import open_sqlite
 pytestmark = pytest.mark.proof
 PARTS = (
     *("jobs", "schedules", "calendars", "epochs", "planbook", "ledger", "roster", "gates", "freezes"),
-    *("backfills", "audit_log", "access", "answers", "logbook", "steps"),
+    *("backfills", "audit_log", "access", "answers", "logbook", "notifications", "steps"),
 )
 
 

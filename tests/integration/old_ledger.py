@@ -35,7 +35,10 @@ EDITED = START - timedelta(minutes=30)
 PLANNED_THROUGH = START + timedelta(minutes=5)
 FORGOTTEN = START - timedelta(days=30, microseconds=12)
 LIMIT = JobLimit(concurrency=2)
-NEWER = {tables.SUCCESSORS, tables.RUN_LINKS, tables.UNIQUE_RUNS}
+NEWER = {
+    *(tables.SUCCESSORS, tables.RUN_LINKS, tables.UNIQUE_RUNS),
+    *(tables.NOTIFY_TARGETS, tables.NOTIFY_EVENTS, tables.ALARMS),
+}
 TABLES = {one.name: one for one in vars(tables).values() if isinstance(one, Table) and one not in NEWER}
 RED = {"team": "red"}
 

@@ -23,6 +23,7 @@ from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
 from fencepost.ports.logbook import Logbook
+from fencepost.ports.notifications import Notifications
 from fencepost.ports.planbook import PlanBook
 from fencepost.ports.roster import Roster
 from fencepost.ports.schedules import ScheduleShelf
@@ -69,6 +70,7 @@ class FaultyStore:
         self.audit_log = cast(AuditLog, _Part("audit_log", inner.audit_log, self))
         self.access = cast(AccessBook, _Part("access", inner.access, self))
         self.answers = cast(AnswerBook, _Part("answers", inner.answers, self))
+        self.notifications = cast(Notifications, _Part("notifications", inner.notifications, self))
         self.steps = cast(StepBook, _Part("steps", inner.steps, self))
         self.logbook = cast(Logbook, _Part("logbook", inner.logbook, self))
         self.transactions = inner.transactions

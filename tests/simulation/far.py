@@ -88,6 +88,7 @@ class FarStore:
         self.audit_log: Any = Far(store.audit_log, line)
         self.access: Any = Far(store.access, line)
         self.answers: Any = Far(store.answers, line)
+        self.notifications: Any = Far(store.notifications, line)
         self.steps: Any = Far(store.steps, line)
         self.logbook: Any = Far(store.logbook, line)
         self.transactions = store.transactions

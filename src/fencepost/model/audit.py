@@ -56,6 +56,8 @@ class Action(StrEnum):
     GATE_DROP = "gate.drop"
     BACKFILL_START = "backfill.start"
     BACKFILL_CANCEL = "backfill.cancel"
+    NOTIFY_PUT = "notify.put"
+    NOTIFY_REMOVE = "notify.remove"
     NODE_DRAIN = "node.drain"
     NODE_UNDRAIN = "node.undrain"
     RESHARD = "reshard"

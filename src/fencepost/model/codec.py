@@ -14,6 +14,7 @@ from fencepost.model.job import BUDGET_DEFAULT, AfterOn, Backoff, JobSpec, Param
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
+from fencepost.model.notification import DELIVERY, Event, Target, TargetKind
 from fencepost.model.policies import CatchUp, GateTerms, parse_overlap
 from fencepost.model.schedule import Absent, ScheduleSpec
 from fencepost.model.stretch import Stretch, parse_stretch
@@ -141,6 +142,52 @@ def job_to_text(spec: JobSpec) -> str:
 def job_from_text(text: str) -> JobSpec:
     """The job's spec behind a stored text; InvalidSpec where this release cannot read it."""
     return _read("job", text, job_from_json)
+
+
+def target_to_json(target: Target) -> JsonObject:
+    """The stable form of a target; only what it says."""
+    said: JsonObject = {
+        "events": [str(one) for one in target.events],
+        "jobs": list(target.jobs),
+        "schedules": list(target.schedules),
+        "url": target.url,
+        "secret": target.secret,
+        "allow_private": target.allow_private,
+        "to": list(target.to),
+        "job": None if target.job == DELIVERY else target.job,
+        "parameter": target.parameter,
+        "from_code": target.from_code,
+    }
+    form: JsonObject = {"v": FORMAT, "kind": str(target.kind)}
+    return form | {name: value for name, value in said.items() if value}
+
+
+def target_to_text(target: Target) -> str:
+    """Canonical text of a target."""
+    return canonical(target_to_json(target))
+
+
+def target_from_text(name: str, text: str) -> Target:
+    """The target behind a stored text; InvalidSpec where this release cannot read it."""
+    return _read("notify", text, lambda data: _target_from_json(name, data))
+
+
+def _target_from_json(name: str, data: dict[str, Any]) -> Target:
+    _check_format("notify", data)
+    return Target(
+        name=name,
+        kind=TargetKind(data["kind"]),
+        events=tuple(map(Event, data.get("events", ()))),
+        jobs=tuple(data.get("jobs", ())),
+        schedules=tuple(data.get("schedules", ())),
+        url=data.get("url", ""),
+        secret=data.get("secret"),
+        allow_private=data.get("allow_private", False),
+        to=tuple(data.get("to", ())),
+        job=JobName(data.get("job", DELIVERY)),
+        parameter=data.get("parameter", ""),
+        from_code=data.get("from_code", False),
+    )
 
 
 def limit_to_text(limit: JobLimit) -> str:

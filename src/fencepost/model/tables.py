@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from fencepost.model.notification_tables import ALARMS as ALARMS
+from fencepost.model.notification_tables import NOTIFY_EVENTS as NOTIFY_EVENTS
+from fencepost.model.notification_tables import NOTIFY_TARGETS as NOTIFY_TARGETS
 from fencepost.model.run import LIVE_ORIGINS, Hold, Origin, RunState
 from fencepost.model.table import (
     Above,
@@ -82,7 +85,7 @@ RUNS = table(
         "fire_time run_at started_at finished_at alive_until begun_at progress_at "
         "expires_at due_at created_at"
     ),
-    boolean="cancel_requested stripped awaited",
+    boolean="cancel_requested stripped awaited told",
     defaults={
         "version": 0,
         "attempt": 0,
@@ -91,6 +94,7 @@ RUNS = table(
         "cancel_requested": False,
         "stripped": False,
         "awaited": False,
+        "told": False,
         "origin": Origin.LIVE.value,
         "held": 0,
         "spent": 0,
@@ -195,6 +199,8 @@ RUNS_IN_SLOTS = RUNS.index(
     "runs_in_slots", "namespace job slot", Known("slot"), OneOf("state", (RunState.RUNNING.value,))
 )
 RUNS_EXPIRING = RUNS.index("runs_expiring", "expires_at", Known("expires_at"), _WAITING, Unknown("begun_at"))
+_WRONG = OneOf("state", (RunState.DEAD.value, RunState.MISSED.value))
+RUNS_UNTOLD = RUNS.index("runs_untold", "namespace state finished_at", _WRONG, OneOf("told", (False,)))
 
 UNIQUE_RUNS = table(
     "unique_runs", "namespace job name", text="namespace job name run_key", time="taken_at until"
@@ -291,18 +297,11 @@ GATES = table(
 GATES_CLOSED = GATES.index("gates_closed", "namespace", Known("closed_at"))
 
 LIMITS = table(
-    "limits",
-    "namespace job",
-    text="namespace job terms",
-    integer="concurrency",
-    time="paid_until next_at",
+    "limits", "namespace job", text="namespace job terms", integer="concurrency", time="paid_until next_at"
 )
 
 FREEZES = table(
-    "freezes",
-    "namespace kind value",
-    text="namespace kind value author source reason",
-    time="since",
+    "freezes", "namespace kind value", text="namespace kind value author source reason", time="since"
 )
 
 BACKFILLS = table(
@@ -321,10 +320,12 @@ MISSED_RANGES = table(
     "missed_ranges",
     "namespace schedule_id version first_at",
     text="namespace schedule_id reason",
-    integer="version ticks",
+    integer="version ticks untold",
     time="first_at last_at through",
+    defaults={"untold": 0},
 )
 MISSED_RANGES_BY_TIME = MISSED_RANGES.index("missed_ranges_by_time", "namespace last_at")
+MISSED_RANGES_UNTOLD = MISSED_RANGES.index("missed_ranges_untold", "namespace", Above("untold", 0))
 
 AUDIT_LOG = table(
     "audit_log",

@@ -32,6 +32,7 @@ from fencepost.ports.jobs import JobShelf
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
 from fencepost.ports.logbook import Logbook
+from fencepost.ports.notifications import Notifications
 from fencepost.ports.planbook import PlanBook
 from fencepost.ports.roster import Roster
 from fencepost.ports.rows import Rows
@@ -95,6 +96,9 @@ class Store(Protocol):
 
     @property
     def answers(self) -> AnswerBook: ...
+
+    @property
+    def notifications(self) -> Notifications: ...
 
     @property
     def steps(self) -> StepBook: ...

@@ -76,7 +76,7 @@ class OrderRules(Part):
         *,
         author: Author | None = None,
     ) -> Sequence[bool]:
-        new = await _write(tx, namespace, runs, author)
+        new = await write_runs(tx, namespace, runs, author)
         return marks([run.run_key for run in runs], new)
 
     @writes
@@ -90,7 +90,7 @@ class OrderRules(Part):
     ) -> Sequence[Entered]:
         keys = await take_names(tx, namespace, runs, await tx.now())
         mine = [run for run, key in zip(runs, keys, strict=True) if run.run_key == key]
-        new = await _write(tx, namespace, mine, author)
+        new = await write_runs(tx, namespace, mine, author)
         asked = [run.run_key if run.run_key == key else None for run, key in zip(runs, keys, strict=True)]
         return list(map(Entered, keys, marks(asked, new)))
 
@@ -256,7 +256,7 @@ class OrderRules(Part):
         return [run.run_key for run in in_order]
 
 
-async def _write(
+async def write_runs(
     tx: Transaction, namespace: Namespace, runs: Sequence[NewRun], author: Author | None
 ) -> set[RunKey]:
     """Write those whose keys are not there; which they were."""

@@ -192,10 +192,12 @@ async def _count_missed(tx: Transaction, cursor: Cursor, missed: MissedTicks, th
     ranges = await tx.lock(MISSED_RANGES.all(*owner, cursor.version))
     for known in ranges:
         if (known["reason"], known["through"]) == (missed.reason, cursor.planned_through):
-            more = {"last_at": gone[-1], "ticks": known["ticks"] + len(gone), "through": through}
+            counts = {one: known[one] + len(gone) for one in ("ticks", "untold")}
+            more = {"last_at": gone[-1], **counts, "through": through}
             await tx.change(MISSED_RANGES, [(known, more)])
             return
-    counted = {"first_at": gone[0], "last_at": gone[-1], "through": through, "ticks": len(gone)}
+    counted: Row = {"first_at": gone[0], "last_at": gone[-1], "through": through}
+    counted |= {"ticks": len(gone), "untold": len(gone)}
     key = {"namespace": owner[0], "schedule_id": owner[1], "version": cursor.version}
     await tx.put_if_absent(MISSED_RANGES, [{**key, **counted, "reason": missed.reason}])
 

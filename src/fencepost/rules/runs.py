@@ -189,6 +189,7 @@ async def send_again(
         "run_at": run_at,
         "priority": PRIORITY_BEHIND,
         "cancel_requested": False,
+        "told": False,
         "origin": origin.value,
         "held": Hold.FROZEN.value if frozen else 0,
         "spent": run["attempt"],

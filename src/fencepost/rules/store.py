@@ -18,6 +18,7 @@ from fencepost.rules.freezes import FreezeRules
 from fencepost.rules.gates import GateRules
 from fencepost.rules.jobs import JobRules
 from fencepost.rules.logbook import LogbookRules
+from fencepost.rules.notifications import NotificationRules
 from fencepost.rules.orders import OrderRules
 from fencepost.rules.planbook import PlanRules
 from fencepost.rules.reading import ReadingRules
@@ -51,6 +52,7 @@ class RuleStore:
         self.audit_log = AuditLogRules(rows)
         self.access = AccessRules(rows)
         self.answers = AnswerRules(rows)
+        self.notifications = NotificationRules(rows)
         self.steps = StepRules(rows)
         self.logbook = LogbookRules(rows)
 

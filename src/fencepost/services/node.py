@@ -34,6 +34,7 @@ from fencepost.services.gauges import Gauges
 from fencepost.services.janitor import Janitor
 from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
+from fencepost.services.notifier import Notifier
 from fencepost.services.planner import Planner
 from fencepost.services.reaper import Reaper
 from fencepost.services.refresher import Refresher
@@ -164,6 +165,7 @@ class NodeRunner:
         if self.planning is not None:
             services += [self.planning.elector, self.planning.planner, self.planning.refresher]
             services += [self.planning.backfiller, Janitor(self._around.store, self._settings)]
+            services.append(Notifier(self._around.store, self._settings))
         else:
             services.append(self.membership)
         if self.working is not None:

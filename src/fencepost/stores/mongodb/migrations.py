@@ -26,10 +26,10 @@ from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.sharding import commands, spread
 from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
-SCHEMA = 4
+SCHEMA = 5
 OLDEST = 2
 """The first schema that can be brought up to date."""
-STEPS = {3: "0002_indexes_in_order", 4: "0003_everyday_use"}
+STEPS = {3: "0002_indexes_in_order", 4: "0003_everyday_use", 5: "0004_notifications"}
 """What makes each schema of the one before."""
 FOUND_BY_NEW_INDEXES = 4
 UNRELEASED = "its schema was never released; name another database, and run migrate again"

@@ -123,7 +123,8 @@ WITH plan AS MATERIALIZED (
     GROUP BY advanced.number, gone.reason
 ), grown AS (
     UPDATE fencepost.missed_ranges AS range
-    SET last_at = missed.last_at, through = missed.through, ticks = range.ticks + missed.ticks
+    SET last_at = missed.last_at, through = missed.through, ticks = range.ticks + missed.ticks,
+        untold = range.untold + missed.ticks
     FROM missed
     JOIN advanced ON advanced.number = missed.number
     WHERE range.namespace = {key(advanced.namespace)}
@@ -134,10 +135,10 @@ WITH plan AS MATERIALIZED (
     RETURNING missed.number, missed.reason
 ), begun AS (
     INSERT INTO fencepost.missed_ranges (
-        namespace, schedule_id, version, first_at, last_at, through, ticks, reason
+        namespace, schedule_id, version, first_at, last_at, through, ticks, untold, reason
     )
     SELECT advanced.namespace, advanced.schedule_id, advanced.version, missed.first_at, missed.last_at,
-        missed.through, missed.ticks, missed.reason
+        missed.through, missed.ticks, missed.ticks, missed.reason
     FROM missed
     JOIN advanced ON advanced.number = missed.number
     WHERE NOT EXISTS (

@@ -24,6 +24,7 @@ from fencepost.testing.conformance.logbook import LogbookContract
 from fencepost.testing.conformance.many_runs import ManyRunsContract
 from fencepost.testing.conformance.many_schedules import ManySchedulesContract
 from fencepost.testing.conformance.missed_ranges import MissedRangeContract
+from fencepost.testing.conformance.notifications import NotificationContract
 from fencepost.testing.conformance.paging import RunPagingContract, ScheduleFindingContract
 from fencepost.testing.conformance.parking import ParkingContract
 from fencepost.testing.conformance.planbook import PlanBookContract
@@ -89,6 +90,7 @@ class StoreConformance(
     ManySchedulesContract,
     MissedRangeContract,
     NewsContract,
+    NotificationContract,
     OutlivedContract,
     OutlookContract,
     OverlapContract,

@@ -1,0 +1,109 @@
+"""The notifier: looks what is new and wrong, and has it told.
+
+It finds out which states are wrong with the same functions as `fencepost status` and the metrics; everything
+else is one transaction of the store (`ports.notifications`), so it does not matter how many nodes do this.
+While there is no target it looks for one, and at nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+
+from fencepost.config import Settings
+from fencepost.core.completeness import completeness
+from fencepost.core.notifying import listened
+from fencepost.model.identifiers import Namespace
+from fencepost.model.notification import Event, Item, NotifyTerms
+from fencepost.ports.store import Store
+from fencepost.services.accounting import AuditDesk
+from fencepost.services.control import COMPLETENESS_WINDOW_S
+from fencepost.services.service import Service
+from fencepost.services.serving import unserved
+
+RUNS_MAX = 5_000
+"""How many runs one message speaks of, at most; others come with the next."""
+STATES_MAX = 1_000
+"""How many alarms of one kind there may be."""
+PAUSE_S = 0.05
+IDLE_S = 60.0
+"""How long it may take until the first target is found."""
+
+
+class Notifier(Service):
+    """Runs on nodes that plan."""
+
+    name = "notifier"
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        super().__init__()
+        self._store = store
+        self._settings = settings
+        self._terms = NotifyTerms(settings.notify_window_s, RUNS_MAX, settings.public_url)
+
+    async def run_once(self) -> float:
+        everywhere = await self._store.notifications.everywhere()
+        rests = [self._settings.notify_every_s if everywhere else IDLE_S]
+        for namespace, targets in everywhere.items():
+            judged = await self._judged(namespace, listened(targets))
+            told = await self._store.notifications.collect(namespace, judged, self._terms)
+            if told.messages:
+                self.log.info("told", namespace=namespace, targets=", ".join(sorted(told.messages)))
+            if told.next_in_s is not None:
+                rests.append(max(told.next_in_s, PAUSE_S))
+        return min(rests)
+
+    async def _judged(self, namespace: Namespace, asked: Collection[Event]) -> list[Item]:
+        """What is wrong at this moment, as far as it is asked for."""
+        judges = {
+            Event.GATE_CLOSED: self._gates_closed,
+            Event.STUCK: self._stuck,
+            Event.UNSERVED: self._unserved,
+            Event.INCOMPLETE: self._incomplete,
+        }
+        found: list[Item] = []
+        for event, judge in judges.items():
+            if event in asked:
+                found += (await judge(namespace))[:STATES_MAX]
+        return found
+
+    async def _gates_closed(self, namespace: Namespace) -> list[Item]:
+        closed = await self._store.gates.closed(namespace)
+        jobs = await self._store.schedules.get_many(namespace, [one.schedule_id for one in closed])
+        item = partial(Item, Event.GATE_CLOSED)
+        return [
+            item(
+                one.schedule_id,
+                one.closed_at,
+                f"{one.reason}; {one.held} ticks wait",
+                jobs[one.schedule_id].spec.job if one.schedule_id in jobs else None,
+                one.schedule_id,
+            )
+            for one in closed
+        ]
+
+    async def _stuck(self, namespace: Namespace) -> list[Item]:
+        found = await AuditDesk(self._store, namespace).stuck()
+        now = await self._store.now() if found else None
+        return [
+            Item(Event.STUCK, one.run.run_key, now, one.why, one.run.job, one.run.schedule_id)
+            for one in found
+            if now is not None
+        ]
+
+    async def _unserved(self, namespace: Namespace) -> list[Item]:
+        found, now = await unserved(self._store, namespace), await self._store.now()
+        return [
+            Item(Event.UNSERVED, one.schedule_id, now, one.words, one.job, one.schedule_id) for one in found
+        ]
+
+    async def _incomplete(self, namespace: Namespace) -> list[Item]:
+        """Jobs that have spent the whole error budget of the day."""
+        target, now = self._settings.completeness_target, await self._store.now()
+        tallies = await self._store.ledger.tally_by_job(namespace, COMPLETENESS_WINDOW_S)
+        jobs = {job: completeness(tally) for job, tally in tallies.items()}
+        return [
+            Item(Event.INCOMPLETE, job, now, f"{one.words} in the last day, below {target:.4%}", job)
+            for job, one in sorted(jobs.items())
+            if one.budget_left(target) < 0
+        ]
