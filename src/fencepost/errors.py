@@ -10,7 +10,7 @@ FencepostError
 │   ├── InvalidPayload       a payload that the job's signature refuses
 │   ├── InvalidSpec          a job or schedule definition
 │   ├── UnknownJob · UnknownSchedule · UnknownRun · UnknownCalendar · UnknownBackfill · UnknownToken
-│   ├── UnknownNode · UnknownGate
+│   ├── UnknownNode · UnknownGate · UnknownTarget
 │   ├── ScheduleExists · ScheduleChanged · CalendarChanged
 │   ├── NotAllowed           more than the credential is good for
 │   ├── QuotaExceeded        more than the namespace may use of a shared store
@@ -112,6 +112,10 @@ class UnknownBackfill(UsageError):
 
 class UnknownNode(UsageError):
     """No live node of that id."""
+
+
+class UnknownTarget(UsageError):
+    """A notification target that does not exist."""
 
 
 class UnknownGate(UsageError):

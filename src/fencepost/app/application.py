@@ -333,17 +333,19 @@ class Fencepost(Definitions):
         store = await self.open()
         leases = await self._open_leases(store) if plans else store.leases
         digest, settings = deferred.code_digest(self.code_schedules), self.settings
+        jobs = self.jobs_by_every_name | deferred.delivery_jobs(store, settings, self.secrets)
         node = deferred.build_node(
-            store, leases, settings, self.jobs_by_every_name, plans=plans, works=works, code_digest=digest
+            store, leases, settings, jobs, plans=plans, works=works, code_digest=digest
         )
         deployer = deferred.Deployer(
             store,
             self.settings.namespace,
-            self.specs(),
+            self.specs() | deferred.delivery_specs(self.code_targets.values(), settings),
             self.code_schedules,
             self.code_calendars,
             settings.quotas(settings.namespace),
             works=works,
+            targets=list(self.code_targets.values()),
         )
         await deployer.start()
         node.also(deployer)

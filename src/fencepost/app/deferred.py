@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fencepost.app.handles import Handle
     from fencepost.app.http import http_job
     from fencepost.app.message import intake, message_spec, told_by_function
+    from fencepost.app.notifying import delivery_jobs, delivery_specs, hook, notify_target
     from fencepost.app.outbox import Outbox
     from fencepost.app.schedules import Schedules
     from fencepost.app.windows import fitting_job
@@ -62,14 +63,18 @@ __all__ = [
     "code_digest",
     "command_work",
     "defined",
+    "delivery_jobs",
+    "delivery_specs",
     "enqueue",
     "external_spec",
     "fitting_job",
+    "hook",
     "http_job",
     "intake",
     "keep_for_good",
     "message_spec",
     "new_run",
+    "notify_target",
     "open_bridge",
     "open_leases",
     "open_store",
@@ -93,6 +98,10 @@ __getattr__, __dir__ = lazy(
         "broker_services": "fencepost.wiring",
         "intake": "fencepost.app.message",
         "message_spec": "fencepost.app.message",
+        "delivery_jobs": "fencepost.app.notifying",
+        "delivery_specs": "fencepost.app.notifying",
+        "hook": "fencepost.app.notifying",
+        "notify_target": "fencepost.app.notifying",
         "Outbox": "fencepost.app.outbox",
         "ProcessExecutor": "fencepost.executors.process",
         "ProcessPool": "fencepost.executors.process",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from fencepost.app import deferred
 from fencepost.app.jobs import JobFunction, Registrar, function_of
 from fencepost.app.specs import JOB_MARK, name_of, schedule_spec
-from fencepost.app.words import FunctionWords, JobWords, job_spec, own_words
+from fencepost.app.words import Followed, FunctionWords, JobWords, job_spec, own_words
 from fencepost.app.work import JobThreads, Workshop
 from fencepost.config import Settings
 from fencepost.core.payload import check_payload
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from fencepost.app.commands import CommandWords
     from fencepost.app.http import HttpWords
     from fencepost.app.message import RouteWords
+    from fencepost.app.notifying import NotifyWords
     from fencepost.model.intake import Intake
+    from fencepost.model.notification import Target
     from fencepost.triggers import Calendar
 
 JOB_THREAD = "fencepost-job"
@@ -49,6 +51,7 @@ class Definitions:
         self.jobs: dict[JobName, Job] = {}
         self.code_schedules: dict[ScheduleId, ScheduleSpec] = {}
         self.code_calendars: dict[str, JsonObject] = {}
+        self.code_targets: dict[str, Target] = {}
         self.intakes: list[Intake] = []
         self._threads = JobThreads(THREADS_MAX, thread_name_prefix=JOB_THREAD)
         self._workshop = Workshop(self._threads, settings)
@@ -268,6 +271,38 @@ class Definitions:
             fits = deferred.fitting_job(known.spec, spec, schedule_id)
             self.jobs[known.spec.name] = Job(fits, known.executor)
         self.code_schedules[ScheduleId(schedule_id)] = spec
+
+    def on(
+        self,
+        *events: str,
+        name: str | None = None,
+        jobs: Sequence[Followed] = (),
+        schedules: Sequence[str] = (),
+        **words: Unpack[FunctionWords],
+    ) -> Registrar:
+        """Call a function when something is wrong, as a run of a job of its own (guide: notifications).
+
+        `events` are "dead", "missed", "gate_closed", "stuck", "unserved", "incomplete" and "recovered"; all
+        where none is given. The function takes one argument, the notification: a dictionary. `jobs` and
+        `schedules` say of which it is told; a name may end in `*`. What comes within a minute is one call.
+        """
+
+        def register(given: Callable[..., Any]) -> Any:
+            known_as = name or name_of(function_of(given))
+            made = self.job(known_as, **words)(given)
+            parameters = self._job(known_as).spec.parameters
+            target = deferred.hook(known_as, events, jobs, schedules, [one.name for one in parameters])
+            self.code_targets[known_as] = target
+            return made
+
+        return register
+
+    def add_notify(self, name: str, kind: str, **words: Unpack[NotifyWords]) -> None:
+        """Tell a webhook, a Slack channel or people by e-mail when something is wrong (guide: notifications,
+        for `events`, `url` and the other words)."""
+        if name in self.code_targets:
+            raise InvalidSpec(f"notify {name}: defined twice")
+        self.code_targets[name] = deferred.notify_target(name, kind, words, self.secrets)
 
     def add_calendar(self, calendar: Calendar) -> None:
         """A calendar in code: written to the store when the application starts."""

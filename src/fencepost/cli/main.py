@@ -24,7 +24,7 @@ COMMANDS = {
         for name in (
             *("web", "demo", "explain", "doctor", "dead", "gate", "log", "audit", "why", "simulate", "drain"),
             *("reshard", "whoami", "schedules", "calendars", "queues", "runs", "jobs", "enqueue", "status"),
-            *("migrate", "copy", "token", "report"),
+            *("migrate", "copy", "token", "report", "notify"),
         )
     },
     "processor": "processor:processor",

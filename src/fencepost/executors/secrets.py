@@ -75,6 +75,13 @@ class Secrets:
         remember(value)
         return Secret(name, value)
 
+    def source(self, reference: object) -> Source:
+        """Where the secret is kept that a text names."""
+        try:
+            return self._sources[self._name(reference)]
+        except ValueError as error:
+            raise InvalidSpec(f"secret: {error}") from None
+
     @property
     def names(self) -> tuple[str, ...]:
         """All that are registered."""

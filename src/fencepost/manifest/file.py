@@ -13,12 +13,13 @@ from fencepost.errors import InvalidSettings, UsageError
 from fencepost.manifest.calendars import read_calendar
 from fencepost.manifest.jobs import read_job
 from fencepost.manifest.message import add_intake
+from fencepost.manifest.notify import add_notify
 from fencepost.manifest.reading import read_toml
 from fencepost.manifest.schedules import add_schedule
 from fencepost.manifest.table import Table
 from fencepost.model.identifiers import checked_name
 
-TABLES = ("settings", "secrets", "jobs", "intake", "calendars", "schedules")
+TABLES = ("settings", "secrets", "jobs", "intake", "calendars", "schedules", "notify")
 PLACE = ("store", "leases", "broker", "namespace")
 
 
@@ -42,6 +43,8 @@ def load_file(path: str | Path, environment: Mapping[str, str] | None = None) ->
         app.add_calendar(calendar)
     for name, table in top.tables("schedules"):
         add_schedule(app, name, table, calendars)
+    for name, table in top.tables("notify"):
+        add_notify(app, name, table)
     return app
 
 

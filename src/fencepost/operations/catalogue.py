@@ -18,6 +18,7 @@ from fencepost.operations import (
     jobs,
     leases,
     log,
+    notify,
     pausing,
     queues,
     reconciling,
@@ -55,6 +56,7 @@ MODULES = (
     ticks,
     triggers,
     calendars,
+    notify,
 )
 
 

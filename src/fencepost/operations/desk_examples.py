@@ -39,6 +39,16 @@ GATE: dict[str, Any] = {
     "at_once": 4,
     "lasts_s": 1800.0,
 }
+TARGET: dict[str, Any] = {
+    "name": "ops",
+    "kind": "webhook",
+    "to": "https://hooks.example.org/…",
+    "events": ["dead", "missed"],
+    "jobs": ["invoices*"],
+    "schedules": [],
+    "signed": True,
+    "from_code": False,
+}
 RANGE: dict[str, Any] = {
     "schedule_id": "invoices",
     "since": "2026-02-28T23:59:59.999999Z",
@@ -81,6 +91,22 @@ def desk_examples() -> dict[str, Example]:
     frozen = {"kind": "label", "value": "team=billing", "changed": True, "schedules": 7}
     reason = {"reason": "the bank is down"}
     return {
+        "notify.list": (None, {"items": [TARGET], "next": None}),
+        "notify.put": (
+            {
+                "kind": "webhook",
+                "url": "https://hooks.example.org/fencepost",
+                "secret": "secret:hooks",
+                "events": ["dead", "missed"],
+                "jobs": ["invoices*"],
+            },
+            TARGET,
+        ),
+        "notify.remove": (None, {"name": "ops", "removed": True}),
+        "notify.test": (
+            {},
+            {"name": "ops", "run_key": "fencepost.notify#ops:test:0198c0a4-5d2e-7000-8000-2f1c6a1b9e10"},
+        ),
         "queues.list": (None, {"items": [QUEUE], "next": None}),
         "queues.pause": (
             {"reason": "the relay is down"},

@@ -83,12 +83,12 @@ async def enqueue(control: Control, asked: Enqueue) -> Enqueued:
 
     A second call with the same key changes nothing."""
     due = None if asked.at is None else read_instant("at", asked.at)
-    key = asked.key if asked.key is not None else _own_key(control)
+    key = asked.key if asked.key is not None else own_key(control)
     run_key, new = await control.runs.enqueue(asked.job, asked.payload, key, due)
     return Enqueued(run_key=run_key, new=new)
 
 
-def _own_key(control: Control) -> str | None:
+def own_key(control: Control) -> str | None:
     """Of a call that may be repeated: the same each time, and met by no other caller's key nor by this one
     once it is forgotten."""
     if control.asked_key is None:

@@ -23,6 +23,7 @@ from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import JobName, Namespace, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
+from fencepost.model.notification import Target
 from fencepost.model.quotas import UNLIMITED, Quotas
 from fencepost.model.schedule import (
     Absent,
@@ -73,12 +74,14 @@ class Deployer(Service):
         quotas: Quotas = UNLIMITED,
         *,
         works: bool = True,
+        targets: Sequence[Target] = (),
     ) -> None:
         super().__init__()
         self._store = store
         self._namespace = namespace
         self._jobs = jobs
         self._quotas = quotas
+        self._targets = targets
         self._calendars = dict(calendars or {})
         self._pending = dict(schedules)
         self._served = served_names(jobs) if works else ()
@@ -91,12 +94,23 @@ class Deployer(Service):
         self._newly_unopposed: set[ScheduleId] = set()
 
     async def start(self) -> None:
-        """Register the jobs and the calendars, and apply the schedules."""
+        """Register the jobs, the calendars and who is notified, and apply the schedules."""
         await self._store.jobs.register(self._namespace, list(self._jobs.values()))
         for name, definition in self._calendars.items():
             await self._store.calendars.put(self._namespace, name, definition)
+        await self._put_targets()
         await self._carry_over()
         await self.run_once()
+
+    async def _put_targets(self) -> None:
+        """Other applications may have brought others, and so may earlier code of this one."""
+        book, own = self._store.notifications, {one.name for one in self._targets}
+        if self._targets:
+            await book.put(self._namespace, self._targets, author=self._author)
+        for one in await book.all(self._namespace):
+            if one.from_code and one.name not in own:
+                mend = f"where no code has it any more: fencepost notify remove {one.name}"
+                self.log.info("notification target of other code goes on", target=one.name, mend=mend)
 
     async def run_once(self) -> float:
         try:

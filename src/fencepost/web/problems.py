@@ -37,6 +37,7 @@ from fencepost.errors import (
     UnknownNode,
     UnknownRun,
     UnknownSchedule,
+    UnknownTarget,
     UnknownToken,
     UsageError,
 )
@@ -168,7 +169,7 @@ def _kind_of(error: UsageError) -> Kind:
     match error:
         case UnknownRun() | UnknownSchedule() | UnknownCalendar() | UnknownBackfill() | UnknownToken():
             return NOT_FOUND
-        case UnknownNode() | UnknownGate():
+        case UnknownNode() | UnknownGate() | UnknownTarget():
             return NOT_FOUND
         case ScheduleExists():
             return CONFLICT

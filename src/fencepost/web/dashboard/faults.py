@@ -21,6 +21,7 @@ from fencepost.errors import (
     UnknownNode,
     UnknownRun,
     UnknownSchedule,
+    UnknownTarget,
     UnknownToken,
     UsageError,
 )
@@ -44,7 +45,7 @@ HTML = "text/html"
 PRIVATE = {"Cache-Control": "no-store"}
 UNKNOWN = (
     *(UnknownSchedule, UnknownRun, UnknownCalendar, UnknownBackfill, UnknownJob),
-    *(UnknownGate, UnknownNode, UnknownToken),
+    *(UnknownGate, UnknownNode, UnknownTarget, UnknownToken),
 )
 TRY_AGAIN_S = "2"
 

@@ -1,0 +1,153 @@
+"""The verbs of notification targets: who is told when something is wrong."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from fencepost.clock import time_ordered_id
+from fencepost.core.notifying import delivery, trial
+from fencepost.errors import UnknownTarget, UsageError
+from fencepost.model.access import Role
+from fencepost.model.audit import Action
+from fencepost.model.identifiers import DEFAULT_QUEUE
+from fencepost.model.job import PRIORITY_DEFAULT
+from fencepost.model.notification import (
+    LISTED_MAX,
+    Target,
+    TargetKind,
+    check_target,
+    parse_events,
+)
+from fencepost.model.secret import REFERENCE_PREFIX
+from fencepost.operations.jobs import own_key
+from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
+from fencepost.operations.shapes.notify import (
+    RemovedTarget,
+    TargetPage,
+    TargetShape,
+    TargetTrial,
+    target_shape,
+)
+from fencepost.operations.words import Name, Text
+from fencepost.services.control import Control
+from fencepost.services.enqueueing import enqueue
+
+TargetName = Annotated[Name, Meta(description="The target's name.", examples=["ops"])]
+Names = Annotated[list[Text], Meta(max_length=LISTED_MAX)]
+
+
+class ListTargets(Asked, frozen=True, kw_only=True):
+    """Which part of the list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Cursor | None = None
+
+
+class PutTarget(Change, frozen=True, kw_only=True):
+    """All of a target."""
+
+    name: TargetName
+    kind: Annotated[TargetKind, Meta(description="`webhook`, `slack` or `email`; hooks are made in code.")]
+    events: Annotated[Names, Meta(description="Of what it is told; all where none is given.")] = field(
+        default_factory=list
+    )
+    jobs: Annotated[Names, Meta(description="Of which jobs; a name may end in `*`.")] = field(
+        default_factory=list
+    )
+    schedules: Annotated[Names, Meta(description="Of which schedules; an id may end in `*`.")] = field(
+        default_factory=list
+    )
+    url: Annotated[
+        Text,
+        Meta(
+            description="Of a webhook or a Slack channel: an https URL, or `secret:NAME` for one that the "
+            "application has registered.",
+            examples=["https://hooks.example.org/fencepost"],
+        ),
+    ] = ""
+    secret: Annotated[
+        Text | None, Meta(description="`secret:NAME`: what a webhook's requests are signed with.")
+    ] = None
+    to: Annotated[Names, Meta(description="Addresses of an e-mail.")] = field(default_factory=list)
+
+
+class ChangeTarget(Change, frozen=True, kw_only=True):
+    """One target, by its name."""
+
+    name: TargetName
+
+
+@operation("notify.list", "GET /notify", Role.VIEWER)
+async def list_targets(control: Control, asked: ListTargets) -> TargetPage:
+    """List notification targets: where each sends, and of what it is told."""
+    found = await control.store.notifications.all(control.namespace)
+    page, after = sliced(found, lambda one: (one.name,), tuple[str], asked.limit, asked.after)
+    return TargetPage(items=list(map(target_shape, page)), next=after)
+
+
+@operation("notify.put", "PUT /notify/{name}", Role.ADMIN)
+async def put_target(control: Control, asked: PutTarget) -> TargetShape:
+    """Write a notification target, in place of one of that name.
+
+    It is told of what happens from now on. Targets that code or a file brings are changed there."""
+    target = Target(
+        name=asked.name,
+        kind=asked.kind,
+        events=parse_events(asked.events),
+        jobs=tuple(asked.jobs),
+        schedules=tuple(asked.schedules),
+        url=asked.url,
+        secret=asked.secret,
+        to=tuple(asked.to),
+    )
+    _check(target)
+    known = {one.name: one for one in await control.store.notifications.all(control.namespace)}
+    if asked.name in known and known[asked.name].from_code:
+        raise UsageError(f"notify {asked.name}: comes from code or a file; change it there")
+    await control.store.notifications.put(control.namespace, [target], author=control.author)
+    return target_shape(target)
+
+
+@operation("notify.remove", "DELETE /notify/{name}", Role.ADMIN)
+async def remove_target(control: Control, asked: ChangeTarget) -> RemovedTarget:
+    """Take a notification target away. One that code or a file brings is back at its next start."""
+    removed = await control.store.notifications.remove(control.namespace, asked.name, author=control.author)
+    if not removed and not await control.done_before(Action.NOTIFY_REMOVE, asked.name):
+        raise await _unknown(control, asked.name)
+    return RemovedTarget(name=asked.name, removed=True)
+
+
+@operation("notify.test", "POST /notify/{name}/test", Role.OPERATOR)
+async def try_target(control: Control, asked: ChangeTarget) -> TargetTrial:
+    """Send a notification target a message that says that it is a test.
+
+    It goes the way of all others: a worker delivers it, and the run says what became of it."""
+    found = await control.store.notifications.all(control.namespace)
+    target = next((one for one in found if one.name == asked.name), None)
+    if target is None:
+        raise await _unknown(control, asked.name)
+    spec = (await control.jobs()).get(target.job)
+    place = (spec.queue, spec.priority) if spec else (DEFAULT_QUEUE, PRIORITY_DEFAULT)
+    told = trial(control.namespace, control.settings.public_url)
+    run = delivery(target, told, f"{target.name}:test:{own_key(control) or time_ordered_id()}", *place)
+    control.run_quota.take(1)
+    await enqueue(control.store.ledger, control.namespace, [run], control.author)
+    return TargetTrial(name=target.name, run_key=run.run_key)
+
+
+def _check(target: Target) -> None:
+    if target.kind is TargetKind.HOOK:
+        raise UsageError(f'notify {target.name}: a hook is a function; write @app.on("dead")')
+    check_target(target)
+    if target.url and not target.url.startswith(("https://", REFERENCE_PREFIX)):
+        raise UsageError(f"notify {target.name}: url: expected https://… or {REFERENCE_PREFIX}NAME")
+    if target.secret is not None and not target.secret.startswith(REFERENCE_PREFIX):
+        raise UsageError(f"notify {target.name}: secret: expected {REFERENCE_PREFIX}NAME, not the secret")
+
+
+async def _unknown(control: Control, name: str) -> UnknownTarget:
+    names = [one.name for one in await control.store.notifications.all(control.namespace)]
+    return UnknownTarget(f"notify {name}: not found; known: {', '.join(names) or 'none'}")
