@@ -43,6 +43,7 @@ GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
             Place("workers", "Workers", "/workers", "w"),
             Place("backfills", "Backfills", "/backfills", "b"),
             Place("jobs", "Jobs", "/jobs", "j"),
+            Place("notifications", "Notifications", "/notifications", "n"),
         ),
     ),
     (

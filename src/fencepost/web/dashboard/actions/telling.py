@@ -96,6 +96,12 @@ def _freeze(words: str) -> Teller:
     return tell
 
 
+def _notified(asked: Any, answered: Any) -> Said:
+    return Said(
+        f"A test is on its way to {answered.name}.", href=links.run(answered.run_key), link="See the run"
+    )
+
+
 TELLERS: Mapping[str, Teller] = {
     "schedules.add": _of_schedule("it plans from now on."),
     "schedules.edit": _of_schedule("the next version is in force."),
@@ -124,5 +130,8 @@ TELLERS: Mapping[str, Teller] = {
     "freezes.thaw": _freeze("is not frozen any more"),
     "tokens.revoke": lambda asked, answered: Said(f"Token {answered.name} ({asked.token_id}) is revoked."),
     "sessions.end": lambda _, answered: Said(f"{answered.name} is signed out."),
+    "notify.put": lambda asked, _: Said(f"{asked.name} is told from now on."),
+    "notify.remove": lambda asked, _: Said(f"{asked.name} is told no more."),
+    "notify.test": _notified,
     "backfills.cancel": lambda asked, _: Said(f"Backfill {asked.backfill_id} is cancelled."),
 }
