@@ -43,7 +43,12 @@ def failing(app: Fencepost) -> None:
 
 async def ended(app: Fencepost, job: str, count: int) -> None:
     """Until so many runs of a job have succeeded."""
-    wanted, control = RunFilter(job=JobName(job), state=RunState.SUCCEEDED), await app.control()
+    await there(app, job, count, RunState.SUCCEEDED)
+
+
+async def there(app: Fencepost, job: str, count: int = 1, state: RunState | None = None) -> None:
+    """Until a job has so many runs in a state, or in any."""
+    wanted, control = RunFilter(job=JobName(job), state=state), await app.control()
     async with asyncio.timeout(PATIENCE_S):
         while len(await control.runs.list(wanted)) < count:  # noqa: ASYNC110 - it is in the store
             await asyncio.sleep(0.02)
@@ -79,6 +84,23 @@ async def test_a_hook_is_called_once_for_all_that_died_within_the_window(app: Fe
     assert (notice["event"], notice["count"], notice["title"]) == ("dead", 40, "40 runs are dead")
     assert notice["items"][0]["words"].startswith("PermanentFailure: no customer")
     assert notice["items"][0]["link"].startswith("https://cron.example/runs/bill%23")
+
+
+async def test_a_planner_that_is_gone_after_it_told_is_not_needed_for_the_delivery(app: Fencepost) -> None:
+    failing(app)
+    async with served() as hooks:
+        app.add_notify("ops", "webhook", url=f"http://127.0.0.1:{hooks.port}/", allow_private=True)
+        async with app.running(plans=False):
+            await app.enqueue("bill", key="7", number=7)
+            await there(app, "bill", state=RunState.DEAD)
+        async with app.running(works=False):
+            await there(app, DELIVERY)
+        assert hooks.requests == []
+        for _ in range(2):
+            async with app.running(plans=False):
+                await ended(app, DELIVERY, 1)
+    assert len(hooks.requests) == 1
+    assert json.loads(hooks.requests[0].body)["items"][0]["subject"] == "bill#7"
 
 
 async def test_targets_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
