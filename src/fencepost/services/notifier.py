@@ -103,7 +103,7 @@ class Notifier(Service):
         tallies = await self._store.ledger.tally_by_job(namespace, COMPLETENESS_WINDOW_S)
         jobs = {job: completeness(tally) for job, tally in tallies.items()}
         return [
-            Item(Event.INCOMPLETE, job, now, f"{one.words} in the last day, below {target:.4%}", job)
+            Item(Event.INCOMPLETE, job, now, f"{one.words} in the last day, below {100 * target:g} %", job)
             for job, one in sorted(jobs.items())
             if one.budget_left(target) < 0
         ]
