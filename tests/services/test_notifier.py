@@ -23,11 +23,15 @@ def of(*events: Event) -> Target:
     return Target("ops", TargetKind.WEBHOOK, events, url="https://hooks.example/ops")
 
 
+def notifier_of(house: House, leads: bool = True) -> Notifier:
+    return Notifier(house.store, house.settings, house.clock, lambda: leads)
+
+
 async def watching(target: Target = OPS) -> tuple[House, Notifier]:
     """A house with a target, and a notifier that has been by."""
     house = House()
     await house.memory.notifications.put(NS, [target])
-    notifier = Notifier(house.store, house.settings)
+    notifier = notifier_of(house)
     await notifier.run_once()
     return house, notifier
 
@@ -72,8 +76,27 @@ def events(runs: list[RunRecord]) -> list[str]:
 
 async def test_without_a_target_nothing_else_is_asked() -> None:
     house = House()
-    assert await Notifier(house.store, house.settings).run_once() == IDLE_S
+    assert await notifier_of(house).run_once() == IDLE_S
     assert house.store.names() == ["notifications.everywhere"]
+
+
+async def test_a_node_that_does_not_lead_asks_for_nothing() -> None:
+    house, _ = await watching()
+    house.store.calls.clear()
+    await notifier_of(house, leads=False).run_once()
+    assert house.store.names() == []
+
+
+async def test_a_look_that_takes_long_is_made_less_often() -> None:
+    house, notifier = await watching(of(Event.INCOMPLETE))
+    slow = house.memory.ledger.tally_by_job
+
+    async def tally(*arguments: object) -> object:
+        house.clock.advance(6)
+        return await slow(*arguments)  # type: ignore[arg-type]
+
+    house.memory.ledger.tally_by_job = tally  # type: ignore[method-assign, assignment]
+    assert await notifier.run_once() == pytest.approx(60)
 
 
 async def test_what_nobody_asks_for_is_not_judged() -> None:
@@ -93,7 +116,7 @@ async def test_a_notifier_whose_answer_was_lost_does_not_tell_twice() -> None:
     with pytest.raises(StoreUnavailable):
         await notifier.run_once()
     assert len(await told(house)) == 1
-    assert len(await after_the_window(house, Notifier(house.store, house.settings))) == 1
+    assert len(await after_the_window(house, notifier_of(house))) == 1
 
 
 async def test_a_notifier_that_was_cut_off_before_loses_nothing() -> None:
@@ -105,7 +128,7 @@ async def test_a_notifier_that_was_cut_off_before_loses_nothing() -> None:
     with pytest.raises(StoreUnavailable):
         await notifier.run_once()
     assert await told(house) == []
-    await Notifier(house.store, house.settings).run_once()
+    await notifier_of(house).run_once()
     assert [subjects(run) for run in await told(house)] == [["report#1"]]
 
 

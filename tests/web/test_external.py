@@ -11,6 +11,7 @@ from fencepost.manifest import load
 from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName, NodeId, is_outside, outside_worker
 from fencepost.model.job import JobSpec, Parameter
+from fencepost.model.notification import DELIVERY
 
 TAKES = (Parameter("image_id", True, "integer"), Parameter("width", False, "integer"))
 
@@ -84,7 +85,7 @@ async def test_no_worker_of_the_program_has_the_job(tmp_path: Path) -> None:
     async with app:
         node = await app.node(plans=False)
         assert node.working is not None
-        assert set(node.working.worker._jobs) == {"local"}
+        assert set(node.working.worker._jobs) == {"local", DELIVERY}
         assert (await app.open()) is not None
         store = await app.open()
         assert (await store.jobs.all(app.settings.namespace))[JobName("resize")].external

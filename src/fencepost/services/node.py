@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.errors import StoreReplaced, StoreUnavailable
-from fencepost.model.identifiers import JobName
+from fencepost.model.identifiers import JobName, Shard
 from fencepost.model.node import Node
 from fencepost.ports.executor import Job
 from fencepost.ports.leases import LeaseStore
@@ -43,6 +43,7 @@ from fencepost.telemetry.events import JobsServed, emit
 from fencepost.telemetry.logs import Log
 
 FAREWELL_S = 5.0
+FIRST_SHARD = Shard(0)
 SERVICES_THAT_THINK = 3
 """Planner, refresher and backfiller; each has one thought at a time."""
 
@@ -165,7 +166,7 @@ class NodeRunner:
         if self.planning is not None:
             services += [self.planning.elector, self.planning.planner, self.planning.refresher]
             services += [self.planning.backfiller, Janitor(self._around.store, self._settings)]
-            services.append(Notifier(self._around.store, self._settings))
+            services.append(self.planning.notifier)
         else:
             services.append(self.membership)
         if self.working is not None:
@@ -241,6 +242,7 @@ class _Planning:
 
     def __init__(self, membership: Membership, around: Surroundings) -> None:
         settings = around.settings
+        self._clock = around.clock
         self.leadership = Leadership(settings.lease_terms)
         self.elector = Elector(
             around.store, around.leases, membership, self.leadership, settings, around.clock, around.dice
@@ -252,12 +254,17 @@ class _Planning:
         )
         self.refresher = Refresher(around.store, self.leadership, around.clock, aside)
         self.backfiller = Backfiller(around.store, settings, around.clock, aside)
+        self.notifier = Notifier(around.store, settings, around.clock, self._leads_first)
         self.leadership.on_granted = self._wake
         self.leadership.on_refused = self.elector.hurry
 
     def _wake(self) -> None:
         self.planner.wakeup.wake()
         self.refresher.wakeup.wake()
+        self.notifier.wakeup.wake()
+
+    def _leads_first(self) -> bool:
+        return FIRST_SHARD in self.leadership.grants(self._clock.monotonic())
 
 
 class _Working:

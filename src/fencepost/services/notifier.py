@@ -1,18 +1,21 @@
 """The notifier: looks what is new and wrong, and has it told.
 
 It finds out which states are wrong with the same functions as `fencepost status` and the metrics; everything
-else is one transaction of the store (`ports.notifications`), so it does not matter how many nodes do this.
-While there is no target it looks for one, and at nothing else.
+else is one transaction of the store (`ports.notifications`), so it would not matter if several nodes did
+this. The leader of the first shard does, so that the store is asked once. While there is no target it looks
+for one, and at nothing else. A look that takes long is made less often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
+from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.completeness import completeness
 from fencepost.core.notifying import listened
+from fencepost.model.clocks import elapsed_s
 from fencepost.model.identifiers import Namespace
 from fencepost.model.notification import Event, Item, NotifyTerms
 from fencepost.ports.store import Store
@@ -21,27 +24,34 @@ from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
 from fencepost.services.serving import unserved
 
-RUNS_MAX = 5_000
+RUNS_MAX = 2_000
 """How many runs one message speaks of, at most; others come with the next."""
 STATES_MAX = 1_000
 """How many alarms of one kind there may be."""
 PAUSE_S = 0.05
 IDLE_S = 60.0
 """How long it may take until the first target is found."""
+REST_PER_LOOK = 10.0
+"""For each second of looking so many of rest."""
 
 
 class Notifier(Service):
-    """Runs on nodes that plan."""
+    """Runs on nodes that plan, and rests where another one leads."""
 
     name = "notifier"
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Clock, leads: Callable[[], bool]) -> None:
         super().__init__()
         self._store = store
+        self._clock = clock
+        self._leads = leads
         self._settings = settings
         self._terms = NotifyTerms(settings.notify_window_s, RUNS_MAX, settings.public_url)
 
     async def run_once(self) -> float:
+        if not self._leads():
+            return IDLE_S
+        begun = self._clock.monotonic()
         everywhere = await self._store.notifications.everywhere()
         rests = [self._settings.notify_every_s if everywhere else IDLE_S]
         for namespace, targets in everywhere.items():
@@ -51,7 +61,7 @@ class Notifier(Service):
                 self.log.info("told", namespace=namespace, targets=", ".join(sorted(told.messages)))
             if told.next_in_s is not None:
                 rests.append(max(told.next_in_s, PAUSE_S))
-        return min(rests)
+        return max(min(rests), REST_PER_LOOK * elapsed_s(begun, self._clock.monotonic()))
 
     async def _judged(self, namespace: Namespace, asked: Collection[Event]) -> list[Item]:
         """What is wrong at this moment, as far as it is asked for."""
