@@ -163,3 +163,8 @@ def test_what_jobs_tests_and_platforms_set_is_left_alone(name: str) -> None:
 def test_a_node_has_a_plain_name(name: str) -> None:
     with pytest.raises(InvalidSettings, match="expected up to 64 letters"):
         Settings(node=name)
+
+
+def test_a_public_url_is_an_address() -> None:
+    with pytest.raises(InvalidSettings, match="public_url 'cron': expected an address"):
+        settings_from({}, overrides={"public_url": "cron"})

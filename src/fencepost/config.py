@@ -152,6 +152,10 @@ class Settings:
         )
         for queue in self.queues:
             checked_name("queue", queue)
+        _require(
+            not self.public_url or self.public_url.startswith(("http://", "https://")),
+            f"public_url {self.public_url!r}: expected an address, as in https://cron.example.org",
+        )
         self._check_weights()
         for path in self.commands_allowed:
             _require(

@@ -47,11 +47,14 @@ async def test_a_target_is_listed_without_what_is_secret_in_its_url() -> None:
     assert (written.signed, written.from_code, written.jobs) == (True, False, ["invoices*"])
 
 
-async def test_what_is_done_to_targets_is_in_the_audit_log() -> None:
+async def test_what_is_done_to_targets_is_in_the_audit_log_without_secret_urls() -> None:
     control = control_of(House())
     await asked(control, put_target, OPS)
     await asked(control, remove_target, ChangeTarget(name="ops"))
-    assert [one.action for one in await control.log(LogFilter())] == ["notify.remove", "notify.put"]
+    removed, put = await control.log(LogFilter())
+    assert (removed.action, put.action) == ("notify.remove", "notify.put")
+    assert removed.before == put.after
+    assert put.after["url"] == "https://hooks.example.org/…"
 
 
 async def test_a_test_is_an_ordinary_run_of_the_job_that_delivers() -> None:

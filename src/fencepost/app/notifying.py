@@ -12,7 +12,7 @@ from fencepost.clock import SystemClock
 from fencepost.config import Settings
 from fencepost.core.retry_after import parse_retry_after
 from fencepost.errors import InvalidSpec
-from fencepost.executors.mail import MailServer, parse_mail_server
+from fencepost.executors.mail import parse_mail_server
 from fencepost.executors.notify import NotifyExecutor, check_call
 from fencepost.executors.secrets import Secrets
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName
@@ -94,9 +94,7 @@ def delivery_jobs(store: Store, settings: Settings, secrets: Secrets) -> dict[Jo
         targets = await store.notifications.all(settings.namespace)
         return next((one for one in targets if one.name == name), None)
 
-    def server() -> MailServer | None:
-        return parse_mail_server(settings.smtp, settings.smtp_from) if settings.smtp else None
-
+    server = parse_mail_server(settings.smtp, settings.smtp_from) if settings.smtp else None
     executor = NotifyExecutor(find, secrets, server, SystemClock(), parse_retry_after)
     return {DELIVERY: Job(DELIVERY_SPEC, executor)}
 

@@ -39,7 +39,7 @@ class NotifyExecutor:
         self,
         find: Callable[[str], Awaitable[Target | None]],
         secrets: Secrets,
-        server: Callable[[], MailServer | None],
+        server: MailServer | None,
         clock: Clock,
         read_retry_after: ReadRetryAfter,
     ) -> None:
@@ -68,7 +68,7 @@ class NotifyExecutor:
         return await executor.execute(run)
 
     async def _mail(self, run: Run, target: Target) -> str:
-        server, message = self._server(), _message(run.payload)
+        server, message = self._server, _message(run.payload)
         if server is None:
             raise PermanentFailure(
                 f"notify {target.name}: this worker knows no mail server; set smtp (FENCEPOST_SMTP)"

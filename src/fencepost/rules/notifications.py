@@ -119,7 +119,8 @@ class NotificationRules(Part):
 
     @reads
     async def alarms(self, tx: Transaction, namespace: Namespace) -> Sequence[Alarm]:
-        return [to_alarm(row) for row in await tx.find(ALARMS.all(namespace))]
+        rows = await tx.find(ALARMS.all(namespace))
+        return [to_alarm(row) for row in rows if row["event"] in set(Event)]
 
     @writes
     async def collect(
@@ -161,12 +162,18 @@ async def _put(tx: Transaction, namespace: Namespace, target: Target, author: Au
             return False
         await tx.change(NOTIFY_TARGETS, [(before, said)])
     shown = {} if before is None else _shown(before)
-    await log(tx, author, namespace, Action.NOTIFY_PUT, target.name, shown, target_to_json(target))
+    await log(tx, author, namespace, Action.NOTIFY_PUT, target.name, shown, _logged(target))
     return True
 
 
 def _shown(row: Row) -> Told:
-    return next((target_to_json(one) for one in _readable(row)), {})
+    return next(map(_logged, _readable(row)), {})
+
+
+def _logged(target: Target) -> Told:
+    """What the audit log keeps of a target: a URL may be a secret."""
+    said = target_to_json(target)
+    return said | {"url": target.shown} if target.url else said
 
 
 def _readable(row: Row) -> list[Target]:

@@ -157,6 +157,16 @@ class NotificationContract:
         assert message_of(run)["count"] == 2
         assert await tell(harness) == {}
 
+    async def test_a_new_range_of_missed_ticks_is_told_too(self, harness: StoreHarness) -> None:
+        await put(harness)
+        await listen(harness)
+        late, coalesced = (at(harness, 60), at(harness, 120)), (at(harness, 180),)
+        await write_missed(harness, MissedTicks(late, "too late"), MissedTicks(coalesced, "coalesced"))
+        assert await tell(harness) == {"ops": 1}
+        (run,) = await deliveries(harness)
+        told = [(one["words"], one["ticks"]) for one in message_of(run)["items"]]
+        assert sorted(told) == [("coalesced", 1), ("too late", 2)]
+
     async def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_ends(
         self, harness: StoreHarness
     ) -> None:
