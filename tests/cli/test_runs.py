@@ -1,6 +1,7 @@
 """`fencepost runs` and `enqueue`."""
 
 import json
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -86,6 +87,27 @@ def test_a_run_in_the_future_is_planned_for_its_time(used: str) -> None:
     called("enqueue", "burn", "--key", "later", *at, "--store", used)
     run = called_json("runs", "show", "burn#later", "--store", used)
     assert (run["state"], run["run_at"]) == ("planned", "2999-01-01T00:00:00Z")
+
+
+def test_a_run_by_hand_is_told_where_when_and_until_when(used: str) -> None:
+    words = ("--delay", "1h", "--queue", "images", "--priority", "1", "--expires", "10m")
+    called("enqueue", "burn", "--key", "later", *words, "--store", used)
+    run = called_json("runs", "show", "burn#later", "--store", used)
+    assert (run["state"], run["queue"], run["priority"]) == ("planned", "images", 1)
+    due, until = (datetime.fromisoformat(run[name]) for name in ("run_at", "expires_at"))
+    assert until - due == timedelta(minutes=10)
+    called("enqueue", "burn", "--key", "at", "--expires", "2999-01-01", "--tz", "UTC", "--store", used)
+    assert called_json("runs", "show", "burn#at", "--store", used)["expires_at"] == "2999-01-01T00:00:00Z"
+
+
+def test_a_run_that_is_there_already_is_named_and_not_enqueued_again(used: str) -> None:
+    double = ("enqueue", "double", "--payload", '{"number": 3}', "--unique", "unfinished", "--store", used)
+    first, second = call(*double), call(*double)
+    assert (second.exit_code, second.stdout) == (0, first.stdout)
+    assert second.stderr == f"{first.stdout.strip()} is there already; nothing was enqueued\n"
+    named = ("enqueue", "double", "--unique", "1h", "--unique-name", "a", "--store", used)
+    keys = {called(*named, "--payload", f'{{"number": {number}}}') for number in (4, 5)}
+    assert len(keys) == 1
 
 
 def test_of_several_runs_each_says_what_became_of_it(used: str) -> None:
@@ -193,6 +215,12 @@ def test_secrets_are_masked_wherever_people_look(used: str) -> None:
         (("runs", "show", "double#no"), "run double#no: not found"),
         (("runs", "cancel", "double#no"), "run double#no: not found"),
         (("enqueue", "duble"), "did you mean double?"),
+        (("enqueue", "burn", "--delay", "5 minutes"), "write 5m"),
+        (("enqueue", "burn", "--delay", "5m", "--at", "2999-01-01"), "two ways to say one thing"),
+        (("enqueue", "burn", "--unique", "always"), 'expected "queued", "unfinished"'),
+        (("enqueue", "burn", "--unique-name", "a"), "has no meaning without unique"),
+        (("enqueue", "burn", "--priority", "9"), "priority 9"),
+        (("enqueue", "burn", "--expires", "10 minutes"), "--expires 10 minutes: write 10m"),
         (("enqueue", "double"), "'number' is missing"),
         (("enqueue", "double", "--payload", '{"number": "x"}'), "expected integer"),
         (("enqueue", "double", "--payload", '{"numbr": 1}'), "unknown name 'numbr'"),

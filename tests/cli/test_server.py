@@ -78,6 +78,8 @@ def test_every_change_is_made_once_and_in_the_tokens_name(server: Server) -> Non
     run_key = called("schedules", "trigger", "hourly", *far).strip()
     called("runs", "cancel", run_key, *far)
     assert called("enqueue", "double", "--payload", '{"number": 2}', "--key", "two", *far)
+    one = ("--payload", '{"number": 2}', "--unique", "1h", "--expires", "5m")
+    assert called("enqueue", "double", *one, *far) == call("enqueue", "double", *one, *far).stdout
     called("runs", "replay", "burn#bad", *far)
     called("freeze", *far)
     called("thaw", *far)
@@ -88,7 +90,17 @@ def test_every_change_is_made_once_and_in_the_tokens_name(server: Server) -> Non
     mine = [one for one in entries if one["source"].startswith("api from 127.0.0.1")]
     assert [one["action"] for one in reversed(mine)] == [
         *("schedule.put", "schedule.put", "schedule.pause", "schedule.resume", "schedule.trigger"),
-        *("run.cancel", "run.enqueue", "run.replay", "freeze", "thaw", "freeze", "thaw", "schedule.remove"),
+        *(
+            "run.cancel",
+            "run.enqueue",
+            "run.enqueue",
+            "run.replay",
+            "freeze",
+            "thaw",
+            "freeze",
+            "thaw",
+            "schedule.remove",
+        ),
     ]
     assert [one["reason"] for one in mine if one["reason"]] == ["too often"]
 

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from fencepost import Fencepost
+from fencepost.model.enqueue_options import EnqueueOptions
 from fencepost.model.identifiers import JobName
 from fencepost.services.control import new_run
 from fencepost.stores import postgres, sqlite
@@ -123,7 +124,7 @@ class Drill:
             await store.jobs.register(namespace, list(specs.values()))
             for start in range(0, len(runs), BATCH):
                 batch = [
-                    new_run(specs[name], {}, str(number), since + (start + place) * step)
+                    new_run(specs[name], {}, str(number), EnqueueOptions(at=since + (start + place) * step))
                     for place, (name, number) in enumerate(runs[start : start + BATCH])
                 ]
                 assert all(await store.ledger.enqueue(namespace, batch))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec import ValidationError
+from msgspec.structs import replace
 
-from fencepost.errors import UsageError
+from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.audit import Action, LogFilter
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Queue
@@ -127,6 +129,64 @@ async def test_without_any_key_every_enqueue_is_new() -> None:
     first, second = [await asked(control, enqueue, wanted) for _ in range(2)]
     assert (first.new, second.new) == (True, True)
     assert first.run_key != second.run_key
+
+
+async def test_a_call_says_where_when_and_until_when_it_wants_a_run() -> None:
+    house = House()
+    control = await registered(house)
+    words: dict[str, Any] = {"delay": "5m", "queue": "images", "priority": 1, "expires": "10m"}
+    await asked(control, enqueue, Enqueue(job="resize", key="7", payload={"image_id": 7}, **words))
+    run = await house.run("resize#7")
+    assert (run.run_at, run.queue, run.priority, run.expires_at) == (at(300), "images", 1, at(900))
+    instant = Enqueue(job="resize", key="8", payload={"image_id": 7}, expires="2026-03-01T12:30:00Z")
+    await asked(control, enqueue, instant)
+    assert (await house.run("resize#8")).expires_at == at(1800)
+
+
+async def test_a_run_that_is_unique_is_written_once_and_named_to_the_second_caller() -> None:
+    control = await registered(House())
+    by_payload = Enqueue(job="resize", key="7", payload={"image_id": 7}, unique="unfinished")
+    assert (await asked(control, enqueue, by_payload)).new
+    again = await asked(control, enqueue, replace(by_payload, key="8"))
+    assert (again.run_key, again.new) == ("resize#7", False)
+    assert (await asked(control, enqueue, replace(by_payload, key="9", payload={"image_id": 9}))).new
+    named = replace(by_payload, key="a", unique="1h", unique_name="customer-3")
+    assert (await asked(control, enqueue, named)).new
+    again = await asked(control, enqueue, replace(named, key="b", payload={"image_id": 9}))
+    assert (again.run_key, again.new) == ("resize#a", False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"at": "2026-03-01T12:05:00Z", "delay": "5m"}, "at and delay are two ways to say one thing"),
+        ({"delay": "soon"}, 'duration "soon"'),
+        ({"queue": "q", "unique": "always"}, 'unique "always": expected "queued", "unfinished"'),
+        ({"unique": "400d"}, "a period is above nothing and at most 366d"),
+        ({"unique_name": "a"}, "unique_name: has no meaning without unique"),
+        ({"expires": "0s"}, "expires: expected a length of time above nothing"),
+        ({"expires": "10 minutes"}, "expires 10 minutes: write 10m"),
+        ({"expires": "soon"}, "expires: "),
+        ({"at": "2026-03-01T12:05:00Z", "expires": "2026-03-01T12:05:00Z"}, "it is not after"),
+    ],
+)
+async def test_options_that_cannot_be_meant_are_refused(words: dict[str, Any], said: str) -> None:
+    house = House()
+    control = await registered(house)
+    assert said in await refused(control, enqueue, Enqueue(job="resize", payload={"image_id": 1}, **words))
+    assert await house.runs() == []
+
+
+@pytest.mark.parametrize("words", [{"queue": "two words"}, {"priority": 9}])
+async def test_options_out_of_bounds_do_not_arrive_and_are_refused_in_the_store(words: Any) -> None:
+    house = House()
+    control = await registered(house)
+    wanted = Enqueue(job="resize", payload={"image_id": 1}, **words)
+    with pytest.raises(ValidationError):
+        there_and_back(enqueue, wanted)
+    with pytest.raises(InvalidSpec):
+        await enqueue.carry_out(control, wanted)
+    assert await house.runs() == []
 
 
 @pytest.mark.parametrize(

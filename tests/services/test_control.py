@@ -19,6 +19,7 @@ from fencepost.errors import (
     UnknownSchedule,
     UsageError,
 )
+from fencepost.model.enqueue_options import EnqueueOptions
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec, Parameter
 from fencepost.model.run import RunFilter, RunState
@@ -112,7 +113,7 @@ REFUSALS: dict[str, tuple[Verb, type[FencepostError], str]] = {
         "payload of job report: month = '3': expected integer",
     ),
     "a time without a zone": (
-        lambda c: c.runs.enqueue("report", {}, at=datetime(2026, 3, 1)),  # noqa: DTZ001
+        lambda c: c.runs.enqueue("report", {}, options=EnqueueOptions(at=datetime(2026, 3, 1))),  # noqa: DTZ001
         UsageError,
         "time 2026-03-01T00:00:00: expected one with a zone",
     ),
@@ -193,7 +194,7 @@ async def test_a_run_for_later_is_not_due_now() -> None:
     house = House()
     control = await open_control(house)
     later = house.clock.wall() + timedelta(hours=1)
-    run_key, _ = await control.runs.enqueue("report", {}, at=later)
+    run_key, _ = await control.runs.enqueue("report", {}, options=EnqueueOptions(at=later))
     run, attempts = await control.runs.get(run_key)
     assert (run.state, run.run_at, attempts) == (RunState.PLANNED, later, [])
 

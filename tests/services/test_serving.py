@@ -156,7 +156,7 @@ async def test_both_names_of_a_renamed_job_are_one_for_lists_keys_and_why() -> N
 
 async def test_a_key_that_was_used_before_the_job_was_renamed_is_still_taken() -> None:
     renamed = JobSpec(NEW, renamed_from=(OLD,))
-    run = new_run(renamed, {}, "k", None)
+    run = new_run(renamed, {}, "k")
     assert (run.run_key, run.job) == (job_key(OLD, "k"), NEW)
 
 

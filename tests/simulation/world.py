@@ -176,7 +176,7 @@ class World:
         while True:
             await asyncio.sleep(self.terms.s(self.dice.expovariate(1 / CLIENT_EVERY_S)))
             number += 1
-            run = new_run(self.kinds[QUICK].spec, {}, f"order-{number}", None)
+            run = new_run(self.kinds[QUICK].spec, {}, f"order-{number}")
             for _ in range(3):
                 try:
                     await ledger.enqueue(NS, [run])

@@ -14,20 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from fencepost.app import deferred
 from fencepost.app.definitions import Definitions
-from fencepost.app.jobs import (
-    AS_THE_JOB_SAYS,
-    EnqueueOptions,
-    JobFunction,
-    Verb,
-    run_names,
-)
+from fencepost.app.jobs import JobFunction, Verb, run_names
 from fencepost.app.specs import job_name
 from fencepost.clock import time_ordered_id
 from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.errors import UsageError
 from fencepost.executors.callable import plain_payload
 from fencepost.model.driving import Finished, finish_now, then
-from fencepost.model.enqueueing import Entered, Expires, UniqueLike, parse_expires, parse_unique
+from fencepost.model.enqueue_options import EnqueueOptions
+from fencepost.model.enqueueing import Entered, Expires, UniqueLike
 from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject
 
@@ -195,17 +190,10 @@ class Fencepost(Definitions):
         for payload in plain:
             known.executor.check(payload)
         spec, named = self._told(known.spec), run_names(len(plain), options.key, keys, self._new_key)
-        unique, expires = parse_unique(options.unique), parse_expires(options.expires)
-        runs = [
-            deferred.new_run(spec, one, key, options.at, unique=unique, expires=expires)
-            for one, key in zip(plain, named, strict=True)
-        ]
-        return partial(self._write, runs, options)
+        runs = [deferred.new_run(spec, one, key, options) for one, key in zip(plain, named, strict=True)]
+        return partial(self._write, runs)
 
-    async def _write(self, runs: list[NewRun], options: EnqueueOptions, store: Store) -> list[Entered]:
-        if options != AS_THE_JOB_SAYS:
-            now = await store.now() if options.delay is not None else None
-            runs = [options.applied(run, now) for run in runs]
+    async def _write(self, runs: list[NewRun], store: Store) -> list[Entered]:
         size, entered = deferred.ENQUEUE_BATCH_MAX, list[Entered]()
         for start in range(0, len(runs), size):
             batch = runs[start : start + size]

@@ -7,7 +7,6 @@ says beside it is in options of its own, so that a parameter may be called `key`
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import update_wrapper
 from typing import (
@@ -24,15 +23,13 @@ from typing import (
 
 from fencepost.app import deferred
 from fencepost.app.specs import JOB_MARK
-from fencepost.errors import InvalidPayload, InvalidSpec, UsageError
+from fencepost.errors import InvalidPayload, UsageError
 from fencepost.executors.binding import FUNCTION_MARK
-from fencepost.model.clocks import StoreTime, later
-from fencepost.model.dataclasses import dataclass
 from fencepost.model.driving import then
-from fencepost.model.durations import Duration, parse_duration
-from fencepost.model.enqueueing import Entered, Expires, UniqueLike, parse_expires, parse_unique
-from fencepost.model.identifiers import JobName, Queue, RunKey, checked_name, job_key
-from fencepost.model.job import PRIORITIES
+from fencepost.model.durations import Duration
+from fencepost.model.enqueue_options import AS_THE_JOB_SAYS, EnqueueOptions
+from fencepost.model.enqueueing import Entered, Expires, UniqueLike
+from fencepost.model.identifiers import JobName, RunKey, job_key
 from fencepost.model.json import JsonObject
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
@@ -40,7 +37,6 @@ from fencepost.ports.run import Run
 if TYPE_CHECKING:
     from fencepost.app.handles import Handle, PlainHandle
     from fencepost.config import Settings
-    from fencepost.model.run import NewRun
     from fencepost.ports.store import Store
 
 P = ParamSpec("P")
@@ -54,54 +50,6 @@ C = TypeVar("C")
 S = TypeVar("S")
 Verb: TypeAlias = "Callable[[Store], Awaitable[S]]"
 """What is asked of the store, wherever that is open."""
-
-
-@dataclass(frozen=True, slots=True)
-class EnqueueOptions:
-    """What one call says of its runs beside the payload; what is None is as the job says.
-
-    With a `key` a second call of the same key changes nothing. A run is due at once, `at` a time, or after a
-    `delay` by the store's clock. With `unique` one of this job and payload is enough while it is "queued" or
-    "unfinished", or within a period; with `expires` a run ends as missed unless it has begun by then (guide:
-    runs by hand). With a `connection` it is written in the caller's own transaction.
-    """
-
-    key: str | None = None
-    at: datetime | None = None
-    delay: Duration | None = None
-    queue: str | None = None
-    priority: int | None = None
-    unique: UniqueLike = None
-    expires: Expires = None
-    connection: object = None
-
-    def checked(self) -> EnqueueOptions:
-        """The same, or a refusal. A key and a time are looked at where the run is made."""
-        if self.at is not None and self.delay is not None:
-            raise UsageError("options: at and delay are two ways to say one thing; leave one out")
-        if self.delay is not None:
-            parse_duration(self.delay)
-        parse_unique(self.unique)
-        parse_expires(self.expires)
-        if self.queue is not None:
-            checked_name("queue", self.queue)
-        if self.priority is not None and self.priority not in PRIORITIES:
-            raise InvalidSpec(f"options: priority {self.priority!r}: expected one of {PRIORITIES}")
-        return self
-
-    def applied(self, run: NewRun, now: StoreTime | None) -> NewRun:
-        """The run as these say; `now` is asked of the store where there is a delay."""
-        said: dict[str, Any] = {}
-        if self.queue is not None:
-            said["queue"] = Queue(self.queue)
-        if self.priority is not None:
-            said["priority"] = self.priority
-        if self.delay is not None and now is not None:
-            said["run_at"] = later(now, parse_duration(self.delay).total_seconds())
-        return replace(run, **said)
-
-
-AS_THE_JOB_SAYS = EnqueueOptions()
 
 
 def run_names(

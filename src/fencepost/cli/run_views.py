@@ -59,6 +59,7 @@ def print_run(run: RunShape, tz: str | None) -> None:
             ("met", run.met),
             ("fire time", shown_moment(run.fire_time, tz)),
             ("due", shown_moment(run.run_at, tz)),
+            ("expires", shown_moment(run.expires_at, tz)),
             ("begun", shown_moment(run.begun_at, tz)),
             ("started", shown_moment(run.started_at, tz)),
             ("finished", shown_moment(run.finished_at, tz)),

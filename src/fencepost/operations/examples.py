@@ -41,6 +41,7 @@ RUN: dict[str, Any] = {
     "created_at": "2026-02-28T23:59:00Z",
     "updated_at": "2026-03-01T00:00:01.730000Z",
     "backfill_id": None,
+    "expires_at": None,
 }
 ATTEMPT: dict[str, Any] = {
     "attempt": 1,

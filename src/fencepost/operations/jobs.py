@@ -7,12 +7,25 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
+from fencepost.errors import UsageError
 from fencepost.model.access import Role
+from fencepost.model.enqueue_options import EnqueueOptions
+from fencepost.model.enqueueing import NAME_LENGTH_MAX as UNIQUE_LENGTH_MAX
+from fencepost.model.enqueueing import Unique
 from fencepost.model.identifiers import KEY_LENGTH_MAX
+from fencepost.model.job import PRIORITY_FIRST, PRIORITY_LAST
 from fencepost.operations.operation import Asked, Change, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.shapes.jobs import Enqueued, JobPage, JobShape, job_shape
-from fencepost.operations.words import Moment, Name, Text, read_instant
+from fencepost.operations.words import (
+    PLAIN_PATTERN,
+    Moment,
+    Name,
+    Text,
+    Word,
+    read_instant,
+    read_instant_or_length,
+)
 from fencepost.services.control import Control
 from fencepost.services.desks.runs import known_job
 
@@ -38,22 +51,45 @@ class Enqueue(Change, frozen=True, kw_only=True):
     """Which job to run, with what, and when."""
 
     job: JobText
-    key: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=KEY_LENGTH_MAX,
-                description="A second call with the same key changes nothing. Printable characters other "
-                "than #; over HTTP one that is made of the `Idempotency-Key` unless given.",
-                examples=["resize-7"],
-            ),
-        ]
-        | None
-    ) = None
-    at: Annotated[Moment, Meta(max_length=64, description="When it is due; at once unless given.")] | None = (
-        None
-    )
+    key: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=KEY_LENGTH_MAX)] | None,
+        Meta(
+            description="A second call with the same key changes nothing. Printable characters other than #; "
+            "over HTTP one that is made of the `Idempotency-Key` unless given.",
+            examples=["resize-7"],
+        ),
+    ] = None
+    at: Annotated[
+        Annotated[Moment, Meta(max_length=64)] | None,
+        Meta(description="When it is due; at once unless given."),
+    ] = None
+    delay: Annotated[
+        Word | None, Meta(description="How much later it is due, instead of `at`.", examples=["5m"])
+    ] = None
+    queue: Annotated[Name | None, Meta(description="Another queue than the job's own.")] = None
+    priority: Annotated[
+        Annotated[int, Meta(ge=PRIORITY_FIRST, le=PRIORITY_LAST)] | None,
+        Meta(description="Instead of the job's own; 1 is first."),
+    ] = None
+    unique: Annotated[
+        Word | None,
+        Meta(
+            description="Nothing is written while a run of this job and payload is `queued` or `unfinished`, "
+            "or for a period, such as `1h`, after it was enqueued.",
+            examples=["unfinished"],
+        ),
+    ] = None
+    unique_name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=UNIQUE_LENGTH_MAX, pattern=PLAIN_PATTERN)] | None,
+        Meta(description="What `unique` goes by instead of the payload."),
+    ] = None
+    expires: Annotated[
+        Word | None,
+        Meta(
+            description="It ends as `missed` unless it begins by then: an instant, or `10m` after it is due.",
+            examples=["10m"],
+        ),
+    ] = None
     payload: Annotated[dict[str, Any], Meta(description="What the job is given.")] = field(
         default_factory=dict
     )
@@ -81,11 +117,24 @@ async def show_job(control: Control, asked: OneJob) -> JobShape:
 async def enqueue(control: Control, asked: Enqueue) -> Enqueued:
     """Enqueue one run of a job.
 
-    A second call with the same key changes nothing."""
-    due = None if asked.at is None else read_instant("at", asked.at)
+    A second call with the same key changes nothing, nor does one whose run is to be unique and is not."""
     key = asked.key if asked.key is not None else own_key(control)
-    run_key, new = await control.runs.enqueue(asked.job, asked.payload, key, due)
+    run_key, new = await control.runs.enqueue(asked.job, asked.payload, key, _options(asked))
     return Enqueued(run_key=run_key, new=new)
+
+
+def _options(asked: Enqueue) -> EnqueueOptions:
+    """What is said beside the payload and the key."""
+    if asked.unique_name is not None and asked.unique is None:
+        raise UsageError('unique_name: has no meaning without unique; say "queued", "unfinished" or a period')
+    return EnqueueOptions(
+        at=None if asked.at is None else read_instant("at", asked.at),
+        delay=asked.delay,
+        queue=asked.queue,
+        priority=asked.priority,
+        unique=None if asked.unique is None else Unique(asked.unique, asked.unique_name),
+        expires=None if asked.expires is None else read_instant_or_length("expires", asked.expires),
+    )
 
 
 def own_key(control: Control) -> str | None:

@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fencepost.model.job import PRIORITY_FIRST, PRIORITY_LAST
 from fencepost.model.policies import OF_LAST_MAX, OVERLAP_WORDS, WAITING_MAX
 from fencepost.operations.operation import Asked, Reason
-from fencepost.operations.words import INTEGER_MAX, PLAIN_PATTERN, Name, Text
+from fencepost.operations.words import INTEGER_MAX, Name, Text, Word
 
 CRON_LENGTH_MAX = 512
 RULE_LENGTH_MAX = 10_000
@@ -27,7 +27,6 @@ LABELS_MAX = 64
 NONE = "none"
 
 Absent: TypeAlias = UnsetType
-Word: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64, pattern=PLAIN_PATTERN)]
 Time: TypeAlias = Annotated[
     str,
     Meta(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, TypeAlias, overload
 
 from msgspec import Meta
@@ -23,6 +23,7 @@ TEXT_LENGTH_MAX = 1_000
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX, pattern=NAME_PATTERN)]
 Text: TypeAlias = Annotated[str, Meta(max_length=TEXT_LENGTH_MAX, pattern=PLAIN_PATTERN)]
+Word: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64, pattern=PLAIN_PATTERN)]
 RunKeyText: TypeAlias = Annotated[
     str,
     Meta(
@@ -62,14 +63,27 @@ def moment(value: datetime | None) -> str | None:
 
 def read_when(name: str, text: str, now: datetime) -> datetime:
     """The instant that a `When` names."""
+    length = _length(name, text)
     try:
-        return now - parse_duration(text)
+        return read_instant(name, text) if length is None else now - length
+    except OverflowError:
+        raise UsageError(f"{name} {text}: is too long ago") from None
+
+
+def read_instant_or_length(name: str, text: str) -> datetime | timedelta:
+    """An instant or a length of time."""
+    length = _length(name, text)
+    return read_instant(name, text) if length is None else length
+
+
+def _length(name: str, text: str) -> timedelta | None:
+    """A length of time; None where the text is something else."""
+    try:
+        return parse_duration(text)
     except InvalidDuration:
         if (meant := meant_duration(text)) is not None:
             raise UsageError(f"{name} {text}: write {meant}") from None
-    except OverflowError:
-        raise UsageError(f"{name} {text}: is too long ago") from None
-    return read_instant(name, text)
+    return None
 
 
 def read_instant(name: str, text: str) -> datetime:

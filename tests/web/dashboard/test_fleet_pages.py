@@ -7,6 +7,7 @@ from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Queue
 from fencepost.model.run import RunFilter
 from fencepost.operations.shapes.log import EntryShape
+from fencepost.web.dashboard import links
 from fencepost.web.dashboard.pages.log import subject_url
 from tests.services.house import NS
 from tests.web.dashboard.furniture import TYPED
@@ -73,6 +74,18 @@ async def test_a_run_by_hand_has_the_kinds_that_its_parameters_say(board: Dashbo
     assert "typed#one is enqueued" in words_of(text)
     (run,) = await board.house.memory.ledger.list(NS, RunFilter(job=TYPED))
     assert run.payload == {"name": "5", "count": 7, "dry": True, "tags": ["a"]}
+
+
+async def test_a_run_by_hand_may_be_the_only_one_and_expire(board: Dashboard) -> None:
+    fields = {"job": TYPED, "payload.name.string": "a", "payload.count.integer": "1"}
+    words = {"unique": "unfinished", "expires": "10m"}
+    await board.after(await board.do("jobs.enqueue", **fields, **words))
+    (run,) = await board.house.memory.ledger.list(NS, RunFilter(job=TYPED))
+    said = await board.after(await board.do("jobs.enqueue", back="/jobs/typed", **fields, **words))
+    assert f"{run.run_key} was there already, and stays as it is" in words_of(said)
+    assert "unless it has begun by then" in words_of(await board.page(links.run(run.run_key)))
+    said = await board.after(await board.do("jobs.enqueue", back="/jobs/typed", **fields, unique="x"))
+    assert "expected &#34;queued&#34;, &#34;unfinished&#34;" in said
 
 
 @pytest.mark.parametrize(("name", "text"), [("payload.count.integer", "x"), ("payload.tags.array", "[")])

@@ -94,7 +94,9 @@ class Enqueued(Struct, kw_only=True):
     """A run by hand."""
 
     run_key: Annotated[str, Meta(examples=["resize#resize-7"])]
-    new: Annotated[bool, Meta(description="False where a run of that key was there already.")]
+    new: Annotated[
+        bool, Meta(description="False where a run of that key, or one that it is unique with, is there.")
+    ]
 
 
 def job_shape(spec: JobSpec) -> JobShape:

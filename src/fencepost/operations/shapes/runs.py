@@ -51,6 +51,7 @@ class RunShape(Struct, kw_only=True):
         Meta(description="When it last began, got on or ended, or was written."),
     ]
     backfill_id: int | None
+    expires_at: Annotated[Moment | None, Meta(description="It ends as missed unless it has begun by then.")]
 
 
 class AttemptShape(Struct, kw_only=True):
@@ -165,6 +166,7 @@ def run_fields(run: RunRecord) -> dict[str, Any]:
         "created_at": moment(run.created_at),
         "updated_at": moment(run.updated_at),
         "backfill_id": run.backfill_id,
+        "expires_at": moment(run.expires_at),
     }
 
 

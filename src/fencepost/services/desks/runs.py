@@ -13,8 +13,10 @@ from fencepost.core.fingerprints import Fingerprint, fingerprints
 from fencepost.core.payload import check_payload
 from fencepost.errors import UnknownJob, UnknownRun, UsageError
 from fencepost.model.chain import Chain
-from fencepost.model.enqueueing import Entered, Expires, UniqueLike, parse_expires, parse_unique
-from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId, job_key
+from fencepost.model.durations import parse_duration
+from fencepost.model.enqueue_options import AS_THE_JOB_SAYS, EnqueueOptions
+from fencepost.model.enqueueing import Entered, parse_expires, parse_unique
+from fencepost.model.identifiers import JobName, Namespace, Queue, RunKey, ScheduleId, job_key
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.model.run import (
@@ -49,14 +51,11 @@ class RunDesk(Desk):
         job: str,
         payload: JsonObject,
         key: str | None = None,
-        at: datetime | None = None,
-        *,
-        unique: UniqueLike = None,
-        expires: Expires = None,
+        options: EnqueueOptions = AS_THE_JOB_SAYS,
     ) -> Entered:
         """One run by hand; the key of the run that is there for it, and whether it is new."""
         spec = await known_job(self._store, self._namespace, job)
-        run = new_run(spec, payload, key, at, unique=unique, expires=expires)
+        run = new_run(spec, payload, key, options.checked())
         self._run_quota.take(1)
         (entered,) = await enqueue(self._store.ledger, self._namespace, [run], self._author)
         return entered
@@ -244,16 +243,14 @@ def named_job(jobs: Mapping[JobName, JobSpec], job: str) -> JobSpec:
 def new_run(
     spec: JobSpec,
     payload: JsonObject,
-    key: str | None,
-    at: datetime | None,
-    *,
-    unique: UniqueLike = None,
-    expires: Expires = None,
+    key: str | None = None,
+    options: EnqueueOptions = AS_THE_JOB_SAYS,
 ) -> NewRun:
     """A run by hand. Without a key of the caller's it gets one that nothing else has."""
+    at = options.at
     _check_time(at)
     check_payload(spec, payload)
-    until = parse_expires(expires)
+    until = parse_expires(options.expires)
     if isinstance(until, datetime):
         _check_time(until)
         if at is not None and until <= at:
@@ -262,8 +259,11 @@ def new_run(
                 "name a later instant, or a length of time such as 10m after that"
             )
     run_key = job_key(spec.key_name, key if key is not None else time_ordered_id())
-    only = parse_unique(unique)
-    return NewRun(run_key, spec.name, payload, spec.queue, spec.priority, at, until, only)
+    queue = spec.queue if options.queue is None else Queue(options.queue)
+    priority = spec.priority if options.priority is None else options.priority
+    run_at = at if options.delay is None else parse_duration(options.delay)
+    only = parse_unique(options.unique)
+    return NewRun(run_key, spec.name, payload, queue, priority, run_at, until, only)
 
 
 def known_run(run_key: str, found: RunRecord | None) -> RunRecord:
