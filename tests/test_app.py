@@ -88,6 +88,12 @@ def test_a_generator_is_not_taken_for_a_job(app: Fencepost, function: Callable[.
         app.job()(function)
 
 
+def test_a_number_of_retries_is_not_taken_for_a_retry_policy(app: Fencepost) -> None:
+    words: Any = {"retry": 3}
+    with pytest.raises(InvalidSpec, match=r"retry 3: expected Retry\(…\), such as Retry\(max_attempts=3\)"):
+        app.job("j", **words)(lambda: None)
+
+
 def test_a_decorator_without_parentheses_is_not_ignored(app: Fencepost) -> None:
     with pytest.raises(InvalidSpec, match="with parentheses"):
         app.job(generator)  # type: ignore[arg-type]

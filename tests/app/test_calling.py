@@ -263,6 +263,12 @@ async def test_a_handle_tells_what_became_of_a_run_and_is_woken_by_the_store(app
     await asyncio.sleep(0)
     assert await waiting.cancel() == "cancelled"
     assert await called_off == "cancelled"
+    async with app:
+        run, _ = await (await app.control()).runs.get(waiting.key)
+        assert run.reason == "cancelled by a program"
+    neglected = resize.delay(image_id=9)
+    with pytest.raises(WaitTimeout, match=r"is ready after 0\.1s, .*fencepost run TARGET"):
+        await asyncio.to_thread(neglected.wait, 0.1)
     async with app, app.running(plans=False):
         handle = await resize.enqueue(3, width=4)
         assert await handle.result("60s") == {"image": 3, "width": 4}

@@ -81,6 +81,11 @@ def test_every_state_origin_and_hold_has_its_sentences(state: RunState, origin: 
     assert story.mends
 
 
+def test_no_worker_is_asked_for_before_a_run_is_due_again() -> None:
+    waits = tell(evidence(runs=(run(120, RunState.READY, fence=Fence(3), run_at=moment(330)),)))
+    assert waits.mends == (f"to stop it: fencepost runs cancel '{key(120)}'",)
+
+
 @pytest.mark.parametrize(
     ("run_changes", "verdict", "words"),
     [

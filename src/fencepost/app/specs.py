@@ -10,7 +10,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.executors.callable import plain_payload
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import AfterOn, Delivery, RetryWindow
+from fencepost.model.job import AfterOn, Delivery, Retry, RetryWindow
 from fencepost.model.limits import JobLimit
 from fencepost.model.policies import CatchUp, Overlap, parse_overlap
 from fencepost.model.quoting import quoted
@@ -72,6 +72,13 @@ def name_of(function: Callable[..., Any]) -> str:
 def length_of(duration: Duration | None) -> timedelta | None:
     """A length of time where one was given."""
     return None if duration is None else parse_duration(duration)
+
+
+def retry_of(retry: object) -> Retry:
+    """How failures are treated; as usual unless said."""
+    if retry is None or isinstance(retry, Retry):
+        return retry or Retry()
+    raise InvalidSpec(f"job: retry {quoted(retry)}: expected Retry(…), such as Retry(max_attempts=3)")
 
 
 def retry_window_of(word: str) -> RetryWindow:

@@ -14,15 +14,17 @@ from fencepost.app.specs import (
     limit_of,
     names_after,
     names_before,
+    retry_of,
     retry_window_of,
 )
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
-from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry, RetryWindow
+from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, RetryWindow
 from fencepost.model.sizes import Size
 
 if TYPE_CHECKING:
+    from fencepost.model.job import Retry
     from fencepost.model.message import Route
 
 
@@ -84,7 +86,7 @@ def job_spec(
         name=JobName(name),
         queue=Queue(words.get("queue", DEFAULT_QUEUE)),
         priority=words.get("priority", PRIORITY_DEFAULT),
-        retry=words.get("retry") or Retry(),
+        retry=retry_of(words.get("retry")),
         timeout=length_of(words.get("timeout")),
         progress_deadline=length_of(words.get("progress_deadline")),
         at_most_once=is_at_most_once(words.get("delivery", Delivery.AT_LEAST_ONCE)),

@@ -115,6 +115,8 @@ def run_mends(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
     match run.state:
         case RunState.PLANNED:
             return (mends.call_off(run.run_key),)
+        case RunState.READY if run.run_at > evidence.now:
+            return (mends.cancel(run.run_key),)
         case RunState.READY:
             return mends.work(), mends.cancel(run.run_key)
         case RunState.RUNNING:

@@ -19,6 +19,10 @@ from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.desks.runs import known_run
 
+NEGLECTED = (
+    "no worker has begun it: start one that has its queue and its job (fencepost run TARGET), or wait longer"
+)
+
 
 async def wait_for_end(
     store: Store, namespace: Namespace, run_key: RunKey, timeout_s: float | None, poll_s: float
@@ -39,9 +43,8 @@ async def wait_for_end(
                 return run
             rest_s = poll_s if until is None else min(poll_s, until - loop.time())
             if rest_s <= 0:
-                raise WaitTimeout(
-                    f"run {run_key}: is {run.state} after {timeout_s:g}s, and goes on; wait longer"
-                )
+                hint = NEGLECTED if run.state is RunState.READY else "wait longer"
+                raise WaitTimeout(f"run {run_key}: is {run.state} after {timeout_s:g}s, and goes on; {hint}")
             with suppress(TimeoutError):
                 async with asyncio.timeout(rest_s):
                     await told.wait()

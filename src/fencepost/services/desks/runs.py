@@ -33,7 +33,7 @@ from fencepost.model.run import (
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPlace
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST, to_utc_text
 from fencepost.ports.store import Store
-from fencepost.services.desks.desk import Desk
+from fencepost.services.desks.desk import PROGRAM, Desk
 from fencepost.services.enqueueing import enqueue
 from fencepost.telemetry import traces
 
@@ -41,6 +41,7 @@ BATCH_MAX = 500
 LOG_PAGE_MAX = 100
 TAIL_CHUNKS = 20
 CANCELLED = "cancelled by an operator"
+CANCELLED_BY_PROGRAM = "cancelled by a program"
 
 
 class RunDesk(Desk):
@@ -126,7 +127,8 @@ class RunDesk(Desk):
 
     async def cancel(self, run_key: str, reason: str | None = None) -> RunRecord:
         """End a waiting run, or ask a running one to stop."""
-        why = reason or self._because(CANCELLED)
+        by = CANCELLED_BY_PROGRAM if self._author == PROGRAM else CANCELLED
+        why = reason or self._because(by)
         ledger = self._store.ledger
         found = await ledger.cancel(self._namespace, RunKey(run_key), why, author=self._author)
         run = known_run(run_key, found)
