@@ -17,6 +17,7 @@ from urllib.request import urlopen
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
+from flask import Flask
 
 from fencepost import Fencepost, Retry, Run
 from fencepost.errors import (
@@ -203,10 +204,9 @@ def wsgi_view(resize: Any) -> Any:
 
 
 def flask_view(resize: Any) -> Any:
-    flask = pytest.importorskip("flask", reason="Flask is not installed: pip install flask")
-    web = flask.Flask("shop")
+    web = Flask("shop")
 
-    @web.get("/resize/<int:image_id>")  # type: ignore[untyped-decorator, unused-ignore]
+    @web.get("/resize/<int:image_id>")
     def ask(image_id: int) -> str:
         return str(resize.delay(image_id=image_id).key)
 

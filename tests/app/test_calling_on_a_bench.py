@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from flask import Flask
 
 from fencepost import Fencepost, Run
 from fencepost.testing import Bench, PlainBench
@@ -31,6 +34,22 @@ async def test_plain_calls_stay_on_the_bench(store: str) -> None:
         assert await handle.result() == 4
         assert plain.result() == 2
         assert await resize.handle((await begun.result()).partition("#")[2]).result() == 6
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_threads_and_views_call_on_a_plain_bench(store: str) -> None:
+    web = Flask("shop")
+
+    @web.get("/resize/<int:image_id>")
+    def ask(image_id: int) -> str:
+        return str(resize.delay(image_id=image_id).key)
+
+    with PlainBench(app, store=store) as bench, ThreadPoolExecutor(4) as threads:
+        keys = {one.key for one in threads.map(resize.delay, range(1, 9))}
+        assert web.test_client().get("/resize/9").text not in keys
+        bench.drain()
+        bench.assert_enqueued(resize, state="succeeded", count=9)
+        assert len(keys) == 8
 
 
 def test_plain_calls_stay_on_a_plain_bench() -> None:
