@@ -1,15 +1,19 @@
-"""What a type checker sees of calls of jobs. mypy is held to it here; pyright comes with a runtime of its own
-that pip does not bring, so it is run by hand: `pyright tests/app/typed/calls.py`."""
+"""What a type checker sees of calls of jobs: mypy, and pyright where there is Node."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.forks import ROOT
 
 CALLS = Path(__file__).parent / "typed" / "calls.py"
+PYRIGHT = "pyright@1.1.414"
 CONFIG = """
 [mypy]
 strict = true
@@ -33,12 +37,31 @@ def test_mypy_refuses_the_wrong_calls_and_no_others(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stderr == ""
-    refused = {_line(one) for one in done.stdout.splitlines() if ": error: " in one}
-    wrong = {
-        number for number, line in enumerate(CALLS.read_text().splitlines(), 1) if line.endswith("# WRONG")
-    }
-    assert refused == wrong, done.stdout
+    refused = {int(one.split(":")[1]) for one in done.stdout.splitlines() if ": error: " in one}
+    assert refused == wrong_lines(), done.stdout
 
 
-def _line(complaint: str) -> int:
-    return int(complaint.split(":")[1])
+@pytest.mark.proof
+def test_pyright_refuses_the_wrong_calls_and_no_others() -> None:
+    """It begins a Node, and the first time fetches pyright: a quarter of a minute."""
+    npx = shutil.which("npx")
+    if npx is None:
+        pytest.skip("no npx, which fetches pyright: apt-get install nodejs npm")
+    done = subprocess.run(
+        [npx, "--yes", PYRIGHT, "--pythonpath", sys.executable, "--outputjson", str(CALLS)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    if not done.stdout:
+        pytest.skip(f"npx {PYRIGHT}: {done.stderr.strip().splitlines()[-1:]}; npm needs its registry once")
+    complaints = json.loads(done.stdout)["generalDiagnostics"]
+    refused = {one["range"]["start"]["line"] + 1 for one in complaints if one["severity"] == "error"}
+    assert refused == wrong_lines(), done.stdout
+
+
+def wrong_lines() -> set[int]:
+    lines = CALLS.read_text("utf-8").splitlines()
+    return {number for number, line in enumerate(lines, 1) if line.endswith("# WRONG")}

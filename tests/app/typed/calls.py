@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from fencepost import CatchUp, Every, Fencepost, Overlap, Run
+from fencepost import CatchUp, Every, Fencepost, Overlap, Run, Unique
 
 app = Fencepost()
 
@@ -53,12 +53,14 @@ async def right(run: Run) -> None:
     many = await resize.options(queue="images", priority=1, delay="5m").enqueue_many([{"image_id": 1}])
     first: str = await many[0].result()
     again: str = resize.options(key="k", at=datetime.now(UTC)).delay(7, width=9).result()
+    once = resize.options(unique="unfinished", expires="10m").delay(7)
+    named = resize.options(unique=Unique("1h", name="a"), expires=datetime.now(UTC)).delay(7)
     by_key: str = await resize.handle("k").result()
     called: str = resize(run, 7)
     shipped: Order = await ship(run, order)
     hourly()
     await app.enqueue(resize, image_id=7, key="k")
-    print(text, number, first, again, by_key, called, shipped, handle.created, handle.key)  # noqa: T201
+    print(text, number, first, again, by_key, called, shipped, handle.created, once.key, named.key)  # noqa: T201
 
 
 async def wrong(run: Run) -> None:
@@ -77,6 +79,10 @@ async def wrong(run: Run) -> None:
     resize.options(priority="high")  # WRONG
     resize.options(delays="5m")  # WRONG
     resize.options(at="tomorrow")  # WRONG
+    resize.options(unique=7)  # WRONG
+    resize.options(expires=[])  # WRONG
+    app.job(retry=3)  # WRONG
+    app.job(after=7)  # WRONG
     resize.options(key="k").delay(image="x")  # WRONG
     await resize.delay(image_id=7)  # WRONG
     resize.enqueue(image_id=7)  # WRONG
