@@ -178,6 +178,7 @@ class ExpiryContract:
         await put_expiring(harness, "one", SOON)
         await harness.advance(59)
         assert (await harness.store.ledger.outlook(appetite())).is_anything_due
+        await sweep(harness)
         await harness.advance(1)
         assert not (await harness.store.ledger.outlook(appetite())).is_anything_due
         assert await claim(harness) == []
