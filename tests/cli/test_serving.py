@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 from signal import Signals
+from typing import Any
 
 import pytest
 
 from tests.cli.calls import called, called_json
 from tests.cli.processes import SIGINT, SIGKILL, SIGTERM, Process, started
+from tests.servers.process import wait_until
 
 SHOP = """
 import asyncio, gc, threading
@@ -133,10 +135,16 @@ def test_a_node_that_was_given_a_name_shows_it_and_no_two_are_the_same(shop: Pat
     with started(*scheduler, folder=shop) as first, started(*scheduler, folder=shop) as second:
         for process in (first, second):
             process.wait_for("started node=planner-1-")
-        nodes = called_json("status", "--store", url)["nodes"]
+        nodes = wait_until(lambda: both_alive(url), lambda: "they give no sign of life")
         assert all(one["node_id"].startswith("planner-1-") for one in nodes)
         assert len({one["node_id"] for one in nodes}) == len(nodes)
         assert {one["pid"] for one in nodes} == {first.pid, second.pid}
+
+
+def both_alive(url: str) -> list[dict[str, Any]] | None:
+    """Two nodes, once both have given a sign of life: they do so after they have started."""
+    nodes: list[dict[str, Any]] = called_json("status", "--store", url)["nodes"]
+    return nodes if len(nodes) == len(("first", "second")) else None
 
 
 def test_log_lines_are_json_on_request(shop: Path, url: str) -> None:
