@@ -40,6 +40,7 @@ PAGES = {
     "/runs": "runs",
     "/runs/{run_key}": "run",
     "/jobs": "jobs",
+    "/notifications": "notifications",
     "/jobs/{job}": "job",
     "/dead": "dead-letters",
     "/dead/replay": "dead-letters-replay",

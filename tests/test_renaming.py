@@ -10,6 +10,7 @@ import pytest
 from fencepost import Every, Fencepost, Run
 from fencepost.errors import InvalidSpec
 from fencepost.model.identifiers import JobName, ScheduleId
+from fencepost.model.notification import DELIVERY
 from fencepost.model.run import RunFilter, RunState
 
 
@@ -52,7 +53,7 @@ async def test_what_was_enqueued_and_scheduled_under_the_old_name_is_done_by_the
     assert sorted(done) == sorted([key, tick])
     assert kept is not None
     assert (kept.spec.job, kept.version) == ("new", 2)
-    assert node.report.jobs == ("new", "old")
+    assert node.report.jobs == (DELIVERY, "new", "old")
 
 
 def test_a_job_cannot_have_been_renamed_from_itself() -> None:

@@ -24,7 +24,7 @@ async def test_targets_and_open_alarms_are_shown_without_secrets(board: Dashboar
 
 
 async def test_a_target_is_created_tested_and_removed_from_the_page(board: Dashboard) -> None:
-    assert "Nobody is told" in words_of(await board.page(PAGE))
+    assert "There are no targets" in words_of(await board.page(PAGE))
     said = await board.after(
         await board.do(
             "notify.put", name="mail", kind="email", to="ops@example.org", events=["dead", "stuck"], back=PAGE

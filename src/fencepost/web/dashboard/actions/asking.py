@@ -22,7 +22,7 @@ QUESTIONS: Mapping[str, str] = {
     "tokens.revoke": "Whoever uses the token is turned away at once, and its sessions end.",
     "tokens.rotate": "A new token takes its place; the old one ends.",
     "sessions.end": "Whoever uses the session is signed out.",
-    "notify.remove": "Nobody is told there any more.",
+    "notify.remove": "Messages are no longer sent there.",
     "calendars.remove": "Schedules that use the calendar keep the days they have.",
 }
 """By the name of the operation: what it means to go on."""
