@@ -24,7 +24,7 @@ from fencepost.triggers import Every, stored_trigger, tzdata_version
 from fencepost.wiring import open_store
 from tests.cli.calls import called_json
 
-TICKS, EVERY_S = 12, 10
+TICKS, EVERY_S = 12, 60
 JOB = JobName("report")
 LEADER = Epoch(1)
 
