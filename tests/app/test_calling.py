@@ -39,7 +39,7 @@ POLL_S = 600.0
 STORES = [
     "sqlite",
     pytest.param("postgres", marks=pytest.mark.postgres),
-    pytest.param("mongodb", marks=pytest.mark.mongodb),
+    pytest.param("mongodb", marks=[pytest.mark.mongodb, pytest.mark.proof]),
 ]
 
 

@@ -23,6 +23,7 @@ async def harness(mongo_router: MongoRouter) -> AsyncIterator[StoreHarness]:
     await opened.close()
 
 
+@pytest.mark.proof
 class TestMongoStoreBehindARouterInShort(
     ClaimContract, RowContract, SignalContract, SlotContract, TickContract
 ):

@@ -57,6 +57,7 @@ def test_ctrl_c_stops_a_beat_and_its_node(notes: Notes, tmp_path: Path) -> None:
     assert called_json("status", "--store", store)["nodes"] == []
 
 
+@pytest.mark.proof
 def test_a_store_that_is_away_is_one_line_and_patience(notes: Notes, tmp_path: Path) -> None:
     with beat(notes.url, "postgresql://nobody@127.0.0.1:1/none") as process:
         process.wait_for("waiting for the store")
@@ -66,6 +67,7 @@ def test_a_store_that_is_away_is_one_line_and_patience(notes: Notes, tmp_path: P
     assert "Traceback" not in process.said
 
 
+@pytest.mark.proof
 def test_an_entry_that_is_gone_from_the_code_is_named_with_the_mend(notes: Notes, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'ledger.db'}"
     said = list[str]()

@@ -73,6 +73,7 @@ def test_no_tick_of_a_beat_comes_twice(broker: str, notes: Notes, tmp_path: Path
     assert notes.client.llen("notes") == 0, "nothing was sent twice"
 
 
+@pytest.mark.proof
 async def test_a_tracked_run_does_not_end_before_its_task(
     app: Fencepost, celery: Celery, notes: Notes
 ) -> None:

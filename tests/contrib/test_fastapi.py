@@ -31,7 +31,9 @@ def answer(method: str, url: str) -> Any:
         return json.load(said)
 
 
-@pytest.mark.parametrize("place", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "place", ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.proof])]
+)
 def test_two_web_processes_are_two_nodes_and_stop_cleanly(
     place: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

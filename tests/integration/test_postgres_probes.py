@@ -27,6 +27,7 @@ from fencepost.stores.postgres.rulings import QUERIES as RULINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
 from fencepost.stores.postgres.views import QUERIES as VIEWS
 from fencepost.stores.statements import shape_of
+from tests.marks import in_proof
 
 pytestmark = pytest.mark.postgres
 
@@ -130,7 +131,7 @@ async def connection(postgres_url: str) -> AsyncIterator[Any]:
     await opened.close()
 
 
-@pytest.mark.parametrize("analysed", [False, True])
+@pytest.mark.parametrize("analysed", [False, *in_proof(True)])
 async def test_no_statement_walks_what_it_does_not_need(connection: Any, analysed: bool) -> None:
     if analysed:
         await connection.execute("ANALYZE")
@@ -153,7 +154,7 @@ async def test_a_later_page_does_not_walk_the_pages_before_it(connection: Any) -
     assert {name: rows for name, rows in walked.items() if rows > 2 * DUE} == {}
 
 
-@pytest.mark.parametrize("analysed", [False, True])
+@pytest.mark.parametrize("analysed", [False, *in_proof(True)])
 @pytest.mark.parametrize("paused", [False, True])
 async def test_a_line_in_a_queue_that_is_not_served_is_not_walked(
     connection: Any, analysed: bool, paused: bool
@@ -168,7 +169,7 @@ async def test_a_line_in_a_queue_that_is_not_served_is_not_walked(
     assert await rows_walked(connection, CLAIMS["outlook"], (queues, JOBS, "default")) <= 5 * DUE
 
 
-@pytest.mark.parametrize("analysed", [False, True])
+@pytest.mark.parametrize("analysed", [False, *in_proof(True)])
 async def test_runs_of_one_instant_do_not_cost_a_claim_a_look_at_all_of_them(
     connection: Any, analysed: bool
 ) -> None:
@@ -193,7 +194,7 @@ class Asked:
         return []
 
 
-@pytest.mark.parametrize("analysed", [False, True])
+@pytest.mark.parametrize("analysed", [False, *in_proof(True)])
 async def test_no_page_walks_what_waits_for_nobody(connection: Any, analysed: bool) -> None:
     """Every page counts what waits for a person: not by way of runs that wait for their turn, nor of gates
     that are open again."""

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.cli.processes import PATIENCE_S
-from tests.web.serving import TOOLS, worker
+from tests.marks import in_proof
+from tests.web.serving import worker
 
 FENCE = 41
 ENDLESS = 100_000
@@ -93,7 +94,7 @@ def hosted(to: int, **statuses: int) -> Iterator[Host]:
         serving.join(PATIENCE_S)
 
 
-@pytest.mark.parametrize("program", TOOLS)
+@pytest.mark.parametrize("program", ["worker.mjs", *in_proof("worker.sh")])
 @pytest.mark.parametrize(
     ("to", "heartbeat", "report", "known"),
     [

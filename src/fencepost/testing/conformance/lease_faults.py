@@ -13,6 +13,7 @@ from fencepost.testing.conformance.lease_steps import (
     OTHER,
     PATIENCE_S,
     SHARD,
+    answered,
     ask,
     doubtful,
     expire,
@@ -95,7 +96,7 @@ class FaultContract:
         async with harness.losing_answers():
             doubtful(await outcome(harness.leases.release({SHARD: epoch}, ALICE)), Released)
         await expire(harness)
-        later = granted((await rival.acquire([SHARD], BOB, PATIENCE_S))[SHARD])
+        later = granted(await answered(lambda: rival.acquire([SHARD], BOB, PATIENCE_S)))
         assert later.epoch > epoch
         assert await release(harness, ALICE, epoch) == Lost()
         assert isinstance(await ask(harness, ALICE), HeldBy)
