@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 from benchmarks.peers.measuring import (
     PATIENCE_S,
@@ -31,6 +32,8 @@ from fencepost.wiring import build_processors, migrate, open_broker
 
 EVENTS, THUMBS, ORDERS = "bench.events", "bench.thumbs", "bench.orders"
 BODY = json.dumps(PAYLOAD).encode()
+OURS = uuid4().hex
+"""Of this process: a broker drops messages whose ids it has seen a moment ago."""
 
 
 async def install(options: Options) -> None:
@@ -102,7 +105,7 @@ async def arrive(options: Options) -> None:
     await broker.declare([ORDERS])
     for start in range(0, options.count, BATCH_MAX):
         some = range(start, min(start + BATCH_MAX, options.count))
-        answers = await broker.publish([Message(ORDERS, f"m-{n}", BODY) for n in some])
+        answers = await broker.publish([Message(ORDERS, f"{OURS}-{n}", BODY) for n in some])
         assert set(answers) == {Confirmed()}
     await broker.close()
 
@@ -160,7 +163,7 @@ async def _bare_rabbitmq(url: str) -> AsyncIterator[Publish]:
         exchange, durable = channel.default_exchange, aio_pika.DeliveryMode.PERSISTENT
 
         def publish(number: int) -> Coroutine[Any, Any, object]:
-            message = aio_pika.Message(BODY, message_id=f"bare-{number}", delivery_mode=durable)
+            message = aio_pika.Message(BODY, message_id=f"{OURS}-{number}", delivery_mode=durable)
             return exchange.publish(message, EVENTS, mandatory=True)
 
         yield publish
@@ -174,7 +177,7 @@ async def _bare_nats(url: str) -> AsyncIterator[Publish]:
     stream = client.jetstream()
 
     def publish(number: int) -> Coroutine[Any, Any, object]:
-        return stream.publish(EVENTS, BODY, headers={"Nats-Msg-Id": f"bare-{number}"})
+        return stream.publish(EVENTS, BODY, headers={"Nats-Msg-Id": f"{OURS}-{number}"})
 
     yield publish
     await client.close()
