@@ -26,7 +26,7 @@ async def test_a_broker_that_is_away_is_not_called_there() -> None:
     assert link.report() is not None
     post.broker.down = False
     await post.deliverer.run_once()
-    assert link.report() == BrokerReport("memory", 0.0, 1)
+    assert link.report() == BrokerReport("memory", 0.0, 2)
 
 
 def test_a_report_of_a_broker_is_not_changed_in_the_store() -> None:

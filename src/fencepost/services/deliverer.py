@@ -26,7 +26,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from fencepost.config import Settings
-from fencepost.core.messages import PROCESSORS, message_of, route_of
+from fencepost.core.messages import message_of, route_of
 from fencepost.core.retry import misses_deadline
 from fencepost.core.retry_budget import RetryBudget, is_first
 from fencepost.core.settling import (
@@ -50,6 +50,7 @@ from fencepost.model.run import Claim, Outcome, Receipt, Ticket
 from fencepost.ports.broker import Broker
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
+from fencepost.services.backlogs import Backlogs
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import helpings
@@ -59,7 +60,7 @@ from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, note_all
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import emit
-from fencepost.telemetry.message_events import Answer, BacklogSeen, MessagesPublished
+from fencepost.telemetry.message_events import Answer, MessagesPublished
 
 BATCH_MAX = 200
 SENDING_MAX = 3
@@ -113,6 +114,7 @@ class Deliverer(BrokerService):
         """Sent to a processor, and the ledger has not heard of it."""
         self._bug: BaseException | None = None
         self._draining = False
+        self._backlogs = Backlogs(link.waiting, BATCH_MAX)
         self._unanswered = 0
         """How many batches in a row the broker did not answer."""
         self._paused_until_s = 0.0
@@ -212,13 +214,11 @@ class Deliverer(BrokerService):
         for name, job in self._jobs.items():
             route = route_of(job)
             if route.reply is Reply.RESULT:
-                waiting = await broker.backlog(route.destination, PROCESSORS) or 0
-                self.link.waiting[route.destination] = waiting
-                emit(BacklogSeen(route.destination, waiting))
-                found.append(([name], max(0, route.ahead_max - waiting)))
+                found.append(([name], await self._backlogs.room(broker, route.destination, route.ahead_max)))
         return found
 
     def _begin(self, broker: Broker, claims: Sequence[Claim]) -> None:
+        self._backlogs.note_sent(map(self._destination, claims))
         task = asyncio.create_task(self._send(broker, claims, _now_s()))
         self.sending.add(task)
         task.add_done_callback(self._sent)
