@@ -73,10 +73,11 @@ async def holders(harness: LeaseHarness) -> dict[Shard, NodeId]:
 
 async def answered(call: Callable[[], Awaitable[Mapping[Shard, T]]]) -> T:
     """The answer of a server that is there. On a busy machine one may be slow, and is asked again."""
+    answer = await outcome(call())
     for _ in range(ASKED_MAX):
-        answer = await outcome(call())
         if not isinstance(answer, Unknown):
             return answer
+        answer = await outcome(call())
     raise AssertionError(answer)
 
 
