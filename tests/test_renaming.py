@@ -45,6 +45,7 @@ async def test_what_was_enqueued_and_scheduled_under_the_old_name_is_done_by_the
     async with after, after.running():
         again = await after.enqueue("new", key="k")
         assert again == key
+        assert new.handle("k").key == key
         tick = await after.schedules.trigger("new")
         await until_ran(after, 2)
         store = await after.open()

@@ -29,7 +29,7 @@ from fencepost.model.driving import then
 from fencepost.model.durations import Duration
 from fencepost.model.enqueue_options import AS_THE_JOB_SAYS, EnqueueOptions
 from fencepost.model.enqueueing import Entered, Expires, UniqueLike
-from fencepost.model.identifiers import JobName, RunKey, job_key
+from fencepost.model.identifiers import RunKey, job_key
 from fencepost.model.json import JsonObject
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
@@ -165,7 +165,7 @@ class JobCall(Generic[P, R]):
 
     def handle(self, key: str) -> Handle[R]:
         """The handle of a run that was enqueued before, here or elsewhere, by its `key`."""
-        return self._handle(job_key(JobName(self._name), key), False)
+        return self._handle(job_key(self._app.jobs[self._name].spec.key_name, key), False)
 
     def _handle(self, run_key: RunKey, created: bool) -> Handle[R]:
         return deferred.Handle(self._app, run_key, created, self._function)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName, Namespace
-from fencepost.model.job import JobSpec
+from fencepost.model.job import AfterOn, JobSpec
+from fencepost.model.table import Row
 from fencepost.model.tables import JOBS
 from fencepost.ports.rows import Transaction
 from fencepost.rules.limits import put_limits, release, waiting
@@ -47,15 +49,28 @@ class JobRules(Part):
         ]
         new = {row["name"] for row in await tx.put_if_absent(JOBS, rows)}
         said = {row["name"]: row for row in rows if row["name"] not in new}
-        known = await tx.lock(JOBS.among((namespace, name) for name in said))
-        changed = [job for job in known if any(job[one] != said[job["name"]][one] for one in SAID)]
-        before = {job["name"]: spec for job in changed if (spec := job_if_readable(job["spec"])) is not None}
-        touched = new | {job["name"] for job in changed}
-        await put_successors(tx, namespace, before, [latest[name] for name in sorted(touched)])
+        old = {name for spec in specs for name in spec.renamed_from} - latest.keys()
+        known = await tx.lock(JOBS.among((namespace, name) for name in sorted(old | said.keys())))
+        changed = [job for job in known if job["name"] in said and _differs(job, said[job["name"]])]
+        before = {job["name"]: spec for job in known if (spec := job_if_readable(job["spec"])) is not None}
+        renamed = [job for job in known if job["name"] in old & before.keys() and before[job["name"]].after]
+        if new or changed or renamed:
+            await put_successors(tx, namespace, before, latest)
         await tx.change(JOBS, [(job, said[job["name"]]) for job in changed])
+        await tx.change(JOBS, [(job, _following_none(before[job["name"]])) for job in renamed])
         return await put_limits(tx, namespace, latest.values())
 
     @reads
     async def all(self, tx: Transaction, namespace: Namespace) -> Mapping[JobName, JobSpec]:
         rows = await tx.find(JOBS.all(namespace))
         return {row["name"]: job_from_text(row["spec"]) for row in rows}
+
+
+def _differs(known: Row, said: Row) -> bool:
+    return any(known[one] != said[one] for one in SAID)
+
+
+def _following_none(spec: JobSpec) -> Row:
+    """A job that has another name now follows under that alone. Old code that comes back finds its job
+    changed, and says again what it follows."""
+    return {"spec": job_to_text(replace(spec, after=(), after_on=AfterOn.SUCCESS))}

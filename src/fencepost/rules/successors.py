@@ -22,6 +22,7 @@ from fencepost.model.table import Key, Row
 from fencepost.model.tables import ATTEMPTS, JOBS, RUN_LINKS, RUN_LINKS_BY_SUCCESSOR, RUNS, SUCCESSORS
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
+from fencepost.rules.rows import job_if_readable
 
 TURNS = 64
 """How many turns the joins share: their names stay few, and two joins are seldom of one."""
@@ -39,6 +40,12 @@ class _Link(NamedTuple):
     def is_join(self) -> bool:
         return len(self.predecessors) > 1
 
+    @property
+    def predecessor(self) -> JobName:
+        """The name that the successor's job knows the run's job by; of one that was renamed it is first."""
+        job = JobName(self.run["job"])
+        return job if job in self.predecessors else self.predecessors[0]
+
     def fits(self, ends: Mapping[JobName, set[RunState]]) -> bool:
         return follows(AfterOn(self.successor["after_on"]), self.predecessors, ends)
 
@@ -48,31 +55,36 @@ async def follow(tx: Transaction, ended: Sequence[Row]) -> None:
     runs = [run for run in ended if counts(RunState(run["state"]))]
     jobs = sorted({(run["namespace"], run["job"]) for run in runs})
     found = await tx.find(SUCCESSORS.each(jobs)) if jobs else []
-    links = [one for run in runs for one in _links(run, found)]
+    if not found:
+        return
+    known = await tx.find(JOBS.among(sorted({(one["namespace"], one["job"]) for one in found})))
+    specs = {JOBS.key_of(row): row for row in known}
+    links = [one for run in runs for one in _links(run, found, specs)]
     if not links:
         return
     for turn in sorted({_turn_of(one) for one in links if one.is_join}):
         await tx.take_turn(turn)
     await _keep(tx, links)
-    chosen = [one for one in links if not one.is_join] + await _complete(tx, links)
+    chosen = _by_key(one for one in links if not one.is_join) | _by_key(await _complete(tx, links))
     if chosen:
-        known = await tx.find(JOBS.among(sorted({_job_of(one) for one in chosen})))
-        specs, now = {JOBS.key_of(row): row for row in known}, await tx.now()
-        new = [_new_run(one, specs[_job_of(one)]) | {"run_at": now, "created_at": now} for one in chosen]
+        now = await tx.now()
+        said = {"run_at": now, "created_at": now}
+        new = [_new_run(one, specs[_job_of(one)]) | said for one in chosen.values()]
         if await tx.put_if_absent(RUNS, new):
             tx.hint(Topic.RUNS)
 
 
 async def put_successors(
-    tx: Transaction, namespace: Namespace, before: Mapping[JobName, JobSpec], specs: Iterable[JobSpec]
+    tx: Transaction,
+    namespace: Namespace,
+    before: Mapping[JobName, JobSpec],
+    now: Mapping[JobName, JobSpec],
 ) -> None:
-    """Let the successors be those of the specs, as far as they differ from before."""
-    there = [one for spec in specs if spec.name in before for one in _rows(namespace, before[spec.name])]
-    wanted = [one for spec in specs for one in _rows(namespace, spec)]
-    if there != wanted:
-        keys = sorted({SUCCESSORS.key_of(one) for one in there})
-        await tx.delete(SUCCESSORS, await tx.lock(SUCCESSORS.among(keys)))
-        await tx.put_if_absent(SUCCESSORS, wanted)
+    """Let the successors be those of these specs, as far as they differ from before."""
+    there, wanted = _rows(namespace, before), _rows(namespace, now)
+    gone = sorted(key for key, row in there.items() if wanted.get(key) != row)
+    await tx.delete(SUCCESSORS, await tx.lock(SUCCESSORS.among(gone)) if gone else [])
+    await tx.put_if_absent(SUCCESSORS, [row for key, row in wanted.items() if there.get(key) != row])
 
 
 async def read_chain(tx: Transaction, namespace: Namespace, run_key: RunKey) -> Chain:
@@ -80,6 +92,7 @@ async def read_chain(tx: Transaction, namespace: Namespace, run_key: RunKey) -> 
     before = await tx.find(RUN_LINKS_BY_SUCCESSOR(namespace, run_key))
     then = await tx.find(RUN_LINKS.all(namespace, run_key))
     keys = [(namespace, link["run_key"]) for link in before]
+    then = list({link["successor"]: link for link in then}.values())
     named = [*keys, *((namespace, link["successor"]) for link in then)]
     runs = {run["run_key"]: run for run in await tx.find(RUNS.among(named))} if named else {}
     kept: dict[str, Row] = {}
@@ -105,17 +118,30 @@ def _predecessor(link: Row, last: Row | None) -> Predecessor:
     return Predecessor(RunKey(link["run_key"]), JobName(link["predecessor"]), state, result, error)
 
 
-def _links(run: Row, successors: Iterable[Row]) -> list[_Link]:
-    """Of a join each end is noted; of a chain only one that is followed."""
+def _links(run: Row, successors: Iterable[Row], specs: Mapping[Key, Row]) -> list[_Link]:
+    """Of a join each end is noted; of a chain only one that is followed. Of the names of one job the first
+    that it ever had comes last."""
     root = root_of(run["run_key"], is_tick=run["schedule_id"] is not None)
-    ends = {JobName(run["job"]): {RunState(run["state"])}}
     links = []
     for successor in successors:
         if (successor["namespace"], successor["predecessor"]) == (run["namespace"], run["job"]):
             names = json.loads(successor["predecessors"])
-            key = successor_key(JobName(successor["job"]), root, joins=len(names) > 1)
+            key = successor_key(_key_name(successor, specs), root, joins=len(names) > 1)
             links.append(_Link(run, successor, key, names))
-    return [one for one in links if one.is_join or one.fits(ends)]
+    links.sort(key=lambda one: one.key.startswith(f"{one.successor['job']}#"))
+    return [one for one in links if one.is_join or one.fits({one.predecessor: {RunState(run["state"])}})]
+
+
+def _key_name(successor: Row, specs: Mapping[Key, Row]) -> JobName:
+    """The name of a job in the keys of its runs: a job that was renamed keeps those that it has used."""
+    row = specs.get((successor["namespace"], successor["job"]))
+    spec = None if row is None else job_if_readable(row["spec"])
+    return JobName(successor["job"]) if spec is None else spec.key_name
+
+
+def _by_key(links: Iterable[_Link]) -> dict[Key, _Link]:
+    """One of each key, the last: while old and new code are there a job may be known by two names."""
+    return {(one.run["namespace"], one.key): one for one in links}
 
 
 async def _keep(tx: Transaction, links: Collection[_Link]) -> None:
@@ -125,7 +151,7 @@ async def _keep(tx: Transaction, links: Collection[_Link]) -> None:
             "namespace": one.run["namespace"],
             "run_key": one.run["run_key"],
             "job": one.successor["job"],
-            "predecessor": one.run["job"],
+            "predecessor": one.predecessor,
             "state": one.run["state"],
             "successor": one.key,
         }
@@ -140,7 +166,7 @@ async def _keep(tx: Transaction, links: Collection[_Link]) -> None:
 
 async def _complete(tx: Transaction, links: Collection[_Link]) -> list[_Link]:
     """Those whose join has all that it waits for."""
-    joins = {(one.run["namespace"], one.key): one for one in links if one.is_join}
+    joins = _by_key(one for one in links if one.is_join)
     ends: dict[Key, dict[JobName, set[RunState]]] = {key: {} for key in joins}
     for link in await tx.find(RUN_LINKS_BY_SUCCESSOR.each(sorted(joins))) if joins else []:
         of_join = ends[link["namespace"], link["successor"]]
@@ -171,6 +197,16 @@ def _job_of(link: _Link) -> Key:
     return link.successor["namespace"], link.successor["job"]
 
 
-def _rows(namespace: Namespace, spec: JobSpec) -> list[Row]:
-    said = {"job": spec.name, "after_on": spec.after_on.value, "predecessors": json.dumps(list(spec.after))}
-    return [{"namespace": namespace, "predecessor": one, **said} for one in spec.after]
+def _rows(namespace: Namespace, specs: Mapping[JobName, JobSpec]) -> dict[Key, Row]:
+    """Who follows whom. A predecessor that was renamed is followed under its old names too: runs of those may
+    not have ended yet."""
+    rows: dict[Key, Row] = {}
+    for name, spec in sorted(specs.items()):
+        for one in spec.after:
+            others = [other for other in spec.after if other != one]
+            said = {"job": name, "after_on": spec.after_on.value, "predecessors": json.dumps([one, *others])}
+            before = specs[one].renamed_from if one in specs else ()
+            for known_as in (one, *(old for old in before if old not in specs)):
+                row = {"namespace": namespace, "predecessor": known_as, **said}
+                rows[SUCCESSORS.key_of(row)] = row
+    return rows

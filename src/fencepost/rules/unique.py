@@ -79,7 +79,9 @@ async def _lock_queued(tx: Transaction, found: Sequence[Row | None]) -> dict[Key
 
 
 def _name_of(namespace: Namespace, run: NewRun) -> Key | None:
-    return None if run.unique is None else (namespace, run.job, run.unique.name_for(run.payload))
+    """Names are of a job, under the name that its keys have: so a job that was renamed keeps them."""
+    job = run.run_key.partition("#")[0]
+    return None if run.unique is None else (namespace, job, run.unique.name_for(run.payload))
 
 
 def _waits(run: NewRun) -> bool:

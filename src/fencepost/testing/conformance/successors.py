@@ -27,6 +27,7 @@ from fencepost.testing.conformance.builders import (
     SCHEDULE,
     appetite,
     at,
+    by_hand,
     claim,
     claim_one,
     claim_with,
@@ -48,6 +49,7 @@ from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import ANNA
 
 LOAD, MAIL = JobName("load"), JobName("mail")
+RENAMED = JobSpec(MAIL, Queue("chains"), 1, after=(JOB,), renamed_from=(LOAD,))
 SUCCEEDED, DEAD, READY = RunState.SUCCEEDED, RunState.DEAD, RunState.READY
 Ending = Callable[[StoreHarness], Awaitable[RunKey]]
 
@@ -70,8 +72,8 @@ async def there(harness: StoreHarness, key: RunKey) -> bool:
     return await harness.store.ledger.get(NS, key) is not None
 
 
-async def succeeded(harness: StoreHarness) -> RunKey:
-    claimed = await claim_one(harness)
+async def succeeded(harness: StoreHarness, key: str = "one") -> RunKey:
+    claimed = await claim_one(harness, key)
     await finish(harness, success(claimed.ticket))
     return claimed.run_key
 
@@ -310,6 +312,44 @@ class SuccessorContract:
         (claimed,) = await claim(harness)
         await finish(harness, death(claimed.ticket))
         assert await there(harness, after(claimed.run_key))
+
+    async def test_a_job_that_was_renamed_does_not_follow_twice(self, harness: StoreHarness) -> None:
+        await follow(harness, JOB)
+        first = await succeeded(harness)
+        assert await there(harness, after(first))
+        await harness.store.jobs.register(NS, [JobSpec(JOB), RENAMED])
+        second = await succeeded(harness, "two")
+        assert (await read(harness, after(second))).job == MAIL
+        assert not await there(harness, after(second, MAIL))
+        await harness.store.ledger.replay(NS, [first], 0.0, ANNA)
+        (again,) = await claim(harness)
+        await finish(harness, success(again.ticket))
+        assert not await there(harness, after(first, MAIL))
+
+    async def test_old_code_beside_new_does_not_have_it_run_twice(self, harness: StoreHarness) -> None:
+        await follow(harness, JOB)
+        await harness.store.jobs.register(NS, [JobSpec(JOB), RENAMED])
+        await follow(harness, JOB)
+        key = await succeeded(harness)
+        assert (await read(harness, after(key))).job == LOAD
+        assert not await there(harness, after(key, MAIL))
+        await harness.store.jobs.register(NS, [JobSpec(JOB), RENAMED])
+        key = await succeeded(harness, "two")
+        assert (await read(harness, after(key))).job == MAIL
+
+    async def test_runs_of_an_old_name_are_not_without_what_follows(self, harness: StoreHarness) -> None:
+        new = JobName("new")
+        await follow(harness, JOB, OTHER_JOB)
+        first = await claim_one(harness)
+        renamed = [JobSpec(new, renamed_from=(JOB,)), JobSpec(OTHER_JOB)]
+        joined = JobSpec(LOAD, Queue("chains"), 1, after=(new, OTHER_JOB))
+        await harness.store.jobs.register(NS, [*renamed, joined])
+        await finish(harness, success(first.ticket))
+        key = first.run_key.partition("#")[2]
+        await harness.store.ledger.enqueue(NS, [by_hand(key, job=OTHER_JOB)])
+        (other,) = await claim(harness)
+        await finish(harness, success(other.ticket))
+        assert await there(harness, RunKey(f"{LOAD}#join#{key}"))
 
     async def test_sleepers_are_not_left_waiting_for_it(self, harness: StoreHarness) -> None:
         await follow(harness, JOB)

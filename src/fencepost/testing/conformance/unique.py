@@ -115,6 +115,12 @@ class UniqueContract:
         assert await enter(harness, named, "five", "six", payload=same) == [("five", True), ("five", False)]
         assert await enter(harness, named, "seven", payload={"image": 9}) == [("five", False)]
 
+    async def test_a_job_that_was_renamed_does_not_lose_its_names(self, harness: StoreHarness) -> None:
+        await enter(harness, UNFINISHED, "one")
+        renamed = replace(by_hand("two"), job=OTHER_JOB, unique=UNFINISHED)
+        (found,) = await harness.store.ledger.enqueue_unique(NS, [renamed])
+        assert found == (by_hand("one").run_key, False)
+
     async def test_a_run_without_a_name_is_not_held_up(self, harness: StoreHarness) -> None:
         runs = [by_hand("one"), replace(by_hand("two"), unique=UNFINISHED), by_hand("three")]
         found = await harness.store.ledger.enqueue_unique(NS, [*runs, by_hand("one")])
