@@ -69,6 +69,7 @@ WAIT_S = 1.0
 """How long one look for messages may take; a stop waits for it."""
 DELIVERIES_MAX = 5
 """After how many deliveries a message is rejected: it may be what ends its processors."""
+MOMENT_S = 0.05
 STOP_S = 5.0
 """How long work that was told to stop may take."""
 REPLY_AGAIN_S = 1.0
@@ -312,11 +313,13 @@ class Processor(BrokerService):
         )
 
     async def _show_life(self, broker: Broker, work: Work) -> None:
-        """Say that the attempt has started, then that it goes on, with what the job says of its progress."""
+        """Say that the attempt has started, then that it goes on, with what the job says of its progress. One
+        that is over in a moment says only how it ended: half the messages, and half the ledger's work."""
         if work.order.reply_to is None:
             return
         every_s = work.order.heartbeat_every_s or self._settings.heartbeat_every_s
         outcome = Outcome.STARTED
+        await asyncio.sleep(min(MOMENT_S, every_s))
         while True:
             said = work.run.said
             words = {} if said is None else {"progress": mask_any(said.progress), "note": mask_any(said.note)}
