@@ -233,6 +233,22 @@ async def test_dear_runs_are_claimed_beside_a_flood_of_short_ones() -> None:
     await node.reported(0)
 
 
+async def test_dear_runs_do_not_wait_for_the_poll_while_others_may_be_claimed_ahead() -> None:
+    house, bench = House(concurrency=2), Bench()
+    node = WorkingNode(house, make_job(bench), make_job(bench, "once", attempts=1))
+    await node.register()
+    for number in range(4):
+        await house.enqueue(f"{number}", "once")
+    node.worker._prefetch.size = 10
+    assert await node.worker._claim() == 0
+    assert await node.worker._claim() == house.settings.poll_s
+    bench.finish.set()
+    await asyncio.wait_for(node.worker.wakeup.rest(house.settings.poll_s), house.settings.poll_s / 2)
+    await node.reported(0)
+    await node.worker._claim()
+    assert len(bench.begun) + len(node.active) >= 4
+
+
 async def test_what_waits_is_looked_at_in_time_where_nothing_else_is_due() -> None:
     house, bench = House(concurrency=1), Bench()
     node = await short_runs(house, bench)

@@ -181,6 +181,8 @@ class Worker(Service):
         await self._claim_first()
         bounds = [(self._queueing, self._near), (self._not_prefetched, self._to_begin)]
         asked = helpings(self._appetite, self.room, bounds)
+        # Of jobs that are at their bound nothing is looked at: what waits of them is taken as others end.
+        self._due_left = any(jobs and most <= 0 for jobs, most in bounds)
         rests = [await self._claim_of(appetite, limit) for appetite, limit in asked]
         return min(rests, default=self._settings.poll_s)
 
@@ -234,8 +236,8 @@ class Worker(Service):
 
     def _rest_s(self, outlook: Outlook, begun: int) -> float:
         """Until the next run is due; hardly while something due may be left; else until the poll."""
-        self._due_left = outlook.is_anything_due
-        if self._due_left:
+        self._due_left = self._due_left or outlook.is_anything_due
+        if outlook.is_anything_due:
             if self._is_fed:
                 return self._longest_rest_s
             return 0.0 if begun else LOCKED_REST_S
