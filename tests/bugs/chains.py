@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from unittest.mock import patch
 
 from fencepost.model.identifiers import RunKey
 from fencepost.model.run import Outcome, Receipt
-from fencepost.model.table import Row
+from fencepost.model.table import Key, Row
 from fencepost.ports.rows import Transaction
 from fencepost.rules import reports, runs, successors
 from fencepost.rules.checks import Checked
@@ -43,8 +43,8 @@ def successor_keyed_by_the_attempt() -> Planted:
     """A predecessor is replayed, ends once more, and what follows it runs a second time."""
     links = successors._links
 
-    def by_attempt(run: Row, found: Sequence[Row]) -> list[successors._Link]:
-        return [one._replace(key=RunKey(f"{one.key}-{run['attempt']}")) for one in links(run, found)]
+    def by_attempt(run: Row, found: Sequence[Row], specs: Mapping[Key, Row]) -> list[successors._Link]:
+        return [one._replace(key=RunKey(f"{one.key}-{run['attempt']}")) for one in links(run, found, specs)]
 
     return patch.object(successors, "_links", by_attempt)
 

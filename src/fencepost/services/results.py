@@ -2,7 +2,8 @@
 
 Whoever waits leaves a mark on the run (`Ledger.await_end`), and the transaction that ends it tells the
 listeners of `ended`. A run that nobody waits for has no mark and costs nothing. The hint can be lost, and a
-run that is locked cannot be marked: so the waiter also looks at every poll.
+run that is locked cannot be marked: so the waiter also looks at every poll, and at one that it could not mark
+soon again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.desks.runs import known_run
 
+UNMARKED_REST_S = 0.02
+"""After it could not be marked, and twice as long each time after that."""
 NEGLECTED = (
     "no worker has begun it: start one that has its queue and its job (fencepost run TARGET), or wait longer"
 )
@@ -33,6 +36,7 @@ async def wait_for_end(
         return run
     loop, told, marked = asyncio.get_running_loop(), asyncio.Event(), False
     until = None if timeout_s is None else loop.time() + timeout_s
+    unmarked_s = UNMARKED_REST_S
     stop = await store.signals.listen(Topic.ENDED, told.set)
     try:
         while True:
@@ -41,7 +45,9 @@ async def wait_for_end(
             run = known_run(run_key, await store.ledger.get(namespace, run_key))
             if run.state in ENDED:
                 return run
-            rest_s = poll_s if until is None else min(poll_s, until - loop.time())
+            look_s = poll_s if marked else min(poll_s, unmarked_s)
+            unmarked_s *= 2
+            rest_s = look_s if until is None else min(look_s, until - loop.time())
             if rest_s <= 0:
                 hint = NEGLECTED if run.state is RunState.READY else "wait longer"
                 raise WaitTimeout(f"run {run_key}: is {run.state} after {timeout_s:g}s, and goes on; {hint}")
