@@ -66,4 +66,4 @@ def test_a_job_cannot_have_been_renamed_from_itself() -> None:
 def test_a_word_for_absence_that_nobody_knows_is_refused() -> None:
     app = Fencepost("sqlite:///none.db")
     with pytest.raises(InvalidSpec, match=r"absent .drop.: expected keep or pause or remove"):
-        app.job("one", schedule=Every("1h"), absent="drop")(lambda: None)
+        app.job("one", schedule=Every("1h"), absent="drop")(lambda: None)  # type: ignore[arg-type]

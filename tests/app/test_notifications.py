@@ -161,11 +161,11 @@ events = ["dead"]
 def test_what_a_target_cannot_be_is_refused_with_its_place() -> None:
     app = Fencepost("sqlite:///nowhere.db")
     with pytest.raises(InvalidSpec, match='notify ops: kind "sms": expected one of webhook, slack, email'):
-        app.add_notify("ops", "sms")
+        app.add_notify("ops", "sms")  # type: ignore[arg-type]
     with pytest.raises(InvalidSpec, match="notify ops: url is missing"):
         app.add_notify("ops", "webhook")
     with pytest.raises(InvalidSpec, match='event "death": expected one of dead, missed'):
-        app.add_notify("ops", "email", to=["a@b"], events=["death"])
+        app.add_notify("ops", "email", to=["a@b"], events=["death"])  # type: ignore[list-item]
     with pytest.raises(InvalidSpec, match="hook tell: expected a function of one argument"):
         app.on("dead")(tell)
 

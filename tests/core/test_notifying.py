@@ -113,6 +113,10 @@ def test_what_waits_is_due_when_the_window_has_passed() -> None:
     assert is_due(NOW, NOW + timedelta(seconds=60), 60)
 
 
+def test_a_clock_that_is_set_back_does_not_keep_a_message_waiting() -> None:
+    assert is_due(NOW, NOW - timedelta(days=1), 60)
+
+
 def test_a_notification_names_the_first_and_counts_all() -> None:
     items = [item(subject=f"report#{number}") for number in range(1_000)]
     told = notification(NS, DEAD, items, "https://cron.example/")
@@ -180,6 +184,9 @@ def test_the_end_of_an_alarm_says_what_has_ended() -> None:
     [
         (Target("a b", TargetKind.SLACK, url="https://x"), "notify 'a b': expected"),
         (Target("ops", TargetKind.WEBHOOK), "url is missing"),
+        (Target("ops", TargetKind.WEBHOOK, url="https://[bad"), "url: its host or port cannot be read"),
+        (Target("ops", TargetKind.WEBHOOK, url="https://x:99999/y"), "url: its host or port cannot be read"),
+        (Target("ops", TargetKind.SLACK, url="https://"), "url: its host or port cannot be read"),
         (Target("ops", TargetKind.EMAIL), "to is missing"),
         (Target("ops", TargetKind.EMAIL, to=("anna",)), "expected an e-mail address"),
         (Target("ops", TargetKind.EMAIL, to=("a@b, c@d",)), "expected an e-mail address"),

@@ -21,7 +21,7 @@ from fencepost.core.retry_budget import RESERVE, RetryBudget
 from fencepost.errors import InvalidDuration, InvalidSpec
 from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName
-from fencepost.model.job import ATTEMPTS_MAX, Backoff, JobSpec, Retry, error_names
+from fencepost.model.job import ATTEMPTS_MAX, Backoff, BackoffWord, JobSpec, Retry, error_names
 
 POLICY = Retry(max_attempts=5, base="5s", cap="1m")
 ONLY = Retry(only=ConnectionError)
@@ -55,7 +55,7 @@ def test_the_bound_grows_by_the_backoff(policy: Retry, bounds_s: list[float]) ->
 
 
 @pytest.mark.parametrize("backoff", ["linear", "constant"])
-def test_a_delay_that_was_named_is_nearly_all_of_it(backoff: str) -> None:
+def test_a_delay_that_was_named_is_nearly_all_of_it(backoff: BackoffWord) -> None:
     policy = Retry(base="10s", backoff=backoff)
     assert delay_s(policy, 1, 0.0) == 10
     assert delay_s(policy, 1, ALMOST_ONE) == pytest.approx(9)

@@ -165,4 +165,4 @@ def test_a_job_in_code_is_fitted_to_its_schedules() -> None:
         def refused() -> None: ...
 
     with pytest.raises(InvalidSpec, match='retry_window "never": expected one of warn, cap, refuse'):
-        app.job("other", retry_window="never")(lambda: None)
+        app.job("other", retry_window="never")(lambda: None)  # type: ignore[arg-type]

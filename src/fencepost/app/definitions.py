@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from fencepost.app.message import RouteWords
     from fencepost.app.notifying import NotifyWords
     from fencepost.model.intake import Intake
-    from fencepost.model.notification import Target
+    from fencepost.model.notification import EventWord, Target, TargetWord
+    from fencepost.model.schedule import AbsentWord
     from fencepost.triggers import Calendar
 
 JOB_THREAD = "fencepost-job"
@@ -67,7 +68,7 @@ class Definitions:
         spread: StretchLike | None = None,
         jitter: StretchLike | None = None,
         labels: Mapping[str, str] | None = None,
-        absent: str = "keep",
+        absent: AbsentWord = "keep",
         **words: Unpack[FunctionWords],
     ) -> Registrar:
         """Make a function a job, and with `schedule` also a schedule of the same name.
@@ -245,7 +246,7 @@ class Definitions:
         queue: str | None = None,
         priority: int | None = None,
         labels: Mapping[str, str] | None = None,
-        absent: str = "keep",
+        absent: AbsentWord = "keep",
     ) -> None:
         """A schedule in code: applied to the store when the application starts."""
         checked_name("schedule", schedule_id)
@@ -274,7 +275,7 @@ class Definitions:
 
     def on(
         self,
-        *events: str,
+        *events: EventWord,
         name: str | None = None,
         jobs: Sequence[Followed] = (),
         schedules: Sequence[str] = (),
@@ -297,7 +298,7 @@ class Definitions:
 
         return register
 
-    def add_notify(self, name: str, kind: str, **words: Unpack[NotifyWords]) -> None:
+    def add_notify(self, name: str, kind: TargetWord, **words: Unpack[NotifyWords]) -> None:
         """Tell a webhook, a Slack channel or people by e-mail when something is wrong (guide: notifications,
         for `events`, `url` and the other words)."""
         if name in self.code_targets:

@@ -20,6 +20,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.notification import (
     DELIVERY,
     DELIVERY_SPEC,
+    EventWord,
     Target,
     TargetKind,
     check_target,
@@ -35,7 +36,7 @@ KINDS = (TargetKind.WEBHOOK, TargetKind.SLACK, TargetKind.EMAIL)
 class NotifyWords(TypedDict, total=False):
     """What a target says beside its kind."""
 
-    events: Sequence[str]
+    events: Sequence[EventWord]
     jobs: Sequence[Followed]
     schedules: Sequence[str]
     url: str

@@ -24,7 +24,7 @@ from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, 
 from fencepost.model.sizes import Size
 
 if TYPE_CHECKING:
-    from fencepost.model.job import Retry
+    from fencepost.model.job import AfterOnWord, Retry, RetryWindowWord
     from fencepost.model.message import Route
 
 
@@ -46,9 +46,9 @@ class JobWords(TypedDict, total=False):
     concurrency_key: str | None
     rate: str | None
     after: After | None
-    after_on: str | None
+    after_on: AfterOnWord | None
     renamed_from: str | Sequence[str]
-    retry_window: str
+    retry_window: RetryWindowWord
 
 
 class Place(StrEnum):

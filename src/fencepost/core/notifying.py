@@ -104,8 +104,9 @@ def turned(known: Sequence[Alarm], judged: Iterable[Item], own: frozenset[str]) 
 
 
 def is_due(first_at: datetime | None, now: datetime, window_s: float) -> bool:
-    """Whether what has waited since then is told now, with all that came meanwhile."""
-    return first_at is not None and (now - first_at).total_seconds() >= window_s
+    """Whether what has waited since then is told now, with all that came meanwhile. A clock that was set back
+    since makes nothing wait longer."""
+    return first_at is not None and not 0 <= (now - first_at).total_seconds() < window_s
 
 
 def recovery(alarm: Alarm) -> Item:

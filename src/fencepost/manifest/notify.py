@@ -18,5 +18,6 @@ def add_notify(app: Fencepost, name: str, table: Table) -> None:
         table.refuse("kind", 'is missing; write kind = "webhook", "slack" or "email"')
     words: dict[str, Any] = {key: table.texts(key) for key in LISTS if key in table}
     words |= {key: table.text(key) for key in TEXTS if key in table}
+    kind: Any = table.text("kind")
     with table.blaming():
-        app.add_notify(name, table.text("kind") or "", allow_private=table.flag("allow_private"), **words)
+        app.add_notify(name, kind, allow_private=table.flag("allow_private"), **words)

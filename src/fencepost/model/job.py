@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration, parse_duration
@@ -50,6 +50,8 @@ class Backoff(StrEnum):
 
 BackoffFunction: TypeAlias = Callable[[int], Duration]
 """Says how long to wait after an attempt; 1 is the first."""
+BackoffWord: TypeAlias = Literal["exponential", "linear", "constant"]
+"""What a type checker lets pass in code."""
 
 
 @dataclass(frozen=True, init=False)
@@ -85,7 +87,7 @@ class Retry:
         only: ErrorKinds = (),
         never: ErrorKinds = (),
         budget: float | None = BUDGET_DEFAULT,
-        backoff: str | BackoffFunction = Backoff.EXPONENTIAL,
+        backoff: Backoff | BackoffWord | BackoffFunction = Backoff.EXPONENTIAL,
         max_doublings: int | None = None,
     ) -> None:
         if not 1 <= max_attempts <= ATTEMPTS_MAX:
@@ -208,6 +210,10 @@ class AfterOn(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     ANY = "any"
+
+
+RetryWindowWord: TypeAlias = Literal["warn", "cap", "refuse"]
+AfterOnWord: TypeAlias = Literal["success", "failure", "any"]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from fencepost.errors import InvalidSpec
@@ -14,6 +14,7 @@ from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, checked_name
 from fencepost.model.job import JobSpec, Parameter, Retry
 from fencepost.model.quoting import quoted
+from fencepost.model.secret import REFERENCE_PREFIX
 
 DELIVERY = JobName("fencepost.notify")
 """The job that sends messages to targets."""
@@ -50,6 +51,13 @@ class Event(StrEnum):
 
 STATES = (Event.GATE_CLOSED, Event.STUCK, Event.UNSERVED, Event.INCOMPLETE)
 """Events that begin and end."""
+
+
+EventWord: TypeAlias = Literal[
+    "dead", "missed", "gate_closed", "stuck", "unserved", "incomplete", "recovered"
+]
+TargetWord: TypeAlias = Literal["webhook", "slack", "email"]
+"""What a type checker lets pass in code."""
 
 
 class TargetKind(StrEnum):
@@ -93,7 +101,7 @@ class Target:
             case TargetKind.HOOK:
                 return f"job {self.job}"
             case _:
-                return self.url if self.url.startswith(REFERENCES) else _origin(self.url)
+                return self.url if self.url.startswith((REFERENCE_PREFIX, *REFERENCES)) else _origin(self.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +184,26 @@ def check_target(target: Target) -> None:
     }
     for name in sorted({word for word, given in said.items() if given} - takes[target.kind]):
         raise InvalidSpec(f"notify {target.name}: {name} is not for kind {target.kind}; leave it out")
+    if (
+        target.url
+        and not target.url.startswith((REFERENCE_PREFIX, *REFERENCES))
+        and not _has_host(target.url)
+    ):
+        raise InvalidSpec(f"notify {target.name}: url: its host or port cannot be read")
     for names in (target.jobs, target.schedules, target.to):
         if len(names) > LISTED_MAX:
             raise InvalidSpec(f"notify {target.name}: more than {LISTED_MAX} names in one list")
     for address in target.to:
         if "@" not in address or not address.isprintable() or any(one in address for one in " ,;<>"):
             raise InvalidSpec(f"notify {target.name}: to: {quoted(address)}: expected an e-mail address")
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _origin(url: str) -> str:

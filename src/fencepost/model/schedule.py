@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from fencepost.errors import InvalidSpec
 from fencepost.model.clocks import StoreTime
@@ -25,6 +26,10 @@ class Absent(StrEnum):
     """It goes on, and there is a warning."""
     PAUSE = "pause"
     REMOVE = "remove"
+
+
+AbsentWord: TypeAlias = Literal["keep", "pause", "remove"]
+"""What a type checker lets pass in code."""
 
 
 def parse_absent(value: str) -> Absent:

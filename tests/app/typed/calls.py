@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from fencepost import CatchUp, Every, Fencepost, Overlap, Run, Unique
+from fencepost import CatchUp, Every, Fencepost, Overlap, Retry, Run, Unique
 
 app = Fencepost()
 
@@ -42,6 +42,14 @@ def hourly() -> None: ...
 
 @app.job(schedule=Every("1h"), overlap=Overlap.allow(3), catch_up=CatchUp("parallel(2)"))
 def often() -> None: ...
+
+
+@app.job(after=resize, after_on="failure", absent="pause", retry_window="cap", retry=Retry(backoff="linear"))
+def afterwards() -> None: ...
+
+
+@app.on("dead", "missed", jobs=[resize])
+def told(notice: dict[str, object]) -> None: ...
 
 
 async def right(run: Run) -> None:
@@ -107,8 +115,26 @@ def misspelt_delivery() -> None: ...
 def misspelt_executor() -> None: ...
 
 
+@app.job(after=resize, after_on="failed")  # WRONG
+def misspelt_after_on() -> None: ...
+
+
+@app.job(schedule=Every("1h"), absent="drop")  # WRONG
+def misspelt_absent() -> None: ...
+
+
+@app.job(retry_window="stop")  # WRONG
+def misspelt_retry_window() -> None: ...
+
+
+@app.on("died")  # WRONG
+def misspelt_event(notice: dict[str, object]) -> None: ...
+
+
 @app.job(timout="5m")  # WRONG
 def misspelt_word() -> None: ...
 
 
+Retry(backoff="expo")  # WRONG
+app.add_notify("ops", "pager", url="https://example.org")  # WRONG
 app.add_schedule("hourly-too", job=hourly, trigger=Every("1h"), overlap="alow")  # WRONG
