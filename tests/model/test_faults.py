@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from fencepost.errors import RetryableFailure
 from fencepost.executors.callable import CallableExecutor
+from fencepost.executors.mail import Mail, MailServer, send
 from fencepost.model.faults import traceback_of
+from tests.servers.ports import free_port
 
 
 def broken() -> None:
@@ -46,6 +51,14 @@ def test_the_error_behind_an_error_is_told_with_its_own_frames() -> None:
     told = traceback_of(caught(failing()))
     assert told.index("ValueError: no") < told.index("direct cause") < told.index("RuntimeError: worse")
     assert "in broken" in told
+
+
+def test_a_failure_that_our_own_kinds_of_work_raise_has_no_traceback() -> None:
+    mail = Mail(("a@b",), "subject", "text", "key")
+    with pytest.raises(RetryableFailure) as failed:
+        send(MailServer("127.0.0.1", free_port(), tls=False), mail)
+    assert "in test_a_failure" in traceback_of(failed.value)
+    assert traceback_of(failed.value.with_traceback(failed.tb.tb_next)) == ""
 
 
 def test_an_error_of_ours_alone_keeps_its_frames() -> None:

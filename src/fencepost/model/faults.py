@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 
+from fencepost.errors import PermanentFailure, RetryableFailure
+
 PACKAGE = __file__.rpartition("model")[0]
 LIBRARY = traceback.__file__.rpartition("traceback")[0]
 OURS = (
@@ -26,13 +28,21 @@ def words_of(error: BaseException) -> str:
 
 def traceback_of(error: BaseException) -> str:
     """The way of the error through the user's code, without our frames and those of the event loop. Where
-    nothing is left without them, they are told."""
+    nothing is left without them, they are told; a failure that our own kinds of work raise has no way."""
     try:
         told = traceback.TracebackException.from_exception(error)
+        if _is_meant(error) and all(_is_ours(frame.filename) for frame in told.stack):
+            return ""
         _shorten(told)
         return "".join(told.format())
     except BaseException:
         return "(its traceback cannot be had)"
+
+
+def _is_meant(error: BaseException) -> bool:
+    """Whether it says all that there is to say, with no other error behind it."""
+    alone = error.__cause__ is None and (error.__suppress_context__ or error.__context__ is None)
+    return alone and isinstance(error, PermanentFailure | RetryableFailure)
 
 
 def _shorten(told: traceback.TracebackException) -> None:

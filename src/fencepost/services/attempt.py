@@ -236,7 +236,7 @@ def _failed(error: BaseException) -> Failed:
     text = mask(words_of(error))
     return Failed(
         error=storable(text[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
-        detail=storable(mask(traceback_of(error)), DETAIL_LENGTH_MAX),
+        detail=storable(mask(traceback_of(error)), DETAIL_LENGTH_MAX) or None,
         output=_kept(error.output) if isinstance(error, RunFailure) else None,
         permanent=isinstance(error, PermanentFailure),
         kinds=error_names(type(error)),

@@ -286,7 +286,7 @@ class Processor(BrokerService):
             kinds, permanent, detail, words = error.kinds, error.permanent, error.detail, str(error)
         else:
             kinds, permanent = error_names(type(error)), isinstance(error, PermanentFailure)
-            detail, words = traceback_of(error), words_of(error)
+            detail, words = traceback_of(error) or None, words_of(error)
         wait = error.retry_after if isinstance(error, RetryableFailure | RemoteFailure) else None
         return self._form(
             work,
