@@ -198,26 +198,6 @@ async def test_no_more_is_sent_than_may_wait_for_processors() -> None:
     assert (states.count(RunState.RUNNING), states.count(RunState.READY)) == (3, 2)
 
 
-@pytest.mark.parametrize(("ahead_max", "questions"), [(1_000, 1), (BATCH_MAX + 1, 3)])
-async def test_a_broker_is_not_asked_what_waits_before_each_batch(
-    ahead_max: int, questions: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is asked again where a batch might not fit."""
-    monkeypatch.setattr("fencepost.services.backlogs.FRESH_S", 600.0)
-    post, asked = Post(route={"ahead_max": ahead_max}), list[str]()
-    answer = post.broker.backlog
-
-    async def backlog(destination: str, group: str) -> int | None:
-        asked.append(destination)
-        return await answer(destination, group)
-
-    monkeypatch.setattr(post.broker, "backlog", backlog)
-    for batch in ("12", "34", "56"):
-        await post.enqueue(*batch)
-        await post.deliverer.run_once()
-    assert len(asked) == questions
-
-
 async def test_a_confirm_is_not_forgotten_while_the_store_is_away() -> None:
     post = Post(reply="none")
     (key,) = await post.enqueue("1")
