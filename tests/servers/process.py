@@ -21,7 +21,7 @@ from tests.servers.binaries import identity
 from tests.servers.guard import guard
 from tests.servers.ports import free_port
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 
 T = TypeVar("T")
