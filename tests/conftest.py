@@ -13,7 +13,7 @@ from hypothesis import settings
 from fencepost.config import PREFIX, Settings
 from tests.properties import examples
 
-pytest_plugins = ["pytester", "tests.servers.fixtures"]
+pytest_plugins = ["pytester", "tests.crashes", "tests.servers.fixtures"]
 
 pytest.register_assert_rewrite("fencepost.testing.conformance", "tests.conformance.twins", "tests.browser")
 

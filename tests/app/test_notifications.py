@@ -168,6 +168,12 @@ def test_what_a_target_cannot_be_is_refused_with_its_place() -> None:
         app.add_notify("ops", "email", to=["a@b"], events=["death"])  # type: ignore[list-item]
     with pytest.raises(InvalidSpec, match="hook tell: expected a function of one argument"):
         app.on("dead")(tell)
+    app.add_notify("ops", "email", to=["a@b"], events=["dead"])
+    with pytest.raises(InvalidSpec, match="notify ops: defined twice"):
+        app.on("dead", name="ops")(print_it)
+
+
+def print_it(notification: dict[str, Any]) -> None: ...
 
 
 def tell(one: str, other: str) -> None: ...

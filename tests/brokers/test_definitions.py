@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from fencepost.app import Fencepost
+from fencepost.app import JOB_THREAD, Fencepost
 from fencepost.core.payload import check_payload
 from fencepost.errors import InvalidPayload, InvalidSpec
 from fencepost.manifest.file import load_file
@@ -161,3 +163,14 @@ def test_a_broker_that_nobody_knows_is_refused_without_its_password(tmp_path: Pa
     file = write(tmp_path, FILE)
     said = refused("processor", file, "--from", "x", "--broker", "carrier://me:secret@pigeon")
     assert said == 'broker "carrier://…": expected amqp://host, nats://host, kafka://host or redis://host'
+
+
+def test_a_refused_command_does_not_end_the_process_for_a_thread_of_others(tmp_path: Path) -> None:
+    """In a process of its own it ends at once where a job's thread goes on, which nothing can stop."""
+    done = threading.Event()
+    others = threading.Thread(target=done.wait, name=f"{JOB_THREAD}_0", daemon=True)
+    others.start()
+    with patch("os._exit", side_effect=AssertionError):
+        refused("processor", write(tmp_path, FILE), "--from", "x", "--broker", "carrier://pigeon")
+    done.set()
+    others.join()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import AsyncExitStack
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from fencepost.brokers.kafka import KafkaBroker, open_broker
+from fencepost.brokers.kafka.topics import Topics
 from fencepost.errors import BrokerRefused, BrokerUnavailable, FencepostError
 from fencepost.model.message import Confirmed, Message, Refused
 from fencepost.testing.conformance.brokers import GROUP, numbered, patient, received
@@ -153,6 +154,18 @@ async def test_headers_larger_than_a_request_are_not_sent(harness: KafkaHarness)
 async def test_a_topic_that_would_drop_messages_is_not_accepted(
     harness: KafkaHarness, kafka_server: KafkaAddress
 ) -> None:
+    topic = harness.destination()
+    await created(kafka_server, topic, cleanup_policy="compact")
+    assert "cleanup.policy=delete" in await said(harness.broker.declare([topic]), BrokerRefused)
+
+
+async def test_nor_is_one_that_another_has_created_since_we_looked(
+    harness: KafkaHarness, kafka_server: KafkaAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none_there(_: Topics, topics: Iterable[str]) -> set[str]:
+        return set(topics)
+
+    monkeypatch.setattr(Topics, "missing", none_there)
     topic = harness.destination()
     await created(kafka_server, topic, cleanup_policy="compact")
     assert "cleanup.policy=delete" in await said(harness.broker.declare([topic]), BrokerRefused)

@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -36,10 +37,10 @@ BROKERS = [
 class Trip:
     """An application on one broker, with names of its own there, and all of its processes in this one."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, folder: Path) -> None:
         self.name = f"trip-{uuid4().hex[:10]}"
         self.store = MemoryStore(SystemClock(), 1)
-        self.app = Fencepost("sqlite:///not-used.db", broker=url, namespace=self.name, poll_s=0.2)
+        self.app = Fencepost(f"sqlite:///{folder}/store.db", broker=url, namespace=self.name, poll_s=0.2)
         self.app.stand_on(self, lambda: uuid4().hex)
         self.done: Counter[str] = Counter()
 
@@ -79,8 +80,8 @@ class Trip:
 
 
 @pytest.fixture
-async def trip(request: pytest.FixtureRequest) -> AsyncIterator[Trip]:
-    made = Trip(request.getfixturevalue(request.param).url)
+async def trip(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trip]:
+    made = Trip(request.getfixturevalue(request.param).url, tmp_path)
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(made.app.close)

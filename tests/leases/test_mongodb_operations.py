@@ -56,7 +56,7 @@ async def test_a_holder_whose_name_looks_like_a_field_is_not_read_as_one(harness
 
 
 async def test_a_release_that_is_tried_again_by_the_driver_is_not_called_lost(harness: MongoHarness) -> None:
-    epoch = await grant(harness, ALICE, PATIENCE_S)
+    epoch = await grant(harness, ALICE)
     harness.proxy.lose_next_answer(to=COMMAND)
     assert await release(harness, ALICE, epoch) == Released()
     await harness.proxy.lost(PATIENCE_S)
@@ -75,7 +75,7 @@ async def test_a_grant_that_is_tried_again_by_the_driver_does_not_raise_the_epoc
 
 async def test_a_renewal_that_comes_late_does_not_cut_what_was_promised(harness: MongoHarness) -> None:
     """One that was sent earlier and waited for long asks, in effect, for less."""
-    epoch = await grant(harness, ALICE, PATIENCE_S)
+    epoch = await grant(harness, ALICE)
     assert isinstance(await renew(harness, ALICE, epoch), Granted)
     (record,) = await harness.leases.read()
     assert record.expires_in_s > PATIENCE_S / 2
@@ -187,7 +187,7 @@ async def test_a_client_that_was_closed_does_not_raise_the_drivers_error(harness
 async def test_a_renewal_and_a_grant_are_not_hints(harness: MongoHarness) -> None:
     with stored(harness) as collection, collection.watch(list(statements.RELEASES)) as hints:
         for _ in range(2):
-            epoch = await grant(harness, ALICE, PATIENCE_S)
+            epoch = await grant(harness, ALICE)
             await harness.leases.renew({SHARD: epoch}, ALICE, 2 * PATIENCE_S)
             assert await release(harness, ALICE, epoch) == Released()
             assert hints.next()["updateDescription"]["updatedFields"]["holder"] is None
@@ -196,7 +196,7 @@ async def test_a_renewal_and_a_grant_are_not_hints(harness: MongoHarness) -> Non
 
 async def test_a_release_while_the_stream_is_broken_is_not_missed(harness: MongoHarness) -> None:
     rival, heard = await harness.another(), asyncio.Event()
-    epoch = await grant(harness, ALICE, PATIENCE_S)
+    epoch = await grant(harness, ALICE)
     stop = await harness.leases.watch(heard.set)
     heard.clear()
     harness.proxy.refuse()
@@ -210,13 +210,13 @@ async def test_a_release_while_the_stream_is_broken_is_not_missed(harness: Mongo
 async def test_a_stream_that_ended_for_good_is_not_the_last(harness: MongoHarness) -> None:
     """A collection that is dropped takes its stream with it."""
     heard = asyncio.Event()
-    await grant(harness, ALICE, PATIENCE_S)
+    await grant(harness, ALICE)
     stop = await harness.leases.watch(heard.set)
     heard.clear()
     with stored(harness) as collection:
         collection.drop()
     await asyncio.wait_for(heard.wait(), PATIENCE_S)
-    epoch = await grant(harness, ALICE, PATIENCE_S)
+    epoch = await grant(harness, ALICE)
     heard.clear()
     assert await release(harness, ALICE, epoch) == Released()
     await asyncio.wait_for(heard.wait(), PATIENCE_S)

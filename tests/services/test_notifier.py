@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from fencepost.errors import PermanentFailure, StoreUnavailable
@@ -174,6 +176,31 @@ async def test_a_schedule_whose_job_no_process_has_is_told() -> None:
     await house.memory.roster.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000_000)
     (run,) = await after_the_window(house, notifier)
     assert subjects(run) == ["beat"]
+
+
+async def test_a_schedule_is_not_said_to_be_served_again_when_all_workers_go_away() -> None:
+    house, notifier = await watching(of(Event.UNSERVED, Event.RECOVERED))
+    await house.memory.jobs.register(NS, [JobSpec(JobName("report"))])
+    await house.put("beat")
+    node = Node(NodeId("now"), "now", 1, plans=True, works=True)
+    await house.memory.roster.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000)
+    assert events(await after_the_window(house, notifier)) == ["unserved"]
+    house.clock.advance(2_000)
+    assert events(await after_the_window(house, notifier)) == ["unserved"]
+    await house.memory.roster.beat(node, NodeReport(jobs=(JobName("report"),)), 1_000_000)
+    assert events(await after_the_window(house, notifier)) == ["recovered", "unserved"]
+
+
+async def test_an_alarm_that_no_longer_fits_into_the_list_is_not_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fencepost.services.notifier.STATES_MAX", 1)
+    house, notifier = await watching(of(Event.GATE_CLOSED, Event.RECOVERED))
+    for name, told_so_far in (("late", 1), ("early", 2)):
+        await house.put(name)
+        closing = partial(close_gate, namespace=NS, schedule_id=ScheduleId(name), reason="3 failed")
+        await house.memory.rows.write(closing)
+        assert events(await after_the_window(house, notifier)) == ["gate_closed"] * told_so_far
 
 
 async def test_one_failure_spends_no_whole_budget_and_two_do() -> None:

@@ -292,8 +292,9 @@ class Definitions:
             known_as = name or name_of(function_of(given))
             made = self.job(known_as, **words)(given)
             parameters = self._job(known_as).spec.parameters
-            target = deferred.hook(known_as, events, jobs, schedules, [one.name for one in parameters])
-            self.code_targets[known_as] = target
+            self._add_target(
+                deferred.hook(known_as, events, jobs, schedules, [one.name for one in parameters])
+            )
             return made
 
         return register
@@ -301,9 +302,12 @@ class Definitions:
     def add_notify(self, name: str, kind: TargetWord, **words: Unpack[NotifyWords]) -> None:
         """Tell a webhook, a Slack channel or people by e-mail when something is wrong (guide: notifications,
         for `events`, `url` and the other words)."""
-        if name in self.code_targets:
-            raise InvalidSpec(f"notify {name}: defined twice")
-        self.code_targets[name] = deferred.notify_target(name, kind, words, self.secrets)
+        self._add_target(deferred.notify_target(name, kind, words, self.secrets))
+
+    def _add_target(self, target: Target) -> None:
+        if target.name in self.code_targets:
+            raise InvalidSpec(f"notify {target.name}: defined twice")
+        self.code_targets[target.name] = target
 
     def add_calendar(self, calendar: Calendar) -> None:
         """A calendar in code: written to the store when the application starts."""

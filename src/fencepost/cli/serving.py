@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from fencepost.app import JOB_THREAD
 from fencepost.cli.faults import NO, guarded
-from fencepost.services.aside import somebody_thinks
+from fencepost.services.aside import is_thinking
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.traces.set_up import close, set_up
 
@@ -111,13 +111,14 @@ def _settled_memory() -> Iterator[None]:
 
 def serve(app: Fencepost, work: Callable[[Stopper], Awaitable[None]]) -> int:
     """Do the work until it is stopped; the exit code, if the process can end in the ordinary way."""
+    others = set(threading.enumerate())
     set_up()
     last_resort = threading.Timer(app.settings.grace_s + LAST_RESORT_S, _give_up)
     last_resort.daemon = True
     code = _worked(work, last_resort)
     app.retire()
     close()
-    if _busy_threads() or somebody_thinks():
+    if _has_work(set(threading.enumerate()) - others):
         _end_at_once(code)
     last_resort.cancel()
     return code
@@ -171,9 +172,9 @@ async def _leave_stubborn_work() -> None:
         _end_at_once(0)
 
 
-def _busy_threads() -> bool:
-    """Whether some job's thread goes on although the idle ones have been let go."""
-    threads = [one for one in threading.enumerate() if one.name.startswith(JOB_THREAD)]
-    for one in threads:
+def _has_work(threads: set[threading.Thread]) -> bool:
+    """Whether a job or a thought goes on in one of them, although the idle ones have been let go."""
+    jobs = [one for one in threads if one.name.startswith(JOB_THREAD)]
+    for one in jobs:
         one.join(IDLE_THREADS_S)
-    return any(one.is_alive() for one in threads)
+    return any(map(threading.Thread.is_alive, jobs)) or any(map(is_thinking, threads))

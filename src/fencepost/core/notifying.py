@@ -135,8 +135,7 @@ def notification(
 ) -> Told:
     """All that is told of one event, as one JSON object. `more`: there are others, which come next."""
     root = public_url.rstrip("/")
-    told = [_item(one, root) for one in items[:SHOWN_MAX]]
-    form: Told = {
+    return {
         "event": str(event),
         "namespace": namespace,
         "count": sum(one.ticks for one in items),
@@ -144,10 +143,9 @@ def notification(
         "title": title(event, sum(one.ticks for one in items)),
         "first_at": to_utc_text(min(one.at for one in items)),
         "last_at": to_utc_text(max(one.at for one in items)),
-        "items": list(told),
+        "items": [_item(one, root) for one in items[:SHOWN_MAX]],
         "link": f"{root}{PAGES[event]}" if root else None,
     }
-    return form
 
 
 def trial(namespace: Namespace, public_url: str) -> Told:

@@ -40,10 +40,19 @@ def unserved_jobs(
 ) -> list[JobName]:
     """The registered jobs that no live worker of the namespace has, by name. `own` are the jobs of a process
     that is about to start."""
+    served = served_jobs(nodes, namespace, own)
+    if served is None:
+        return []
+    return sorted(name for name, spec in jobs.items() if name not in served and not spec.external)
+
+
+def served_jobs(
+    nodes: Iterable[NodeRecord], namespace: Namespace, own: Iterable[JobName] | None = None
+) -> set[JobName] | None:
+    """The jobs that live workers of the namespace have; None where that is not known."""
     said = [one.report.jobs for one in nodes if one.node.works and one.node.namespace == namespace]
     if own is not None:
         said.append(tuple(own))
     if not said or None in said:
-        return []
-    served = {job for some in said for job in some or ()}
-    return sorted(name for name, spec in jobs.items() if name not in served and not spec.external)
+        return None
+    return {job for some in said for job in some or ()}

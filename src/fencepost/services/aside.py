@@ -53,9 +53,9 @@ _thinking: set[int] = set()
 """The threads of this process that think just now."""
 
 
-def somebody_thinks() -> bool:
-    """Whether a thought goes on in this process. Nothing is written from one: nobody has to wait for it."""
-    return bool(_thinking)
+def is_thinking(thread: threading.Thread) -> bool:
+    """Whether a thought goes on in it. Nothing is written from one: it need not be waited for."""
+    return thread.ident in _thinking
 
 
 def _noted(work: Callable[[], T]) -> T:

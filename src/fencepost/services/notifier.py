@@ -8,13 +8,14 @@ for one, and at nothing else. A look that takes long is made less often.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.completeness import completeness
-from fencepost.core.notifying import listened
+from fencepost.core.notifying import beginning_of, listened
+from fencepost.core.serving import served_jobs
 from fencepost.model.clocks import elapsed_s
 from fencepost.model.identifiers import Namespace
 from fencepost.model.notification import Event, Item, NotifyTerms
@@ -22,7 +23,7 @@ from fencepost.ports.store import Store
 from fencepost.services.accounting import AuditDesk
 from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
-from fencepost.services.serving import unserved
+from fencepost.services.serving import UNSERVED_MAX, unserved
 
 RUNS_MAX = 2_000
 """How many runs one message speaks of, at most; others come with the next."""
@@ -32,7 +33,7 @@ PAUSE_S = 0.05
 IDLE_S = 60.0
 """How long it may take until the first target is found."""
 REST_PER_LOOK = 10.0
-"""For each second of looking so many of rest."""
+"""How much longer it rests than the last look took."""
 
 
 class Notifier(Service):
@@ -74,8 +75,17 @@ class Notifier(Service):
         found: list[Item] = []
         for event, judge in judges.items():
             if event in asked:
-                found += (await judge(namespace))[:STATES_MAX]
+                judged = await judge(namespace)
+                is_cut = len(judged) > STATES_MAX
+                found += await self._with_open(namespace, event, judged[:STATES_MAX]) if is_cut else judged
         return found
+
+    async def _with_open(self, namespace: Namespace, event: Event, judged: Sequence[Item]) -> list[Item]:
+        """Beside them the alarms that are open: where not all is seen, none of those is known to be over."""
+        seen = {one.subject for one in judged}
+        alarms = await self._store.notifications.alarms(namespace)
+        is_open = (one for one in alarms if (one.event, one.ended_at) == (event, None))
+        return [*judged, *(beginning_of(one) for one in is_open if one.subject not in seen)]
 
     async def _gates_closed(self, namespace: Namespace) -> list[Item]:
         closed = await self._store.gates.closed(namespace)
@@ -102,10 +112,15 @@ class Notifier(Service):
         ]
 
     async def _unserved(self, namespace: Namespace) -> list[Item]:
+        """Where no worker says which jobs it has, nothing is known to have ended."""
         found, now = await unserved(self._store, namespace), await self._store.now()
-        return [
+        fired = [
             Item(Event.UNSERVED, one.schedule_id, now, one.words, one.job, one.schedule_id) for one in found
         ]
+        known = served_jobs(await self._store.roster.live(), namespace) is not None
+        if known and len(fired) < UNSERVED_MAX:
+            return fired
+        return await self._with_open(namespace, Event.UNSERVED, fired)
 
     async def _incomplete(self, namespace: Namespace) -> list[Item]:
         """Jobs that have spent the whole error budget of the day."""

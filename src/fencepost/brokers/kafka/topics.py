@@ -56,9 +56,8 @@ class Topics:
         for topic in topics:
             self.forget(topic)
         absent = await self.missing([*topics, *(one + DEAD for one in topics)])
-        for topic in sorted(set(topics) - absent):
-            await self._check(topic)
-        await self._create(sorted(absent), {})
+        await self._check(set(topics) - absent)
+        await self._check((await self._create(sorted(absent), {})).intersection(topics))
 
     async def declare_announcements(self) -> None:
         """Create the one topic of all announcements, which are not kept for long."""
@@ -87,31 +86,38 @@ class Topics:
                     return str(entry[1])
         return None
 
-    async def _check(self, topic: str) -> None:
-        policy = await self.setting(topic, "cleanup.policy")
-        if policy is not None and "compact" in policy:
-            raise BrokerRefused(
-                f"topic {topic}: cleanup.policy is {policy}, which drops messages that nobody has received; "
-                f"set it: kafka-configs.sh --bootstrap-server {self._connection.address.servers} "
-                f"--alter --topic {topic} --add-config cleanup.policy=delete"
-            )
+    async def _check(self, topics: Iterable[str]) -> None:
+        servers = self._connection.address.servers
+        for topic in sorted(topics):
+            policy = await self.setting(topic, "cleanup.policy")
+            if policy is not None and "compact" in policy:
+                raise BrokerRefused(
+                    f"topic {topic}: cleanup.policy is {policy}, which drops messages that nobody has "
+                    f"received; set it: kafka-configs.sh --bootstrap-server {servers} "
+                    f"--alter --topic {topic} --add-config cleanup.policy=delete"
+                )
 
-    async def _create(self, topics: Sequence[str], settings: Mapping[str, str]) -> None:
+    async def _create(self, topics: Sequence[str], settings: Mapping[str, str]) -> set[str]:
+        """Those among them that somebody else has created since we looked."""
         if not topics:
-            return
+            return set()
         factor = self._connection.address.replication_factor
         # The driver takes -1, the cluster's own default, only beside an assignment, which is empty.
         apart: dict[int, list[int]] | None = {} if factor < 0 else None
         new = [NewTopic(one, self._partitions(one), factor, apart, settings) for one in topics]
         answer = await self._connection.ask(lambda admin: admin.create_topics(new))
+        others: set[str] = set()
         for topic, code, *text in answer.topic_errors:
-            if code not in (0, errors.TopicAlreadyExistsError.errno):
+            if code == errors.TopicAlreadyExistsError.errno:
+                others.add(topic)
+            elif code:
                 reason = (text and text[0]) or errors.for_code(code).__name__
                 raise BrokerRefused(
                     f"topic {topic} cannot be created: {reason}; create it: {self.advice(topic)}"
                 )
         await self._wait_for_leaders(topics)
         self._there |= set(topics)
+        return others
 
     async def _wait_for_leaders(self, topics: Sequence[str]) -> None:
         """A topic is created a moment before all servers know who leads its partitions."""

@@ -10,6 +10,7 @@ from fencepost.ports.leases import LeaseStore
 from fencepost.testing.conformance.builders import ALICE, BOB
 from fencepost.testing.conformance.lease_harness import LeaseHarness
 from fencepost.testing.conformance.lease_steps import (
+    IN_TIME,
     OTHER,
     PATIENCE_S,
     SHARD,
@@ -57,7 +58,7 @@ class RivalryContract:
 
     async def test_a_renewal_is_not_lost_to_those_who_ask_meanwhile(self, harness: LeaseHarness) -> None:
         rival = await harness.another()
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         for _ in range(10):
             answers = await asyncio.gather(
                 harness.leases.renew({SHARD: epoch}, ALICE, PATIENCE_S),
@@ -74,7 +75,7 @@ class FaultContract:
         rival = await harness.another()
         async with harness.losing_answers():
             doubtful(await outcome(harness.leases.acquire([SHARD], ALICE, PATIENCE_S)), Granted)
-        answers = await rival.acquire([SHARD], BOB, harness.ttl_s)
+        answers = await rival.acquire([SHARD], BOB, PATIENCE_S)
         if isinstance(answers[SHARD], Granted):
             assert isinstance(await ask(harness, ALICE), HeldBy)
         else:
@@ -83,7 +84,7 @@ class FaultContract:
     async def test_a_renewal_whose_answer_was_lost_does_not_end_the_lease(
         self, harness: LeaseHarness
     ) -> None:
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         async with harness.losing_answers():
             doubtful(await outcome(harness.leases.renew({SHARD: epoch}, ALICE, PATIENCE_S)), Granted)
         assert granted(await renew(harness, ALICE, epoch)).epoch == epoch
@@ -92,24 +93,24 @@ class FaultContract:
         self, harness: LeaseHarness
     ) -> None:
         rival = await harness.another()
-        epoch = await grant(harness, ALICE)
+        epoch = await grant(harness, ALICE, IN_TIME * harness.ttl_s)
         async with harness.losing_answers():
             doubtful(await outcome(harness.leases.release({SHARD: epoch}, ALICE)), Released)
-        await expire(harness)
+        await expire(harness, IN_TIME)
         later = granted(await answered(lambda: rival.acquire([SHARD], BOB, PATIENCE_S)))
         assert later.epoch > epoch
         assert await release(harness, ALICE, epoch) == Lost()
         assert isinstance(await ask(harness, ALICE), HeldBy)
 
     async def test_a_store_that_is_away_does_not_hang_its_caller(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         async with harness.away(), asyncio.timeout(PATIENCE_S):
             doubtful(await outcome(harness.leases.renew({SHARD: epoch}, ALICE, PATIENCE_S)), Granted)
             doubtful(await outcome(harness.leases.acquire([OTHER], ALICE, PATIENCE_S)), Granted)
         await reconnected(harness, epoch)
 
     async def test_a_call_that_was_cancelled_does_not_answer_the_next(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         for patience in range(20):
             call = asyncio.ensure_future(harness.leases.renew({SHARD: epoch}, ALICE, PATIENCE_S))
             for _ in range(patience):
@@ -147,11 +148,11 @@ class HintContract:
     """For a lease store that tells of a release. One that cannot is none the worse."""
 
     async def test_a_released_lease_does_not_wait_to_be_asked_for(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         async with hint(await harness.another()):
             await release(harness, ALICE, epoch)
 
     async def test_one_watcher_does_not_take_the_hint_from_another(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         async with hint(harness.leases), hint(harness.leases), hint(await harness.another()):
             await release(harness, ALICE, epoch)

@@ -18,19 +18,21 @@ T = TypeVar("T")
 
 SHARD, OTHER = Shard(0), Shard(1)
 PATIENCE_S = 30.0
+"""Longer than a test takes, and so the term of each lease that is not to run out in one."""
+IN_TIME = 3
+"""In so many short terms the next call is made, however busy the machine is."""
 RETRY_S = 0.05
 ASKED_MAX = 5
 
 
-async def ask(harness: LeaseHarness, holder: NodeId) -> Acquisition:
+async def ask(harness: LeaseHarness, holder: NodeId, ttl_s: float = PATIENCE_S) -> Acquisition:
     """Ask for the one shard."""
-    return await answered(lambda: harness.leases.acquire([SHARD], holder, harness.ttl_s))
+    return await answered(lambda: harness.leases.acquire([SHARD], holder, ttl_s))
 
 
-async def grant(harness: LeaseHarness, holder: NodeId, ttl_s: float | None = None) -> Epoch:
+async def grant(harness: LeaseHarness, holder: NodeId, ttl_s: float = PATIENCE_S) -> Epoch:
     """Ask for the shard and be granted it."""
-    answer = await answered(lambda: harness.leases.acquire([SHARD], holder, ttl_s or harness.ttl_s))
-    return granted(answer).epoch
+    return granted(await ask(harness, holder, ttl_s)).epoch
 
 
 def granted(answer: Acquisition | Renewal) -> Granted:
@@ -39,9 +41,9 @@ def granted(answer: Acquisition | Renewal) -> Granted:
     return answer
 
 
-async def renew(harness: LeaseHarness, holder: NodeId, epoch: Epoch) -> Renewal:
+async def renew(harness: LeaseHarness, holder: NodeId, epoch: Epoch, ttl_s: float = PATIENCE_S) -> Renewal:
     """Try to extend the one shard's lease."""
-    return await answered(lambda: harness.leases.renew({SHARD: epoch}, holder, harness.ttl_s))
+    return await answered(lambda: harness.leases.renew({SHARD: epoch}, holder, ttl_s))
 
 
 async def release(harness: LeaseHarness, holder: NodeId, epoch: Epoch) -> Release:
@@ -60,9 +62,9 @@ async def reconnected(harness: LeaseHarness, epoch: Epoch) -> None:
     raise AssertionError("the store is back, and its client has not noticed")
 
 
-async def expire(harness: LeaseHarness) -> None:
-    """Let every lease run out, and be noticed to have."""
-    await harness.advance(harness.ttl_s + harness.slack_s)
+async def expire(harness: LeaseHarness, terms: int = 1) -> None:
+    """Let every lease of so many short terms run out, and be noticed to have."""
+    await harness.advance(terms * harness.ttl_s + harness.slack_s)
 
 
 async def holders(harness: LeaseHarness) -> dict[Shard, NodeId]:

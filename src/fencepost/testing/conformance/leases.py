@@ -21,6 +21,7 @@ from fencepost.testing.conformance.lease_faults import (
 )
 from fencepost.testing.conformance.lease_harness import LeaseHarness
 from fencepost.testing.conformance.lease_steps import (
+    IN_TIME,
     OTHER,
     PATIENCE_S,
     SHARD,
@@ -47,7 +48,7 @@ class GrantContract:
 
     async def test_does_not_grant_while_held(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
-        await harness.advance(harness.ttl_s / 2)
+        await harness.advance(harness.ttl_s)
         answer = await ask(harness, BOB)
         assert isinstance(answer, HeldBy)
         assert (answer.holder, answer.epoch) == (ALICE, epoch)
@@ -56,17 +57,17 @@ class GrantContract:
         await grant(harness, ALICE)
         answer = await ask(harness, BOB)
         assert isinstance(answer, HeldBy)
-        assert 0 < answer.expires_in_s <= harness.ttl_s + harness.slack_s
+        assert 0 < answer.expires_in_s <= PATIENCE_S + harness.slack_s
 
     async def test_does_not_refuse_after_expiry(self, harness: LeaseHarness) -> None:
-        await grant(harness, ALICE)
+        await grant(harness, ALICE, harness.ttl_s)
         await expire(harness)
         assert isinstance(await ask(harness, BOB), Granted)
 
     async def test_never_repeats_an_epoch(self, harness: LeaseHarness) -> None:
         epochs = []
         for holder in (ALICE, BOB, ALICE):
-            epochs.append(await grant(harness, holder))
+            epochs.append(await grant(harness, holder, harness.ttl_s))
             await expire(harness)
         assert epochs == sorted(set(epochs))
 
@@ -78,7 +79,7 @@ class GrantContract:
         assert epochs == sorted(set(epochs))
 
     async def test_a_grant_after_expiry_does_not_have_the_old_epoch(self, harness: LeaseHarness) -> None:
-        first = await grant(harness, ALICE)
+        first = await grant(harness, ALICE, harness.ttl_s)
         await expire(harness)
         assert await grant(harness, ALICE) > first
 
@@ -89,14 +90,13 @@ class GrantContract:
         self, harness: LeaseHarness
     ) -> None:
         epoch = await grant(harness, ALICE)
-        answers = await (await harness.another()).acquire([SHARD], ALICE, harness.ttl_s)
+        answers = await (await harness.another()).acquire([SHARD], ALICE, PATIENCE_S)
         assert granted(answers[SHARD]).epoch == epoch
 
     async def test_asking_again_does_not_renew(self, harness: LeaseHarness) -> None:
-        await grant(harness, ALICE)
-        await harness.advance(harness.ttl_s / 2)
-        await grant(harness, ALICE)
-        await harness.advance(harness.ttl_s / 2 + harness.slack_s)
+        epoch = await grant(harness, ALICE, IN_TIME * harness.ttl_s)
+        assert await grant(harness, ALICE, PATIENCE_S) == epoch
+        await expire(harness, IN_TIME)
         assert isinstance(await ask(harness, BOB), Granted)
 
     async def test_the_lineage_does_not_change_from_grant_to_grant(self, harness: LeaseHarness) -> None:
@@ -121,26 +121,25 @@ class RenewalContract:
         assert await renew(harness, ALICE, first.epoch) == first
 
     async def test_a_renewed_lease_does_not_expire_at_its_first_term(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE)
-        for _ in range(3):
-            await harness.advance(harness.ttl_s / 2)
-            assert isinstance(await renew(harness, ALICE, epoch), Granted)
+        epoch = await grant(harness, ALICE, IN_TIME * harness.ttl_s)
+        assert isinstance(await renew(harness, ALICE, epoch, 2 * IN_TIME * harness.ttl_s), Granted)
+        await expire(harness, IN_TIME)
         assert isinstance(await ask(harness, BOB), HeldBy)
 
     async def test_a_renewed_lease_does_not_last_for_ever(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE)
-        await renew(harness, ALICE, epoch)
-        await expire(harness)
+        epoch = await grant(harness, ALICE, IN_TIME * harness.ttl_s)
+        await renew(harness, ALICE, epoch, IN_TIME * harness.ttl_s)
+        await expire(harness, IN_TIME)
         assert isinstance(await ask(harness, BOB), Granted)
 
     async def test_does_not_renew_an_expired_lease(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE)
+        epoch = await grant(harness, ALICE, harness.ttl_s)
         await expire(harness)
         assert await renew(harness, ALICE, epoch) == Lost()
         assert isinstance(await ask(harness, BOB), Granted)
 
     async def test_does_not_renew_what_has_a_successor(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE)
+        epoch = await grant(harness, ALICE, harness.ttl_s)
         await expire(harness)
         await grant(harness, BOB)
         assert await renew(harness, ALICE, epoch) == Lost()
@@ -199,7 +198,7 @@ class ReleaseContract:
         assert isinstance(await ask(harness, BOB), HeldBy)
 
     async def test_a_late_release_does_not_free_the_successors_lease(self, harness: LeaseHarness) -> None:
-        old = await grant(harness, ALICE)
+        old = await grant(harness, ALICE, harness.ttl_s)
         await expire(harness)
         await grant(harness, ALICE)
         assert await release(harness, ALICE, old) == Lost()
@@ -207,7 +206,7 @@ class ReleaseContract:
 
     async def test_a_client_that_is_closed_does_not_release(self, harness: LeaseHarness) -> None:
         another = await harness.another()
-        granted((await another.acquire([SHARD], ALICE, harness.ttl_s))[SHARD])
+        granted((await another.acquire([SHARD], ALICE, PATIENCE_S))[SHARD])
         await another.close()
         assert isinstance(await ask(harness, BOB), HeldBy)
 
@@ -216,10 +215,10 @@ class ClockContract:
     """A clock that is set back keeps no lease in the hands of the dead."""
 
     async def test_a_clock_set_back_does_not_keep_a_dead_holders_lease(self, harness: LeaseHarness) -> None:
-        first = await grant(harness, ALICE)
+        first = await grant(harness, ALICE, harness.ttl_s)
         await harness.set_back(HOUR_S)
         await expire(harness)
-        taken = await grant(harness, BOB, PATIENCE_S)
+        taken = await grant(harness, BOB)
         assert taken > first
         assert await renew(harness, ALICE, first) == Lost()
         assert isinstance(await renew(harness, BOB, taken), Granted)
@@ -229,41 +228,40 @@ class ClockContract:
     ) -> None:
         epoch = await grant(harness, ALICE)
         await harness.set_back(HOUR_S)
-        assert await renew_for_long(harness, epoch) == granted(await ask(harness, ALICE))
+        assert await renew(harness, ALICE, epoch) == granted(await ask(harness, ALICE))
         assert isinstance(await ask(harness, BOB), HeldBy)
 
     async def test_a_renewal_after_the_clock_was_set_back_does_not_last_for_an_hour(
         self, harness: LeaseHarness
     ) -> None:
-        epoch = await grant(harness, ALICE)
+        epoch = await grant(harness, ALICE, IN_TIME * harness.ttl_s)
         await harness.set_back(HOUR_S)
-        await renew(harness, ALICE, epoch)
-        await expire(harness)
+        await renew(harness, ALICE, epoch, IN_TIME * harness.ttl_s)
+        await expire(harness, IN_TIME)
         assert await grant(harness, BOB) > epoch
 
     async def test_a_longer_term_is_not_taken_for_a_clock_set_back(self, harness: LeaseHarness) -> None:
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         assert isinstance(await ask(harness, BOB), HeldBy)
         for term_s in (2 * PATIENCE_S, PATIENCE_S):
-            answers = await harness.leases.renew({SHARD: epoch}, ALICE, term_s)
-            assert isinstance(answers[SHARD], Granted)
+            assert isinstance(await renew(harness, ALICE, epoch, term_s), Granted)
             assert isinstance(await ask(harness, BOB), HeldBy)
 
     async def test_a_lease_from_the_future_is_not_shown_as_held(self, harness: LeaseHarness) -> None:
         await grant(harness, ALICE)
         await harness.set_back(HOUR_S)
         for one in await harness.leases.read():
-            assert one.from_future or one.expires_in_s <= harness.ttl_s + harness.slack_s
+            assert one.from_future or one.expires_in_s <= PATIENCE_S + harness.slack_s
 
     async def test_a_clock_set_back_does_not_go_untold(self, harness: LeaseHarness) -> None:
         """The store says so once. Where nobody can set its clock it says nothing."""
-        epoch = await grant(harness, ALICE, PATIENCE_S)
+        epoch = await grant(harness, ALICE)
         was_set = bool(await harness.set_back(HOUR_S))
         ahead = [one.shard for one in await harness.leases.read() if one.from_future]
-        told = (await renew_for_long(harness, epoch)).set_back_s
+        told = granted(await renew(harness, ALICE, epoch)).set_back_s
         assert ahead == [SHARD] * was_set
         assert HOUR_S - PATIENCE_S <= told <= HOUR_S if was_set else told == 0
-        assert (await renew_for_long(harness, epoch)).set_back_s == 0
+        assert granted(await renew(harness, ALICE, epoch)).set_back_s == 0
 
 
 class ManyShardsContract:
@@ -271,10 +269,10 @@ class ManyShardsContract:
 
     async def test_shards_do_not_share_a_fate(self, harness: LeaseHarness) -> None:
         mine = await grant(harness, ALICE)
-        answers = await harness.leases.acquire([SHARD, OTHER], BOB, harness.ttl_s)
+        answers = await harness.leases.acquire([SHARD, OTHER], BOB, PATIENCE_S)
         assert isinstance(answers[SHARD], HeldBy)
         his = granted(answers[OTHER])
-        renewals = await harness.leases.renew({SHARD: mine, OTHER: his.epoch}, BOB, harness.ttl_s)
+        renewals = await harness.leases.renew({SHARD: mine, OTHER: his.epoch}, BOB, PATIENCE_S)
         assert renewals == {SHARD: Lost(), OTHER: his}
         assert await harness.leases.release({SHARD: mine, OTHER: his.epoch}, BOB) == {
             SHARD: Lost(),
@@ -305,10 +303,10 @@ class ReadingContract:
         assert list(await harness.leases.read()) == []
 
     async def test_does_not_read_out_of_order(self, harness: LeaseHarness) -> None:
-        await harness.leases.acquire([OTHER, SHARD], ALICE, harness.ttl_s)
+        await harness.leases.acquire([OTHER, SHARD], ALICE, PATIENCE_S)
         records = await harness.leases.read()
         assert [(one.shard, one.holder) for one in records] == [(SHARD, ALICE), (OTHER, ALICE)]
-        assert all(0 < one.expires_in_s <= harness.ttl_s + harness.slack_s for one in records)
+        assert all(0 < one.expires_in_s <= PATIENCE_S + harness.slack_s for one in records)
 
     async def test_does_not_show_a_holder_that_released(self, harness: LeaseHarness) -> None:
         epoch = await grant(harness, ALICE)
@@ -316,7 +314,7 @@ class ReadingContract:
         assert not await holders(harness)
 
     async def test_does_not_show_time_that_has_run_out(self, harness: LeaseHarness) -> None:
-        await grant(harness, ALICE)
+        await grant(harness, ALICE, harness.ttl_s)
         await expire(harness)
         assert all(one.holder is None or one.expires_in_s <= 0 for one in await harness.leases.read())
 
@@ -333,8 +331,3 @@ class LeaseConformance(
     WatchContract,
 ):
     """What a lease store owes in whole; a subclass brings the harness."""
-
-
-async def renew_for_long(harness: LeaseHarness, epoch: Epoch) -> Granted:
-    """Extend the one shard's lease for longer than a test takes."""
-    return granted((await harness.leases.renew({SHARD: epoch}, ALICE, PATIENCE_S))[SHARD])
