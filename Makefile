@@ -22,7 +22,7 @@ help: ## list the targets
 demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY)) ## everything in one process on SQLite: jobs ticking, the dashboard at http://127.0.0.1:8580
 	$(BIN)/fencepost demo
 
-test: $(READY) ## what every change must pass besides make check, with the servers it needs: about 7 minutes (PYTEST_ARGS="-n 4 -k claim")
+test: $(READY) ## what every change must pass besides make check, with the servers it needs: about 11 minutes (PYTEST_ARGS="-n 4 -k claim")
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not proof and not kubernetes" --ignore tests/tidy
 
 proof: $(READY) ## everything long, one summary at the end: before a release, or one part (PROOF_ARGS="--only browser")

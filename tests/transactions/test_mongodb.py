@@ -11,9 +11,11 @@ from pymongo import AsyncMongoClient, MongoClient
 from pymongo.errors import OperationFailure
 
 from fencepost import Fencepost
+from fencepost.drivers.mongodb.opening import disconnect
 from fencepost.errors import RunLost, UnfitConnection, UsageError
 from fencepost.model.run import Hold, Outcome, Receipt, RunState
 from fencepost.stores import mongodb
+from fencepost.stores.mongodb import job_transactions
 from fencepost.testing.conformance.builders import NS
 from fencepost.testing.conformance.operators import holds
 from fencepost.testing.conformance.parking import one_runs_two_wait
@@ -102,6 +104,25 @@ async def test_while_it_is_open_nobody_takes_the_run_away_and_heartbeats_pass_it
         with pytest.raises(AssertionError):
             await ground.superseded(claim)
     assert await ground.state(claim.run_key) is RunState.SUCCEEDED
+
+
+async def test_no_connection_of_a_transaction_outlives_the_store(
+    ground: MongoGround, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, leave = list[AsyncMongoClient[Any]](), disconnect
+
+    async def leave_slowly(client: AsyncMongoClient[Any]) -> None:
+        await asyncio.sleep(0.1)
+        await leave(client)
+        left.append(client)
+
+    monkeypatch.setattr(job_transactions, "IDLE_MAX", 0)
+    monkeypatch.setattr(job_transactions, "disconnect", leave_slowly)
+    async with ground.run(await ground.claimed()).transaction():
+        pass
+    assert not left
+    await ground.store.close()
+    assert len(left) == 1
 
 
 async def test_several_transactions_of_one_run(ground: MongoGround) -> None:

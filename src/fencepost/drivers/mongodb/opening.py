@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+import pymongo
 from pymongo import AsyncMongoClient
 from pymongo.driver_info import DriverInfo
-from pymongo.errors import ConfigurationError, InvalidURI, ServerSelectionTimeoutError
+from pymongo.errors import ConfigurationError, InvalidURI, PyMongoError, ServerSelectionTimeoutError
 from pymongo.server_type import SERVER_TYPE
 
 from fencepost.drivers.mongodb.address import Target
-from fencepost.drivers.mongodb.calls import DRIVER_TIMEOUT_S
+from fencepost.drivers.mongodb.calls import DRIVER_TIMEOUT_S, in_time
 from fencepost.drivers.mongodb.faults import refused_by_driver
 
 SELECTION_TIMEOUT_S = 3.0
 """A primary that is being elected just now is waited for."""
+LEAVE_S = 1.0
+"""The driver takes leave of its server, which may be away."""
 
 ALONE = (
     "this server stands alone, and a majority needs a replica set, be it of one member; "
@@ -48,6 +52,12 @@ def connect(target: Target) -> AsyncMongoClient[dict[str, Any]]:
         )
     except (ConfigurationError, InvalidURI, ValueError, TypeError, OSError) as error:
         raise refused_by_driver(target, error) from None
+
+
+async def disconnect(client: AsyncMongoClient[dict[str, Any]]) -> None:
+    """Close all that the client has open."""
+    with suppress(PyMongoError, TimeoutError), pymongo.timeout(LEAVE_S):
+        await in_time(client.close(), LEAVE_S + DRIVER_TIMEOUT_S)
 
 
 async def check(client: AsyncMongoClient[dict[str, Any]], target: Target) -> Mapping[str, Any]:

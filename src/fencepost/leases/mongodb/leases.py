@@ -4,20 +4,15 @@ with them."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
-import pymongo
 from pymongo import AsyncMongoClient
 
 from fencepost.clock import Clock
 from fencepost.drivers.mongodb.address import Target
-from fencepost.drivers.mongodb.calls import DRIVER_TIMEOUT_S, in_time
 from fencepost.drivers.mongodb.leases import LeaseDocuments
+from fencepost.drivers.mongodb.opening import disconnect
 from fencepost.leases.mongodb.hints import MongoHints
-
-CLOSE_TIMEOUT_S = 1.0
-"""The driver takes leave of its server, which may be away."""
 
 
 class MongoLeases(LeaseDocuments):
@@ -32,5 +27,4 @@ class MongoLeases(LeaseDocuments):
 
     async def close(self) -> None:
         await self._hints.close()
-        with suppress(TimeoutError), pymongo.timeout(CLOSE_TIMEOUT_S):
-            await in_time(self._client.close(), CLOSE_TIMEOUT_S + DRIVER_TIMEOUT_S)
+        await disconnect(self._client)

@@ -21,7 +21,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 from fencepost.drivers.mongodb.address import Target
 from fencepost.drivers.mongodb.calls import begun, in_time
 from fencepost.drivers.mongodb.faults import translated
-from fencepost.drivers.mongodb.opening import connect
+from fencepost.drivers.mongodb.opening import connect, disconnect
 from fencepost.errors import RunLost, StoreUnavailable, UsageError
 from fencepost.model.run import RunState, Ticket
 from fencepost.model.table import Row as TableRow
@@ -93,6 +93,7 @@ class MongoTransactions:
         self._rows = rows
         self._target = target
         self._idle: list[AsyncMongoClient[Document]] = []
+        self._leaving: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def begin(
@@ -128,7 +129,9 @@ class MongoTransactions:
 
     async def close(self) -> None:
         while self._idle:
-            await _closed(self._idle.pop())
+            self._leave(self._idle.pop())
+        if self._leaving:
+            await asyncio.wait(self._leaving)
 
     async def _ask(self, work: Coroutine[Any, Any, T]) -> T:
         """Our own calls in the job's transaction. What the server says of it is the job's to hear."""
@@ -168,7 +171,13 @@ class MongoTransactions:
             self._idle.append(client)
             return
         await self._kill(session)
-        begun(_closed(client))
+        self._leave(client)
+
+    def _leave(self, client: AsyncMongoClient[Document]) -> None:
+        """Its user does not wait for that; who closes the store does."""
+        task = begun(disconnect(client))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
 
     async def _watch(self, transaction: MongoJobTransaction) -> None:
         await transaction.aborted.wait()
@@ -216,8 +225,3 @@ async def _end(
         await commit(session)
     except InTheWay as error:
         raise (error.__cause__ or error) from None
-
-
-async def _closed(client: AsyncMongoClient[Document]) -> None:
-    with suppress(PyMongoError, TimeoutError):
-        await in_time(client.close(), REQUEST_TIMEOUT_S)

@@ -15,7 +15,7 @@ from pymongo.errors import CollectionInvalid, OperationFailure
 from fencepost.drivers.mongodb.address import Target, read_url
 from fencepost.drivers.mongodb.calls import in_time
 from fencepost.drivers.mongodb.faults import translated_at_open
-from fencepost.drivers.mongodb.opening import check, connect, is_router
+from fencepost.drivers.mongodb.opening import check, connect, disconnect, is_router
 from fencepost.errors import InvalidSettings, SchemaMismatch
 from fencepost.model.address import mask
 from fencepost.model.table import Table
@@ -53,7 +53,7 @@ async def migrate(url: str, *, shards: int) -> list[str]:
         with translated_at_open(target):
             return await in_time(_migrate(client, target, shards), MIGRATE_TIMEOUT_S)
     finally:
-        await client.close()
+        await disconnect(client)
 
 
 async def check_version(client: AsyncMongoClient[dict[str, Any]], target: Target) -> None:

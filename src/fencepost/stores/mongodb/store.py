@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pymongo
 from pymongo import AsyncMongoClient
-from pymongo.errors import PyMongoError
 
 from fencepost.drivers.mongodb.address import Target, read_url
 from fencepost.drivers.mongodb.calls import in_time
 from fencepost.drivers.mongodb.faults import translated_at_open
-from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect, is_router
+from fencepost.drivers.mongodb.opening import SELECTION_TIMEOUT_S, check, connect, disconnect, is_router
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.ports.leases import LeaseStore
@@ -29,7 +27,6 @@ from fencepost.stores.mongodb.signals import MongoSignals
 from fencepost.stores.mongodb.transaction import SIGNALS
 
 OPEN_TIMEOUT_S = 4.0
-CLOSE_TIMEOUT_S = 1.0
 
 
 class MongoStore(RuleStore):
@@ -59,7 +56,7 @@ class MongoStore(RuleStore):
     async def close(self) -> None:
         await self.signals.close()
         await self.transactions.close()
-        await _closed(self._client)
+        await disconnect(self._client)
 
 
 async def open_store(
@@ -73,7 +70,7 @@ async def open_store(
     try:
         caveats = await _check(client, target, rows, unfinished)
     except BaseException:
-        await _closed(client)
+        await disconnect(client)
         raise
     store = MongoStore(client, rows, target, caveats)
     if now is not None:  # A lease that is one document ends by the server's own clock.
@@ -90,8 +87,3 @@ async def _check(
         caveats = [] if rows.is_sharded else await in_time(read_caveats(client), OPEN_TIMEOUT_S)
     await check_schema(rows, target, unfinished=unfinished)
     return caveats
-
-
-async def _closed(client: AsyncMongoClient[dict[str, Any]]) -> None:
-    with suppress(PyMongoError, TimeoutError):
-        await in_time(client.close(), CLOSE_TIMEOUT_S)
