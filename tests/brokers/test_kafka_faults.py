@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import AsyncExitStack
+from itertools import count
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -17,6 +18,7 @@ from fencepost.model.message import Confirmed, Message, Refused
 from fencepost.testing.conformance.brokers import GROUP, numbered, patient, received
 from tests.brokers.kafka_harness import KafkaHarness
 from tests.servers.kafka import USERS, KafkaAddress
+from tests.servers.listening import listening
 from tests.servers.ports import free_port
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -81,33 +83,25 @@ async def test_where_nobody_listens_no_call_hangs(
 
 
 async def test_a_server_that_is_silent_does_not_hold_a_call(stack: AsyncExitStack) -> None:
-    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def say_nothing(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         await reader.read()
-        writer.close()
 
-    server = await asyncio.start_server(say_nothing, "127.0.0.1")
-    port = server.sockets[0].getsockname()[1]
-    broker = await opened(f"kafka://127.0.0.1:{port}", stack)
-    assert "no answer in time" in await said(broker.connect(), BrokerUnavailable)
-    server.close()
-    await server.wait_closed()
+    async with listening(say_nothing) as port:
+        broker = await opened(f"kafka://127.0.0.1:{port}", stack)
+        assert "no answer in time" in await said(broker.connect(), BrokerUnavailable)
 
 
 async def test_a_lost_cluster_is_not_tried_more_often_than_once_a_second(stack: AsyncExitStack) -> None:
-    tries = 0
+    tries = count()
 
-    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal tries
-        tries += 1
-        writer.close()
+    async def hang_up(*_: object) -> None:
+        next(tries)
 
-    server = await asyncio.start_server(hang_up, "127.0.0.1")
-    broker = await opened(f"kafka://127.0.0.1:{server.sockets[0].getsockname()[1]}", stack)
-    for _ in range(20):
-        await said(broker.connect(), BrokerUnavailable)
-    assert tries == 1
-    server.close()
-    await server.wait_closed()
+    async with listening(hang_up) as port:
+        broker = await opened(f"kafka://127.0.0.1:{port}", stack)
+        for _ in range(20):
+            await said(broker.connect(), BrokerUnavailable)
+    assert next(tries) == 1
 
 
 async def test_a_topic_that_nobody_declared_is_not_created(

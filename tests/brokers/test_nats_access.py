@@ -25,6 +25,7 @@ from fencepost.testing.conformance.brokers import (
 from tests.brokers.on_nats import GROUP, HOLD_MAX, declared, opened
 from tests.servers.certificates import Certificates
 from tests.servers.fixtures import started
+from tests.servers.listening import listening
 from tests.servers.nats import NatsServer
 from tests.servers.ports import free_port
 
@@ -91,8 +92,7 @@ async def test_a_refusal_is_not_hidden_by_how_the_connection_ends(stack: AsyncEx
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         writer.transport.abort()
 
-    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
+    async with listening(refuse) as port:
         assert "authorization" in (await refused(f"nats://t@127.0.0.1:{port}", BrokerRefused, stack)).lower()
 
 
@@ -130,13 +130,11 @@ async def test_a_server_that_is_not_there_is_no_traceback(stack: AsyncExitStack)
 async def test_a_server_that_is_not_there_is_not_asked_at_every_call(stack: AsyncExitStack) -> None:
     asked = count()
 
-    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def hang_up(*_: object) -> None:
         next(asked)
-        writer.close()
 
-    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    async with server:
-        broker = await opened(f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", stack)
+    async with listening(hang_up) as port:
+        broker = await opened(f"nats://127.0.0.1:{port}", stack)
         for _ in range(50):
             with pytest.raises(BrokerUnavailable):
                 await broker.connect()

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from tests.servers.listening import listening
+
 
 @dataclass
 class MailBox:
@@ -30,7 +32,6 @@ class MailBox:
                     await _say(writer, "221 bye")
                     break
                 await self._answer(verb.upper(), rest, reader, writer)
-        writer.close()
 
     async def _answer(
         self, verb: str, rest: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -63,12 +64,8 @@ class MailBox:
 async def mail_server(*refusals: str, **words: Sequence[str]) -> AsyncIterator[MailBox]:
     """A server until the block ends."""
     box = MailBox(refusals, **words)  # type: ignore[arg-type]
-    server = await asyncio.start_server(box.serve, "127.0.0.1", 0)
-    box.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(box.serve) as box.port:
         yield box
-    finally:
-        server.close()
 
 
 async def _say(writer: asyncio.StreamWriter, *lines: str) -> None:

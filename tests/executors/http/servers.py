@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from tests.servers.listening import listening
+
 PATIENCE_S = 20.0
 
 Speech = Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
@@ -57,9 +59,6 @@ class Server:
                 await writer.drain()
             await reader.read()
         self.hung_up.set()
-        writer.close()
-        with suppress(ConnectionError, ssl.SSLError):
-            await writer.wait_closed()
 
 
 @asynccontextmanager
@@ -68,27 +67,8 @@ async def served(
 ) -> AsyncIterator[Server]:
     """A server on loopback until the block ends."""
     server = Server(list(answers) or [said(200)])
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        with suppress(asyncio.CancelledError):
-            await server.serve(reader, writer)
-        tasks.discard(task)
-        writer.close()
-
-    listening = await asyncio.start_server(serve, host, port, ssl=tls)
-    server.port = listening.sockets[0].getsockname()[1]
-    try:
+    async with listening(server.serve, host, port, tls) as server.port:
         yield server
-    finally:
-        listening.close()
-        for task in tuple(tasks):
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tuple(tasks), timeout=PATIENCE_S)
 
 
 def said(status: int, body: bytes = b"", headers: Iterable[tuple[str, str]] = ()) -> bytes:

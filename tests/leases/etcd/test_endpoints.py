@@ -13,6 +13,7 @@ from fencepost.model.lease import Granted, HeldBy, Unknown
 from tests.leases.etcd.asking import ALICE, BOB, SHARD, ask, grant, release, renew
 from tests.leases.etcd.by_hand import Interrupted
 from tests.leases.etcd.harness import EtcdHarness
+from tests.servers.listening import listening
 from tests.servers.ports import free_port
 
 QUICK_S = 1.0
@@ -26,13 +27,11 @@ START_S = 8.0
 async def deaf() -> AsyncIterator[str]:
     """An endpoint that accepts whoever comes, and never says a word."""
 
-    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def listen(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         await reader.read()
-        writer.close()
 
-    server = await asyncio.start_server(listen, "127.0.0.1", free_port())
-    yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    server.close()
+    async with listening(listen) as port:
+        yield f"127.0.0.1:{port}"
 
 
 @pytest.fixture
@@ -107,11 +106,8 @@ async def test_what_is_no_etcd_is_not_taken_for_one() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nNot Found")
-        writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", free_port())
-    async with server:
-        port = server.sockets[0].getsockname()[1]
+    async with listening(answer) as port:
         with pytest.raises(InvalidSettings, match=r"version 3\.4 or newer"):
             await open_leases(f"etcd://127.0.0.1:{port}", clock=SystemClock())
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from tests.servers.certificates import Certificates
-from tests.servers.ports import free_port
+from tests.servers.listening import listening
 
 CHUNK = 65_536
 
@@ -22,25 +22,21 @@ async def tls_before(
     context.load_cert_chain(certificates.certificate_file, certificates.key_file)
     context.verify_mode = ssl.CERT_REQUIRED if asks_for_certificate else ssl.CERT_NONE
 
-    served: set[asyncio.Task[None] | None] = set()
-
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        served.add(asyncio.current_task())
         with suppress(OSError):
             back_reader, back_writer = await asyncio.open_connection("127.0.0.1", port)
             await asyncio.gather(_carry(reader, back_writer), _carry(back_reader, writer))
 
-    server = await asyncio.start_server(serve, "127.0.0.1", free_port(), ssl=context)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        await asyncio.gather(*(task for task in served if task is not None))
+    async with listening(serve, tls=context) as own:
+        yield own
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
+    try:
         while chunk := await reader.read(CHUNK):
             writer.write(chunk)
             await writer.drain()
-    writer.close()
+    except OSError:
+        pass
+    finally:
+        writer.close()
