@@ -15,6 +15,9 @@ NOBODY = "postgresql://nobody:secret@127.0.0.1:1/nothing"
     ("arguments", "said"),
     [
         (("rnu",), "No such command 'rnu'"),
+        (("retry", "a"), "did you mean fencepost dead replay or fencepost runs replay?"),
+        (("runs", "rerun", "a"), "did you mean fencepost runs replay?"),
+        (("beat",), "did you mean fencepost scheduler?"),
         (("runs", "lsit"), "did you mean fencepost runs list?"),
         (("pause",), "did you mean fencepost queues pause or fencepost schedules pause?"),
         (("trigger", "x"), "did you mean fencepost schedules trigger?"),

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from fencepost.core.accounting import Kind, Report
+from fencepost.core.completeness import completeness
 from fencepost.errors import UnknownSchedule
 from fencepost.model.audit import Action, Author, LogFilter
 from fencepost.model.identifiers import NodeId, RunKey, ScheduleId, tick_key
@@ -70,6 +71,19 @@ async def house() -> Audited:
     await house.put("beat", 10)
     await house.pass_s(120)
     return house
+
+
+async def test_a_schedule_whose_ticks_were_all_missed_is_accounted_for_and_none_ran() -> None:
+    """The newest is run when the node is there again."""
+    house = Audited()
+    await house.worker.register()
+    await house.put("beat", 10)
+    house.clock.advance(480)
+    await house.pass_s(5)
+    (account,) = (await house.audit(until=START + timedelta(seconds=470))).accounts
+    assert (account.expected, account.succeeded, account.faults) == (47, 0, 0)
+    assert (account.run_completeness, account.run_accounted) == (0.0, 1.0)
+    assert completeness(await house.memory.ledger.tally(NS, 3600)).words == "1 of 48 ran"
 
 
 async def test_a_ledger_that_nobody_touched_is_clean(house: Audited) -> None:

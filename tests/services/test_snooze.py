@@ -70,6 +70,8 @@ async def test_a_failure_after_a_snooze_is_the_first() -> None:
     await node.work()
     run = await house.run(key)
     assert (run.state, run.reason) == (RunState.DEAD, "failed 1 of 1 attempts")
+    words = " ".join((await Storyteller(house.memory, NS).why_run(key)).sentences)
+    assert "It failed for good at 2026-03-01T12:01:00Z, after one attempt: " in words
 
 
 async def test_a_run_that_does_nothing_but_snooze_is_dead_in_the_end() -> None:

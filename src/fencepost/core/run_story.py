@@ -80,7 +80,7 @@ def state_words(run: RunRecord, evidence: Evidence) -> str:
             return f"It succeeded{at} with attempt {run.attempt} under fence {run.fence}{took}."
         case RunState.DEAD:
             failed = f": {run.error or run.reason}" if run.error or run.reason else ""
-            return f"It failed for good{at}, after {_attempts(run.attempt)}{failed}."
+            return f"It failed for good{at}, after {_attempts(run.attempt - run.spent)}{failed}."
         case RunState.SKIPPED:
             met = f" It met {run.met}, which was unfinished." if run.met is not None else ""
             return f"It was skipped{at}{_who(run, evidence, Action.RUN_SKIP)}{because}.{met}"
