@@ -25,12 +25,15 @@ from benchmarks.peers.measuring import (
 from fencepost import Fencepost
 from fencepost.config import Settings
 from fencepost.model.message import Confirmed, Message
+from fencepost.ports.broker import Broker
 from fencepost.services.deliverer import BATCH_MAX
 from fencepost.telemetry.events import RunEnded, listen
 from fencepost.telemetry.message_events import MessagesTaken
 from fencepost.wiring import build_processors, migrate, open_broker
 
 EVENTS, THUMBS, ORDERS = "bench.events", "bench.thumbs", "bench.orders"
+OUT, BACK = "bench.out", "bench.back"
+ECHO_WAIT_S = 5.0
 BODY = json.dumps(PAYLOAD).encode()
 OURS = uuid4().hex
 """Of this process: a broker drops messages whose ids it has seen a moment ago."""
@@ -97,6 +100,37 @@ async def trip(options: Options) -> Answer:
         await task
     unlisten()
     return answer
+
+
+async def echo(options: Options) -> Answer:
+    """The limit of a round trip: a message there and its answer back, both confirmed, and no ledger."""
+    broker, counter = await open_broker(Settings(broker=options.table)), Counter()
+    await broker.declare([OUT, BACK])
+    out, back = [await broker.subscribe(one, "bench", BATCH_MAX) for one in (OUT, BACK)]
+
+    async def answer() -> None:
+        while True:
+            for one in await out.receive(BATCH_MAX, ECHO_WAIT_S):
+                await _sent(broker, BACK)
+                await out.acknowledge([one])
+
+    async def arrive_back() -> None:
+        while True:
+            for one in await back.receive(BATCH_MAX, ECHO_WAIT_S):
+                counter.note()
+                await back.acknowledge([one])
+
+    tasks = [asyncio.create_task(one()) for one in (answer, arrive_back)]
+    found = await pick_ups(options.count, lambda: _sent(broker, OUT), counter)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    await broker.close()
+    return found
+
+
+async def _sent(broker: Broker, destination: str) -> None:
+    assert await broker.publish([Message(destination, uuid4().hex, BODY)]) == [Confirmed()]
 
 
 async def arrive(options: Options) -> None:
@@ -189,6 +223,7 @@ STEPS = {
     "bare": bare,
     "deliver": deliver,
     "trip": trip,
+    "echo": echo,
     "arrive": arrive,
     "intake": intake,
 }

@@ -147,7 +147,7 @@ async def test_a_loop_that_is_cancelled_in_mid_batch_does_not_go_on_without_a_br
     await post.say(json.dumps({**shown(message), "outcome": "succeeded"}).encode())
     begun = asyncio.Event()
 
-    async def hang(self: Replies, ends: object) -> None:
+    async def hang(*_: object) -> None:
         begun.set()
         await asyncio.Event().wait()
 

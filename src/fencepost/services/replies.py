@@ -11,6 +11,7 @@ or is another attempt's by now, an announcement tells its processor to stop.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
@@ -118,9 +119,10 @@ class Replies(BrokerService):
         self.count_again(deliveries)
         readable, unreadable = _read(deliveries)
         try:
-            reported = await self._about([form for _, form in readable])
-            await self._heed_signs(broker, [one for one in reported if not one.form.ends])
-            await self._finish([one for one in reported if one.form.ends])
+            about = self._about([form for _, form in readable])
+            reported, now = await asyncio.gather(about, self._store.now())
+            await self._heed_signs(broker, [one for one in reported if not one.form.ends], now)
+            await self._finish([one for one in reported if one.form.ends], now)
             for delivery, reason in unreadable:
                 self.log.warning("a reply cannot be read", message=delivery.id, error=reason)
                 await subscription.reject([delivery], reason)
@@ -146,11 +148,10 @@ class Replies(BrokerService):
             return None
         return Reported(form, run, job)
 
-    async def _heed_signs(self, broker: Broker, signs: Sequence[Reported]) -> None:
+    async def _heed_signs(self, broker: Broker, signs: Sequence[Reported], now: StoreTime) -> None:
         """Signs of life. The last of each attempt says all that the others do, but for their progress."""
         if not signs:
             return
-        now = await self._store.now()
         got_on = {one.ticket for one in signs if one.gets_on}
         alive: defaultdict[float, list[Reported]] = defaultdict(list)
         for one in {one.ticket: one for one in signs}.values():
@@ -191,12 +192,11 @@ class Replies(BrokerService):
         if reports:
             await self._store.ledger.report_progress(reports)
 
-    async def _finish(self, ends: Sequence[Reported]) -> None:
+    async def _finish(self, ends: Sequence[Reported], now: StoreTime) -> None:
         """All in one write. An attempt that reports twice at once has its first report."""
         first = {one.ticket: one for one in reversed(ends)}
         if not first:
             return
-        now = await self._store.now()
         outcomes = [self._settled(one, now) for one in first.values()]
         receipts = await self._store.ledger.finish(outcomes)
         for one, outcome, receipt in zip(first.values(), outcomes, receipts, strict=True):
