@@ -63,6 +63,8 @@ from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import Answer, MessagesPublished
 
 BATCH_MAX = 200
+FEW = 10
+"""After fewer than this hardly another run waits; a hint tells of what comes."""
 SENDING_MAX = 3
 """How many batches may be on their way at once."""
 GIVEN_MAX = 10_000
@@ -144,7 +146,7 @@ class Deliverer(BrokerService):
             if claims:
                 traces.lent(claims, appetite.worker)
                 self._begin(broker, claims)
-                return 0.0
+                return looked_s if len(claims) < min(limit, FEW) else 0.0
             rest_s = min(rest_s, looked_s)
         return rest_s
 
@@ -228,7 +230,8 @@ class Deliverer(BrokerService):
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, StoreUnavailable):
             self._bug = error
-        self.wakeup.wake()
+        if error is not None:
+            self.wakeup.wake()
 
     async def _send(self, broker: Broker, claims: Sequence[Claim], claimed_s: float) -> None:
         late = [claim for claim in claims if self._is_overdue(claim)]
