@@ -10,6 +10,7 @@ from itertools import count
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from fencepost.brokers.kafka import KafkaBroker, open_broker
 from fencepost.brokers.kafka.topics import Topics
@@ -163,6 +164,21 @@ async def test_nor_is_one_that_another_has_created_since_we_looked(
     topic = harness.destination()
     await created(kafka_server, topic, cleanup_policy="compact")
     assert "cleanup.policy=delete" in await said(harness.broker.declare([topic]), BrokerRefused)
+
+
+async def test_a_cluster_that_has_yet_to_choose_who_keeps_a_group_is_asked_again(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, asked, find = harness.destination(), count(1), AIOKafkaAdminClient.find_coordinator
+
+    async def find_later(admin: AIOKafkaAdminClient, group: str) -> int:
+        if next(asked) < 3:
+            raise GroupCoordinatorNotAvailableError
+        return int(await find(admin, group))
+
+    await harness.broker.declare([topic])
+    monkeypatch.setattr(AIOKafkaAdminClient, "find_coordinator", find_later)
+    assert await harness.broker.backlog(topic, GROUP) == 0
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])

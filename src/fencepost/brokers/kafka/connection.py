@@ -17,7 +17,13 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.conn import create_conn
-from aiokafka.errors import KafkaConnectionError, NodeNotReadyError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    KafkaConnectionError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+)
 
 from fencepost.brokers.kafka.address import KafkaAddress
 from fencepost.brokers.kafka.faults import FAULTS, translated
@@ -31,6 +37,9 @@ RECONNECT_S = 1.0
 TRIES = 3
 """A cluster may answer while one of its servers does not."""
 CLIENT = "fencepost"
+SETTLING = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
+"""A cluster finds a server for its groups when it is first asked for one, or when the one it had is gone."""
+SETTLING_S = 0.1
 
 
 class Connection:
@@ -172,12 +181,7 @@ class Connection:
     async def _answered(self, question: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                for _ in range(TRIES - 1):
-                    try:
-                        return await question()
-                    except NodeNotReadyError:
-                        continue
-                return await question()
+                return await _settled(question)
         except FAULTS as error:
             raise self.fault(error) from error
 
@@ -202,6 +206,20 @@ class Connection:
         task = asyncio.get_running_loop().create_task(ending)
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
+
+
+async def _settled(question: Callable[[], Awaitable[Any]]) -> Any:
+    """The answer of a cluster that may be about to settle who answers."""
+    tries = 1
+    while True:
+        try:
+            return await question()
+        except SETTLING:
+            await asyncio.sleep(SETTLING_S)
+        except NodeNotReadyError:
+            if tries == TRIES:
+                raise
+            tries += 1
 
 
 async def _stop(client: Any, starting: asyncio.Future[Any] | None = None) -> None:
