@@ -7,7 +7,6 @@ import json
 from base64 import b64encode
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, patch
@@ -16,10 +15,8 @@ import pytest
 
 from fencepost import Fencepost
 from fencepost.errors import BrokerRefused, BrokerUnavailable, StoreUnavailable
-from fencepost.model.claiming import Appetite
-from fencepost.model.identifiers import RunKey
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
-from fencepost.model.run import Claim, RunState
+from fencepost.model.run import RunState
 from fencepost.services.deliverer import BATCH_MAX, SENDING_MAX
 from fencepost.testing.broker import MemoryBroker
 from tests.brokers.post import PATIENCE_S, START, Post, until
@@ -292,40 +289,6 @@ async def test_a_retry_is_a_message_of_its_own_where_a_result_is_expected() -> N
     assert int(second.headers["fencepost-fence"]) > fence
 
 
-async def test_a_run_that_becomes_due_does_not_wait_for_the_poll() -> None:
-    post = Post(reply="none", settings={"poll_s": 3600.0})
-    loop = asyncio.create_task(post.deliverer.run())
-    for name in ("first", "second"):
-        (key,) = await post.enqueue(name)
-        await until(partial(is_sent, post, key))
-        await asyncio.sleep(QUIET_S)  # It has looked again, and rests.
-    loop.cancel()
-    await asyncio.wait({loop})
-
-
-async def test_a_claim_that_comes_while_the_deliverer_stops_costs_no_attempt() -> None:
-    post = Post(reply="none")
-    (key,) = await post.enqueue("1")
-    claim, asked, may_answer = post.memory.ledger.claim_direct, asyncio.Event(), asyncio.Event()
-
-    async def slow(appetite: Appetite, limit: int) -> Sequence[Claim]:
-        claims = await claim(appetite, limit)
-        asked.set()
-        await may_answer.wait()
-        return claims
-
-    post.memory.ledger.claim_direct = slow  # type: ignore[method-assign]
-    loop = asyncio.create_task(post.deliverer.run())
-    await asyncio.wait_for(asked.wait(), PATIENCE_S)
-    loop.cancel()
-    await asyncio.sleep(0)
-    may_answer.set()
-    await asyncio.wait({loop})
-    run = await post.run(key)
-    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
-    assert loop.cancelled()
-
-
 async def test_a_broker_that_does_not_answer_a_deliverer_that_stops_costs_no_attempt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -372,17 +335,3 @@ async def test_a_node_that_drains_sends_no_more(tmp_path: Path) -> None:
         stop.set()
         await running
     await app.close()
-
-
-async def is_sent(post: Post, key: RunKey) -> bool:
-    return await post.state(key) is RunState.SUCCEEDED
-
-
-async def test_a_loop_that_is_cancelled_does_not_hang() -> None:
-    post = Post(reply="none")
-    (key,) = await post.enqueue("1")
-    loop = asyncio.create_task(post.deliverer.run())
-    await until(partial(is_sent, post, key))
-    loop.cancel()
-    await asyncio.wait({loop})
-    assert loop.cancelled()

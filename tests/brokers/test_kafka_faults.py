@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from itertools import count
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
@@ -178,6 +179,37 @@ async def test_a_cluster_that_has_yet_to_choose_who_keeps_a_group_is_asked_again
 
     await harness.broker.declare([topic])
     monkeypatch.setattr(AIOKafkaAdminClient, "find_coordinator", find_later)
+    assert await harness.broker.backlog(topic, GROUP) == 0
+
+
+async def test_a_cluster_that_has_no_server_for_groups_is_told_by_its_reason(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def find_none(_: AIOKafkaAdminClient, group: str) -> int:
+        raise GroupCoordinatorNotAvailableError(f"no coordinator for {group}")
+
+    topic = harness.destination()
+    await harness.broker.declare([topic])
+    monkeypatch.setattr(AIOKafkaAdminClient, "find_coordinator", find_none)
+    assert "no coordinator for" in await said(harness.broker.backlog(topic, GROUP), BrokerUnavailable)
+
+
+async def test_an_answer_without_offsets_is_not_taken_for_a_group_that_has_read_nothing(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver answers so where another server keeps the group now."""
+    topic, asked, offsets = harness.destination(), count(1), AIOKafkaAdminClient.list_consumer_group_offsets
+
+    async def moved(admin: AIOKafkaAdminClient, group: str, *, partitions: list[TopicPartition]) -> object:
+        return {} if next(asked) == 1 else await offsets(admin, group, partitions=partitions)
+
+    await harness.broker.declare([topic])
+    await harness.broker.publish(numbered(topic, 3))
+    subscription = await harness.broker.subscribe(topic, GROUP, 10)
+    held = await received(subscription, 3)
+    await subscription.acknowledge(held)
+    await subscription.close()
+    monkeypatch.setattr(AIOKafkaAdminClient, "list_consumer_group_offsets", moved)
     assert await harness.broker.backlog(topic, GROUP) == 0
 
 

@@ -196,11 +196,43 @@ async def test_an_alarm_that_no_longer_fits_into_the_list_is_not_over(
 ) -> None:
     monkeypatch.setattr("fencepost.services.notifier.STATES_MAX", 1)
     house, notifier = await watching(of(Event.GATE_CLOSED, Event.RECOVERED))
-    for name, told_so_far in (("late", 1), ("early", 2)):
+    for name in ("late", "early"):
         await house.put(name)
         closing = partial(close_gate, namespace=NS, schedule_id=ScheduleId(name), reason="3 failed")
         await house.memory.rows.write(closing)
-        assert events(await after_the_window(house, notifier)) == ["gate_closed"] * told_so_far
+        assert events(await after_the_window(house, notifier)) == ["gate_closed"]
+    await Control(house.store, NS).gates.decide("late", GateDecision.DROP)
+    assert events(await after_the_window(house, notifier)) == ["gate_closed", "gate_closed", "recovered"]
+
+
+async def test_an_alarm_that_ends_is_told_although_there_are_more_than_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    house, notifier = await watching(of(Event.GATE_CLOSED, Event.RECOVERED))
+    for name in ("a", "b", "c"):
+        await house.put(name)
+        closing = partial(close_gate, namespace=NS, schedule_id=ScheduleId(name), reason="3 failed")
+        await house.memory.rows.write(closing)
+    (run,) = await after_the_window(house, notifier)
+    assert subjects(run) == ["a", "b", "c"]
+    monkeypatch.setattr("fencepost.services.notifier.STATES_MAX", 1)
+    await Control(house.store, NS).gates.decide("b", GateDecision.DROP)
+    assert events(await after_the_window(house, notifier)) == ["gate_closed", "recovered"]
+
+
+async def test_a_schedule_is_not_said_to_be_served_again_where_too_many_jobs_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    house, notifier = await watching(of(Event.UNSERVED, Event.RECOVERED))
+    await house.memory.jobs.register(NS, [JobSpec(JobName("report"))])
+    await house.put("beat")
+    node = Node(NodeId("now"), "now", 1, plans=True, works=True)
+    await house.memory.roster.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000_000)
+    assert events(await after_the_window(house, notifier)) == ["unserved"]
+    for place in ("notifier", "serving"):
+        monkeypatch.setattr(f"fencepost.services.{place}.UNSERVED_MAX", 1)
+    await house.memory.jobs.register(NS, [JobSpec(JobName("another"))])
+    assert events(await after_the_window(house, notifier)) == ["unserved"]
 
 
 async def test_one_failure_spends_no_whole_budget_and_two_do() -> None:

@@ -64,7 +64,7 @@ from fencepost.telemetry.message_events import Answer, MessagesPublished
 
 BATCH_MAX = 200
 FEW = 10
-"""After fewer than this hardly another run waits; a hint tells of what comes."""
+"""After fewer than this the next look rests for a moment: mostly nothing else waits."""
 SENDING_MAX = 3
 """How many batches may be on their way at once."""
 GIVEN_MAX = 10_000
@@ -104,7 +104,7 @@ class Deliverer(BrokerService):
         self._budgets = {
             name: RetryBudget(job.retry.budget) for name, job in jobs.items() if job.retry.budget is not None
         }
-        self.sending: set[asyncio.Task[None]] = set()
+        self.sending: set[asyncio.Task[bool]] = set()
         """Batches on their way."""
         self._unreported: list[Report] = []
         self._reporting = asyncio.Lock()
@@ -225,15 +225,17 @@ class Deliverer(BrokerService):
         self.sending.add(task)
         task.add_done_callback(self._sent)
 
-    def _sent(self, task: asyncio.Task[None]) -> None:
+    def _sent(self, task: asyncio.Task[bool]) -> None:
+        """Where all that was sent waits for processors, nothing is due that was not due before."""
         self.sending.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, StoreUnavailable):
             self._bug = error
-        if error is not None:
+        if task.cancelled() or error is not None or task.result():
             self.wakeup.wake()
 
-    async def _send(self, broker: Broker, claims: Sequence[Claim], claimed_s: float) -> None:
+    async def _send(self, broker: Broker, claims: Sequence[Claim], claimed_s: float) -> bool:
+        """Whether attempts have ended: they may be tried again, and others may begin in their place."""
         late = [claim for claim in claims if self._is_overdue(claim)]
         in_time = [claim for claim in claims if not self._is_overdue(claim)] if late else claims
         answers = await self._publish(broker, in_time)
@@ -249,6 +251,7 @@ class Deliverer(BrokerService):
             (one.ticket, f"published to {self._destination(one)}, {broker.name} has it") for one in waiting
         ]
         await note_all(self._store, Station.PUBLISHED, told)
+        return len(waiting) < len(claims)
 
     async def _publish(self, broker: Broker, claims: Sequence[Claim]) -> Sequence[Publication | None]:
         """An answer for each; None where the broker was not reached at all."""

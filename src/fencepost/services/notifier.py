@@ -15,15 +15,15 @@ from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.completeness import completeness
 from fencepost.core.notifying import beginning_of, listened
-from fencepost.core.serving import served_jobs
+from fencepost.core.serving import served_jobs, unserved_jobs
 from fencepost.model.clocks import elapsed_s
 from fencepost.model.identifiers import Namespace
-from fencepost.model.notification import Event, Item, NotifyTerms
+from fencepost.model.notification import Alarm, Event, Item, NotifyTerms
 from fencepost.ports.store import Store
 from fencepost.services.accounting import AuditDesk
 from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
-from fencepost.services.serving import UNSERVED_MAX, unserved
+from fencepost.services.serving import UNSERVED_MAX, schedules_of
 
 RUNS_MAX = 2_000
 """How many runs one message speaks of, at most; others come with the next."""
@@ -76,16 +76,19 @@ class Notifier(Service):
         for event, judge in judges.items():
             if event in asked:
                 judged = await judge(namespace)
-                is_cut = len(judged) > STATES_MAX
-                found += await self._with_open(namespace, event, judged[:STATES_MAX]) if is_cut else judged
+                found += await self._bounded(namespace, event, judged) if len(judged) > STATES_MAX else judged
         return found
 
-    async def _with_open(self, namespace: Namespace, event: Event, judged: Sequence[Item]) -> list[Item]:
-        """Beside them the alarms that are open: where not all is seen, none of those is known to be over."""
-        seen = {one.subject for one in judged}
+    async def _bounded(self, namespace: Namespace, event: Event, judged: Sequence[Item]) -> list[Item]:
+        """Those whose alarms are open, and as many others as there may be beside them."""
+        subjects = {one.subject for one in await self._open(namespace, event)}
+        known = [one for one in judged if one.subject in subjects]
+        others = [one for one in judged if one.subject not in subjects]
+        return [*known, *others[: max(STATES_MAX - len(known), 0)]]
+
+    async def _open(self, namespace: Namespace, event: Event) -> list[Alarm]:
         alarms = await self._store.notifications.alarms(namespace)
-        is_open = (one for one in alarms if (one.event, one.ended_at) == (event, None))
-        return [*judged, *(beginning_of(one) for one in is_open if one.subject not in seen)]
+        return [one for one in alarms if (one.event, one.ended_at) == (event, None)]
 
     async def _gates_closed(self, namespace: Namespace) -> list[Item]:
         closed = await self._store.gates.closed(namespace)
@@ -112,15 +115,21 @@ class Notifier(Service):
         ]
 
     async def _unserved(self, namespace: Namespace) -> list[Item]:
-        """Where no worker says which jobs it has, nothing is known to have ended."""
-        found, now = await unserved(self._store, namespace), await self._store.now()
+        """Beside them the alarms that are open, where none is known to be over: no worker says which jobs it
+        has, or there are too many to look at all."""
+        registered = await self._store.jobs.all(namespace)
+        nodes = await self._store.roster.live()
+        jobs = unserved_jobs(registered, nodes, namespace)
+        found, now = await schedules_of(self._store, namespace, jobs), await self._store.now()
         fired = [
             Item(Event.UNSERVED, one.schedule_id, now, one.words, one.job, one.schedule_id) for one in found
         ]
-        known = served_jobs(await self._store.roster.live(), namespace) is not None
-        if known and len(fired) < UNSERVED_MAX:
+        is_cut = len(jobs) > UNSERVED_MAX or len(fired) >= UNSERVED_MAX
+        if served_jobs(nodes, namespace) is not None and not is_cut:
             return fired
-        return await self._with_open(namespace, Event.UNSERVED, fired)
+        seen = {one.subject for one in fired}
+        opened = await self._open(namespace, Event.UNSERVED)
+        return [*fired, *(beginning_of(one) for one in opened if one.subject not in seen)]
 
     async def _incomplete(self, namespace: Namespace) -> list[Item]:
         """Jobs that have spent the whole error budget of the day."""

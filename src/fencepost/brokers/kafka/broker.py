@@ -96,14 +96,12 @@ class KafkaBroker:
         if await self._topics.missing([topic]):
             return 0
         places = [TopicPartition(topic, one) for one in await self._topics.partitions(topic)]
-        committed = await self._connection.ask(
-            lambda admin: admin.list_consumer_group_offsets(group, partitions=places)
-        )
+        committed = await self._connection.committed(group, places)
         ends = await self._connection.inspect(lambda consumer: consumer.end_offsets(places))
         first = await self._connection.inspect(lambda consumer: consumer.beginning_offsets(places))
         waiting = 0
         for place in places:
-            offset, note = committed.get(place, (-1, ""))
+            offset, note = committed[place]
             begin = max(offset, first[place])
             waiting += max(0, ends[place] - begin - finished_beyond(offset, note))
         return waiting

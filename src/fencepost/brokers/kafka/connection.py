@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.conn import create_conn
 from aiokafka.errors import (
@@ -38,8 +38,12 @@ TRIES = 3
 """A cluster may answer while one of its servers does not."""
 CLIENT = "fencepost"
 SETTLING = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
-"""A cluster finds a server for its groups when it is first asked for one, or when the one it had is gone."""
+"""A cluster finds a server for its groups when it is first asked for one, and when the one it had is gone."""
 SETTLING_S = 0.1
+SETTLED_WITHIN_S = 3.0
+
+Place = tuple[int, str]
+"""An offset, and the note beside it."""
 
 
 class Connection:
@@ -82,6 +86,17 @@ class Connection:
         """What the cluster answers to the driver's client for administrators."""
         await self.open()
         return await self._answered(lambda: question(self._admin))
+
+    async def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, Place]:
+        """The offset and the note that the group has committed of each."""
+
+        async def known(admin: Any) -> dict[TopicPartition, Place]:
+            found = await admin.list_consumer_group_offsets(group, partitions=partitions)
+            if set(partitions) - found.keys():  # The driver drops what the server says of the whole group.
+                raise NotCoordinatorForGroupError(f"group {group}: another server keeps it now")
+            return {one: (found[one].offset, found[one].metadata) for one in partitions}
+
+        return dict(await self.ask(known))
 
     async def inspect(self, question: Callable[[Any], Awaitable[Any]]) -> Any:
         """What the cluster answers to a consumer that belongs to no group."""
@@ -210,11 +225,14 @@ class Connection:
 
 async def _settled(question: Callable[[], Awaitable[Any]]) -> Any:
     """The answer of a cluster that may be about to settle who answers."""
-    tries = 1
+    now = asyncio.get_running_loop().time
+    until_s, tries = now() + SETTLED_WITHIN_S, 1
     while True:
         try:
             return await question()
         except SETTLING:
+            if now() >= until_s:
+                raise
             await asyncio.sleep(SETTLING_S)
         except NodeNotReadyError:
             if tries == TRIES:

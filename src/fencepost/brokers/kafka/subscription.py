@@ -154,12 +154,9 @@ class KafkaSubscription(ConsumerRebalanceListener):  # type: ignore[misc]  # the
         if not partitions:
             return {}
         try:
-            found = await self._connection.ask(
-                lambda admin: admin.list_consumer_group_offsets(self._group, partitions=partitions)
-            )
+            return await self._connection.committed(self._group, partitions)
         except (BrokerUnavailable, BrokerRefused):
-            found = {}
-        return {one: tuple(found.get(one, (-1, ""))) for one in partitions}
+            return dict.fromkeys(partitions, (-1, ""))
 
     async def _keep_aside(self, held: Sequence[Held], reason: str) -> None:
         dead = self._topic + DEAD

@@ -1,0 +1,83 @@
+"""The loop of a deliverer: when it looks again, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from unittest.mock import patch
+
+from fencepost.model.claiming import Appetite
+from fencepost.model.identifiers import RunKey
+from fencepost.model.limits import JobLimit
+from fencepost.model.message import Message, Publication
+from fencepost.model.run import Claim, RunState
+from tests.brokers.post import PATIENCE_S, Post, until
+
+QUIET_S = 0.2
+
+
+async def test_a_run_that_becomes_due_does_not_wait_for_the_poll() -> None:
+    post = Post(reply="none", settings={"poll_s": 3600.0})
+    loop = asyncio.create_task(post.deliverer.run())
+    for name in ("first", "second"):
+        (key,) = await post.enqueue(name)
+        await until(partial(is_sent, post, key))
+        await asyncio.sleep(QUIET_S)  # It has looked again, and rests.
+    loop.cancel()
+    await asyncio.wait({loop})
+
+
+async def test_a_run_that_another_held_up_does_not_wait_for_the_poll_where_no_hint_comes() -> None:
+    post = Post(reply="none", settings={"poll_s": 3600.0}, limit=JobLimit(1))
+    keys = await post.enqueue("first", "second")
+    publish = post.broker.publish
+
+    async def slow(messages: Sequence[Message]) -> Sequence[Publication]:
+        await asyncio.sleep(QUIET_S)  # The deliverer looks again, finds nothing, and rests.
+        return await publish(messages)
+
+    post.broker.publish = slow  # type: ignore[method-assign]
+    with patch.object(post.memory.signals, "hint"):
+        loop = asyncio.create_task(post.deliverer.run())
+        for key in keys:
+            await until(partial(is_sent, post, key))
+        loop.cancel()
+        await asyncio.wait({loop})
+
+
+async def test_a_loop_that_is_cancelled_does_not_hang() -> None:
+    post = Post(reply="none")
+    (key,) = await post.enqueue("1")
+    loop = asyncio.create_task(post.deliverer.run())
+    await until(partial(is_sent, post, key))
+    loop.cancel()
+    await asyncio.wait({loop})
+    assert loop.cancelled()
+
+
+async def test_a_claim_that_comes_while_the_deliverer_stops_costs_no_attempt() -> None:
+    post = Post(reply="none")
+    (key,) = await post.enqueue("1")
+    claim, asked, may_answer = post.memory.ledger.claim_direct, asyncio.Event(), asyncio.Event()
+
+    async def slow(appetite: Appetite, limit: int) -> Sequence[Claim]:
+        claims = await claim(appetite, limit)
+        asked.set()
+        await may_answer.wait()
+        return claims
+
+    post.memory.ledger.claim_direct = slow  # type: ignore[method-assign]
+    loop = asyncio.create_task(post.deliverer.run())
+    await asyncio.wait_for(asked.wait(), PATIENCE_S)
+    loop.cancel()
+    await asyncio.sleep(0)
+    may_answer.set()
+    await asyncio.wait({loop})
+    run = await post.run(key)
+    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
+    assert loop.cancelled()
+
+
+async def is_sent(post: Post, key: RunKey) -> bool:
+    return await post.state(key) is RunState.SUCCEEDED
