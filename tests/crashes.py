@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 FAULT = pytest.StashKey[IO[bytes]]()
+EXIT_TIMEOUT_S = 10.0
 
 
 @pytest.hookimpl(trylast=True)
@@ -34,9 +37,12 @@ def pytest_handlecrashitem(report: pytest.TestReport) -> None:
     """In the process that the workers belong to: say how this one ended."""
     worker = report.node
     fault = _fault_of(worker.workerinput["testrunuid"], worker.workerinput["workerid"])
-    code = worker.gateway._io.wait()
-    report.longrepr = f"{report.longrepr}, with exit code {code}\n{fault.read_text()}"
-    fault.unlink()
+    code = None
+    with suppress(subprocess.TimeoutExpired):
+        code = worker.gateway._io.popen.wait(EXIT_TIMEOUT_S)
+    said = fault.read_text() if fault.exists() else ""
+    report.longrepr = f"{report.longrepr}, with exit code {code}\n{said}"
+    fault.unlink(missing_ok=True)
 
 
 def _fault_of(run: str, worker: str) -> Path:

@@ -18,6 +18,8 @@ NOBODY = "postgresql://nobody:secret@127.0.0.1:1/nothing"
         (("retry", "a"), "did you mean fencepost dead replay or fencepost runs replay?"),
         (("runs", "rerun", "a"), "did you mean fencepost runs replay?"),
         (("beat",), "did you mean fencepost scheduler?"),
+        (("token", "delete"), "did you mean fencepost token revoke?"),
+        (("dead", "delete"), "No such command 'delete' (see: fencepost dead --help)"),
         (("runs", "lsit"), "did you mean fencepost runs list?"),
         (("pause",), "did you mean fencepost queues pause or fencepost schedules pause?"),
         (("trigger", "x"), "did you mean fencepost schedules trigger?"),

@@ -76,7 +76,7 @@ async def test_a_grant_that_is_tried_again_by_the_driver_does_not_raise_the_epoc
 async def test_a_renewal_that_comes_late_does_not_cut_what_was_promised(harness: MongoHarness) -> None:
     """One that was sent earlier and waited for long asks, in effect, for less."""
     epoch = await grant(harness, ALICE)
-    assert isinstance(await renew(harness, ALICE, epoch), Granted)
+    assert isinstance(await renew(harness, ALICE, epoch, harness.ttl_s), Granted)
     (record,) = await harness.leases.read()
     assert record.expires_in_s > PATIENCE_S / 2
 

@@ -22,11 +22,13 @@ async def listening(
         assert task is not None
         tasks.add(task)
         task.add_done_callback(tasks.discard)
-        with suppress(asyncio.CancelledError, OSError):
-            await serve(reader, writer)
-            writer.close()
-            await writer.wait_closed()
-        writer.transport.abort()
+        try:
+            with suppress(asyncio.CancelledError, OSError, EOFError):
+                await serve(reader, writer)
+                writer.close()
+                await writer.wait_closed()
+        finally:
+            writer.transport.abort()
 
     server = await asyncio.start_server(served, host, port, ssl=tls)
     try:

@@ -11,10 +11,10 @@ import click
 OPTIONS = {"help": "--help", "version": "--version"}
 UNCUT = 1_000
 MEANT = {
-    **dict.fromkeys(("retry", "rerun", "requeue"), "replay"),
-    "delete": "remove",
-    "beat": "scheduler",
-    "serve": "web",
+    **dict.fromkeys(("retry", "rerun", "requeue"), ("replay",)),
+    "delete": ("remove", "revoke"),
+    "beat": ("scheduler",),
+    "serve": ("web",),
 }
 """What other schedulers call it."""
 
@@ -52,12 +52,12 @@ class CommandGroup(click.Group):
         if ctx is root and word in OPTIONS:
             return [OPTIONS[word]]
         assert isinstance(root.command, CommandGroup)
-        verb = MEANT.get(word, word)
-        elsewhere = [path for path in root.command._paths(root) if path.split()[-1] == verb]
+        verbs = MEANT.get(word, (word,))
+        elsewhere = [path for path in root.command._paths(root) if path.split()[-1] in verbs]
         own = "" if ctx is root else f"{ctx.info_name} "
         here = [path for path in elsewhere if own and path.startswith(own)]
         near = [f"{own}{name}" for name in get_close_matches(word, self.list_commands(ctx))]
-        return here or elsewhere or near
+        return here or (near if own and word in MEANT else elsewhere or near)
 
     def _paths(self, ctx: click.Context) -> Iterator[str]:
         """Every command below this one."""

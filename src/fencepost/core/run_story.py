@@ -59,7 +59,7 @@ def origin_words(run: RunRecord, evidence: Evidence) -> str:
             return f"Backfill {run.backfill_id} had it run after the fact, under version {run.version}."
         case Origin.REPLAY:
             who = _who(run, evidence, Action.RUN_REPLAY)
-            return f"It had ended, after {_attempts(run.spent)}, and was replayed{who}."
+            return f"It had ended, and was replayed{who}."
         case _ as never:
             assert_never(never)
 

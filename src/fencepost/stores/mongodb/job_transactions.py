@@ -94,6 +94,7 @@ class MongoTransactions:
         self._target = target
         self._idle: list[AsyncMongoClient[Document]] = []
         self._leaving: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     @asynccontextmanager
     async def begin(
@@ -128,9 +129,10 @@ class MongoTransactions:
         return is_awaited(connection)
 
     async def close(self) -> None:
+        self._is_closed = True
         while self._idle:
             self._leave(self._idle.pop())
-        if self._leaving:
+        while self._leaving:
             await asyncio.wait(self._leaving)
 
     async def _ask(self, work: Coroutine[Any, Any, T]) -> T:
@@ -166,12 +168,15 @@ class MongoTransactions:
     async def _let_go(
         self, client: AsyncMongoClient[Document], session: AsyncClientSession, sound: bool
     ) -> None:
-        if sound and len(self._idle) < IDLE_MAX:
-            await in_time(session.end_session(), REQUEST_TIMEOUT_S)
-            self._idle.append(client)
+        if not sound:
+            await self._kill(session)
+            self._leave(client)
             return
-        await self._kill(session)
-        self._leave(client)
+        await in_time(session.end_session(), REQUEST_TIMEOUT_S)
+        if self._is_closed or len(self._idle) >= IDLE_MAX:
+            self._leave(client)
+        else:
+            self._idle.append(client)
 
     def _leave(self, client: AsyncMongoClient[Document]) -> None:
         """Its user does not wait for that; who closes the store does."""

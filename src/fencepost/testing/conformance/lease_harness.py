@@ -23,7 +23,7 @@ class LeaseHarness(Protocol):
 
     @property
     def ttl_s(self) -> float:
-        """The term of a lease in these contracts."""
+        """The term of a lease that is to run out. `slack_s` must be below three such terms."""
         ...
 
     @property

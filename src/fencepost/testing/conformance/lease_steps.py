@@ -20,7 +20,7 @@ SHARD, OTHER = Shard(0), Shard(1)
 PATIENCE_S = 30.0
 """Longer than a test takes, and so the term of each lease that is not to run out in one."""
 IN_TIME = 3
-"""In so many short terms the next call is made, however busy the machine is."""
+"""Short terms within which the next call is expected, on a busy machine too."""
 RETRY_S = 0.05
 ASKED_MAX = 5
 
