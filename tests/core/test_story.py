@@ -104,7 +104,11 @@ def test_no_worker_is_asked_for_before_a_run_is_due_again() -> None:
         (("skipped", {"reason": "overlap", "met": BEHIND}), "skipped", f"It met {BEHIND}"),
         (("missed", {"reason": "too late: max_lateness is 60s"}), "missed", "too late: max_lateness is 60s"),
         (("cancelled", {"reason": "by hand"}), "cancelled", "by hand"),
-        (("succeeded", {"origin": Origin.REPLAY, "spent": 2, "attempt": 3}), "succeeded", "after 2 attempts"),
+        (
+            ("succeeded", {"origin": Origin.REPLAY, "spent": 2, "attempt": 3}),
+            "succeeded",
+            "It had ended, and was replayed",
+        ),
         (("succeeded", {"origin": Origin.BACKFILL, "backfill_id": 7}), "succeeded", "Backfill 7"),
         (("succeeded", {"origin": Origin.CATCH_UP}), "succeeded", "admitted to catch-up"),
         (("ready", {"held": Hold.PARKED, "reason": f"waits behind {BEHIND}"}), "held", f"behind {BEHIND}"),
