@@ -137,6 +137,9 @@ def test_a_change_is_checked_like_a_start() -> None:
         ("QUEUE", "QUEUES"),
         ("LOGLEVEL", "LOG_LEVEL"),
         ("TOKENS", "TOKEN"),
+        ("STORE_URL", "STORE"),
+        ("NODE_NAME", "NODE"),
+        ("DATABASE_URL", "STORE"),
     ],
 )
 def test_a_variable_that_was_meant_to_be_ours_is_refused(name: str, meant: str) -> None:
@@ -151,6 +154,7 @@ def test_a_variable_that_was_meant_to_be_ours_is_refused(name: str, meant: str) 
         *("RUN_KEY", "SCHEDULE", "JOB", "FIRE_TIME", "ATTEMPT", "FENCE", "PAYLOAD", "ACTOR", "SERVER"),
         *("LOG_LEVEL", "LOG_JSON", "TLS_CERT", "TLS_KEY", "TEST_POSTGRES", "TEST_REDIS", "DRILL_STORE"),
         *("SERVICE_HOST", "SERVICE_PORT", "PORT", "PORT_8580_TCP_ADDR", "WEB_SERVICE_HOST", "EXAMPLES"),
+        *("AFTER", "STORE_PORT", "STORE_SERVICE_HOST", "STORE_SERVICE_PORT_SQL"),
         *("KUBE_APISERVER", "ORACLE_SEED", "NATS_BIN", "BROKEN_BIN", "LIVES", "CHAOS_RATE", "EFFECTS_SCALE"),
         *("SCHEMA_EXAMPLES", "PG_BIN", "REDIS_BIN", "DELPHI_BIN", "DRILL_MESSAGES", "CHAOS_FOLDER"),
     ],

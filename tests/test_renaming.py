@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,23 @@ def test_a_job_cannot_have_been_renamed_from_itself() -> None:
     app = Fencepost("sqlite:///none.db")
     with pytest.raises(InvalidSpec, match="renamed_from names the job itself"):
         app.job("same", renamed_from="same")(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        ({"old": (), "new": "old"}, "job new: renamed_from old: job old is still defined"),
+        ({"new": "old", "old": ()}, "job new: renamed_from old: job old is still defined"),
+        ({"new": ["a", "old"], "newer": "old"}, "job newer: renamed_from old: so is job new"),
+    ],
+)
+def test_an_old_name_belongs_to_one_job(jobs: dict[str, Any], said: str) -> None:
+    app = Fencepost("sqlite:///none.db")
+    *others, (last, last_before) = jobs.items()
+    for name, before in others:
+        app.job(name, renamed_from=before)(lambda: None)
+    with pytest.raises(InvalidSpec, match=said):
+        app.job(last, renamed_from=last_before)(lambda: None)
 
 
 def test_a_word_for_absence_that_nobody_knows_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
@@ -29,12 +29,15 @@ NODE_NAME_MAX = 64
 NODE_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NODE_NAME_MAX - 1}}}")
 OTHER_VARIABLES = (
     *("ACTOR", "SERVER", "LOG_LEVEL", "LOG_JSON", "TLS_CERT", "TLS_KEY"),
-    *("RUN_KEY", "SCHEDULE", "JOB", "FIRE_TIME", "ATTEMPT", "FENCE", "PAYLOAD"),
+    *("RUN_KEY", "SCHEDULE", "JOB", "FIRE_TIME", "ATTEMPT", "FENCE", "PAYLOAD", "AFTER"),
 )
 """What commands read themselves, and what jobs are told."""
 ALIKE = 0.75
-"""How much a variable must look like a known one to be taken for it. Platforms set others: Kubernetes one for
-each port of a service that is called fencepost."""
+"""How much a variable must look like a known one to be taken for it."""
+ELSEWHERE = dict.fromkeys(("DB", "DATABASE", "DATABASE_URL", "DSN", "URL"), "STORE")
+"""What others call it."""
+OF_KUBERNETES = re.compile(r"(.+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
+"""It sets some for each service whose name begins with fencepost."""
 MAPPED = IPv6Network("::ffff:0:0/96")
 
 
@@ -291,12 +294,19 @@ def changed_settings(settings: Settings, overrides: Mapping[str, Any]) -> Settin
 
 def _check_variables(environment: Mapping[str, str]) -> None:
     """Refuse a variable that was meant to be one of ours. Its value is not told: it may be a secret."""
-    known = [PREFIX + name for name in (*(one.upper() for one in _names()), *OTHER_VARIABLES)]
-    for name in sorted(environment):
-        if name.startswith(PREFIX) and name not in known:
-            own = [one.removeprefix(PREFIX) for one in known]
-            for near in get_close_matches(name.removeprefix(PREFIX), own, n=1, cutoff=ALIKE):
-                raise InvalidSettings(f"unknown variable {name}; did you mean {PREFIX}{near}?")
+    known = {*(one.upper() for one in _names()), *OTHER_VARIABLES}
+    ours = (one.removeprefix(PREFIX) for one in sorted(environment) if one.startswith(PREFIX))
+    for name in ours:
+        near = None if name in known or OF_KUBERNETES.fullmatch(name) else _meant(name, known)
+        if near is not None:
+            raise InvalidSettings(f"unknown variable {PREFIX}{name}; did you mean {PREFIX}{near}?")
+
+
+def _meant(name: str, known: Collection[str]) -> str | None:
+    """The variable that this one is taken for."""
+    longer = [one for one in known if name.startswith(f"{one}_")]
+    near = [*get_close_matches(name, known, n=1, cutoff=ALIKE), *sorted(longer, key=len, reverse=True)]
+    return ELSEWHERE.get(name) or next(iter(near), None)
 
 
 def _names() -> list[str]:

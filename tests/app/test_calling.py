@@ -329,5 +329,18 @@ async def test_a_parameter_may_have_the_name_of_an_option(app: Fencepost) -> Non
         assert handle.key == "store_away#k"
         assert await handle.result(PATIENCE_S) == "a 7"
     for words in ({"key": "b"}, {"at": None, "key": "c"}):
-        with pytest.raises(UsageError, match="key is a word of its own"):
+        with pytest.raises(UsageError, match="key is an option of the call, or of the payload"):
             await app.enqueue(store_away, **words)
+
+
+async def test_a_job_without_a_function_takes_options_too(app: Fencepost) -> None:
+    app.add_command("backup", ["true"])
+    async with app, app.running(plans=False):
+        with pytest.raises(UsageError, match="option of the call"):
+            await app.enqueue("backup", delay="5m")
+        handle = await app.job_named("backup").options(priority=1, key="k").enqueue(delay="5m")
+        assert (handle.key, handle.created) == ("backup#k", True)
+        await handle.wait(PATIENCE_S)
+        run = await (await app.open()).ledger.get(app.settings.namespace, handle.key)
+        assert run is not None
+        assert (run.priority, run.payload) == (1, {"delay": "5m"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -44,6 +45,10 @@ def test_every_bug_says_what_goes_wrong() -> None:
     assert not [one.name for one in BANK if not (one.story and one.trap)]
 
 
+def test_whoever_is_to_notice_a_bug_is_there() -> None:
+    assert not [one.caught_by for one in BANK if not one.by_a_world and not _is_there(one.caught_by)]
+
+
 def test_no_bug_leaves_anything_behind() -> None:
     """That each plants something, its own test shows: it goes noticed."""
     before = dict(_attributes())
@@ -51,6 +56,14 @@ def test_no_bug_leaves_anything_behind() -> None:
         with bug.plant():
             pass
     assert dict(_attributes()) == before
+
+
+def _is_there(test: str) -> bool:
+    path, *names = test.partition("[")[0].split("::")
+    found: object = import_module(path.removesuffix(".py").replace("/", "."))
+    for name in names:
+        found = getattr(found, name, None)
+    return found is not None
 
 
 def _attributes() -> Iterator[tuple[tuple[str, ...], int]]:

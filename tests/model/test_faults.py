@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fencepost.errors import RetryableFailure
+from fencepost.errors import RetryableFailure, TimedOut
 from fencepost.executors.callable import CallableExecutor
 from fencepost.executors.mail import Mail, MailServer, send
 from fencepost.model.faults import traceback_of
@@ -59,6 +59,10 @@ def test_a_failure_that_our_own_kinds_of_work_raise_has_no_traceback() -> None:
         send(MailServer("127.0.0.1", free_port(), tls=False), mail)
     assert "in test_a_failure" in traceback_of(failed.value)
     assert traceback_of(failed.value.with_traceback(failed.tb.tb_next)) == ""
+
+
+def test_an_attempt_that_took_too_long_has_no_traceback() -> None:
+    assert traceback_of(TimedOut("no end in 1s")) == ""
 
 
 def test_an_error_of_ours_alone_keeps_its_frames() -> None:

@@ -74,8 +74,8 @@ async def test_an_old_replica_that_restarts_in_mid_deploy_changes_nothing() -> N
     await alive(house, "new", beat=NEW)
     restarted = deployer(house, beat=OLD)
     await restarted.start()
-    assert await in_force(house) == (NEW, 2)
     assert await restarted.run_once() == LOOK_AGAIN_S
+    assert await in_force(house) == (NEW, 2)
 
 
 async def test_an_old_replica_changes_nothing_beside_code_that_only_kept_the_spec() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from fencepost.core.serving import Unserved, unserved_jobs
+from fencepost.errors import StoreUnavailable
 from fencepost.model.audit import Author, LogFilter
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId, job_key
 from fencepost.model.job import JobSpec
@@ -23,6 +25,7 @@ from tests.services.house import NS, House
 
 OLD, NEW, OTHER = (JobName(one) for one in ("old", "new", "other"))
 BEAT = ScheduleId("beat")
+QUIET_S = 0.1
 
 
 def spec(job: JobName, absent: Absent = Absent.KEEP) -> ScheduleSpec:
@@ -174,6 +177,33 @@ async def test_an_absent_schedule_is_ended_where_its_code_said_so_and_comes_back
     await newer.run_once()
     assert await state_of(house, "beat") is state
     await deployer(house, jobs(JobSpec(OLD)), beat=spec(OLD, policy)).start()
+    assert await state_of(house, "beat") is ScheduleState.ACTIVE
+
+
+async def test_an_absent_schedule_is_not_ended_by_two_looks_at_the_start() -> None:
+    """Other code that has it may only be starting too."""
+    house = House()
+    await deployer(house, jobs(JobSpec(OLD)), beat=spec(OLD, Absent.REMOVE)).start()
+    newer = deployer(house, jobs(JobSpec(OTHER)), more=spec(OTHER))
+    await newer.start()
+    running = asyncio.create_task(newer.run())
+    await asyncio.sleep(QUIET_S)
+    assert await state_of(house, "beat") is ScheduleState.ACTIVE
+    running.cancel()
+    await asyncio.wait({running})
+    await newer.run_once()
+    assert await state_of(house, "beat") is ScheduleState.REMOVED
+
+
+async def test_an_absent_schedule_is_not_ended_because_nodes_are_late_after_an_outage() -> None:
+    house = House()
+    await deployer(house, jobs(JobSpec(OLD)), beat=spec(OLD, Absent.REMOVE)).start()
+    newer = deployer(house, jobs(JobSpec(OTHER)), more=spec(OTHER))
+    await newer.start()
+    house.store.fail_before("roster.live")
+    with pytest.raises(StoreUnavailable):
+        await newer.run_once()
+    await newer.run_once()
     assert await state_of(house, "beat") is ScheduleState.ACTIVE
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from fencepost import Snooze
+from fencepost.errors import WaitTimeout
 from fencepost.executors.callable import CallableExecutor
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.run import RunState
 from fencepost.model.run_log import LOG_BEGIN
 from fencepost.ports.executor import Job
+from fencepost.services.results import wait_for_end
 from fencepost.services.storyteller import Storyteller
 from tests.services.house import NS, House, WorkingNode
 
@@ -72,6 +74,28 @@ async def test_a_failure_after_a_snooze_is_the_first() -> None:
     assert (run.state, run.reason) == (RunState.DEAD, "failed 1 of 1 attempts")
     words = " ".join((await Storyteller(house.memory, NS).why_run(key)).sentences)
     assert "It failed for good at 2026-03-01T12:01:00Z, after one attempt: " in words
+
+
+async def test_who_waits_for_a_run_that_snoozes_is_not_told_to_start_a_worker() -> None:
+    house = House()
+    node = await node_of(house, on_the_loop)
+    key = await house.enqueue("one")
+    await node.work()
+    with pytest.raises(WaitTimeout, match="is ready after 0s, and goes on; wait longer"):
+        await wait_for_end(house.memory, NS, key, 0.0, 1.0)
+
+
+async def test_a_wait_that_cannot_be_read_is_a_failure_that_says_so() -> None:
+    async def work() -> None:
+        raise Snooze("10 minutes", WHY)
+
+    house = House()
+    node = await node_of(house, work)
+    key = await house.enqueue("one")
+    await node.work()
+    run = await house.run(key)
+    said = f'Snooze: {WHY}; its wait "10 minutes" is no length of time, such as "10m"'
+    assert (run.state, run.error) == (RunState.DEAD, said)
 
 
 async def test_a_run_that_does_nothing_but_snooze_is_dead_in_the_end() -> None:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from fencepost.app import deferred
 from fencepost.app.definitions import Definitions
-from fencepost.app.jobs import JobFunction, Verb, run_names
+from fencepost.app.jobs import JobCall, JobFunction, Verb, run_names
 from fencepost.app.specs import job_name
 from fencepost.clock import time_ordered_id
 from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.errors import UsageError
 from fencepost.executors.callable import plain_payload
 from fencepost.model.driving import Finished, finish_now, then
-from fencepost.model.enqueue_options import EnqueueOptions
+from fencepost.model.enqueue_options import OPTION_WORDS, EnqueueOptions
 from fencepost.model.enqueueing import Entered, Expires, UniqueLike
 from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject
@@ -101,8 +101,12 @@ class Fencepost(Definitions):
         Where no event loop runs it is done when this returns, awaited or not: plain code says `job.delay(…)`.
         """
         options = EnqueueOptions(key, at, unique=unique, expires=expires, connection=connection)
-        self._refuse_to_guess(job, options)
+        self._refuse_to_guess(job, options, payload)
         return then(self.begin_enqueue(job, [payload], options), lambda made: made[0].run_key)
+
+    def job_named(self, name: str) -> JobCall[..., Any]:
+        """A job by its name, of any kind of work: `app.job_named("backup").options(delay="5m").delay()`."""
+        return JobCall(self, self._job(name).spec.name, _any_payload)
 
     def enqueue_in(
         self,
@@ -118,7 +122,7 @@ class Fencepost(Definitions):
     ) -> RunKey:
         """The same over a connection that blocks, without an event loop: in a view, a script, a plain job."""
         options = EnqueueOptions(key, at, unique=unique, expires=expires, connection=connection)
-        self._refuse_to_guess(job, options)
+        self._refuse_to_guess(job, options, payload)
         return self.enqueue_plainly(job, [payload], options)[0].run_key
 
     def enqueue_many(
@@ -200,15 +204,21 @@ class Fencepost(Definitions):
             entered += await deferred.enqueue(store.ledger, self.settings.namespace, batch)
         return entered
 
-    def _refuse_to_guess(self, job: str | Callable[..., Any], options: EnqueueOptions) -> None:
-        """A word of this call that is also a parameter of the job could mean either."""
-        parameters = [one.name for one in self._job(job_name(job)).spec.parameters]
-        for word in ("key", "at", "unique", "expires", "connection"):
-            if word in parameters and getattr(options, word) is not None:
-                raise UsageError(
-                    f"app.enqueue: {word} is a word of its own, and a parameter of job {job_name(job)}; "
-                    f"say job.options({word}=…).enqueue(…) for the one, job.enqueue({word}=…) for the other"
-                )
+    def _refuse_to_guess(
+        self, job: str | Callable[..., Any], options: EnqueueOptions, payload: JsonObject
+    ) -> None:
+        """A word of this call that is also a parameter of the job could mean either, and so could an option
+        that only `options` takes, where the job takes any payload."""
+        name = job_name(job)
+        parameters = {one.name for one in self._job(name).spec.parameters}
+        said = {word for word in OPTION_WORDS & parameters if getattr(options, word) is not None}
+        said |= (OPTION_WORDS & payload.keys()) - parameters
+        for word in sorted(said):
+            raise UsageError(
+                f"app.enqueue: {word} is an option of the call, or of the payload of job {name}; say "
+                f"app.job_named({name!r}).options({word}=…).enqueue(…) for the one, without .options for "
+                "the other"
+            )
 
     async def serve(self, verb: Verb[T]) -> T:
         """Ask the store: in this loop where the application is open in it, else over the bridge, so that it
@@ -365,6 +375,10 @@ class Fencepost(Definitions):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _any_payload(**payload: Any) -> Any:
+    """For a job of which only the name is known: what it takes and returns."""
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

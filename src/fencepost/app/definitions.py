@@ -50,6 +50,7 @@ class Definitions:
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self.jobs: dict[JobName, Job] = {}
+        self._renamed: dict[JobName, JobName] = {}
         self.code_schedules: dict[ScheduleId, ScheduleSpec] = {}
         self.code_calendars: dict[str, JsonObject] = {}
         self.code_targets: dict[str, Target] = {}
@@ -130,10 +131,22 @@ class Definitions:
         """Register a job of any kind."""
         if spec.name in self.jobs:
             raise InvalidSpec(f"job {spec.name}: defined twice")
+        self._check_names(spec)
         if spec.after:
             check_no_cycle(spec.name, self._after() | {spec.name: spec.after})
         self.jobs[spec.name] = Job(spec, executor)
+        self._renamed |= dict.fromkeys(spec.renamed_from, spec.name)
         return spec.name
+
+    def _check_names(self, spec: JobSpec) -> None:
+        """An old name says which job goes on with its schedule and its keys, so it belongs to one job."""
+        for old in spec.renamed_from:
+            if old in self._renamed:
+                raise InvalidSpec(f"job {spec.name}: renamed_from {old}: so is job {self._renamed[old]}")
+        pairs = [(spec.name, old) for old in spec.renamed_from if old in self.jobs]
+        pairs += [(self._renamed[spec.name], spec.name)] if spec.name in self._renamed else []
+        for new, old in pairs:
+            raise InvalidSpec(f"job {new}: renamed_from {old}: job {old} is still defined; leave one out")
 
     @property
     def jobs_by_every_name(self) -> dict[JobName, Job]:

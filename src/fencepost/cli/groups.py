@@ -12,9 +12,16 @@ OPTIONS = {"help": "--help", "version": "--version"}
 UNCUT = 1_000
 MEANT = {
     **dict.fromkeys(("retry", "rerun", "requeue"), ("replay",)),
-    "delete": ("remove", "revoke"),
+    **dict.fromkeys(("delete", "rm"), ("remove", "revoke")),
+    **dict.fromkeys(("kill", "stop", "abort"), ("cancel",)),
+    **dict.fromkeys(("serve", "dashboard", "ui"), ("web",)),
+    **dict.fromkeys(("delay", "send"), ("enqueue",)),
+    **dict.fromkeys(("unpause", "enable"), ("resume",)),
+    "disable": ("pause",),
+    "create": ("add", "create"),
+    "unfreeze": ("thaw",),
+    "start": ("run",),
     "beat": ("scheduler",),
-    "serve": ("web",),
 }
 """What other schedulers call it."""
 

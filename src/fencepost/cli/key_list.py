@@ -18,14 +18,13 @@ from typing import BinaryIO, NamedTuple
 
 from fencepost.cli.progress import Progress
 from fencepost.errors import UsageError
-from fencepost.model.identifiers import KEY_LENGTH_MAX, NAME_LENGTH_MAX
+from fencepost.model.chain import RUN_KEY_LENGTH_MAX
 from fencepost.stores.queries import load_queries
 
 STDIN = "-"
 COLUMN = "run_key"
 """Where keys are, unless a list says otherwise or has one column."""
 LINE_BYTES_MAX = 1 << 20
-RUN_KEY_LENGTH_MAX = NAME_LENGTH_MAX + KEY_LENGTH_MAX + 1
 DELIMITERS = ",;\t"
 CACHE_KIB = 32 * 1024
 QUERIES = load_queries(__package__, "key_list.sql")
@@ -106,6 +105,8 @@ def read_keys(
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         raise UsageError(f"--against {path}: is empty; expected CSV with a header, or JSON lines")
+    if first.lstrip().startswith("["):
+        raise lines.wrong("is a JSON array; write one object a line, as jq -c '.[]' does")
     is_json = first.lstrip().startswith("{")
     read = _of_json(lines, first, column) if is_json else _of_csv(lines, first, column)
     return (_checked(lines, key, number) for key, number in read)
@@ -164,6 +165,8 @@ def _of_csv(lines: _Lines, first: str, column: str | None) -> Iterator[tuple[str
 
 
 def _place(lines: _Lines, header: Sequence[str], column: str | None) -> int:
+    if column is None and len(header) == 1 and "#" in header[0]:
+        raise lines.wrong(f"is a run key; put a line before it that says {COLUMN}")
     wanted = column or (COLUMN if COLUMN in header or len(header) > 1 else header[0])
     if wanted not in header:
         raise lines.wrong(f"no column {wanted}; give --column one of: {', '.join(header)}")

@@ -47,13 +47,15 @@ def follows(on: AfterOn, predecessors: Collection[JobName], ends: Mapping[JobNam
 def check_no_cycle(job: JobName, after: Mapping[JobName, Collection[JobName]]) -> None:
     """Refuse a job that would run after itself, by what each job follows."""
     path: list[JobName] = []
+    seen: set[JobName] = set()
 
     def walk(name: JobName) -> None:
-        if name in path:
+        if name in seen:
             if name == job:
                 shown = " -> ".join(reversed([*path, job]))
                 raise InvalidSpec(f"job {job}: after: {shown} is a cycle; leave one of them out")
             return
+        seen.add(name)
         path.append(name)
         for one in after.get(name, ()):
             walk(one)

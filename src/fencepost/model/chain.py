@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from fencepost.model.dataclasses import dataclass
-from fencepost.model.identifiers import JobName, RunKey
+from fencepost.model.identifiers import NAME_LENGTH_MAX, JobName, RunKey
 from fencepost.model.json import JsonObject
 from fencepost.model.run import Predecessor, RunState
 
@@ -20,6 +20,7 @@ AFTER, JOIN = "after", "join"
 """What stands behind the job in the key of a successor: one of a chain, or of a join. Neither is a time, as
 in the key of a tick, and a key by hand has one # only."""
 ROOT_BYTES_MAX = 1_000
+RUN_KEY_LENGTH_MAX = NAME_LENGTH_MAX + len(f"#{AFTER}#") + ROOT_BYTES_MAX
 
 
 def predecessors_to_json(after: Iterable[Predecessor]) -> list[JsonObject]:

@@ -47,3 +47,4 @@ class EnqueueOptions:
 
 
 AS_THE_JOB_SAYS = EnqueueOptions()
+OPTION_WORDS = frozenset(EnqueueOptions.__dataclass_fields__)

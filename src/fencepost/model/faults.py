@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from fencepost.errors import PermanentFailure, RetryableFailure
+from fencepost.errors import RunFailure
 
 PACKAGE = __file__.rpartition("model")[0]
 LIBRARY = traceback.__file__.rpartition("traceback")[0]
@@ -42,7 +42,7 @@ def traceback_of(error: BaseException) -> str:
 def _is_meant(error: BaseException) -> bool:
     """Whether it says all that there is to say, with no other error behind it."""
     alone = error.__cause__ is None and (error.__suppress_context__ or error.__context__ is None)
-    return alone and isinstance(error, PermanentFailure | RetryableFailure)
+    return alone and isinstance(error, RunFailure)
 
 
 def _shorten(told: traceback.TracebackException) -> None:

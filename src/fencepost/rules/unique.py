@@ -20,6 +20,7 @@ from fencepost.model.table import Key, Row
 from fencepost.model.tables import RUNS, UNIQUE_RUNS
 from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
+from fencepost.rules.expiry import has_expired
 from fencepost.rules.runs import WAITING
 
 TRIES = 5
@@ -101,7 +102,7 @@ def _keeps(row: Row, holder: Row | None, unique: Unique, now: StoreTime) -> bool
     """Whether the run that took the name last still has it, as the one that asks sees it."""
     if isinstance(unique.by, timedelta):
         return bool(now < row["taken_at"] + unique.by)
-    if holder is None:
+    if holder is None or has_expired(holder, now):
         return False
     return _is_queued(holder) if unique.by is UniqueWhile.QUEUED else holder["finished_at"] is None
 

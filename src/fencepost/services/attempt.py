@@ -29,6 +29,7 @@ from fencepost.errors import (
     RemoteFailure,
     RetryableFailure,
     RunFailure,
+    Snooze,
     TimedOut,
 )
 from fencepost.model.clocks import Monotonic, elapsed_s, since
@@ -36,6 +37,7 @@ from fencepost.model.durations import format_duration
 from fencepost.model.faults import traceback_of, words_of
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec, error_names
+from fencepost.model.quoting import quoted
 from fencepost.model.run import Claim
 from fencepost.model.text import storable
 from fencepost.ports.executor import Job
@@ -234,13 +236,16 @@ def _failed(error: BaseException) -> Failed:
     if isinstance(error, RemoteFailure):
         return _failed_elsewhere(error)
     text = mask(words_of(error))
+    wait_s = asked_wait_s(error.retry_after) if isinstance(error, RetryableFailure) else 0.0
+    if isinstance(error, Snooze) and not wait_s:
+        text += f'; its wait {quoted(error.retry_after)} is no length of time, such as "10m"'
     return Failed(
         error=storable(text[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
         detail=storable(mask(traceback_of(error)), DETAIL_LENGTH_MAX) or None,
         output=_kept(error.output) if isinstance(error, RunFailure) else None,
         permanent=isinstance(error, PermanentFailure),
         kinds=error_names(type(error)),
-        wait_s=asked_wait_s(error.retry_after) if isinstance(error, RetryableFailure) else 0.0,
+        wait_s=wait_s,
     )
 
 

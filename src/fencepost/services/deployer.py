@@ -87,6 +87,7 @@ class Deployer(Service):
         self._served = served_names(jobs) if works else ()
         self._own = set(schedules)
         self._looks_left = LOOKS_MAX
+        self._rest_s = 0.0
         self._absent: set[ScheduleId] = set()
         self._told: set[str] = set()
         self._digest = code_digest(schedules)
@@ -100,7 +101,13 @@ class Deployer(Service):
             await self._store.calendars.put(self._namespace, name, definition)
         await self._put_targets()
         await self._carry_over()
-        await self.run_once()
+        self._rest_s = await self.run_once()
+
+    async def run(self) -> None:
+        """The first look was made at the start: the next one comes after its rest, or it would not be a
+        second one."""
+        await self.wakeup.rest(self._rest_s)
+        await super().run()
 
     async def _put_targets(self) -> None:
         """Other applications may have brought others, and so may earlier code of this one."""
@@ -117,6 +124,7 @@ class Deployer(Service):
             return await self._look()
         except StoreUnavailable:
             self._unopposed.clear()
+            self._absent.clear()
             raise
 
     async def _look(self) -> float:

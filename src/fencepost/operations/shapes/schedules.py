@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, to_builtins
 
@@ -16,6 +16,14 @@ from fencepost.operations.paging import Next
 from fencepost.operations.shapes.triggers import ChangeShape, described
 from fencepost.operations.words import Moment, moment
 from fencepost.services.desks.schedules import Resumed
+
+AbsentWord: TypeAlias = Annotated[
+    str | UnsetType,
+    Meta(
+        description="What becomes of it once no running code has it. Left out where it goes on.",
+        examples=["pause", "remove"],
+    ),
+]
 
 
 class GateTermsShape(Struct, kw_only=True):
@@ -53,6 +61,7 @@ class SpecShape(Struct, kw_only=True):
         dict[str, dict[str, Any]] | UnsetType,
         Meta(description="The calendars that it needs, as they were when it was written."),
     ] = UNSET
+    absent: AbsentWord = UNSET
 
 
 class ScheduleShape(Struct, kw_only=True):
@@ -76,6 +85,7 @@ class ScheduleShape(Struct, kw_only=True):
         dict[str, dict[str, Any]] | UnsetType,
         Meta(description="The calendars that it needs, as they were when it was written."),
     ] = UNSET
+    absent: AbsentWord = UNSET
     shard: int
     planned_through: Moment
     updated_at: Moment

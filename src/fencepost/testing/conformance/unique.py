@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from fencepost.core.limits import decide
 from fencepost.model.audit import LogFilter
 from fencepost.model.enqueueing import Entered, Unique
@@ -65,6 +67,17 @@ class UniqueContract:
         await harness.store.ledger.cancel(NS, key("two"), "enough")
         assert await enter(harness, UNFINISHED, "four") == [("four", True)]
         assert await keys(harness) == {"one", "two", "four"}
+
+    @pytest.mark.parametrize("unique", [QUEUED, UNFINISHED])
+    async def test_a_run_that_has_expired_does_not_keep_its_name(
+        self, harness: StoreHarness, unique: Unique
+    ) -> None:
+        """Also before it is swept."""
+        first = replace(by_hand("one"), unique=unique, expires=SOON)
+        await harness.store.ledger.enqueue_unique(NS, [first])
+        assert await enter(harness, unique, "two") == [("one", False)]
+        await harness.advance(SOON.total_seconds())
+        assert await enter(harness, unique, "three") == [("three", True)]
 
     async def test_a_name_that_ends_with_the_queue_is_free_when_the_run_begins(
         self, harness: StoreHarness

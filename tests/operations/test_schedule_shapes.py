@@ -1,0 +1,52 @@
+"""What is shown of a schedule."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from fencepost.model.codec import schedule_to_json
+from fencepost.model.identifiers import JobName
+from fencepost.model.schedule import Absent, ScheduleSpec
+from fencepost.model.stretch import parse_stretch
+from fencepost.operations.schedules import (
+    ListSchedules,
+    ListVersions,
+    OneSchedule,
+    list_schedules,
+    list_versions,
+    show_schedule,
+)
+from fencepost.operations.shapes.schedules import ScheduleShape, SpecShape, spec_behind
+from fencepost.triggers import Every
+from tests.operations.asking import asked
+from tests.services.desk_work import open_control
+from tests.services.house import House
+
+EVERYTHING = ScheduleSpec(
+    JobName("report"),
+    Every(60).to_json(),
+    spread=parse_stretch("5m"),
+    jitter=parse_stretch("2s"),
+    calendars={"days": {}},
+    absent=Absent.PAUSE,
+)
+"""All that is written only where it says something."""
+
+
+async def test_nothing_that_a_spec_says_is_unknown_to_who_reads_it() -> None:
+    said = schedule_to_json(EVERYTHING).keys() - {"v"}
+    assert said == {one.name for one in fields(ScheduleSpec)}
+    assert said == set(SpecShape.__struct_fields__)
+    assert said <= set(ScheduleShape.__struct_fields__)
+
+
+async def test_a_schedule_of_code_that_says_what_becomes_of_it_can_be_shown() -> None:
+    control = await open_control(House())
+    spec = replace(EVERYTHING, calendars={})
+    await control.schedules.add("fading", spec)
+    shown = await asked(control, show_schedule, OneSchedule(schedule_id="fading"))
+    assert (shown.absent, spec_behind(shown)) == ("pause", spec)
+    (version,) = (await asked(control, list_versions, ListVersions(schedule_id="fading"))).items
+    assert version.spec.absent == "pause"
+    listed = await asked(control, list_schedules, ListSchedules())
+    assert "fading" in [one.schedule_id for one in listed.items]
