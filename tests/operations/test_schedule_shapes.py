@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+from fencepost.manifest.entries import SAID
 from fencepost.model.codec import schedule_to_json
 from fencepost.model.identifiers import JobName
 from fencepost.model.schedule import Absent, ScheduleSpec
 from fencepost.model.stretch import parse_stretch
+from fencepost.operations.applying import ScheduleEntry
 from fencepost.operations.schedules import (
     ListSchedules,
     ListVersions,
@@ -50,3 +52,7 @@ async def test_a_schedule_of_code_that_says_what_becomes_of_it_can_be_shown() ->
     assert version.spec.absent == "pause"
     listed = await asked(control, list_schedules, ListSchedules())
     assert "fading" in [one.schedule_id for one in listed.items]
+
+
+def test_all_that_a_list_shows_of_a_schedule_can_be_applied_or_is_left_out() -> None:
+    assert set(ScheduleEntry.__struct_fields__) >= SAID

@@ -21,7 +21,7 @@ from fencepost.operations.applying import ScheduleEntry
 from fencepost.operations.schedule_words import CatchUpWords, GateWords
 from fencepost.operations.shapes.schedules import OutlookShape, SpecShape
 
-SAID = frozenset(SpecShape.__struct_fields__) - {"calendars"} | {"schedule_id"}
+SAID = frozenset(SpecShape.__struct_fields__) - {"calendars", "absent"} | {"schedule_id"}
 SHOWN_ONLY = frozenset(OutlookShape.__struct_fields__) - SAID
 """What a list tells of a schedule and nobody can ask for."""
 
