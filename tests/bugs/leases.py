@@ -34,7 +34,7 @@ def renewal_counted_from_its_answer() -> Planted:
             if isinstance(answer, Granted):
                 self._leadership.renewed(shard, self._clock.monotonic())
             elif isinstance(answer, Lost):
-                self._leadership.step_down(shard, "refused")
+                self._leadership.step_down([shard], "refused")
 
     return patch.object(Elector, "_renew", renew)
 
@@ -63,7 +63,7 @@ def unanswered_renewal_taken_as_lost() -> Planted:
     """One lost packet, and the fleet has no leader until the lease of the one that gave up has run out."""
 
     def step_down(self: Any, shard: Any) -> None:
-        self.step_down(shard, "no answer")
+        self.step_down([shard], "no answer")
 
     return patch.object(Leadership, "unrenewed", step_down)
 
@@ -131,8 +131,7 @@ def released_while_a_write_is_in_flight() -> Planted:
     """The next leader has begun when the last plan of the one before arrives: only the fence is left."""
 
     async def release(self: Any, held: Any) -> None:
-        for shard in held:
-            self._leadership.step_down(shard, "resigned")
+        self._leadership.step_down(held, "resigned")
         if held:
             await self._give_up(held)
 

@@ -61,7 +61,7 @@ def test_a_live_node_follows_and_no_tick_is_lost(tmp_path: Path, url: str) -> No
         process.wait_for("leads shards=8-19")
         process.wait_for("succeeded")
         assert called_json("reshard", "3", "--store", url)["after"] == 3
-        process.wait_for("stepped down shard=19")
+        process.wait_for("stepped down shards=3-19")
         process.wait_for("succeeded")
         process.signal(SIGTERM)
         assert process.ended() == 0, process.said

@@ -49,7 +49,7 @@ def test_of_two_beats_each_tick_comes_once_and_one_may_be_killed(notes: Notes, t
 def test_ctrl_c_stops_a_beat_and_its_node(notes: Notes, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'ledger.db'}"
     with beat(notes.url, store) as process:
-        process.wait_for("clerk succeeded")
+        process.wait_for("run succeeded")
         process.signal(SIGINT)
         assert process.ended() == 0, process.said
     assert "node stopped" in process.said
@@ -73,7 +73,7 @@ def test_an_entry_that_is_gone_from_the_code_is_named_with_the_mend(notes: Notes
     said = list[str]()
     for entries in ("2", "1"):
         with beat(notes.url, store, CELERY_PROJECT_ENTRIES=entries) as process:
-            process.wait_for("clerk succeeded")
+            process.wait_for("run succeeded")
             process.signal(SIGTERM)
             assert process.ended() == 0, process.said
             said += process.lines

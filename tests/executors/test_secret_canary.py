@@ -37,7 +37,7 @@ def worked(environment: dict[str, str], ends: int) -> str:
         assert worker.stderr is not None
         for line in worker.stderr:
             lines.append(line)
-            ends -= ends > 0 and " clerk " in line and ("succeeded" in line or "dead" in line)
+            ends -= ends > 0 and " run " in line and ("succeeded" in line or "dead" in line)
             if ends == 0:
                 # Once: a second signal would end it before it has stopped cleanly.
                 worker.terminate()

@@ -163,7 +163,7 @@ async def test_a_refused_renewal_ends_the_belief_at_once(lines: Lines) -> None:
     assert alice.shards == ALL - {Shard(3)}
     assert grants[Shard(3)].lost.is_set()
     assert not grants[Shard(4)].lost.is_set()
-    assert [line["shard"] for line in lines.about("stepped down")] == [3]
+    assert [line["shards"] for line in lines.about("stepped down")] == ["3"]
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])

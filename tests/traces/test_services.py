@@ -177,8 +177,8 @@ async def test_lines_about_a_run_name_its_trace(spans: KeptSpans, caplog: pytest
     house = House()
     node = await open_node(house, succeed)
     await house.enqueue("1")
-    monitored = logging.getLogger("fencepost.clerk")
-    with caplog.at_level(logging.INFO, "fencepost.clerk"):
+    monitored = logging.getLogger("fencepost.run")
+    with caplog.at_level(logging.INFO, "fencepost.run"):
         monitored.addHandler(caplog.handler)
         await node.work()
         monitored.removeHandler(caplog.handler)
@@ -212,7 +212,7 @@ async def test_off_nothing_is_carried_and_no_line_names_a_trace(caplog: pytest.L
 
     node = await open_node(house, work)
     key = await house.enqueue("1")
-    with caplog.at_level(logging.INFO, "fencepost.clerk"):
+    with caplog.at_level(logging.INFO, "fencepost.run"):
         await node.work()
     assert seen == [None]
     assert (await house.run(key)).state is RunState.SUCCEEDED

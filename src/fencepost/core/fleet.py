@@ -150,6 +150,11 @@ def shown_shards(shards: Iterable[Shard]) -> str:
     return f"shard{'' if len(listed) == 1 else 's'} {shard_numbers(listed)}"
 
 
+def epoch_numbers(epochs: Iterable[Epoch]) -> str:
+    """`7`, or `7,8`: each once."""
+    return ",".join(str(one) for one in sorted(set(epochs)))
+
+
 def shard_numbers(shards: Iterable[Shard]) -> str:
     """`3`, or `0-3, 7`."""
     ordered = sorted(shards)

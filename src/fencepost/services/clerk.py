@@ -23,7 +23,7 @@ from fencepost.services.reach import Settlement
 from fencepost.services.run_logs import RunLogs
 from fencepost.services.service import Service
 from fencepost.services.telling import tell_finished, tell_refused
-from fencepost.telemetry.logs import TRACEBACK
+from fencepost.telemetry.logs import TRACEBACK, Log
 
 IDLE_S = 60.0
 SUCCEEDED_LINES_MAX = 20
@@ -38,6 +38,7 @@ class Clerk(Service):
 
     def __init__(self, store: Store, active: ActiveRuns, settings: Settings) -> None:
         super().__init__()
+        self._run_log = Log("run")
         self.settled = 0
         self.on_reported: Callable[[], None] | None = None
         """Called when the ledger has taken a report."""
@@ -70,9 +71,9 @@ class Clerk(Service):
         ticket = active.ticket
         tell_finished(ticket, active.claim.job, RunState.SUCCEEDED, active.took_s)
         active.trace.settled(Outcome(ticket, RunState.SUCCEEDED), active.took_s)
-        self.log.run(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
+        self._run_log.run(ticket, "succeeded", attempt=ticket.attempt, fence=ticket.fence)
         if error is not None:
-            self.log.run_warning(ticket, "failed after its transaction was committed", error=error)
+            self._run_log.run_warning(ticket, "failed after its transaction was committed", error=error)
 
     def keep_log(self, active: ActiveRun) -> None:
         """Write what is left of the log of a run that needs no report."""
@@ -171,14 +172,14 @@ class Clerk(Service):
             if one.state is RunState.SUCCEEDED and receipt is not Receipt.REFUSED
         ]
         if len(good) <= SUCCEEDED_LINES_MAX:
-            self._log_each(good, self.log.run)
+            self._log_each(good, self._run_log.run)
         else:
-            self.log.info("succeeded", runs=len(good), first=good[0].run_key, last=good[-1].run_key)
-            if self.log.is_debug:
-                self._log_each(good, self.log.run_debug)
+            self._run_log.info("succeeded", runs=len(good), first=good[0].run_key, last=good[-1].run_key)
+            if self._run_log.is_debug:
+                self._log_each(good, self._run_log.run_debug)
         handed_back = sum(not one.begun for one in batch)
         if handed_back:
-            self.log.info("handed back before they began", runs=handed_back)
+            self._run_log.info("handed back before they began", runs=handed_back)
         if len(good) + handed_back < len(batch):
             for outcome, receipt in zip(batch, receipts, strict=True):
                 if outcome.begun and (outcome.state is not RunState.SUCCEEDED or receipt is Receipt.REFUSED):
@@ -191,15 +192,15 @@ class Clerk(Service):
     def _log_other(self, outcome: Outcome, receipt: Receipt) -> None:
         ticket = outcome.ticket
         if receipt is Receipt.REFUSED:
-            self.log.run_warning(ticket, "late report refused", attempt=ticket.attempt, fence=ticket.fence)
+            self._run_log.run_warning(ticket, "late report refused", attempt=ticket.attempt, fence=ticket.fence)
         elif receipt is Receipt.REPEATED:
-            self.log.run(ticket, "had reported before", attempt=ticket.attempt, fence=ticket.fence)
+            self._run_log.run(ticket, "had reported before", attempt=ticket.attempt, fence=ticket.fence)
         elif outcome.snoozed:
-            self.log.run(ticket, SNOOZED, attempt=ticket.attempt, reason=outcome.reason)
+            self._run_log.run(ticket, SNOOZED, attempt=ticket.attempt, reason=outcome.reason)
         else:
-            self.log.run_warning(
+            self._run_log.run_warning(
                 ticket,
-                str(outcome.state),
+                "attempt failed" if outcome.state is RunState.READY else str(outcome.state),
                 attempt=ticket.attempt,
                 reason=outcome.reason,
                 error=outcome.error,

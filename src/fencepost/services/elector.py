@@ -26,7 +26,7 @@ from typing import TypeVar, assert_never
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
-from fencepost.core.fleet import shard_numbers
+from fencepost.core.fleet import epoch_numbers, shard_numbers
 from fencepost.core.placement import shards_of
 from fencepost.errors import LeaseStoreUnavailable, StoreUnavailable
 from fencepost.model.clocks import STEP_MIN_S, Monotonic
@@ -177,28 +177,28 @@ class Elector(Service):
     async def _renew(self, held: dict[Shard, Epoch]) -> None:
         if not held:
             return
-        sent_at = self._clock.monotonic()
+        sent_at, lost = self._clock.monotonic(), list[Shard]()
         for shard, answer in (await self._asked(held, self._extend(held))).items():
             match answer:
                 case Granted():
                     self._leadership.renewed(shard, sent_at)
                 case Lost():
                     emit(RenewalFailed(shard, "refused"))
-                    self._leadership.step_down(shard, "the lease store refused the renewal")
+                    lost.append(shard)
                 case Unknown(why):
                     emit(RenewalFailed(shard, why))
                     self._leadership.unrenewed(shard)
                     self._doubts.append(why)
                 case _ as never:
                     assert_never(never)
+        self._leadership.step_down(lost, "the lease store refused the renewal")
 
     async def _release(self, held: Mapping[Shard, Epoch]) -> None:
         """Act no more for these shards, then free their leases: no write is in flight in between."""
         if not held:
             return
         async with self._leadership.writing:
-            for shard in held:
-                self._leadership.step_down(shard, "resigned")
+            self._leadership.step_down(held, "resigned")
         await self._give_up(held)
 
     async def _give_up(self, held: Mapping[Shard, Epoch]) -> None:
@@ -286,8 +286,7 @@ class Elector(Service):
                 case _ as never:
                     assert_never(never)
         if led:
-            epochs = ",".join(str(one) for one in sorted(set(led.values())))
-            self.log.info("leads", shards=shard_numbers(led), epochs=epochs)
+            self.log.info("leads", shards=shard_numbers(led), epochs=epoch_numbers(led.values()))
         self._deadline_moved.wake()
         await self._send_back(refused)
 

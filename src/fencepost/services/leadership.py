@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from fencepost.core import election
 from fencepost.core.election import Election, Follower, Leader
+from fencepost.core.fleet import epoch_numbers, shard_numbers
 from fencepost.model.clocks import Monotonic
 from fencepost.model.identifiers import Epoch, Shard
 from fencepost.model.lease import LeaseTerms
@@ -81,28 +82,32 @@ class Leadership:
     def renewed(self, shard: Shard, sent_at: Monotonic) -> None:
         self._elections[shard] = election.renewed(self._state(shard), sent_at, self._terms)
 
-    def step_down(self, shard: Shard, reason: str) -> None:
+    def step_down(self, shards: Iterable[Shard], reason: str) -> None:
         """No longer the leader: refused, overdue or resigned."""
-        self._elections[shard] = election.stepped_down(self._state(shard), reason)
-        grant = self._grants.pop(shard, None)
-        if grant is not None:
-            grant.lost.set()
-            self.transitions += 1
-            self._log.info("stepped down", shard=shard, epoch=grant.epoch, reason=reason)
-            emit(LeaseChanged(shard, grant.epoch, False, reason, len(self._grants)))
+        lost: dict[Shard, Epoch] = {}
+        for shard in shards:
+            self._elections[shard] = election.stepped_down(self._state(shard), reason)
+            grant = self._grants.pop(shard, None)
+            if grant is not None:
+                grant.lost.set()
+                self.transitions += 1
+                lost[shard] = grant.epoch
+                emit(LeaseChanged(shard, grant.epoch, False, reason, len(self._grants)))
+        if lost:
+            epochs = epoch_numbers(lost.values())
+            self._log.info("stepped down", shards=shard_numbers(lost), epochs=epochs, reason=reason)
 
     def refused(self, shard: Shard, epoch: Epoch) -> None:
         """The ledger refused a write of this epoch; a newer grant of the shard stands."""
         grant = self._grants.get(shard)
         if grant is not None and grant.epoch == epoch:
-            self.step_down(shard, "the ledger refused a stale epoch")
+            self.step_down([shard], "the ledger refused a stale epoch")
             self.on_refused()
 
     def expire(self, now: Monotonic) -> None:
         """Give up what may no longer be believed."""
-        for shard, state in list(self._elections.items()):
-            if election.overdue(state, now):
-                self.step_down(shard, "the lease ran out before a renewal was confirmed")
+        late = [shard for shard, state in self._elections.items() if election.overdue(state, now)]
+        self.step_down(late, "the lease ran out before a renewal was confirmed")
 
     def led(self, now: Monotonic) -> tuple[Led, ...]:
         """What this node would say that it leads."""
