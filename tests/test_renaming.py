@@ -81,6 +81,12 @@ def test_an_old_name_belongs_to_one_job(jobs: dict[str, Any], said: str) -> None
         app.job(last, renamed_from=last_before)(lambda: None)
 
 
+def test_a_function_is_no_old_name() -> None:
+    app = Fencepost("sqlite:///none.db")
+    with pytest.raises(InvalidSpec, match="renamed_from .*: expected a name, or a list of names"):
+        app.job("new", renamed_from=print)(lambda: None)  # type: ignore[arg-type]
+
+
 def test_a_word_for_absence_that_nobody_knows_is_refused() -> None:
     app = Fencepost("sqlite:///none.db")
     with pytest.raises(InvalidSpec, match=r"absent .drop.: expected keep or pause or remove"):

@@ -121,7 +121,9 @@ def after_on_of(on: str | None, after: Collection[JobName]) -> AfterOn:
 
 def names_before(renamed_from: str | Sequence[str]) -> tuple[JobName, ...]:
     """The names that a job had before, the first one first."""
-    given = (renamed_from,) if isinstance(renamed_from, str) else tuple(renamed_from)
+    given = (renamed_from,) if isinstance(renamed_from, str) else renamed_from
+    if not isinstance(given, Sequence):
+        raise InvalidSpec(f"job: renamed_from {quoted(renamed_from)}: expected a name, or a list of names")
     return tuple(JobName(one) for one in given)
 
 

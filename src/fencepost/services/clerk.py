@@ -192,7 +192,9 @@ class Clerk(Service):
     def _log_other(self, outcome: Outcome, receipt: Receipt) -> None:
         ticket = outcome.ticket
         if receipt is Receipt.REFUSED:
-            self._run_log.run_warning(ticket, "late report refused", attempt=ticket.attempt, fence=ticket.fence)
+            self._run_log.run_warning(
+                ticket, "late report refused", attempt=ticket.attempt, fence=ticket.fence
+            )
         elif receipt is Receipt.REPEATED:
             self._run_log.run(ticket, "had reported before", attempt=ticket.attempt, fence=ticket.fence)
         elif outcome.snoozed:
