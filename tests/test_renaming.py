@@ -83,7 +83,7 @@ def test_an_old_name_belongs_to_one_job(jobs: dict[str, Any], said: str) -> None
 
 def test_a_function_is_no_old_name() -> None:
     app = Fencepost("sqlite:///none.db")
-    with pytest.raises(InvalidSpec, match="renamed_from .*: expected a name, or a list of names"):
+    with pytest.raises(InvalidSpec, match=r"renamed_from .*: expected a name, or a list of names"):
         app.job("new", renamed_from=print)(lambda: None)  # type: ignore[arg-type]
 
 
