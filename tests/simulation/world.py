@@ -36,7 +36,7 @@ from tests.simulation.jobs import LATE_EFFECT_S, QUICK, Kind, jobs_of, kinds_of
 from tests.simulation.lease_server import ForgetfulLeases, held_by
 from tests.simulation.loop import run_world, the_loop
 from tests.simulation.network import Line, Network, Server
-from tests.simulation.operator import Operator
+from tests.simulation.operator import ARRIVES_WITHIN_S, Operator
 from tests.simulation.recording import RecordedRows, Recorder
 from tests.simulation.workload import Workload, draw_terms
 
@@ -196,6 +196,7 @@ class World:
         self.faults.mend()
         for host in self.hosts:
             host.start()
+        await asyncio.sleep(self.terms.s(ARRIVES_WITHIN_S))  # What operators asked for last arrives first.
         await self.operator.let_go()
         await self.faults.let_go()
         history = self.recorder.history
