@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import AsyncExitStack
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import TopicPartition
@@ -165,6 +166,18 @@ async def test_nor_is_one_that_another_has_created_since_we_looked(
     topic = harness.destination()
     await created(kafka_server, topic, cleanup_policy="compact")
     assert "cleanup.policy=delete" in await said(harness.broker.declare([topic]), BrokerRefused)
+
+
+async def test_a_cluster_whose_servers_have_yet_to_join_is_away_and_not_refused(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = "Unable to replicate the partition 1 time(s): All brokers are currently fenced."
+
+    async def refuse(_: AIOKafkaAdminClient, topics: list[NewTopic]) -> SimpleNamespace:
+        return SimpleNamespace(topic_errors=[(one.name, 38, reason) for one in topics])
+
+    monkeypatch.setattr(AIOKafkaAdminClient, "create_topics", refuse)
+    assert reason in await said(harness.broker.declare([harness.destination()]), BrokerUnavailable)
 
 
 async def test_a_cluster_that_has_yet_to_choose_who_keeps_a_group_is_asked_again(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, closing
+from functools import partial
 
 import pytest
 
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.proof, pytest.mark.timeout(300)]
 @pytest.fixture(scope="module")
 def server() -> Iterator[KafkaServer]:
     """One that the tests may kill."""
-    with closing(start_or_skip(KafkaServer, optional=True)) as server:
+    with closing(start_or_skip(partial(KafkaServer, session_s=3), optional=True)) as server:
         yield server
 
 

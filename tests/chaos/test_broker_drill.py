@@ -51,7 +51,7 @@ def _rabbitmq() -> Server:
 def _kafka() -> Server:
     from tests.servers.kafka import KafkaServer
 
-    return KafkaServer()
+    return KafkaServer(session_s=3)
 
 
 def _redis() -> Server:

@@ -65,7 +65,6 @@ PROPERTIES = {
     "share.coordinator.state.topic.replication.factor": "1",
     "log.cleaner.dedupe.buffer.size": "2097152",
     "broker.heartbeat.interval.ms": "500",
-    "broker.session.timeout.ms": "3000",
 }
 
 
@@ -96,8 +95,10 @@ class KafkaServer(Server):
 
     stop_signal = signal.SIGKILL
 
-    def __init__(self) -> None:
+    def __init__(self, session_s: int = 60) -> None:
+        """A busy machine keeps it from its heartbeat; one that was killed is let in again after a session."""
         jars()
+        self._session_s = session_s
         super().__init__("kafka", "kafka://127.0.0.1:{port}")
         self.ports = {"PLAINTEXT": self.port} | {one: free_port() for one in GUARDED}
         self._controller_port = free_port()
@@ -135,6 +136,7 @@ class KafkaServer(Server):
             "advertised.listeners": said,
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
             "log.dirs": str(self.folder / "data"),
+            "broker.session.timeout.ms": str(self._session_s * 1_000),
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self._keys),
             "listener.security.protocol.map": ",".join(f"{one}:{one}" for one in self.ports)

@@ -22,6 +22,8 @@ DEAD = ".dead"
 ANNOUNCEMENTS = "fencepost.announcements"
 ANNOUNCED = {"retention.ms": "3600000"}
 LOOK_AGAIN_S = 0.05
+FENCED = "fenced"
+"""In the reason of a cluster whose servers have yet to join it, or have just lost it."""
 
 
 def topic_of(destination: str) -> str:
@@ -112,6 +114,8 @@ class Topics:
                 others.add(topic)
             elif code:
                 reason = (text and text[0]) or errors.for_code(code).__name__
+                if code == errors.InvalidReplicationFactorError.errno and FENCED in reason:
+                    raise BrokerUnavailable(f"topic {topic} cannot be created yet: {reason}")
                 raise BrokerRefused(
                     f"topic {topic} cannot be created: {reason}; create it: {self.advice(topic)}"
                 )
