@@ -10,9 +10,10 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import GroupCoordinatorNotAvailableError
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError
 
 from fencepost.brokers.kafka import KafkaBroker, open_broker
 from fencepost.brokers.kafka.topics import Topics
@@ -257,6 +258,30 @@ async def test_a_user_without_rights_gets_nothing_done(
     await harness.broker.declare([topic])
     assert "the guide to Kafka" in await said(broker.publish(numbered(topic, 1)), BrokerRefused)
     assert "--create" in await said(broker.subscribe(topic, GROUP, 1), BrokerRefused)
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+async def test_a_consumer_that_does_not_stop_leaves_no_connection_open(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, hangs: bool
+) -> None:
+    connections: list[AIOKafkaConnection] = []
+
+    async def fail(consumer: AIOKafkaConsumer) -> None:
+        connections.extend(consumer._client._conns.values())
+        if hangs:
+            await asyncio.Event().wait()
+        raise KafkaError
+
+    topic = harness.destination()
+    await harness.broker.declare([topic])
+    await harness.broker.publish(numbered(topic, 1))
+    await received(await harness.broker.subscribe(topic, GROUP, 1), 1)
+    monkeypatch.setattr("fencepost.brokers.kafka.connection.END_TIMEOUT_S", 0.2)
+    with monkeypatch.context() as patched:
+        patched.setattr(AIOKafkaConsumer, "stop", fail)
+        await harness.broker.close()
+    assert connections
+    assert not any(one.connected() for one in connections)
 
 
 async def test_a_cancelled_call_leaves_nothing_to_the_next(harness: KafkaHarness) -> None:

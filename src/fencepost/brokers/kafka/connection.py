@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -248,8 +249,18 @@ async def _stop(client: Any, starting: asyncio.Future[Any] | None = None) -> Non
             starting.exception()
     stopping = asyncio.ensure_future(client.close() if hasattr(client, "close") else client.stop())
     await asyncio.wait({stopping}, timeout=END_TIMEOUT_S)
-    if not stopping.cancel():
-        stopping.exception()
+    if stopping.cancel() or stopping.exception() is not None:
+        await asyncio.wait({stopping}, timeout=END_TIMEOUT_S)
+        await _cut(client)
+
+
+async def _cut(client: Any) -> None:
+    """Close the connections of a client that did not get as far: it waits for answers before it does."""
+    driver = client.client if hasattr(client, "client") else client._client
+    client._closed = True
+    with suppress(*FAULTS):
+        async with asyncio.timeout(END_TIMEOUT_S):
+            await driver.close()
 
 
 async def _end_producer(producer: Any) -> None:
