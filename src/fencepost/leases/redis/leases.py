@@ -75,7 +75,7 @@ class RedisLeases:
     async def check(self) -> None:
         """Make sure that the server answers, is a master, and lets us do all that we shall have to."""
         keys = [self._epochs, f"{self._prefix}check"]
-        memory_max, policy = await self._session.run(CHECK, keys, [self._channel])
+        memory_max, policy = await self._session.run_both_ways(CHECK, keys, [self._channel])
         if int(memory_max) > 0 and policy != "noeviction":
             self._caveats.append(EVICTING.format(policy=policy))
 

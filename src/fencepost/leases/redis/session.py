@@ -35,19 +35,30 @@ class Session:
 
     async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
         """What the script answers. Raises what the driver raises."""
-        if self._is_closed:
-            raise redis.ConnectionError("these leases were closed")
-        async with (
-            asyncio.timeout(REQUEST_TIMEOUT_S),
-            self._places,
-            self._borrowed() as connection,
-        ):
+        async with self._turn() as connection:
             return await _evaluate(connection, script, [len(keys), *keys, *arguments])
+
+    async def run_both_ways(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[str | int]
+    ) -> Any:
+        """As `run`, and by its text too, which a server needs that has forgotten the script."""
+        async with self._turn() as connection:
+            call = [len(keys), *keys, *arguments]
+            await _call(connection, "EVAL", script.text, *call)
+            return await _call(connection, "EVALSHA", script.digest, *call)
 
     async def close(self) -> None:
         """Close what is idle; a call under way closes its own."""
         self._is_closed = True
         await self._discard_idle()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[Connection]:
+        """A connection, for a limited time."""
+        if self._is_closed:
+            raise redis.ConnectionError("these leases were closed")
+        async with asyncio.timeout(REQUEST_TIMEOUT_S), self._places, self._borrowed() as connection:
+            yield connection
 
     @asynccontextmanager
     async def _borrowed(self) -> AsyncIterator[Connection]:
