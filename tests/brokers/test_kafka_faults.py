@@ -205,6 +205,7 @@ async def test_a_cluster_that_has_no_server_for_groups_is_told_by_its_reason(
     topic = harness.destination()
     await harness.broker.declare([topic])
     monkeypatch.setattr(AIOKafkaAdminClient, "find_coordinator", find_none)
+    monkeypatch.setattr("fencepost.brokers.kafka.connection.SETTLED_WITHIN_S", 0.0)
     assert "no coordinator for" in await said(harness.broker.backlog(topic, GROUP), BrokerUnavailable)
 
 

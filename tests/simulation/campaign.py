@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -57,10 +57,8 @@ class Campaign:
 
     examined: list[Examination] = field(default_factory=list)
     repeated: list[Repetition] = field(default_factory=list)
-    faults: Collection[str] = KINDS
-    """The faults that these worlds have to go through."""
     also: Sequence[str] = ()
-    """What else they have to, besides what all have to."""
+    """What these worlds have to go through besides what all have to."""
 
     @property
     def violations(self) -> list[tuple[int, str]]:
@@ -81,7 +79,7 @@ class Campaign:
         """What no world went through: a campaign with gaps does not count."""
         met = self.seen
         return [
-            *missing([met], self.faults),
+            *missing([met], KINDS),
             *(name for name in (*MISHAPS, *CORNERS, *self.also) if not met[name]),
         ]
 
@@ -101,9 +99,8 @@ def run(
     make: Make = World,
 ) -> Iterator[tuple[int, Campaign]]:
     """Work through the seeds; yields after each piece of work how many are left."""
-    campaign, left = Campaign(), 2 * len(seeds)
-    if make is MessageWorld:  # They are fewer, and a lease store may not fail over in any of them.
-        campaign = Campaign(faults=BROKER_KINDS, also=BROKER_MISHAPS)
+    also = (*(f"fault: {kind}" for kind in BROKER_KINDS), *BROKER_MISHAPS) if make is MessageWorld else ()
+    campaign, left = Campaign(also=also), 2 * len(seeds)
     with _pool(processes, hash_seed="1") as pool:
         for examination in pool.imap_unordered(partial(examine, hours=hours, paces=paces, make=make), seeds):
             campaign.examined.append(examination)

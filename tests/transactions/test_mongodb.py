@@ -125,6 +125,24 @@ async def test_no_connection_of_a_transaction_outlives_the_store(
     assert len(left) == 1
 
 
+async def test_a_transaction_that_ends_after_the_store_was_closed_leaves_no_connection(
+    ground: MongoGround, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = asyncio.Queue[AsyncMongoClient[Any]]()
+
+    async def leave(client: AsyncMongoClient[Any]) -> None:
+        await disconnect(client)
+        left.put_nowait(client)
+
+    monkeypatch.setattr(job_transactions, "disconnect", leave)
+    run = ground.run(await ground.claimed())
+    transactions = ground.store.transactions
+    assert isinstance(transactions, job_transactions.MongoTransactions)
+    async with run.transaction() as tx:
+        await transactions.close()
+    assert await asyncio.wait_for(left.get(), WAIT_S) is tx.connection.client
+
+
 async def test_several_transactions_of_one_run(ground: MongoGround) -> None:
     run = ground.run(claim := await ground.claimed())
     for number in (1, 2):

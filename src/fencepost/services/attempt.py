@@ -235,12 +235,12 @@ def _failed(error: BaseException) -> Failed:
     """An error as text: nothing of the user's types crosses into the ledger."""
     if isinstance(error, RemoteFailure):
         return _failed_elsewhere(error)
-    text = mask(words_of(error))
+    text = words_of(error)
     wait_s = asked_wait_s(error.retry_after) if isinstance(error, RetryableFailure) else 0.0
     if isinstance(error, Snooze) and not wait_s:
         text += f'; its wait {quoted(error.retry_after)} is no length of time, such as "10m"'
     return Failed(
-        error=storable(text[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
+        error=storable(mask(text)[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
         detail=storable(mask(traceback_of(error)), DETAIL_LENGTH_MAX) or None,
         output=_kept(error.output) if isinstance(error, RunFailure) else None,
         permanent=isinstance(error, PermanentFailure),

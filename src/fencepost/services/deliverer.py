@@ -64,7 +64,7 @@ from fencepost.telemetry.message_events import Answer, MessagesPublished
 
 BATCH_MAX = 200
 FEW = 10
-"""After fewer than this the next look rests for a moment: mostly nothing else waits."""
+"""A look that finds fewer has mostly found all, so the next one waits for a moment."""
 SENDING_MAX = 3
 """How many batches may be on their way at once."""
 GIVEN_MAX = 10_000

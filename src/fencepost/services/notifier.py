@@ -115,8 +115,8 @@ class Notifier(Service):
         ]
 
     async def _unserved(self, namespace: Namespace) -> list[Item]:
-        """Beside them the alarms that are open, where none is known to be over: no worker says which jobs it
-        has, or there are too many to look at all."""
+        """Schedules without code, and those whose alarm is open and not known to be over: no worker says
+        which jobs it has, or there are too many to look at all."""
         registered = await self._store.jobs.all(namespace)
         nodes = await self._store.roster.live()
         jobs = unserved_jobs(registered, nodes, namespace)

@@ -248,18 +248,25 @@ async def _stop(client: Any, starting: asyncio.Future[Any] | None = None) -> Non
         if not starting.cancel():
             starting.exception()
     stopping = asyncio.ensure_future(client.close() if hasattr(client, "close") else client.stop())
+    stopping.add_done_callback(_look_at)
     await asyncio.wait({stopping}, timeout=END_TIMEOUT_S)
     if stopping.cancel() or stopping.exception() is not None:
         await asyncio.wait({stopping}, timeout=END_TIMEOUT_S)
         await _cut(client)
 
 
+def _look_at(task: asyncio.Future[Any]) -> None:
+    """Asyncio complains of faults that nobody has looked at."""
+    if not task.cancelled():
+        task.exception()
+
+
 async def _cut(client: Any) -> None:
-    """Close the connections of a client that did not get as far: it waits for answers before it does."""
+    """Close the connections of a client whose own stop did not."""
     driver = client.client if hasattr(client, "client") else client._client
     client._closed = True
     with suppress(*FAULTS):
-        async with asyncio.timeout(END_TIMEOUT_S):
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
             await driver.close()
 
 

@@ -38,9 +38,7 @@ class Session:
         async with self._turn() as connection:
             return await _evaluate(connection, script, [len(keys), *keys, *arguments])
 
-    async def run_both_ways(
-        self, script: Script, keys: Sequence[str], arguments: Sequence[str | int]
-    ) -> Any:
+    async def run_both_ways(self, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
         """As `run`, and by its text too, which a server needs that has forgotten the script."""
         async with self._turn() as connection:
             call = [len(keys), *keys, *arguments]
