@@ -13,6 +13,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.notification import DELIVERY
 from fencepost.model.run import RunFilter, RunState
+from fencepost.operations.reconciling import JudgeKeys, judge_keys
 
 
 async def until_ran(app: Fencepost, wanted: int) -> None:
@@ -49,10 +50,12 @@ async def test_what_was_enqueued_and_scheduled_under_the_old_name_is_done_by_the
         assert new.handle("k").key == key
         tick = await after.schedules.trigger("new")
         await until_ran(after, 2)
+        judged = await judge_keys.carry_out(await after.control(), JudgeKeys(run_keys=[key], job="new"))
         store = await after.open()
         kept = await store.schedules.get(after.settings.namespace, ScheduleId("old"))
         (node,) = await store.roster.live()
     assert sorted(done) == sorted([key, tick])
+    assert [one.verdict for one in judged.items] == ["succeeded"]
     assert kept is not None
     assert (kept.spec.job, kept.version) == ("new", 2)
     assert node.report.jobs == (DELIVERY, "new", "old")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from fencepost.core.messages import REPLIES, control_topic, reply_destination
 from fencepost.errors import BrokerUnavailable, StoreUnavailable
 from fencepost.model.claiming import Appetite
-from fencepost.model.identifiers import NodeId, Queue
+from fencepost.model.identifiers import Namespace, NodeId, Queue
 from fencepost.model.job import Retry
 from fencepost.model.message import Message, Publication, Unconfirmed
 from fencepost.model.rescue import SweepTerms
@@ -335,6 +336,12 @@ async def test_a_processor_whose_run_was_cancelled_is_told() -> None:
     assert json.loads(heard[0]) == {**shown(message), "why": "cancelled"}
     await post.reply(**shown(message), outcome="failed", error="cancelled")
     assert await post.state(key) is RunState.CANCELLED
+
+
+def test_replies_go_to_a_name_that_every_broker_takes() -> None:
+    names = [reply_destination(Namespace(one)) for one in ("team/a", "team:a", "team-a", "team.a")]
+    assert all(re.fullmatch(r"fencepost\.replies\.[A-Za-z0-9_.-]+", one) for one in names)
+    assert len(set(names)) == 4
 
 
 async def test_no_reply_is_lost_while_the_store_is_away() -> None:

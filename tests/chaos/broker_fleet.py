@@ -74,9 +74,9 @@ class Totals:
 
 
 class BrokerFleet:
-    """Its ledger is a file; its processes reach the broker by a proxy where that can be."""
+    """Its ledger is a file; its processes reach the broker by a proxy."""
 
-    def __init__(self, folder: Path, server: Server, name: str, seed: int, *, by_proxy: bool) -> None:
+    def __init__(self, folder: Path, server: Server, name: str, seed: int) -> None:
         self.server = server
         self.totals = Totals()
         self.members: list[Member] = []
@@ -84,7 +84,8 @@ class BrokerFleet:
         self._name = name
         self._store = f"sqlite:///{folder / 'ledger.db'}"
         self._dice = random.Random(seed)
-        self._proxy = Proxy("127.0.0.1", server.port) if by_proxy else None
+        port, self._proxy_port = server.by_proxy
+        self._proxy = Proxy("127.0.0.1", port)
         self._roles: dict[str, list[Member]] = {"worker": [], "processor": []}
         self._paused: set[Member] = set()
 
@@ -95,8 +96,7 @@ class BrokerFleet:
                 database.execute("PRAGMA journal_mode = WAL")
                 for one in statements:
                     database.execute(one)
-        if self._proxy is not None:
-            await self._proxy.start()
+        await self._proxy.start(self._proxy_port)
         for role, count in (("worker", workers), ("processor", processors)):
             for _ in range(count):
                 self._start(role)
@@ -104,14 +104,11 @@ class BrokerFleet:
     async def close(self) -> None:
         for member in self.members:
             member.discard()
-        if self._proxy is not None:
-            await self._proxy.close()
+        await self._proxy.close()
 
     @property
     def url(self) -> str:
         """As the processes have it."""
-        if self._proxy is None:
-            return self.server.url
         return re.sub(r":\d+$", f":{self._proxy.port}", self.server.url)
 
     async def enqueue(self, numbers: range) -> None:
@@ -160,9 +157,8 @@ class BrokerFleet:
             "partition": self._cut,
         }
         for kind in kinds:
-            if kind != "partition" or self._proxy is not None:
-                await acts[kind]()
-                self.totals.faults[kind] += 1
+            await acts[kind]()
+            self.totals.faults[kind] += 1
 
     async def all_ended(self) -> bool:
         return await asyncio.to_thread(self._ended) == self.totals.runs
@@ -225,7 +221,6 @@ class BrokerFleet:
         await asyncio.to_thread(self.server.start)
 
     async def _cut(self) -> None:
-        assert self._proxy is not None
         self._proxy.cut()
         await asyncio.sleep(self._dice.uniform(*CUT_S))
         self._proxy.reset()

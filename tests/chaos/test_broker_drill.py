@@ -76,9 +76,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @asynccontextmanager
 async def fleet_of(server: Server, folder: Path, seed: int, workers: int) -> AsyncIterator[BrokerFleet]:
-    # A client of Kafka connects to where the broker says that it is, past any proxy.
-    by_proxy = "kafka" not in server.url
-    fleet = BrokerFleet(folder, server, "drill", seed, by_proxy=by_proxy)
+    fleet = BrokerFleet(folder, server, "drill", seed)
     try:
         await fleet.open(workers, workers)
         yield fleet

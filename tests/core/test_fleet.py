@@ -21,7 +21,7 @@ from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 from fencepost.model.leader import LeaderRecord
 from fencepost.model.lease import OWN_LINEAGE, LeaseRecord
-from fencepost.model.node import Led, Node, NodeRecord, NodeReport
+from fencepost.model.node import BrokerReport, Led, Node, NodeRecord, NodeReport
 
 NOW = StoreTime(datetime(2026, 3, 1, 12, tzinfo=UTC))
 ALICE, BOB = NodeId("alice"), NodeId("bob")
@@ -208,6 +208,19 @@ def test_a_node_that_gets_no_answer_from_its_lease_store_is_an_alarm(is_cut_off:
     alice = replace(alice, report=replace(alice.report, cut_off=is_cut_off))
     found = [one for one in alarms(seen(nodes=[alice]), SKEW_MAX_S) if one.kind is AlarmKind.CUT_OFF]
     assert [one.nodes for one in found] == ([(ALICE,)] if is_cut_off else [])
+
+
+@pytest.mark.parametrize(("away_s", "named"), [(3.0, [(ALICE, BOB)]), (0.0, [])])
+def test_a_broker_that_answers_some_nodes_no_more_is_one_alarm(
+    away_s: float, named: list[tuple[NodeId, ...]]
+) -> None:
+    nodes = [
+        replace(one, report=replace(one.report, broker=BrokerReport("amqp://mq", away_s=away_s)))
+        for one in (node(ALICE, led()), node(BOB))
+    ]
+    found = [one for one in alarms(seen(nodes=nodes), SKEW_MAX_S) if one.kind is AlarmKind.BROKER]
+    assert [one.nodes for one in found] == named
+    assert all("the broker amqp://mq does not answer alice, bob" in one.text for one in found)
 
 
 @pytest.mark.parametrize(

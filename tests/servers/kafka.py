@@ -101,7 +101,7 @@ class KafkaServer(Server):
         self._session_s = session_s
         super().__init__("kafka", "kafka://127.0.0.1:{port}")
         self.ports = {"PLAINTEXT": self.port} | {one: free_port() for one in GUARDED}
-        self._controller_port = free_port()
+        self._controller_port, self._proxied_port, self._proxy_port = free_port(), free_port(), free_port()
         self.certificates = Certificates(self.folder)
         self._keys.write_bytes(
             in_pkcs8(self.certificates.key_file) + self.certificates.certificate_file.read_bytes()
@@ -114,6 +114,11 @@ class KafkaServer(Server):
     def details(self) -> dict[str, Any]:
         """What `KafkaAddress` is made of."""
         return {"ports": self.ports, "authority_file": str(self.certificates.authority_file)}
+
+    @property
+    def by_proxy(self) -> tuple[int, int | None]:
+        """A client connects to where the server says that it is."""
+        return self._proxied_port, self._proxy_port
 
     def command(self) -> Sequence[str | Path]:
         return [*java(), "kafka.Kafka", self._file]
@@ -132,15 +137,16 @@ class KafkaServer(Server):
     def _properties(self) -> dict[str, str]:
         said = ",".join(f"{name}://127.0.0.1:{port}" for name, port in self.ports.items())
         own = {
-            "listeners": f"{said},CONTROLLER://127.0.0.1:{self._controller_port}",
-            "advertised.listeners": said,
+            "listeners": f"{said},CONTROLLER://127.0.0.1:{self._controller_port},"
+            f"PROXIED://127.0.0.1:{self._proxied_port}",
+            "advertised.listeners": f"{said},PROXIED://127.0.0.1:{self._proxy_port}",
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
             "log.dirs": str(self.folder / "data"),
             "broker.session.timeout.ms": str(self._session_s * 1_000),
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self._keys),
             "listener.security.protocol.map": ",".join(f"{one}:{one}" for one in self.ports)
-            + ",CONTROLLER:PLAINTEXT",
+            + ",CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT",
         }
         return PROPERTIES | own
 

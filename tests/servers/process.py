@@ -51,6 +51,11 @@ class Server(Address):
             os.chown(self.folder, self._owner["user"], self._owner["group"])
         atexit.register(self.close)
 
+    @property
+    def by_proxy(self) -> tuple[int, int | None]:
+        """The port to which a proxy leads, and the one where clients look for the proxy, if they insist."""
+        return self.port, None
+
     def command(self) -> Sequence[str | Path]:
         """What to start."""
         raise NotImplementedError

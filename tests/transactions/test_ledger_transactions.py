@@ -173,9 +173,35 @@ async def test_a_transaction_on_sqlite_cannot_hold_everybody_up(on_sqlite: Groun
                 await tx.execute(INSERT, ("x", number))
                 await asyncio.sleep(PAUSE_S)
 
-    with pytest.raises(TimedOut, match="connection=tx"):
+    with pytest.raises(TimedOut, match="every other write waits for it"):
         await job()
     assert (await on_sqlite.sent(), await on_sqlite.state(claim.run_key)) == ([], RunState.RUNNING)
+
+
+async def test_on_sqlite_a_block_does_not_wait_for_itself(on_sqlite: Ground) -> None:
+    run = on_sqlite.run(claim := await on_sqlite.claimed())
+    async with run.transaction() as tx:
+        with pytest.raises(UsageError, match="connection=tx"):
+            await on_sqlite.store.ledger.pulse([claim.ticket], 30.0)
+        await tx.execute(INSERT, (run.key, run.fence))
+    await on_sqlite.store.ledger.pulse([claim.ticket], 30.0)
+    assert await on_sqlite.sent() == [(run.key, run.fence)]
+
+
+async def test_on_sqlite_a_block_of_a_plain_function_does_not_either(on_sqlite: Ground) -> None:
+    run = on_sqlite.run(claim := await on_sqlite.claimed())
+    loop = asyncio.get_running_loop()
+
+    def pulse() -> object:
+        work = on_sqlite.store.ledger.pulse([claim.ticket], 30.0)
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    def job() -> None:
+        with run.transaction(complete=False), pytest.raises(UsageError, match="connection=tx"):
+            pulse()
+        pulse()
+
+    await asyncio.to_thread(job)
 
 
 async def test_a_plain_function_has_the_same_in_its_thread(ground: Ground) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from pathlib import Path
 
 import apsw
@@ -94,10 +95,12 @@ async def test_a_statement_without_end_is_broken_off(on_sqlite: Ground) -> None:
 
 async def test_after_the_bound_the_drivers_own_connection_writes_nothing_either(on_sqlite: Ground) -> None:
     run = bounded(on_sqlite, claim := await on_sqlite.claimed())
+    outside = copy_context()
 
     async def job() -> None:
         async with run.transaction() as tx:
-            await on_sqlite.store.ledger.pulse([claim.ticket], 30.0)
+            pulse = on_sqlite.store.ledger.pulse([claim.ticket], 30.0)
+            await asyncio.create_task(pulse, context=outside)
             tx.connection.execute("INSERT INTO sent VALUES ('late', 1)")
 
     with pytest.raises(TimedOut):

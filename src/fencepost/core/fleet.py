@@ -69,6 +69,7 @@ class AlarmKind(StrEnum):
     SKEW = "skew"
     LEADERLESS = "leaderless"
     CUT_OFF = "cut_off"
+    BROKER = "broker"
     CLOCK = "clock"
 
 
@@ -121,6 +122,7 @@ def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
         *_set_back(seen),
         *_set_ahead(seen.nodes),
         *_cut_off(seen.nodes),
+        *_without_broker(seen.nodes),
         *_skewed(seen.nodes, skew_warning_s),
     ]
 
@@ -289,6 +291,21 @@ def _cut_off(nodes: Sequence[NodeRecord]) -> list[Alarm]:
         return []
     text = f"the lease store does not answer {_some(found)}; they lead nothing until it does"
     return [Alarm(AlarmKind.CUT_OFF, text, nodes=found)]
+
+
+def _without_broker(nodes: Sequence[NodeRecord]) -> list[Alarm]:
+    away: dict[str, list[NodeId]] = {}
+    for one in nodes:
+        if one.report.broker is not None and one.report.broker.away_s > 0:
+            away.setdefault(one.report.broker.name, []).append(one.node.node_id)
+    return [
+        Alarm(
+            AlarmKind.BROKER,
+            f"the broker {name} does not answer {_some(found)}; runs that it would carry wait until it does",
+            nodes=tuple(found),
+        )
+        for name, found in away.items()
+    ]
 
 
 def _set_back(seen: Witnesses) -> list[Alarm]:

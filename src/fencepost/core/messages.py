@@ -17,6 +17,7 @@ from binascii import b2a_base64
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from hashlib import sha256
 from math import inf
 from typing import Annotated, Any, TypeAlias
 
@@ -70,8 +71,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def reply_destination(namespace: Namespace) -> str:
-    """Where processors of a namespace's runs send their replies."""
-    return f"fencepost.replies.{namespace}"
+    """Where processors of a namespace's runs send their replies. A slash would name an exchange to RabbitMQ,
+    and Kafka takes no colon."""
+    plain = re.sub("[/:]", "-", namespace)
+    if plain != namespace:
+        plain += f"-{sha256(namespace.encode()).hexdigest()[:12]}"
+    return f"fencepost.replies.{plain}"
 
 
 def control_topic(namespace: Namespace) -> str:

@@ -8,6 +8,7 @@ unknown key of a run by hand names no time, so it is within every range.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 
@@ -33,12 +34,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """Which runs are asked for: with a fire time from `since` to `until`, both included."""
+    """Which runs are asked for: with a fire time from `since` to `until`, both included. `jobs` are the names
+    of one job; without any, runs of every job."""
 
     since: datetime
     until: datetime
     schedule_id: ScheduleId | None = None
-    job: JobName | None = None
+    jobs: Collection[JobName] = ()
     forgotten_before: datetime | None = None
 
 
@@ -56,7 +58,7 @@ def judged_key(run_key: RunKey, run: RunRecord | None, bounds: KeyBounds) -> Jud
     if run is None:
         return _unknown(run_key, bounds)
     of_schedule = bounds.schedule_id in (None, run.schedule_id)
-    of_job = bounds.job in (None, run.job)
+    of_job = not bounds.jobs or run.job in bounds.jobs
     if not (of_schedule and of_job and bounds.since <= run.fire_time <= bounds.until):
         return JudgedKey(run_key, Verdict.OUTSIDE)
     if run.state is RunState.SUCCEEDED:
@@ -71,7 +73,7 @@ def _unknown(run_key: RunKey, bounds: KeyBounds) -> JudgedKey:
     tick = named_tick(run_key)
     if tick is None:
         job = run_key.partition("#")[0]
-        outside = bounds.schedule_id is not None or bounds.job not in (None, job)
+        outside = bounds.schedule_id is not None or (bounds.jobs and job not in bounds.jobs)
         return JudgedKey(run_key, Verdict.OUTSIDE) if outside else _without_run(run_key)
     schedule_id, fire_time = tick
     of_schedule = bounds.schedule_id in (None, schedule_id)

@@ -17,6 +17,7 @@ from fencepost.operations.operation import Asked, operation
 from fencepost.operations.shapes.accounts import KeysAnswer, key_shape
 from fencepost.operations.words import Name, RunKeyText, ScheduleIdText, moment, read_when
 from fencepost.services.control import Control, known_job
+from fencepost.services.desks.runs import names_of
 
 KEYS_MAX = 1_000
 
@@ -59,7 +60,7 @@ async def _bounds(control: Control, asked: JudgeKeys) -> KeyBounds:
         raise UsageError(BACKWARDS)
     if asked.job is not None:
         await known_job(control.store, control.namespace, asked.job)
-        bounds = replace(bounds, job=JobName(asked.job))
+        bounds = replace(bounds, jobs=await names_of(control.store, control.namespace, JobName(asked.job)))
     if asked.schedule is not None:
         schedule_id = await control.schedules.id_of(asked.schedule)
         await control.schedules.history(schedule_id)

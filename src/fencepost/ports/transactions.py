@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
 from fencepost.errors import UsageError
@@ -96,6 +97,11 @@ class RunTransaction(
     Protocol,
 ):
     """`async with` in an async job, `with` in a plain one."""
+
+
+IN_BLOCK: ContextVar[Transaction | None] = ContextVar("in_block", default=None)
+"""The transaction in whose block the caller is. A store with one writer refuses other writes from there: they
+would wait for the block, and the block for them."""
 
 
 class BorrowedStore(Protocol):

@@ -23,7 +23,7 @@ from fencepost.model.quoting import quoted
 from fencepost.model.results import result_text
 from fencepost.model.run import Ticket
 from fencepost.ports.store import Store
-from fencepost.ports.transactions import Parameters, Row, Transaction
+from fencepost.ports.transactions import IN_BLOCK, Parameters, Row, Transaction
 from fencepost.services.steps import Steps
 from fencepost.telemetry.secrets import mask_any
 
@@ -166,6 +166,7 @@ class LedgerTransaction:
         except BaseException:
             self._reach.open.remove(self)
             raise
+        IN_BLOCK.set(self._inner)
         return self._inner
 
     async def __aexit__(
@@ -194,6 +195,7 @@ class LedgerTransaction:
             await self._opened.__aexit__(kind, error, trace)
         finally:
             self._reach.open.remove(self)
+            IN_BLOCK.set(None)
 
     def abort(self) -> None:
         """Break it off where it stands."""
@@ -203,11 +205,14 @@ class LedgerTransaction:
     def __enter__(self) -> ServedTransaction:
         if self._reach.is_here:
             raise UsageError("run.transaction() in an async function: write async with run.transaction()")
-        return ServedTransaction(self._reach, self._reach.served(self.__aenter__()))
+        opened = self._reach.served(self.__aenter__())
+        IN_BLOCK.set(opened)
+        return ServedTransaction(self._reach, opened)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        IN_BLOCK.set(None)
         self._reach.served(self.__aexit__(kind, error, trace))
 
 

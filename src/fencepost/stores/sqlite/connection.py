@@ -41,6 +41,7 @@ from fencepost.model.clocks import StoreTime, is_from_the_future
 from fencepost.model.identifiers import Fence
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.files import DatabaseFiles
+from fencepost.stores.sqlite.guest import check_no_block
 from fencepost.stores.sqlite.opening import connect_watched, disconnect
 from fencepost.stores.sqlite.turns import Turns
 
@@ -108,6 +109,7 @@ class Database:
 
     async def transact(self, work: Work[T]) -> T:
         """Run the work under the write lock; it is durable when this returns."""
+        check_no_block(self._path)
         return await self._submit(work, writes=True)
 
     async def read(self, work: Work[T]) -> T:

@@ -23,6 +23,7 @@ from typing import TypeVar
 import apsw
 
 from fencepost.errors import TimedOut, UsageError
+from fencepost.ports.transactions import IN_BLOCK
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.files import DatabaseFiles
 from fencepost.stores.sqlite.opening import BUSY_TIMEOUT_MS, connect_watched, disconnect
@@ -36,7 +37,11 @@ CLOSE_TRIES, CLOSE_PAUSE_S = 500, 0.01
 
 TOO_LATE = (
     "run.transaction() was open for more than {:g}s and was rolled back; on SQLite every other write waits "
-    "for it, also an app.enqueue without connection=tx"
+    "for it"
+)
+WAITS_FOR_ITSELF = (
+    "on SQLite this write would wait for run.transaction() to end; make it part of that (connection=tx, "
+    "app.schedules.within(tx)), or do it before or after the block"
 )
 BROKEN_OFF = "run.transaction() was broken off, because its attempt is over; nothing was written"
 ENDED_INSIDE = (
@@ -44,6 +49,13 @@ ENDED_INSIDE = (
     "nothing was written; leave its end to the block"
 )
 OVER = "run.transaction() has ended; use its tx inside the block"
+
+
+def check_no_block(path: Path) -> None:
+    """Refuse a write to this database from inside a block that has its lock."""
+    guest = getattr(IN_BLOCK.get(), "guest", None)
+    if isinstance(guest, Guest) and guest.has_lock_of(path):
+        raise UsageError(WAITS_FOR_ITSELF)
 
 
 class Guest:
@@ -95,6 +107,10 @@ class Guest:
     def cut_short(self) -> TimedOut | None:
         """Why it was broken off, where it was."""
         return None if self._cut is None else TimedOut(self._cut)
+
+    def has_lock_of(self, path: Path) -> bool:
+        """Whether nobody else can write to this database."""
+        return path == self._path and not self._is_closing and self._cut is None
 
     def _begin(self) -> None:
         self.connection, self._files = connect_watched(self._path)

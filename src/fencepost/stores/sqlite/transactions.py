@@ -47,7 +47,7 @@ class SqliteTransaction:
 
     def __init__(self, guest: Guest) -> None:
         self.connection = guest.connection
-        self._guest = guest
+        self.guest = guest
 
     async def execute(self, statement: str, parameters: Parameters = ()) -> int:
         text, values = _bound(statement, parameters)
@@ -73,10 +73,10 @@ class SqliteTransaction:
 
     async def apply(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run something on the connection, in its thread."""
-        return await self._guest.apply(work)
+        return await self.guest.apply(work)
 
     def abort(self) -> None:
-        self._guest.abort()
+        self.guest.abort()
 
     def lent(self) -> Lent:
         """For what the ledger is to write in this transaction."""
