@@ -19,7 +19,7 @@ from fencepost.model.message import Confirmed, Message, Publication, Refused, Un
 from fencepost.model.run import RunState
 from fencepost.services.deliverer import BATCH_MAX, SENDING_MAX
 from fencepost.testing.broker import MemoryBroker
-from tests.brokers.post import PATIENCE_S, START, Post, until
+from tests.brokers.post import PATIENCE_S, START, THUMBS, Post, until
 
 QUIET_S = 0.2
 ROUNDS = 100
@@ -177,6 +177,18 @@ async def test_what_the_broker_refuses_is_not_taken_for_sent() -> None:
     run = await post.run(key)
     assert (run.state, run.attempt) == (RunState.READY, 1)
     assert run.error == "MessageRefused: thumbs: no queue thumbs"
+
+
+async def test_a_destination_that_was_deleted_is_there_again_for_the_next_attempt() -> None:
+    post = Post(reply="none")
+    await post.one_sent()
+    post.broker.delete(THUMBS)
+    (key,) = await post.enqueue("2")
+    await post.deliver()
+    assert (await post.run(key)).error == "MessageRefused: thumbs: destination thumbs is not there"
+    post.clock.advance(2)
+    await post.deliver()
+    assert await post.state(key) is RunState.SUCCEEDED
 
 
 async def test_what_the_broker_will_always_refuse_is_not_tried_again() -> None:

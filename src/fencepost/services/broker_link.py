@@ -21,14 +21,14 @@ from fencepost.telemetry.message_events import BrokerMissed, Redelivered
 
 class BrokerLink:
     """The broker, opened once for all loops of the process. What they need is declared once in a connection's
-    life."""
+    life, and again where something of it may have gone."""
 
     def __init__(self, open_broker: Callable[[], Awaitable[Broker]], destinations: Iterable[str]) -> None:
         self._open_broker = open_broker
         self._destinations = sorted(set(destinations))
         self._opening = asyncio.Lock()
         self._broker: Broker | None = None
-        self._declared = False
+        self._declared = self._doubted = False
         self._missed_at_s: float | None = None
         self._ready_at_s = 0.0
         self._told: str | None = None
@@ -40,7 +40,7 @@ class BrokerLink:
     async def ready(self) -> Broker:
         """The broker, connected, with every destination there. Raises `BrokerUnavailable` and
         `BrokerRefused`."""
-        if self._broker is not None and self._declared:
+        if self._broker is not None and self._declared and not self._doubted:
             return self._broker
         async with self._opening:
             if self._broker is None:
@@ -50,6 +50,9 @@ class BrokerLink:
                 await self._broker.declare(self._destinations)
                 self._declared, self._missed_at_s, self._told = True, None, None
                 self._ready_at_s = asyncio.get_running_loop().time()
+            elif self._doubted:
+                await self._broker.declare(self._destinations)
+            self._doubted = False
             return self._broker
 
     def report(self) -> BrokerReport | None:
@@ -67,6 +70,10 @@ class BrokerLink:
         self._declared = False
         if self._missed_at_s is None:
             self._missed_at_s = asyncio.get_running_loop().time()
+
+    def doubt(self) -> None:
+        """A message was refused: somebody may have deleted its destination."""
+        self._doubted = True
 
     def is_news(self, trouble: str) -> bool:
         """Whether no loop of the process has told of this since the broker was last there."""

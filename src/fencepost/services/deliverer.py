@@ -284,6 +284,8 @@ class Deliverer(BrokerService):
             self._pause()
         else:
             self._unanswered = 0
+        if counts[Answer.REFUSED]:
+            self.link.doubt()
         emit(MessagesPublished(broker.name, counts))
         self.log.info("published", broker=broker.name, **{str(one): number for one, number in counts.items()})
         return answers

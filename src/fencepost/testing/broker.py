@@ -86,6 +86,10 @@ class MemoryBroker:
     async def close(self) -> None:
         """Everything stays: other users of this object go on."""
 
+    def delete(self, destination: str) -> None:
+        """As an operator may, with all that waits there."""
+        del self._groups[destination]
+
     def waiting(self, destination: str, group: str) -> _Waiting:
         """What waits for a group; a group that is new gets what no group has taken."""
         groups = self._groups.setdefault(destination, {})
