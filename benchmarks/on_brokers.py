@@ -13,7 +13,7 @@ from benchmarks.report import Figure, costs, heading
 from tests.servers.nats import NatsServer
 from tests.servers.rabbitmq import RabbitServer
 
-RUNS, TRIPS, TRIES = 5_000, 200, 3
+RUNS, TRIPS, TRIES = 20_000, 200, 3
 SHARE, TRIP_MS = 0.4, 15.0
 INTAKE_PER_S = 3_000.0
 

@@ -86,6 +86,7 @@ class Post:
         if tasks:
             await asyncio.wait(tasks)
             await asyncio.sleep(0)
+        await deliverer.trail.write()
 
     async def one_sent(self, **payload: Any) -> tuple[RunKey, Message]:
         """A run that was sent, and its message."""
@@ -96,7 +97,9 @@ class Post:
     async def reply(self, replies: Replies | None = None, **said: Any) -> None:
         """A reply of a processor, as it may be written in any language, and the pass that takes it."""
         await self.say(json.dumps(said).encode())
-        await (replies or self.replies).run_once()
+        chosen = replies or self.replies
+        await chosen.run_once()
+        await chosen.trail.write()
 
     async def say(self, body: bytes) -> None:
         message = Message(reply_destination(NS), f"reply-{len(self.broker.published)}", body)

@@ -12,7 +12,7 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Message, Publication
 from fencepost.model.run import Claim, RunState
-from tests.brokers.post import PATIENCE_S, Post, until
+from tests.brokers.post import NS, PATIENCE_S, Post, until
 
 QUIET_S = 0.2
 
@@ -46,6 +46,44 @@ async def test_a_run_that_another_held_up_does_not_wait_for_the_poll_where_no_hi
         await asyncio.wait({loop})
 
 
+async def test_what_comes_to_an_idle_deliverer_does_not_wait_for_a_look_at_all_that_waits() -> None:
+    post = Post(reply="none", settings={"poll_s": 3600.0})
+    await post.deliver()
+    (key,) = await post.enqueue("1")
+    with patch.object(post.memory.ledger, "outlook", side_effect=AssertionError):
+        await post.deliver()
+    assert await is_sent(post, key)
+
+
+async def test_what_comes_to_an_idle_deliverer_keeps_the_limits_of_its_job() -> None:
+    post = Post(limit=JobLimit(1))
+    await post.deliver()
+    keys = await post.enqueue("first", "second")
+    for _ in range(2):
+        await post.deliver()
+    assert [await post.state(one) for one in keys] == [RunState.RUNNING, RunState.READY]
+
+
+async def test_how_a_run_travelled_is_written_though_nobody_waits_for_it() -> None:
+    post = Post()
+    loop = asyncio.create_task(post.deliverer.run())
+    (key,) = await post.enqueue("1")
+    await until(partial(has_travelled, post, key))
+    loop.cancel()
+    await asyncio.wait({loop})
+
+
+async def test_a_deliverer_that_stops_writes_how_its_runs_travelled() -> None:
+    post = Post()
+    with patch("fencepost.services.trail.TOGETHER_S", 3600.0):
+        loop = asyncio.create_task(post.deliverer.run())
+        (key,) = await post.enqueue("1")
+        await until(lambda: bool(post.broker.published))
+        loop.cancel()
+        await asyncio.wait({loop})
+    assert await has_travelled(post, key)
+
+
 async def test_a_loop_that_is_cancelled_does_not_hang() -> None:
     post = Post(reply="none")
     (key,) = await post.enqueue("1")
@@ -77,6 +115,10 @@ async def test_a_claim_that_comes_while_the_deliverer_stops_costs_no_attempt() -
     run = await post.run(key)
     assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
     assert loop.cancelled()
+
+
+async def has_travelled(post: Post, key: RunKey) -> bool:
+    return bool(await post.memory.logbook.read(NS, key, limit=10))
 
 
 async def is_sent(post: Post, key: RunKey) -> bool:

@@ -15,7 +15,7 @@ from tests.simulation.campaign import run
 from tests.simulation.examination import examine
 from tests.simulation.message_world import MessageWorld
 
-SEEDS_MAX = 4
+SEEDS_MAX = 16
 SEEN = (
     *("fault: deliverer killed before the confirm", "fault: deliverer killed before the ledger"),
     *("message lost", "confirm lost", "message repeated"),
@@ -49,6 +49,7 @@ def test_a_seed_is_the_same_world_with_messages_too() -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "bug",
     [
@@ -59,7 +60,7 @@ def test_a_seed_is_the_same_world_with_messages_too() -> None:
     ids=lambda one: one.name,
 )
 def test_a_world_notices_what_a_broker_can_do_to_a_bug(bug: Bug) -> None:
-    """Worlds of an hour, until one shows it."""
+    """Worlds of an hour, until one shows it: of some bugs one in four does."""
     with bug.plant():
         assert any(
             what.startswith("I11:") for seed in range(SEEDS_MAX) for what in in_a_world(seed, 1.0).violations

@@ -93,12 +93,14 @@ class Looks:
         self._seen = None
 
 
-async def claim_first(ledger: Ledger, appetite: Appetite, limited: Collection[JobName]) -> Sequence[Claim]:
-    """One run that needs no judgement, if one is due. A worker that had nothing to do, and hears that a run
-    is there, need not look what waits first: it has room for all kinds. Runs of limited jobs begin from
-    their lines."""
+async def claim_first(
+    ledger: Ledger, appetite: Appetite, limited: Collection[JobName], limit: int = 1
+) -> Sequence[Claim]:
+    """Runs that need no judgement, if any are due. A worker that had nothing to do, and hears that a run is
+    there, need not look what waits first: it has room for all kinds. Runs of limited jobs begin from their
+    lines."""
     others = _without(appetite, limited)
-    return await ledger.claim_direct(others, 1) if others.jobs else []
+    return await ledger.claim_direct(others, limit) if others.jobs else []
 
 
 def helpings(

@@ -54,10 +54,10 @@ from fencepost.services.backlogs import Backlogs
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import helpings
-from fencepost.services.desks.taking import take
+from fencepost.services.desks.taking import take, take_first
 from fencepost.services.service import patience_s
 from fencepost.services.telling import tell_finished, tell_refused
-from fencepost.services.trail import Station, note_all
+from fencepost.services.trail import Station, Trail
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import Answer, MessagesPublished
@@ -99,6 +99,7 @@ class Deliverer(BrokerService):
             alive_for_s=settings.heartbeat_timeout_s,
             namespace=settings.namespace,
         )
+        self._limited = frozenset(name for name, job in jobs.items() if job.limit is not None)
         self._dice = dice
         self._turns: Counter[Queue] = Counter()
         self._budgets = {
@@ -116,7 +117,9 @@ class Deliverer(BrokerService):
         """Sent to a processor, and the ledger has not heard of it."""
         self._bug: BaseException | None = None
         self._draining = False
+        self.trail = Trail(store)
         self._backlogs = Backlogs(link.waiting, BATCH_MAX)
+        self._idle_until_s = 0.0
         self._unanswered = 0
         """How many batches in a row the broker did not answer."""
         self._paused_until_s = 0.0
@@ -148,6 +151,7 @@ class Deliverer(BrokerService):
                 self._begin(broker, claims)
                 return looked_s if len(claims) < min(limit, FEW) else 0.0
             rest_s = min(rest_s, looked_s)
+        self._idle_until_s = _now_s() + rest_s
         return rest_s
 
     def drain(self, draining: bool) -> None:
@@ -170,6 +174,7 @@ class Deliverer(BrokerService):
                 async with asyncio.timeout(FAREWELL_S):
                     await self._let_wait(())
                     await self._report()
+            await self.trail.close()
 
     async def _wait_for_sending(self) -> None:
         if self.sending:
@@ -198,8 +203,15 @@ class Deliverer(BrokerService):
     async def _claimed(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
         """With what they followed."""
         ledger, following = self._store.ledger, [name for name, job in self._jobs.items() if job.after]
-        claims, rest_s = await take(ledger, appetite, limit, self._settings, self._turns)
+        claims, rest_s = await self._first_claimed(appetite, min(limit, FEW))
+        if not claims:
+            claims, rest_s = await take(ledger, appetite, limit, self._settings, self._turns)
         return await with_predecessors(ledger, claims, following), rest_s
+
+    async def _first_claimed(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
+        """After a rest with nothing to do that a hint has cut short, what came is taken at once."""
+        was_idle, self._idle_until_s = _now_s() < self._idle_until_s, 0.0
+        return await take_first(self._store.ledger, appetite, self._limited, limit) if was_idle else ([], 0.0)
 
     async def _hand_back_lost(self) -> None:
         """A claim whose answer was lost may have been granted; nothing of it was sent."""
@@ -250,7 +262,7 @@ class Deliverer(BrokerService):
         told = [
             (one.ticket, f"published to {self._destination(one)}, {broker.name} has it") for one in waiting
         ]
-        await note_all(self._store, Station.PUBLISHED, told)
+        self.trail.note(Station.PUBLISHED, told)
         return len(waiting) < len(claims)
 
     async def _publish(self, broker: Broker, claims: Sequence[Claim]) -> Sequence[Publication | None]:

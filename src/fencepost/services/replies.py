@@ -42,7 +42,7 @@ from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.job_book import JobBook
 from fencepost.services.telling import tell_finished, tell_refused
-from fencepost.services.trail import Station, note_all
+from fencepost.services.trail import Station, Trail
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import RepliesTaken, ReplyFate
@@ -94,6 +94,7 @@ class Replies(BrokerService):
         self._store = store
         self._settings = settings
         self._dice = dice
+        self.trail = Trail(store)
         self._book = JobBook(store, settings.namespace)
         self._subscription: Subscription | None = None
 
@@ -112,6 +113,7 @@ class Replies(BrokerService):
         try:
             await super().run()
         finally:
+            await self.trail.close()
             if self._subscription is not None:
                 await self._subscription.close()
 
@@ -167,7 +169,7 @@ class Replies(BrokerService):
                     await self._tell_to_stop(broker, one, "cancelled" if pulse.owned else "lost")
         await self._pass_on_progress(signs)
         begun = [one for one in signs if one.is_current and one.form.outcome is Said.STARTED]
-        await note_all(self._store, Station.STARTED, [(one.ticket, f"started by {one.who}") for one in begun])
+        self.trail.note(Station.STARTED, [(one.ticket, f"started by {one.who}") for one in begun])
         _count(ReplyFate.ACCEPTED, sum(one.is_current for one in signs))
         _count(ReplyFate.LATE, sum(not one.is_current for one in signs))
 
@@ -221,7 +223,7 @@ class Replies(BrokerService):
         pairs = zip(first.values(), receipts, strict=True)
         taken = [one for one, receipt in pairs if receipt is Receipt.ACCEPTED]
         told = [(one.ticket, f"{one.form.outcome}, says {one.who}") for one in taken]
-        await note_all(self._store, Station.REPLIED, told)
+        self.trail.note(Station.REPLIED, told)
 
     def _settled(self, one: Reported, now: StoreTime) -> Outcome:
         """The retry budget of the process that takes the reply earns with the end of a first attempt."""

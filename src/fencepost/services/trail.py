@@ -6,6 +6,7 @@ lost changes nothing: the ledger's record of the attempt is written before it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
@@ -17,6 +18,9 @@ from fencepost.model.text import cleaned
 from fencepost.ports.store import Store
 
 TEXT_LENGTH_MAX = 500
+TOGETHER_S = 0.1
+PAGES_MAX = 500
+FAREWELL_S = 2.0
 
 
 class Station(IntEnum):
@@ -27,12 +31,43 @@ class Station(IntEnum):
     REPLIED = 3
 
 
-async def note_all(store: Store, station: Station, notes: Sequence[tuple[Ticket, str]]) -> None:
-    """Write a line for each attempt that has come to the station."""
-    pages = [
-        LogPage(ticket, (LogChunk(station, station - 1, 1, cleaned(text[:TEXT_LENGTH_MAX])),))
-        for ticket, text in notes
-    ]
-    if pages:
-        with suppress(StoreUnavailable):
-            await store.logbook.append(pages)
+class Trail:
+    """The lines of one loop's runs. They are written together a moment later: what the runs do next does not
+    wait for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pages: list[LogPage] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    def note(self, station: Station, notes: Sequence[tuple[Ticket, str]]) -> None:
+        """A line for each attempt that has come to the station."""
+        self._pages += [
+            LogPage(ticket, (LogChunk(station, station - 1, 1, cleaned(text[:TEXT_LENGTH_MAX])),))
+            for ticket, text in notes
+        ]
+        if self._writing is not None and self._writing.done():
+            self._writing.result()
+            self._writing = None
+        if self._pages and self._writing is None:
+            self._writing = asyncio.create_task(self._write_later())
+
+    async def write(self) -> None:
+        """Write what has been noted."""
+        while self._pages:
+            pages, self._pages = self._pages[:PAGES_MAX], self._pages[PAGES_MAX:]
+            with suppress(StoreUnavailable):
+                await self._store.logbook.append(pages)
+
+    async def close(self) -> None:
+        """Write the rest, if it takes no longer than a moment."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.wait({self._writing})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                await self.write()
+
+    async def _write_later(self) -> None:
+        await asyncio.sleep(TOGETHER_S)
+        await self.write()

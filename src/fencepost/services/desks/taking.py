@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 
 from fencepost.config import Settings
 from fencepost.model.claiming import Appetite, Outlook
 from fencepost.model.clocks import since
-from fencepost.model.identifiers import Queue
+from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.run import Claim
 from fencepost.ports.ledger import Ledger
-from fencepost.services.claiming import share_room
+from fencepost.services.claiming import claim_first, share_room
 from fencepost.telemetry.events import RunClaimed, emit, is_heard
 
 LOCKED_REST_S = 0.02
@@ -30,9 +31,22 @@ async def take(
     for kind in shares.kinds():
         if len(claims) < limit:
             claims += await shares.take(ledger, appetite, kind, limit - len(claims))
+    _tell(claims)
+    return claims, _rest_s(outlook, settings.poll_s)
+
+
+async def take_first(
+    ledger: Ledger, appetite: Appetite, limited: Collection[JobName], limit: int
+) -> tuple[Sequence[Claim], float]:
+    """The same without a look at what waits, for one who had nothing to do."""
+    claims = await claim_first(ledger, appetite, limited, limit)
+    _tell(claims)
+    return claims, LOCKED_REST_S
+
+
+def _tell(claims: Sequence[Claim]) -> None:
     for one in claims if is_heard() else ():
         emit(RunClaimed(one))
-    return claims, _rest_s(outlook, settings.poll_s)
 
 
 def _rest_s(outlook: Outlook, poll_s: float) -> float:
