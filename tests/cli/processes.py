@@ -63,7 +63,10 @@ class Process:
 
     def ended(self) -> int:
         """The exit code, once it has ended by itself."""
-        code = self._popen.wait(PATIENCE_S)
+        try:
+            code = self._popen.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it does not end:\n{self.said}") from None
         self._reader.join(PATIENCE_S)
         return code
 
