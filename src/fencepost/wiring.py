@@ -40,6 +40,7 @@ from fencepost.services.processors import Processors
 from fencepost.services.replies import Replies
 from fencepost.services.service import Service
 from fencepost.services.stall_watch import StallWatch
+from fencepost.services.trail import Trail
 from fencepost.telemetry import traces
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.run_lines import keep_run_lines
@@ -291,17 +292,17 @@ async def broker_services(
     destinations = [job.message.destination for job in sent.values() if job.message is not None]
     destinations += [one.source for one in intakes]
     destinations += [reply_destination(settings.namespace)] if answered else []
-    link = BrokerLink(lambda: open_broker(settings), destinations)
+    link, trail = BrokerLink(lambda: open_broker(settings), destinations), Trail(store)
     services: list[Service] = [
         IntakeService(store, one, jobs[one.job].spec, link, settings) for one in intakes
     ]
     if sent:
-        services.append(Deliverer(store, sent, link, settings, node_id, random.random))
+        services.append(Deliverer(store, sent, link, settings, node_id, random.random, trail))
     if answered:
-        services.append(Replies(store, link, settings, random.random))
+        services.append(Replies(store, link, settings, random.random, trail))
     with suppress(BrokerUnavailable):
         await link.ready()
-    return BrokerServices(link, services)
+    return BrokerServices(link, services, trail)
 
 
 async def build_processors(

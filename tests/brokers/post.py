@@ -22,6 +22,7 @@ from fencepost.services.broker_link import BrokerLink
 from fencepost.services.deliverer import Deliverer
 from fencepost.services.processor import Processor
 from fencepost.services.replies import Replies
+from fencepost.services.trail import Trail
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.broker import MemoryBroker
 from fencepost.testing.clock import VirtualClock
@@ -46,6 +47,7 @@ class Post:
         route = message_route(THUMBS, reply=reply, **spec.pop("route", {}))
         retry = spec.pop("retry", RETRY)
         self.spec = JobSpec(THUMBS, retry=retry, open_payload=True, message=route, **spec)
+        self.trail = Trail(self.store)
         self.deliverer = self.new_deliverer("node-1")
         self.replies = self.new_replies()
 
@@ -57,11 +59,11 @@ class Post:
 
     def new_deliverer(self, node: str) -> Deliverer:
         return Deliverer(
-            self.store, {THUMBS: self.spec}, self.link(), self.settings, NodeId(node), lambda: 0.5
+            self.store, {THUMBS: self.spec}, self.link(), self.settings, NodeId(node), lambda: 0.5, self.trail
         )
 
     def new_replies(self) -> Replies:
-        return Replies(self.store, self.link(), self.settings, lambda: 0.5)
+        return Replies(self.store, self.link(), self.settings, lambda: 0.5, self.trail)
 
     def processor(self, function: Callable[..., Any], **settings: Any) -> Processor:
         jobs = {THUMBS: Job(JobSpec(THUMBS), CallableExecutor(function))}
@@ -86,7 +88,7 @@ class Post:
         if tasks:
             await asyncio.wait(tasks)
             await asyncio.sleep(0)
-        await deliverer.trail.write()
+        await self.trail.write()
 
     async def one_sent(self, **payload: Any) -> tuple[RunKey, Message]:
         """A run that was sent, and its message."""
@@ -97,9 +99,8 @@ class Post:
     async def reply(self, replies: Replies | None = None, **said: Any) -> None:
         """A reply of a processor, as it may be written in any language, and the pass that takes it."""
         await self.say(json.dumps(said).encode())
-        chosen = replies or self.replies
-        await chosen.run_once()
-        await chosen.trail.write()
+        await (replies or self.replies).run_once()
+        await self.trail.write()
 
     async def say(self, body: bytes) -> None:
         message = Message(reply_destination(NS), f"reply-{len(self.broker.published)}", body)

@@ -191,6 +191,20 @@ async def test_a_destination_that_was_deleted_is_there_again_for_the_next_attemp
     assert await post.state(key) is RunState.SUCCEEDED
 
 
+async def test_a_destination_that_cannot_be_created_again_concerns_no_other() -> None:
+    post = Post(reply="none")
+    await post.one_sent()
+    post.broker.delete(THUMBS)
+    with patch.object(post.broker, "declare", side_effect=BrokerRefused("not allowed")):
+        for name in ("2", "3"):
+            (key,) = await post.enqueue(name)
+            await post.deliver()
+            assert (await post.run(key)).error == "MessageRefused: thumbs: destination thumbs is not there"
+    report = post.deliverer.link.report()
+    assert report is not None
+    assert report.away_s == 0.0
+
+
 async def test_what_the_broker_will_always_refuse_is_not_tried_again() -> None:
     post = Answering(Refused("the body has 9 bytes, the broker takes 8", permanent=True))
     (key,) = await post.enqueue("1")

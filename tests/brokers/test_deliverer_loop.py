@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from functools import partial
 from unittest.mock import patch
 
+from fencepost.core.messages import PROCESSORS
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import RunKey
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Message, Publication
-from fencepost.model.run import Claim, RunState
-from tests.brokers.post import NS, PATIENCE_S, Post, until
+from fencepost.model.run import Claim, RunState, Ticket
+from fencepost.model.run_log import LogPage
+from fencepost.services.broker_link import BrokerServices
+from fencepost.services.desks.taking import HINTS_MAX
+from fencepost.services.trail import Station
+from tests.brokers.post import NS, PATIENCE_S, THUMBS, Post, until
 
 QUIET_S = 0.2
 
@@ -64,6 +69,31 @@ async def test_what_comes_to_an_idle_deliverer_keeps_the_limits_of_its_job() -> 
     assert [await post.state(one) for one in keys] == [RunState.RUNNING, RunState.READY]
 
 
+async def test_what_waits_is_looked_at_by_a_deliverer_that_was_full() -> None:
+    """What came last would go first, whoever waits for long."""
+    post = Post(route={"ahead_max": 1})
+    await post.enqueue("first", "second")
+    for _ in range(2):
+        await post.deliver()  # Now it is full.
+    subscription = await post.broker.subscribe(THUMBS, PROCESSORS, 1)
+    await subscription.receive(1, PATIENCE_S)
+    with patch.object(post.memory.ledger, "outlook", wraps=post.memory.ledger.outlook) as outlook:
+        await post.deliver()
+    assert outlook.called
+    assert len(post.broker.published) == 2
+
+
+async def test_a_deliverer_that_is_called_for_others_looks_first() -> None:
+    post = Post(reply="none")
+    with patch.object(post.memory.ledger, "claim_direct", wraps=post.memory.ledger.claim_direct) as claim:
+        for _ in range(HINTS_MAX + 3):
+            await post.deliver()
+        assert claim.call_count == HINTS_MAX
+    (key,) = await post.enqueue("1")
+    await post.deliver()
+    assert await is_sent(post, key)
+
+
 async def test_how_a_run_travelled_is_written_though_nobody_waits_for_it() -> None:
     post = Post()
     loop = asyncio.create_task(post.deliverer.run())
@@ -75,13 +105,34 @@ async def test_how_a_run_travelled_is_written_though_nobody_waits_for_it() -> No
 
 async def test_a_deliverer_that_stops_writes_how_its_runs_travelled() -> None:
     post = Post()
+    services = BrokerServices(post.link(), [post.deliverer], post.trail)
     with patch("fencepost.services.trail.TOGETHER_S", 3600.0):
-        loop = asyncio.create_task(post.deliverer.run())
+        loop = asyncio.create_task(services.run())
         (key,) = await post.enqueue("1")
         await until(lambda: bool(post.broker.published))
         loop.cancel()
         await asyncio.wait({loop})
     assert await has_travelled(post, key)
+
+
+async def test_what_is_being_written_when_a_process_stops_is_written() -> None:
+    post = Post()
+    key, _ = await post.one_sent()
+    run = await post.run(key)
+    append, begun = post.memory.logbook.append, asyncio.Event()
+
+    async def slow(pages: Sequence[LogPage]) -> Sequence[bool]:
+        if not begun.is_set():
+            begun.set()
+            await asyncio.Event().wait()
+        return await append(pages)
+
+    post.memory.logbook.append = slow  # type: ignore[method-assign]
+    post.trail.note(Station.STARTED, [(Ticket(NS, key, run.attempt, run.fence), "started by vm-1")])
+    await asyncio.wait_for(begun.wait(), PATIENCE_S)
+    await post.trail.close()
+    chunks = await post.memory.logbook.read(NS, key, limit=10)
+    assert [one.chunk.text for one in chunks][1:] == ["started by vm-1"]
 
 
 async def test_a_loop_that_is_cancelled_does_not_hang() -> None:

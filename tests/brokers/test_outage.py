@@ -91,7 +91,7 @@ async def test_who_takes_no_replies_hears_no_processor(monkeypatch: pytest.Monke
 
     post = Post()
     deaf, hearing = BrokerLink(opened, []), BrokerLink(opened, [])
-    Replies(post.store, hearing, post.settings, lambda: 0.5)
+    Replies(post.store, hearing, post.settings, lambda: 0.5, post.trail)
     for one in (deaf, hearing):
         await one.ready()
     loop = asyncio.get_running_loop()

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import apsw
 
 from fencepost import Fencepost, Retry, Run
 
@@ -26,7 +28,7 @@ ON CONFLICT (run_key) DO UPDATE SET fence = excluded.fence, taken = taken + 1
 WHERE fence < excluded.fence
 """
 WORK_MAX_S = 0.05
-SINK_TIMEOUT_S = 60.0
+SINK_TIMEOUT_MS = 60_000
 
 app = Fencepost(
     namespace=NAME,
@@ -55,10 +57,12 @@ async def order(run: Run, number: int) -> str:
 
 
 def _take(run: Run) -> None:
-    sink = sqlite3.connect(Path(os.environ["DRILL_FOLDER"]) / SINK, timeout=SINK_TIMEOUT_S)
-    try:
-        with sink:
-            if not sink.execute(TAKE, (run.key, run.fence)).rowcount:
-                sink.execute("INSERT INTO refused VALUES (?, ?)", (run.key, run.fence))
-    finally:
-        sink.close()
+    """By the SQLite that the ledger has too: the system's has lost what it had confirmed to one process when
+    another one was killed."""
+    with closing(apsw.Connection(str(Path(os.environ["DRILL_FOLDER"]) / SINK))) as sink:
+        sink.set_busy_timeout(SINK_TIMEOUT_MS)
+        sink.execute("BEGIN IMMEDIATE")
+        sink.execute(TAKE, (run.key, run.fence))
+        if not sink.changes():
+            sink.execute("INSERT INTO refused VALUES (?, ?)", (run.key, run.fence))
+        sink.execute("COMMIT")

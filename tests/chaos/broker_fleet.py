@@ -7,13 +7,14 @@ import os
 import random
 import re
 import signal
-import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import apsw
 
 from fencepost.clock import SystemClock
 from fencepost.config import settings_from
@@ -25,7 +26,7 @@ from fencepost.model.run import NewRun
 from fencepost.ports.broker import Broker
 from fencepost.stores.sqlite import open_store
 from fencepost.wiring import open_broker
-from tests.chaos.broker_app import CREATE_SINK, SINK
+from tests.chaos.broker_app import CREATE_SINK, SINK, SINK_TIMEOUT_MS
 from tests.chaos.fleet import Member
 from tests.servers.process import Server
 from tests.servers.proxy import Proxy
@@ -92,8 +93,7 @@ class BrokerFleet:
     async def open(self, workers: int, processors: int) -> None:
         await (await open_store(self._store, clock=SystemClock())).close()
         for path, statements in (("ledger.db", ENDS), (SINK, CREATE_SINK)):
-            with closing(sqlite3.connect(self._folder / path)) as database:
-                database.execute("PRAGMA journal_mode = WAL")
+            with closing(self._opened(path)) as database:
                 for one in statements:
                     database.execute(one)
         await self._proxy.start(self._proxy_port)
@@ -187,8 +187,13 @@ class BrokerFleet:
         return int(found[0][0])
 
     def _read(self, path: str, sql: str) -> list[Any]:
-        with closing(sqlite3.connect(self._folder / path, timeout=60.0)) as database:
-            return database.execute(sql).fetchall()
+        with closing(self._opened(path)) as database:
+            return list(database.execute(sql))
+
+    def _opened(self, path: str) -> apsw.Connection:
+        database = apsw.Connection(os.fspath(self._folder / path))
+        database.set_busy_timeout(SINK_TIMEOUT_MS)
+        return database
 
     def _start(self, role: str) -> None:
         environment = {

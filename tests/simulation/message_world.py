@@ -25,6 +25,7 @@ from fencepost.services.control import ScheduleDesk
 from fencepost.services.deliverer import Deliverer
 from fencepost.services.intake import IntakeService
 from fencepost.services.replies import Replies
+from fencepost.services.trail import Trail
 from fencepost.triggers import Every
 from tests.simulation.broker import FarBroker, SimulatedBroker
 from tests.simulation.clocks import HostClock
@@ -86,15 +87,17 @@ class MessageHost(Host):
         async def opened() -> FarBroker:
             return far
 
+        trail = Trail(store)
         link = BrokerLink(opened, [TOLD, DONE, ORDERS, reply_destination(NS)])
         sent = {name: spec for name, spec in self.specs.items() if spec.message is not None}
         return BrokerServices(
             link,
             [
                 IntakeService(store, INTAKE, self.specs[ORDER], link, settings),
-                Deliverer(store, sent, link, settings, NodeId(self.name), dice),
-                Replies(store, link, settings, dice),
+                Deliverer(store, sent, link, settings, NodeId(self.name), dice, trail),
+                Replies(store, link, settings, dice, trail),
             ],
+            trail,
         )
 
 

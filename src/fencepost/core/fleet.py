@@ -23,6 +23,8 @@ from fencepost.model.lease import LeaseRecord
 from fencepost.model.node import Led, NodeRecord
 
 NAMED_MAX = 8
+BROKER_AWAY_S = 5.0
+"""A connection that broke and came back is no alarm."""
 KEEP_TIME = "have NTP keep the time of that host, by slewing"
 
 
@@ -296,12 +298,13 @@ def _cut_off(nodes: Sequence[NodeRecord]) -> list[Alarm]:
 def _without_broker(nodes: Sequence[NodeRecord]) -> list[Alarm]:
     away: dict[str, list[NodeId]] = {}
     for one in nodes:
-        if one.report.broker is not None and one.report.broker.away_s > 0:
-            away.setdefault(one.report.broker.name, []).append(one.node.node_id)
+        broker = one.report.broker
+        if broker is not None and broker.away_s >= BROKER_AWAY_S and not one.draining:
+            away.setdefault(broker.name, []).append(one.node.node_id)
     return [
         Alarm(
             AlarmKind.BROKER,
-            f"the broker {name} does not answer {_some(found)}; runs that it would carry wait until it does",
+            f"the broker {name} does not answer or refuses {_some(found)}; runs that it would carry wait",
             nodes=tuple(found),
         )
         for name, found in away.items()

@@ -15,8 +15,11 @@ from fencepost.model.message import Delivery
 from fencepost.model.node import BrokerReport
 from fencepost.ports.broker import Broker, Subscription
 from fencepost.services.service import Service, patience_s
+from fencepost.services.trail import Trail
 from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import BrokerMissed, Redelivered
+
+DOUBT_EVERY_S = 1.0
 
 
 class BrokerLink:
@@ -28,7 +31,9 @@ class BrokerLink:
         self._destinations = sorted(set(destinations))
         self._opening = asyncio.Lock()
         self._broker: Broker | None = None
-        self._declared = self._doubted = False
+        self._declared = False
+        self._doubted: set[str] = set()
+        self._no_doubt_until_s = 0.0
         self._missed_at_s: float | None = None
         self._ready_at_s = 0.0
         self._told: str | None = None
@@ -50,10 +55,15 @@ class BrokerLink:
                 await self._broker.declare(self._destinations)
                 self._declared, self._missed_at_s, self._told = True, None, None
                 self._ready_at_s = asyncio.get_running_loop().time()
-            elif self._doubted:
-                await self._broker.declare(self._destinations)
-            self._doubted = False
+            await self._declare_doubted(self._broker)
             return self._broker
+
+    async def _declare_doubted(self, broker: Broker) -> None:
+        """What cannot be created concerns nobody else: its messages are refused again, with the reason."""
+        while self._doubted:
+            self._no_doubt_until_s = asyncio.get_running_loop().time() + DOUBT_EVERY_S
+            with suppress(BrokerRefused):
+                await broker.declare([self._doubted.pop()])
 
     def report(self) -> BrokerReport | None:
         """How this process stands to it; None before it was first asked for."""
@@ -71,9 +81,10 @@ class BrokerLink:
         if self._missed_at_s is None:
             self._missed_at_s = asyncio.get_running_loop().time()
 
-    def doubt(self) -> None:
-        """A message was refused: somebody may have deleted its destination."""
-        self._doubted = True
+    def doubt(self, destinations: Iterable[str]) -> None:
+        """Messages were refused: somebody may have deleted where they were to go."""
+        if asyncio.get_running_loop().time() >= self._no_doubt_until_s:
+            self._doubted |= set(destinations)
 
     def is_news(self, trouble: str) -> bool:
         """Whether no loop of the process has told of this since the broker was last there."""
@@ -89,9 +100,10 @@ class BrokerLink:
 class BrokerServices:
     """The loops of one process that share its connection, which ends with them."""
 
-    def __init__(self, link: BrokerLink, services: Sequence[Service]) -> None:
+    def __init__(self, link: BrokerLink, services: Sequence[Service], trail: Trail) -> None:
         self.link = link
         self._services = services
+        self._trail = trail
 
     def drain(self, draining: bool) -> None:
         """Send no more runs, or go on."""
@@ -110,7 +122,10 @@ class BrokerServices:
             for one in tasks:
                 one.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self.link.close()
+            try:
+                await self.link.close()
+            finally:
+                await self._trail.close()
 
 
 class BrokerService(Service):

@@ -43,7 +43,7 @@ from fencepost.errors import BrokerRefused, BrokerUnavailable, InvalidPayload, S
 from fencepost.model.claiming import Appetite
 from fencepost.model.clocks import since
 from fencepost.model.dataclasses import dataclass
-from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, deliverer
+from fencepost.model.identifiers import Fence, JobName, NodeId, deliverer
 from fencepost.model.job import JobSpec
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Reply, Unconfirmed
 from fencepost.model.run import Claim, Outcome, Receipt, Ticket
@@ -54,7 +54,7 @@ from fencepost.services.backlogs import Backlogs
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import helpings
-from fencepost.services.desks.taking import take, take_first
+from fencepost.services.desks.taking import FEW, Taking
 from fencepost.services.service import patience_s
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, Trail
@@ -63,8 +63,6 @@ from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import Answer, MessagesPublished
 
 BATCH_MAX = 200
-FEW = 10
-"""A look that finds fewer has mostly found all, so the next one waits for a moment."""
 SENDING_MAX = 3
 """How many batches may be on their way at once."""
 GIVEN_MAX = 10_000
@@ -87,6 +85,7 @@ class Deliverer(BrokerService):
         settings: Settings,
         node_id: NodeId,
         dice: Callable[[], float],
+        trail: Trail,
     ) -> None:
         super().__init__(link)
         self._store = store
@@ -99,9 +98,8 @@ class Deliverer(BrokerService):
             alive_for_s=settings.heartbeat_timeout_s,
             namespace=settings.namespace,
         )
-        self._limited = frozenset(name for name, job in jobs.items() if job.limit is not None)
+        self._taking = Taking(settings, [name for name, job in jobs.items() if job.limit is not None])
         self._dice = dice
-        self._turns: Counter[Queue] = Counter()
         self._budgets = {
             name: RetryBudget(job.retry.budget) for name, job in jobs.items() if job.retry.budget is not None
         }
@@ -117,9 +115,8 @@ class Deliverer(BrokerService):
         """Sent to a processor, and the ledger has not heard of it."""
         self._bug: BaseException | None = None
         self._draining = False
-        self.trail = Trail(store)
+        self._trail = trail
         self._backlogs = Backlogs(link.waiting, BATCH_MAX)
-        self._idle_until_s = 0.0
         self._unanswered = 0
         """How many batches in a row the broker did not answer."""
         self._paused_until_s = 0.0
@@ -143,7 +140,8 @@ class Deliverer(BrokerService):
             await asyncio.wait(self.sending, return_when=asyncio.FIRST_COMPLETED)
             return 0.0
         bounds = await self._bounds(broker)
-        rest_s = FULL_REST_S if any(most == 0 for _, most in bounds) else self._settings.poll_s
+        is_full = any(most == 0 for _, most in bounds)
+        rest_s = FULL_REST_S if is_full else self._settings.poll_s
         for appetite, limit in helpings(self._appetite, BATCH_MAX, bounds):
             claims, looked_s = await self._take(appetite, limit)
             if claims:
@@ -151,7 +149,8 @@ class Deliverer(BrokerService):
                 self._begin(broker, claims)
                 return looked_s if len(claims) < min(limit, FEW) else 0.0
             rest_s = min(rest_s, looked_s)
-        self._idle_until_s = _now_s() + rest_s
+        if not is_full and not self.sending:
+            self._taking.rest(rest_s)
         return rest_s
 
     def drain(self, draining: bool) -> None:
@@ -174,7 +173,6 @@ class Deliverer(BrokerService):
                 async with asyncio.timeout(FAREWELL_S):
                     await self._let_wait(())
                     await self._report()
-            await self.trail.close()
 
     async def _wait_for_sending(self) -> None:
         if self.sending:
@@ -203,15 +201,8 @@ class Deliverer(BrokerService):
     async def _claimed(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
         """With what they followed."""
         ledger, following = self._store.ledger, [name for name, job in self._jobs.items() if job.after]
-        claims, rest_s = await self._first_claimed(appetite, min(limit, FEW))
-        if not claims:
-            claims, rest_s = await take(ledger, appetite, limit, self._settings, self._turns)
+        claims, rest_s = await self._taking.take(ledger, appetite, limit)
         return await with_predecessors(ledger, claims, following), rest_s
-
-    async def _first_claimed(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
-        """After a rest with nothing to do that a hint has cut short, what came is taken at once."""
-        was_idle, self._idle_until_s = _now_s() < self._idle_until_s, 0.0
-        return await take_first(self._store.ledger, appetite, self._limited, limit) if was_idle else ([], 0.0)
 
     async def _hand_back_lost(self) -> None:
         """A claim whose answer was lost may have been granted; nothing of it was sent."""
@@ -262,7 +253,7 @@ class Deliverer(BrokerService):
         told = [
             (one.ticket, f"published to {self._destination(one)}, {broker.name} has it") for one in waiting
         ]
-        self.trail.note(Station.PUBLISHED, told)
+        self._trail.note(Station.PUBLISHED, told)
         return len(waiting) < len(claims)
 
     async def _publish(self, broker: Broker, claims: Sequence[Claim]) -> Sequence[Publication | None]:
@@ -296,8 +287,8 @@ class Deliverer(BrokerService):
             self._pause()
         else:
             self._unanswered = 0
-        if counts[Answer.REFUSED]:
-            self.link.doubt()
+        pairs = zip(messages, answers, strict=True)
+        self.link.doubt(one.destination for one, said in pairs if _is_refused_for_now(said))
         emit(MessagesPublished(broker.name, counts))
         self.log.info("published", broker=broker.name, **{str(one): number for one, number in counts.items()})
         return answers
@@ -394,6 +385,10 @@ def _waited_s(claim: Claim) -> float:
     if claim.begun_at is None:
         return 0.0
     return max(since(claim.begun_at, claim.started_at).total_seconds(), 0.0)
+
+
+def _is_refused_for_now(answer: Publication) -> bool:
+    return isinstance(answer, Refused) and not answer.permanent
 
 
 def _now_s() -> float:

@@ -158,6 +158,7 @@ class LedgerTransaction:
         self._opened = opened
         self._complete = complete
         self._inner: Transaction | None = None
+        self._outer: Transaction | None = None
 
     async def __aenter__(self) -> Transaction:
         self._reach.open.append(self)
@@ -166,6 +167,7 @@ class LedgerTransaction:
         except BaseException:
             self._reach.open.remove(self)
             raise
+        self._outer = IN_BLOCK.get()
         IN_BLOCK.set(self._inner)
         return self._inner
 
@@ -195,7 +197,7 @@ class LedgerTransaction:
             await self._opened.__aexit__(kind, error, trace)
         finally:
             self._reach.open.remove(self)
-            IN_BLOCK.set(None)
+            IN_BLOCK.set(self._outer)
 
     def abort(self) -> None:
         """Break it off where it stands."""
@@ -212,7 +214,7 @@ class LedgerTransaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        IN_BLOCK.set(None)
+        IN_BLOCK.set(self._outer)
         self._reach.served(self.__aexit__(kind, error, trace))
 
 

@@ -88,13 +88,15 @@ class Replies(BrokerService):
 
     name = "replies"
 
-    def __init__(self, store: Store, link: BrokerLink, settings: Settings, dice: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Store, link: BrokerLink, settings: Settings, dice: Callable[[], float], trail: Trail
+    ) -> None:
         super().__init__(link)
         link.hears_processors = True
         self._store = store
         self._settings = settings
         self._dice = dice
-        self.trail = Trail(store)
+        self._trail = trail
         self._book = JobBook(store, settings.namespace)
         self._subscription: Subscription | None = None
 
@@ -113,7 +115,6 @@ class Replies(BrokerService):
         try:
             await super().run()
         finally:
-            await self.trail.close()
             if self._subscription is not None:
                 await self._subscription.close()
 
@@ -169,7 +170,7 @@ class Replies(BrokerService):
                     await self._tell_to_stop(broker, one, "cancelled" if pulse.owned else "lost")
         await self._pass_on_progress(signs)
         begun = [one for one in signs if one.is_current and one.form.outcome is Said.STARTED]
-        self.trail.note(Station.STARTED, [(one.ticket, f"started by {one.who}") for one in begun])
+        self._trail.note(Station.STARTED, [(one.ticket, f"started by {one.who}") for one in begun])
         _count(ReplyFate.ACCEPTED, sum(one.is_current for one in signs))
         _count(ReplyFate.LATE, sum(not one.is_current for one in signs))
 
@@ -223,7 +224,7 @@ class Replies(BrokerService):
         pairs = zip(first.values(), receipts, strict=True)
         taken = [one for one, receipt in pairs if receipt is Receipt.ACCEPTED]
         told = [(one.ticket, f"{one.form.outcome}, says {one.who}") for one in taken]
-        self.trail.note(Station.REPLIED, told)
+        self._trail.note(Station.REPLIED, told)
 
     def _settled(self, one: Reported, now: StoreTime) -> Outcome:
         """The retry budget of the process that takes the reply earns with the end of a first attempt."""

@@ -20,6 +20,7 @@ from fencepost.ports.store import Store
 TEXT_LENGTH_MAX = 500
 TOGETHER_S = 0.1
 PAGES_MAX = 500
+KEPT_MAX = 10_000
 FAREWELL_S = 2.0
 
 
@@ -32,40 +33,48 @@ class Station(IntEnum):
 
 
 class Trail:
-    """The lines of one loop's runs. They are written together a moment later: what the runs do next does not
-    wait for them."""
+    """The lines of one process. They are written together a moment later: what the runs do next does not wait
+    for them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pages: list[LogPage] = []
+        self._on_their_way: list[LogPage] = []
         self._writing: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def note(self, station: Station, notes: Sequence[tuple[Ticket, str]]) -> None:
-        """A line for each attempt that has come to the station."""
+        """A line for each attempt that has come to the station. Where the store is slow the oldest go."""
         self._pages += [
             LogPage(ticket, (LogChunk(station, station - 1, 1, cleaned(text[:TEXT_LENGTH_MAX])),))
             for ticket, text in notes
         ]
+        del self._pages[:-KEPT_MAX]
         if self._writing is not None and self._writing.done():
             self._writing.result()
             self._writing = None
-        if self._pages and self._writing is None:
+        if self._pages and self._writing is None and not self._is_closed:
             self._writing = asyncio.create_task(self._write_later())
 
     async def write(self) -> None:
         """Write what has been noted."""
         while self._pages:
-            pages, self._pages = self._pages[:PAGES_MAX], self._pages[PAGES_MAX:]
+            self._on_their_way, self._pages = self._pages[:PAGES_MAX], self._pages[PAGES_MAX:]
             with suppress(StoreUnavailable):
-                await self._store.logbook.append(pages)
+                await self._store.logbook.append(self._on_their_way)
+            self._on_their_way = []
 
     async def close(self) -> None:
         """Write the rest, if it takes no longer than a moment."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.wait({self._writing})
+        self._is_closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
+                if self._writing is not None:
+                    self._writing.cancel()
+                    await asyncio.wait({self._writing})
+                    if not self._writing.cancelled():
+                        self._writing.result()
+                self._pages = self._on_their_way + self._pages
                 await self.write()
 
     async def _write_later(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Sequence
 
@@ -17,6 +18,9 @@ from fencepost.telemetry.events import RunClaimed, emit, is_heard
 LOCKED_REST_S = 0.02
 """What is due and was not to be had is locked by another, for a moment."""
 REST_MIN_S = 0.001
+FEW = 10
+"""A look that finds fewer has mostly found all, so the next one waits for a moment."""
+HINTS_MAX = 5
 
 
 async def take(
@@ -35,13 +39,36 @@ async def take(
     return claims, _rest_s(outlook, settings.poll_s)
 
 
-async def take_first(
-    ledger: Ledger, appetite: Appetite, limited: Collection[JobName], limit: int
-) -> tuple[Sequence[Claim], float]:
-    """The same without a look at what waits, for one who had nothing to do."""
-    claims = await claim_first(ledger, appetite, limited, limit)
-    _tell(claims)
-    return claims, LOCKED_REST_S
+class Taking:
+    """How one loop takes. What comes after a rest with nothing to do is taken without a look at what waits,
+    unless the last hints were for others."""
+
+    def __init__(self, settings: Settings, limited: Collection[JobName]) -> None:
+        self._settings = settings
+        self._limited = limited
+        self._turns: Counter[Queue] = Counter()
+        self._idle_until_s = 0.0
+        self._for_others = 0
+
+    def rest(self, rest_s: float) -> None:
+        """The loop has looked at all that it may take, and rests."""
+        if rest_s > LOCKED_REST_S:
+            self._idle_until_s = asyncio.get_running_loop().time() + rest_s
+
+    async def take(self, ledger: Ledger, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
+        """As `take`."""
+        is_hint = asyncio.get_running_loop().time() < self._idle_until_s
+        self._idle_until_s = 0.0
+        claims: Sequence[Claim] = []
+        rest_s = LOCKED_REST_S
+        if is_hint and self._for_others < HINTS_MAX:
+            claims = await claim_first(ledger, appetite, self._limited, min(limit, FEW))
+            _tell(claims)
+        if not claims:
+            claims, rest_s = await take(ledger, appetite, limit, self._settings, self._turns)
+        if is_hint:
+            self._for_others = 0 if claims else self._for_others + 1
+        return claims, rest_s
 
 
 def _tell(claims: Sequence[Claim]) -> None:
