@@ -3,15 +3,19 @@
 import asyncio
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 
 import asyncpg
 import pytest
 
+from fencepost.clock import SystemClock
+from fencepost.config import Settings
 from fencepost.errors import RunLost, StoreUnavailable, TimedOut, UsageError
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Outcome, Receipt, RunState
 from fencepost.ports.run import Run
 from fencepost.services.reach import LedgerReach
+from fencepost.wiring import open_store
 from tests.integration.waiting import PAUSE_S, TRIES, until
 from tests.transactions.ground import Ground
 
@@ -186,6 +190,19 @@ async def test_on_sqlite_a_block_does_not_wait_for_itself(on_sqlite: Ground) -> 
         await tx.execute(INSERT, (run.key, run.fence))
     await on_sqlite.store.ledger.pulse([claim.ticket], 30.0)
     assert await on_sqlite.sent() == [(run.key, run.fence)]
+
+
+async def test_on_sqlite_the_same_database_under_another_name_is_known(
+    on_sqlite: Ground, tmp_path: Path
+) -> None:
+    run = on_sqlite.run(claim := await on_sqlite.claimed())
+    linked = tmp_path / "linked"
+    linked.symlink_to(tmp_path)
+    other = await open_store(Settings(store=f"sqlite:///{linked / 'ledger.db'}"), SystemClock())
+    async with run.transaction(complete=False):
+        with pytest.raises(UsageError, match="connection=tx"):
+            await other.ledger.pulse([claim.ticket], 30.0)
+    await other.close()
 
 
 async def test_on_sqlite_a_block_of_a_plain_function_does_not_either(on_sqlite: Ground) -> None:

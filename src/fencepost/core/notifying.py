@@ -7,7 +7,7 @@ to nobody, so no notification causes another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -66,26 +66,27 @@ def listened(targets: Iterable[Target]) -> frozenset[Event]:
     return frozenset(found)
 
 
-def wants(target: Target, item: Item) -> bool:
+def wants(target: Target, item: Item, before: Collection[str] = ()) -> bool:
     """Whether a target is told of it. One that names states is told of the ends of those; another of all
-    ends."""
+    ends. `before`: what its job, and the schedule that code gave the job, were called before."""
     named = set(target.events or Event)
     of = item.of is None or item.of in named or not named.intersection(STATES)
+    schedules = (item.schedule_id, *before) if item.schedule_id == item.job else (item.schedule_id,)
     return (
         item.event in named
         and of
-        and fits(target.jobs, item.job)
-        and fits(target.schedules, item.schedule_id)
+        and fits(target.jobs, (item.job, *before))
+        and fits(target.schedules, schedules)
     )
 
 
-def fits(patterns: Sequence[str], name: str | None) -> bool:
-    """Whether a name is among these; a pattern that ends in `*` stands for all that begin so."""
-    if not patterns:
-        return True
-    if name is None:
-        return False
-    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in patterns)
+def fits(patterns: Sequence[str], names: Iterable[str | None]) -> bool:
+    """Whether one of the names is among these; a pattern that ends in `*` stands for all that begin so."""
+    return not patterns or any(_matches(one, name) for name in names if name is not None for one in patterns)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def delivering(targets: Iterable[Target]) -> frozenset[str]:

@@ -53,7 +53,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.rules.audit_log import log
 from fencepost.rules.orders import write_runs
 from fencepost.rules.part import Part, reads, writes
-from fencepost.rules.rows import columns_of, reader
+from fencepost.rules.rows import columns_of, job_if_readable, reader
 
 to_alarm = reader(Alarm)
 
@@ -294,9 +294,14 @@ async def _tell(
     tx: Transaction, look: _Look, targets: Sequence[Target], news: News, public_url: str, now: StoreTime
 ) -> list[str]:
     """Enqueue a delivery to each target that wants something of it; to which."""
-    asking = {target: [one for one in news.items if wants(target, one)] for target in targets}
-    jobs = await tx.find(JOBS.among(sorted({(look.namespace, one.job) for one in targets})))
+    named = {one.job for one in targets} | {one.job for one in news.items if one.job is not None}
+    jobs = await tx.find(JOBS.among((look.namespace, job) for job in sorted(named)))
     places = {row["name"]: (row["queue"], row["priority"]) for row in jobs}
+    before = {row["name"]: _names_before(row) for row in jobs}
+    asking = {
+        target: [one for one in news.items if wants(target, one, before.get(one.job or "", ()))]
+        for target in targets
+    }
     told = []
     for target, items in asking.items():
         if items:
@@ -305,6 +310,11 @@ async def _tell(
             told.append(delivery(target, form, key, *places.get(target.job, ())))
     await write_runs(tx, look.namespace, told, None)
     return [target.name for target, items in asking.items() if items]
+
+
+def _names_before(job: Row) -> Sequence[str]:
+    spec = job_if_readable(job["spec"])
+    return () if spec is None else spec.renamed_from
 
 
 async def _mark(tx: Transaction, news: News) -> None:

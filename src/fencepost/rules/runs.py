@@ -251,9 +251,10 @@ async def with_specs(tx: Transaction, runs: Sequence[Row]) -> list[Row]:
 
 
 async def shown(tx: Transaction, runs: Sequence[Row], now: StoreTime | None = None) -> list[RunRecord]:
-    """Runs as readers see them: a due `planned` run is `ready`."""
-    moment = await tx.now() if now is None else now
-    return [to_run_record(as_seen(run, moment)) for run in await with_specs(tx, runs)]
+    """Runs as readers see them: a due `planned` run is `ready`. The time counts where one is planned."""
+    if now is None and any(run["state"] == RunState.PLANNED for run in runs):
+        now = await tx.now()
+    return [to_run_record(run if now is None else as_seen(run, now)) for run in await with_specs(tx, runs)]
 
 
 def as_seen(run: Row, now: StoreTime) -> Row:

@@ -110,7 +110,7 @@ class Guest:
 
     def has_lock_of(self, path: Path) -> bool:
         """Whether nobody else can write to this database."""
-        return path == self._path and not self._is_closing and self._cut is None
+        return path.resolve() == self._path.resolve() and not self._is_closing and self._cut is None
 
     def _begin(self) -> None:
         self.connection, self._files = connect_watched(self._path)

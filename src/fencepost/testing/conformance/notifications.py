@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from fencepost.model.identifiers import JobName, RunKey
+from fencepost.model.job import JobSpec
 from fencepost.model.missed import MissedTicks
 from fencepost.model.notification import (
     DELIVERY,
@@ -143,6 +144,17 @@ class NotificationContract:
         assert await tell(harness) == {"other": 1}
         (run,) = await deliveries(harness)
         assert message_of(run)["subject"] == f"[fencepost] {NS}: 1 run is dead"
+
+    async def test_a_filter_that_has_the_name_of_a_job_before_it_was_renamed_goes_on(
+        self, harness: StoreHarness
+    ) -> None:
+        before = JobName("before")
+        await harness.store.jobs.register(NS, [JobSpec(OTHER_JOB, renamed_from=(before,))])
+        await listen(harness, Target("other", TargetKind.EMAIL, jobs=(before,), to=("ops@example.org",)))
+        await die(harness, "a")
+        assert await tell(harness) == {}
+        await die(harness, "b", job=OTHER_JOB)
+        assert await tell(harness) == {"other": 1}
 
     async def test_missed_ticks_of_a_range_are_told_with_their_number(self, harness: StoreHarness) -> None:
         await put(harness)
