@@ -11,10 +11,12 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import FencepostError, InvalidSettings, StoreUnavailable, UsageError
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, Queue, RunKey
+from fencepost.model.job import JobSpec
 from fencepost.model.run import NewRun
 from fencepost.ports.signals import Topic
 from fencepost.stores.postgres import PostgresStore, open_store
 from fencepost.stores.postgres.address import parse_address
+from fencepost.stores.postgres.connection import ACQUIRE_TIMEOUT_S
 from fencepost.stores.postgres.faults import translated_at_open
 from tests.integration.waiting import until
 from tests.servers.pgbouncer import Detour
@@ -152,12 +154,25 @@ async def test_what_is_written_into_a_transaction_that_was_left_open_is_not_ackn
     store: PostgresStore,
 ) -> None:
     """As a call that was cancelled may leave it: it is rolled back when the connection is given back."""
-    session = store._database._resident
-    assert session is not None
+    (session,) = store._database._kept
     await session.execute("BEGIN")
     with pytest.raises(StoreUnavailable, match="left open"):
         await store.ledger.enqueue(DEFAULT_NAMESPACE, [run("a")])
     assert list(await store.ledger.enqueue(DEFAULT_NAMESPACE, [run("a")])) == [True]
+
+
+@pytest.mark.parametrize("pool_max", [1, 2])
+async def test_a_connection_that_is_kept_keeps_nobody_waiting(postgres_url: str, pool_max: int) -> None:
+    opened = await open_store(postgres_url, clock=SystemClock(), pool_max=pool_max)
+
+    async def read_and_write(number: int) -> None:
+        await opened.ledger.enqueue(DEFAULT_NAMESPACE, [run(f"run-{number}")])
+        await opened.ledger.get_many(DEFAULT_NAMESPACE, [RunKey(f"run-{number}")])
+        await opened.jobs.register(DEFAULT_NAMESPACE, [JobSpec(JobName("j"))])
+
+    async with asyncio.timeout(ACQUIRE_TIMEOUT_S / 2):
+        await asyncio.gather(*map(read_and_write, range(10)))
+    await opened.close()
 
 
 async def test_a_statement_that_outlives_its_lock_timeout_is_no_crash(

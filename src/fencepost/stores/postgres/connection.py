@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import asyncpg
 
@@ -38,13 +38,12 @@ else:
 Row: TypeAlias = asyncpg.Record
 Session: TypeAlias = "PoolConnectionProxy[Row]"
 
-T = TypeVar("T")
-
 QUERIES = load_queries(__package__, "connection.sql")
 COMMAND_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 10.0
 ACQUIRE_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 5.0
+KEPT_MAX = 2
 POOL: dict[str, Any] = {"min_size": 0, "max_inactive_connection_lifetime": 300.0}
 
 NAMED_SETTINGS = {"application_name": "fencepost", "timezone": "UTC"}
@@ -94,52 +93,61 @@ class GuestConnection(Connection):
 class Database:
     """The pool behind all parts of the store.
 
-    Taking a connection from the pool and giving it back costs as much as a small statement. So one
-    connection stays out for single statements, whenever no other call uses it; one whose statement did not
-    end well goes back to the pool, which knows what to do with it.
+    Taking a connection from the pool and giving it back costs as much as a small statement. So a few stay
+    out, for whoever needs one next; one whose statement or transaction did not end well goes back to the
+    pool, which knows what to do with it.
     """
 
-    def __init__(self, pool: asyncpg.Pool[asyncpg.Record], resident: Session) -> None:
+    def __init__(self, pool: asyncpg.Pool[asyncpg.Record], first: Session) -> None:
         self._pool = pool
-        self._resident: Session | None = resident
+        self._kept = [first]
+        self._waiting = 0
         self._returning: set[asyncio.Task[None]] = set()
 
     async def fetch(self, statement: str, *arguments: Any, within_s: float | None = None) -> list[Row]:
         """All rows of one statement, within so long, or within what every statement may take."""
-        return await self._alone(lambda session: session.fetch(statement, *arguments, timeout=within_s))
+        async with self._session() as session:
+            return await session.fetch(statement, *arguments, timeout=within_s)
 
     async def fetch_one(self, statement: str, *arguments: Any) -> Row | None:
         """The first row of one statement."""
-        return await self._alone(lambda session: session.fetchrow(statement, *arguments))
-
-    async def _alone(self, work: Callable[[Session], Awaitable[T]]) -> T:
-        with translated():
-            session = await self._take()
-            try:
-                answer = await work(session)
-                check_confirmed(session)
-            except BaseException:
-                self._give_back(session)
-                raise
-            self._keep(session)
-            return answer
+        async with self._session() as session:
+            return await session.fetchrow(statement, *arguments)
 
     async def fetch_value(self, statement: str, *arguments: Any) -> Any:
         """The first column of the first row of one statement."""
         row = await self.fetch_one(statement, *arguments)
         return None if row is None else row[0]
 
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[Session]:
+        """A connection, and what went wrong on it in the words of the store."""
+        with translated():
+            session = await self._take()
+            try:
+                yield session
+                check_confirmed(session)
+            except BaseException:
+                self._give_back(session)
+                raise
+            self._keep(session)
+
     async def _take(self) -> Session:
-        session, self._resident = self._resident, None
-        if session is not None and _is_open(session):
-            return session
-        if session is not None:
+        while self._kept:
+            session = self._kept.pop()
+            if _is_open(session):
+                return session
             self._give_back(session)
-        return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
+        self._waiting += 1
+        try:
+            return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
+        finally:
+            self._waiting -= 1
 
     def _keep(self, session: Session) -> None:
-        if self._resident is None:
-            self._resident = session
+        """For the next one; the pool has it where somebody waits for that."""
+        if len(self._kept) < KEPT_MAX and not self._waiting:
+            self._kept.append(session)
         else:
             self._give_back(session)
 
@@ -157,21 +165,17 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """Several statements that happen together or not at all, each with a snapshot of its own."""
-        with translated():
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session:
-                async with session.transaction(isolation="read_committed"):
-                    yield session
-                check_confirmed(session)
+        async with self._session() as session, session.transaction(isolation="read_committed"):
+            yield session
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Session]:
         """Several statements that see the same moment, and write nothing."""
-        with translated():
-            async with (
-                self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as session,
-                session.transaction(isolation="repeatable_read", readonly=True),
-            ):
-                yield session
+        async with (
+            self._session() as session,
+            session.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            yield session
 
     async def confirm(self) -> None:
         """Until all that can be read now would also survive the loss of the primary."""
@@ -179,9 +183,8 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back; those that do not end in time are cut off."""
-        session, self._resident = self._resident, None
-        if session is not None:
-            self._give_back(session)
+        while self._kept:
+            self._give_back(self._kept.pop())
         try:
             await asyncio.wait_for(self._pool.close(), CLOSE_TIMEOUT_S)
         except (*UNKNOWN, asyncpg.InterfaceError):
