@@ -102,8 +102,8 @@ PARTS = (
     ),
     Part(
         "messages",
-        "20 worlds of 3 hours with a message broker keep every invariant, and are the same when repeated",
-        ("-m", "tests.simulation", "--messages", "--seeds", "20", "--hours", "3"),
+        "40 worlds of 3 hours with a message broker keep every invariant, and are the same when repeated",
+        ("-m", "tests.simulation", "--messages", "--seeds", "40", "--hours", "3"),
     ),
 )
 
