@@ -159,9 +159,9 @@ class ScheduleFacts:
     latest end first, `FINISHED_KEPT` of them at most. What a tick stood behind ended last before its turn
     came, so the few are enough however long the line was.
 
-    `unplanned` is a fire time that has passed and that the planners have not written yet, where the cursor of
-    the latest version knows one: they were away for longer than their horizon. It knows none where it only
-    says up to when the planners have searched.
+    `unplanned` is the newest fire time that has passed, that the planners have not written yet, and that a
+    cursor knows, of the `VERSIONS_SEEN` newest versions: they were away for longer than their horizon. A
+    cursor knows none where it only says up to when the planners have searched.
     """
 
     namespace: Namespace
@@ -176,6 +176,7 @@ class ScheduleFacts:
 
 
 FINISHED_KEPT = 8
+VERSIONS_SEEN = 8
 
 
 def parked_max(room: int, schedules: int) -> int:

@@ -7,7 +7,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
-from fencepost.model.claiming import FINISHED_KEPT, Appetite, GateFacts, Portion, ScheduleFacts, gate_question
+from fencepost.model.claiming import (
+    FINISHED_KEPT,
+    VERSIONS_SEEN,
+    Appetite,
+    GateFacts,
+    Portion,
+    ScheduleFacts,
+    gate_question,
+)
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import ScheduleId, tick_key
 from fencepost.model.policies import OF_LAST_MAX
@@ -94,7 +102,7 @@ async def facts_of(
         for owner in owners
     }
     owners = [owner for owner in owners if seen[owner]]
-    unplanned = await _unplanned(tx, [one for one in schedules if seen[SCHEDULES.key_of(one)]], now)
+    unplanned = await _unplanned(tx, owners, now)
     previous = await last_successes(tx, owners)
     ticks = _by_owner(await _with_terms(tx, [run for owner in owners for run in seen[owner]]))
     unfinished = _by_owner(await tx.find(RUNS_UNFINISHED.each(owners)))
@@ -106,7 +114,7 @@ async def facts_of(
             **dict(zip(GATES.key, owner, strict=True)),
             "newest_due": max(run["fire_time"] for run in due[owner] if not run["held"] & Hold.OPERATOR),
             "previous": previous.get(owner),
-            **unplanned.get(owner, {"unplanned": None}),
+            "unplanned": unplanned.get(owner, ()),
         }
         begun = sorted(unfinished.get(owner, ()), key=_place)
         facts = to_facts(row, ticks[owner], begun, finished.get(owner, ()), GateFacts())
@@ -152,14 +160,15 @@ async def _with_terms(tx: Transaction, ticks: Sequence[Row]) -> list[Row]:
     ]
 
 
-async def _unplanned(tx: Transaction, schedules: Sequence[Row], now: StoreTime) -> dict[Key, Row]:
-    """Where the latest cursor of each goes on, if that has passed, and the spec that says whether it fires
-    then. A cursor that was never planned does not know when its version fires, and what was called off or is
-    held by name is no tick to wait for."""
-    versions = [(*SCHEDULES.key_of(one), one["version"]) for one in schedules]
+async def _unplanned(
+    tx: Transaction, owners: Sequence[Key], now: StoreTime
+) -> dict[Key, list[tuple[datetime, str]]]:
+    """Where the newest cursors of each go on, if that has passed, the newest moment first, and the specs that
+    say whether they fire then. A cursor that was never planned does not know when its version fires, and what
+    was called off or is held by name is no tick to wait for."""
     moments = {
         CURSORS.key_of(cursor): moment
-        for cursor in await tx.find(CURSORS.among(versions))
+        for cursor in await tx.find(CURSORS.each(owners), limit=VERSIONS_SEEN, reverse=True)
         if (moment := cursor["next_fire_at"]) is not None and moment <= now and may_plan(cursor, moment)
     }
     keys = {
@@ -170,7 +179,10 @@ async def _unplanned(tx: Transaction, schedules: Sequence[Row], now: StoreTime) 
     fired = await taken(tx, ((*place[:2], moment) for place, moment in moments.items()))
     open_ = [one for one in moments if one not in there and (*one[:2], moments[one]) not in fired]
     specs = {VERSIONS.key_of(row): row["spec"] for row in await tx.find(VERSIONS.among(open_))}
-    return {one[:2]: {"unplanned": moments[one], "unplanned_spec": specs[one]} for one in open_}
+    found: dict[Key, list[tuple[datetime, str]]] = {}
+    for one in sorted(open_, key=lambda one: moments[one], reverse=True):
+        found.setdefault(one[:2], []).append((moments[one], specs[one]))
+    return found
 
 
 def may_plan(cursor: Row, fire_time: datetime) -> bool:

@@ -204,12 +204,13 @@ def to_facts(
 ) -> ScheduleFacts:
     """What is known of one schedule.
 
-    The row has `namespace`, `schedule_id`, `newest_due`, `previous`, `unplanned` and, where that is known,
-    `unplanned_spec`: the latest version's, which may not fire then (`Plan.next_fire_at`). Each due row has
-    `run_key`, `fire_time`, `run_at`, `origin`, `held`, `at_once_max` (of its backfill, if it has one),
-    `is_new` (it has no reason) and the `spec` of its version; live ticks first, each group ascending by fire
-    time. Started rows have `run_key`, `fire_time`, `finished_at`, `origin`, `cancel_requested` and
-    `begun_at`. A due tick whose spec this release cannot read is left out: it waits for a worker that can.
+    The row has `namespace`, `schedule_id`, `newest_due`, `previous` and `unplanned`: moments at which cursors
+    go on, the newest first, each with the spec of its version, which may not fire then
+    (`Plan.next_fire_at`). Each due row has `run_key`, `fire_time`, `run_at`, `origin`, `held`, `at_once_max`
+    (of its backfill, if it has one), `is_new` (it has no reason) and the `spec` of its version; live ticks
+    first, each group ascending by fire time. Started rows have `run_key`, `fire_time`, `finished_at`,
+    `origin`, `cancel_requested` and `begun_at`. A due tick whose spec this release cannot read is left out:
+    it waits for a worker that can.
     """
     return ScheduleFacts(
         namespace=row["namespace"],
@@ -225,9 +226,8 @@ def to_facts(
 
 
 def _unplanned(row: Row) -> datetime | None:
-    moment = row["unplanned"]
-    known = moment is not None and _fires(row["unplanned_spec"], row["schedule_id"], moment)
-    return moment if known else None
+    known = (moment for moment, spec in row["unplanned"] if _fires(spec, row["schedule_id"], moment))
+    return next(known, None)
 
 
 @lru_cache(SPECS_MAX)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from fencepost.model.claiming import (
     FINISHED_KEPT,
+    VERSIONS_SEEN,
     GateFacts,
     Judge,
     ScheduleFacts,
@@ -64,6 +65,7 @@ async def judge_locked(
         *wanted,
         *LIMITS,
         parked_max(room, len(owners)),
+        VERSIONS_SEEN,
     )
     if not rows:
         return Judged()
@@ -96,9 +98,8 @@ async def _ask_gates(tx: PostgresRowTransaction, every: list[ScheduleFacts]) -> 
 def _facts(row: Row) -> ScheduleFacts:
     specs = dict(row["specs"])
     due = [dict(zip(DUE_COLUMNS, each, strict=True)) for each in row["due"]]
-    unplanned, unplanned_spec = row["unplanned"] or (None, None)
     return to_facts(
-        {**row, "unplanned": unplanned, "unplanned_spec": unplanned_spec},
+        row,
         [one | {"spec": specs[one["version"]]} for one in due if one["version"] in specs],
         [dict(zip(STARTED_COLUMNS, each, strict=True)) for each in row["unfinished"]],
         [dict(zip(STARTED_COLUMNS, each, strict=True)) for each in row["finished"]],

@@ -64,14 +64,14 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             AND version.version = ANY (due.versions)
     ) AS specs,
     coalesce({newest(IN ('live', 'manual'); coalesce(behind.newest, '-infinity'))}, behind.newest) AS newest_due,
-    (
+    ARRAY(
         SELECT ROW(
-            latest.next_fire_at,
+            newest.next_fire_at,
             (
                 SELECT version.spec
                 FROM fencepost.schedule_versions AS version
                 WHERE {of(version)}
-                    AND version.version = latest.version
+                    AND version.version = newest.version
             )
         )
         FROM (
@@ -79,20 +79,21 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             FROM fencepost.cursors AS cursor
             WHERE {of(cursor)}
             ORDER BY cursor.version DESC
-            LIMIT 1
-        ) AS latest
-        WHERE latest.planned_through < latest.next_fire_at
-            AND latest.next_fire_at <= moment.now
-            AND (latest.until IS NULL OR latest.next_fire_at <= latest.until)
+            LIMIT $8
+        ) AS newest
+        WHERE newest.planned_through < newest.next_fire_at
+            AND newest.next_fire_at <= moment.now
+            AND (newest.until IS NULL OR newest.next_fire_at <= newest.until)
             AND NOT EXISTS (
                 SELECT 1
                 FROM fencepost.runs AS run
                 WHERE {of(run)}
                     AND run.epoch >= 0
-                    AND run.fire_time = latest.next_fire_at
-                    AND (run.version = latest.version OR run.state <> 'withdrawn')
+                    AND run.fire_time = newest.next_fire_at
+                    AND (run.version = newest.version OR run.state <> 'withdrawn')
                 OFFSET 0
             )
+        ORDER BY newest.next_fire_at DESC
     ) AS unplanned,
     ARRAY(
         SELECT ROW(

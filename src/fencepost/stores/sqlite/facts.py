@@ -13,6 +13,7 @@ import apsw
 
 from fencepost.model.claiming import (
     FINISHED_KEPT,
+    VERSIONS_SEEN,
     Appetite,
     GateFacts,
     ScheduleFacts,
@@ -61,7 +62,8 @@ def gather(
     """Everything a verdict on these schedules may depend on; only ticks that the appetite wants are due."""
     if not chosen:
         return Facts([], {})
-    terms = {"schedules": json.dumps(chosen), "now": to_us(now), "kept": FINISHED_KEPT}
+    terms = {"schedules": json.dumps(chosen), "now": to_us(now)}
+    terms |= {"kept": FINISHED_KEPT, "versions": VERSIONS_SEEN}
     due = _due(connection, terms, appetite, parked_max(room, len(chosen)))
     ticks = _by_place(due)
     begun = _by_place(fetch(connection.execute(QUERIES["facts_unfinished"], terms)))
@@ -75,10 +77,9 @@ def gather(
 
 
 def _facts(connection: apsw.Connection, head: dict[str, Any], ticks: Rows, begun: Rows) -> ScheduleFacts:
-    """The facts of one schedule; its finished runs come as one text and not as rows."""
+    """The facts of one schedule; its finished runs come as one text and not as rows, like its cursors."""
     finished = tuple(_ended(*one) for one in json.loads(head["finished"]))
-    if head["unplanned"] is not None:
-        head["unplanned_spec"] = connection.execute(QUERIES["latest_spec"], head).get
+    head["unplanned"] = [(from_us(moment), spec) for moment, spec in json.loads(head["unplanned"])]
     facts = to_facts(head, ticks, begun, (), GateFacts(bool(head["closed"])))
     return replace(facts, finished=finished, gate=_gate(connection, head, facts))
 

@@ -26,17 +26,24 @@ FROM (
     SELECT s.key AS place, s.value ->> 0 AS namespace, s.value ->> 1 AS schedule_id,
            {newest(runs_open; IN ('live', 'manual'))} AS live,
            {newest(runs_behind; NOT IN ('live', 'manual'))} AS behind,
-           (SELECT next_fire_at
+           (SELECT json_group_array(
+                json_array(next_fire_at, (
+                    SELECT spec FROM schedule_versions
+                    WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
+                      AND version = newest.version
+                ))
+                ORDER BY next_fire_at DESC
+            )
             FROM (SELECT version, planned_through, next_fire_at, until FROM cursors
                   WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-                  ORDER BY version DESC LIMIT 1) AS latest
+                  ORDER BY version DESC LIMIT :versions) AS newest
             WHERE planned_through < next_fire_at AND next_fire_at <= :now
               AND (until IS NULL OR next_fire_at <= until)
               AND NOT EXISTS (
                   SELECT 1 FROM runs INDEXED BY runs_by_schedule
                   WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
-                    AND fire_time = latest.next_fire_at
-                    AND (runs.version = latest.version OR state <> 'withdrawn')
+                    AND fire_time = newest.next_fire_at
+                    AND (runs.version = newest.version OR state <> 'withdrawn')
               )) AS unplanned,
            (SELECT fire_time FROM runs INDEXED BY runs_succeeded
             WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1 AND state = 'succeeded'
@@ -58,11 +65,6 @@ FROM (
     LEFT JOIN gates g ON g.namespace = s.value ->> 0 AND g.schedule_id = s.value ->> 1
 )
 ORDER BY place
-
--- name: latest_spec
-SELECT spec FROM schedule_versions
-WHERE namespace = :namespace AND schedule_id = :schedule_id
-ORDER BY version DESC LIMIT 1
 
 -- Live ticks, then those behind them; those that wait (8, 16, 32) are cut by themselves, or a long line of them would hide
 -- the ticks that have not been parked yet. Of the parked no more are read than may start. Without queues and jobs every due tick counts.

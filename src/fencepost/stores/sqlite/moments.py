@@ -25,7 +25,6 @@ COMPUTED = {
     "oldest",
     "previous",
     "schedules_at",
-    "unplanned",
 }
 MOMENTS = COMPUTED | {
     column

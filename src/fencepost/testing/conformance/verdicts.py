@@ -327,6 +327,17 @@ class FactContract:
         await harness.advance(50)
         assert (await facts_of(harness)).unplanned is None
 
+    async def test_an_edit_does_not_hide_what_its_planners_have_not_written(
+        self, harness: StoreHarness
+    ) -> None:
+        await plan_up_to(harness, 30, following_s=60)
+        unplanned = at(harness, 60)
+        await harness.advance(70)
+        for every_s in (80, 90):
+            await put(harness, make_spec(every_s=every_s))
+        await harness.advance(1)
+        assert (await facts_of(harness)).unplanned == unplanned
+
     async def test_where_the_planner_only_looks_again_is_no_tick_to_be_planned(
         self, harness: StoreHarness
     ) -> None:
