@@ -27,7 +27,7 @@ from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "facts.sql")
-LIMITS = DUE_MAX, FINISHED_KEPT
+LIMITS = DUE_MAX, FINISHED_KEPT, VERSIONS_SEEN
 
 # The facts come as arrays of rows without names; these are the names, in the query's order.
 DUE_COLUMNS = ("run_key", "fire_time", "run_at", "origin", "held", "at_once_max", "version", "is_new")
@@ -65,7 +65,6 @@ async def judge_locked(
         *wanted,
         *LIMITS,
         parked_max(room, len(owners)),
-        VERSIONS_SEEN,
     )
     if not rows:
         return Judged()

@@ -47,7 +47,7 @@ run.origin || '' NOT IN ('live', 'manual') AND run.priority = 5
 --
 -- Of what is behind live work the first that do not wait are looked at apart from those that do: else a long
 -- queue, whose head is parked (8) or limited (16, 32), would hide from the judge the very ticks that make its schedule due. Of those
--- that are parked only the first are looked at ($7). Each version's spec comes once. A cursor that was
+-- that are parked only the first are looked at ($8). Each version's spec comes once. A cursor that was
 -- never planned does not know when its version fires (`next_fire_at` is where it begins), and what was called off or is
 -- held by name is not unplanned.
 --
@@ -79,7 +79,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
             FROM fencepost.cursors AS cursor
             WHERE {of(cursor)}
             ORDER BY cursor.version DESC
-            LIMIT $8
+            LIMIT $7
         ) AS newest
         WHERE newest.planned_through < newest.next_fire_at
             AND newest.next_fire_at <= moment.now
@@ -153,7 +153,7 @@ CROSS JOIN LATERAL (
         UNION ALL
         {due(behind; = 0; $5)}
         UNION ALL
-        {due(behind; = 8; $7)}
+        {due(behind; = 8; $8)}
         UNION ALL
         {due(behind; IN (16, 32); $5)}
     ) AS tick
