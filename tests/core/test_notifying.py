@@ -75,15 +75,23 @@ def test_a_target_is_told_of_what_its_filters_let_through(target: Target, one: I
 def test_a_star_stands_only_at_the_end() -> None:
     assert fits(("*",), ["anything"])
     assert not fits(("*port",), ["report"])
-    assert not fits(("report",), [None])
+    assert not fits(("report",), [])
+
+
+BEFORE = {"report": ("old",)}
 
 
 def test_a_filter_that_names_a_job_as_it_was_called_before_lets_it_through() -> None:
-    by_job, by_schedule = told_of(jobs=("old",)), told_of(schedules=("old",))
-    made_by_code = item(schedule_id=item().job)
-    assert wants(by_job, item(), ["old"])
-    assert wants(by_schedule, made_by_code, ["old"])
-    assert not wants(by_schedule, item(schedule_id="nightly"), ["old"])
+    by_schedule, made_by_code = told_of(schedules=("old",)), item(schedule_id=item().job)
+    assert wants(told_of(jobs=("old",)), item(), BEFORE)
+    assert wants(by_schedule, made_by_code, BEFORE)
+    assert not wants(by_schedule, item(schedule_id="nightly"), BEFORE)
+
+
+def test_a_filter_that_names_a_job_as_it_is_called_now_lets_its_older_runs_through() -> None:
+    assert wants(told_of(jobs=("report",)), item(job="old"), BEFORE)
+    assert wants(told_of(schedules=("report",)), item(job="old", schedule_id="old"), BEFORE)
+    assert not wants(told_of(jobs=("daily",)), item(job="old"), BEFORE)
 
 
 def test_whoever_wants_only_ends_has_all_states_watched() -> None:

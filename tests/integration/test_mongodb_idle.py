@@ -6,15 +6,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from pymongo import AsyncMongoClient
-from pymongo.monitoring import CommandFailedEvent, CommandListener, CommandStartedEvent, CommandSucceededEvent
 
-from fencepost.drivers.mongodb import opening
 from fencepost.model.claiming import Appetite
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
@@ -24,6 +20,7 @@ from fencepost.model.run import NewRun
 from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb import MongoStore, migrate, open_store
 from tests.conformance.on_mongodb import empty
+from tests.integration.mongodb_commands import Listener, listening
 from tests.services.idle import costs, per_second, runner
 
 COMMANDS_MAX = 1.7
@@ -54,27 +51,9 @@ ASKED: list[tuple[str, Callable[[MongoStore], Awaitable[Any]], dict[str, int]]] 
 """What is done all day, most of it while there is nothing to do, and the commands that it sends."""
 
 
-class Listener(CommandListener):
-    def __init__(self) -> None:
-        self.commands: list[str] = []
-        self.replies: list[Any] = []
-
-    def started(self, event: CommandStartedEvent) -> None:
-        if event.command_name != "getMore":
-            self.commands.append(event.command_name)
-
-    def succeeded(self, event: CommandSucceededEvent) -> None:
-        self.replies.append(event.reply)
-
-    def failed(self, event: CommandFailedEvent) -> None: ...
-
-
 @pytest.fixture
 def listener(monkeypatch: pytest.MonkeyPatch) -> Listener:
-    listener = Listener()
-    client = partial(AsyncMongoClient, event_listeners=[listener])
-    monkeypatch.setattr(opening, "AsyncMongoClient", client)
-    return listener
+    return listening(monkeypatch)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,12 +19,20 @@ from fencepost.testing.conformance.builders import ALICE, appetite, make_spec, p
 from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.limits import limit
 from tests.conformance.on_mongodb import open_mongodb
+from tests.integration.mongodb_commands import Listener, listening
 
 SCHEDULES, ROOM = 10, 4
 
 
 @pytest.fixture
-async def harness(mongo_store_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StoreHarness]:
+def listener(monkeypatch: pytest.MonkeyPatch) -> Listener:
+    return listening(monkeypatch)
+
+
+@pytest.fixture
+async def harness(
+    mongo_store_url: str, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[StoreHarness]:
     """With one due tick of each schedule, of which some were claimed: more wait."""
     monkeypatch.setattr(ledger, "PARTS_MIN", ROOM)
     opened = await open_mongodb(mongo_store_url)
@@ -106,3 +115,14 @@ async def test_limited_jobs_are_claimed_in_one_part(
     asked = witness(monkeypatch)
     assert len(await claim(harness)) == 1
     assert [len(part) for (part,) in asked] == [4]
+
+
+async def test_a_claim_of_many_ticks_asks_no_more_often_than_one_of_few(
+    harness: StoreHarness, listener: Listener
+) -> None:
+    asked = []
+    for room in (1, ROOM - 1):
+        listener.commands.clear()
+        assert len(await claim(harness, room)) == room
+        asked.append(Counter(listener.commands))
+    assert asked[0] == asked[1]

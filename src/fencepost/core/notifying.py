@@ -7,8 +7,9 @@ to nobody, so no notification causes another.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -66,23 +67,28 @@ def listened(targets: Iterable[Target]) -> frozenset[Event]:
     return frozenset(found)
 
 
-def wants(target: Target, item: Item, before: Collection[str] = ()) -> bool:
+def wants(target: Target, item: Item, before: Mapping[str, Sequence[str]] = MappingProxyType({})) -> bool:
     """Whether a target is told of it. One that names states is told of the ends of those; another of all
-    ends. `before`: what its job, and the schedule that code gave the job, were called before."""
+    ends. `before` has what jobs, and the schedules that code gave them, were called before: a filter may have
+    either name, and so may an older run."""
+
+    def every(*names: str) -> tuple[str, ...]:
+        return (*names, *(old for name in names for old in before.get(name, ())))
+
     named = set(target.events or Event)
     of = item.of is None or item.of in named or not named.intersection(STATES)
-    schedules = (item.schedule_id, *before) if item.schedule_id == item.job else (item.schedule_id,)
+    jobs, schedules = [() if name is None else every(name) for name in (item.job, item.schedule_id)]
     return (
         item.event in named
         and of
-        and fits(target.jobs, (item.job, *before))
-        and fits(target.schedules, schedules)
+        and fits(every(*target.jobs), jobs)
+        and fits(every(*target.schedules), schedules)
     )
 
 
-def fits(patterns: Sequence[str], names: Iterable[str | None]) -> bool:
+def fits(patterns: Sequence[str], names: Sequence[str]) -> bool:
     """Whether one of the names is among these; a pattern that ends in `*` stands for all that begin so."""
-    return not patterns or any(_matches(one, name) for name in names if name is not None for one in patterns)
+    return not patterns or any(_matches(one, name) for name in names for one in patterns)
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -102,7 +102,7 @@ async def facts_of(
         for owner in owners
     }
     owners = [owner for owner in owners if seen[owner]]
-    unplanned = await _unplanned(tx, owners, now)
+    unplanned = await _unplanned(tx, [one for one in schedules if seen[SCHEDULES.key_of(one)]], now)
     previous = await last_successes(tx, owners)
     ticks = _by_owner(await _with_terms(tx, [run for owner in owners for run in seen[owner]]))
     unfinished = _by_owner(await tx.find(RUNS_UNFINISHED.each(owners)))
@@ -161,14 +161,19 @@ async def _with_terms(tx: Transaction, ticks: Sequence[Row]) -> list[Row]:
 
 
 async def _unplanned(
-    tx: Transaction, owners: Sequence[Key], now: StoreTime
+    tx: Transaction, schedules: Sequence[Row], now: StoreTime
 ) -> dict[Key, list[tuple[datetime, str]]]:
     """Where the newest cursors of each go on, if that has passed, the newest moment first, and the specs that
     say whether they fire then. A cursor that was never planned does not know when its version fires, and what
     was called off or is held by name is no tick to wait for."""
+    versions = [
+        (*SCHEDULES.key_of(one), version)
+        for one in schedules
+        for version in range(max(one["version"] - VERSIONS_SEEN, 0) + 1, one["version"] + 1)
+    ]
     moments = {
         CURSORS.key_of(cursor): moment
-        for cursor in await tx.find(CURSORS.each(owners), limit=VERSIONS_SEEN, reverse=True)
+        for cursor in await tx.find(CURSORS.among(versions))
         if (moment := cursor["next_fire_at"]) is not None and moment <= now and may_plan(cursor, moment)
     }
     keys = {

@@ -295,13 +295,11 @@ async def _tell(
 ) -> list[str]:
     """Enqueue a delivery to each target that wants something of it; to which."""
     named = {one.job for one in targets} | {one.job for one in news.items if one.job is not None}
+    named |= {name for one in targets for name in (*one.jobs, *one.schedules)}
     jobs = await tx.find(JOBS.among((look.namespace, job) for job in sorted(named)))
     places = {row["name"]: (row["queue"], row["priority"]) for row in jobs}
     before = {row["name"]: _names_before(row) for row in jobs}
-    asking = {
-        target: [one for one in news.items if wants(target, one, before.get(one.job or "", ()))]
-        for target in targets
-    }
+    asking = {target: [one for one in news.items if wants(target, one, before)] for target in targets}
     told = []
     for target, items in asking.items():
         if items:

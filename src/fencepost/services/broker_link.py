@@ -17,6 +17,7 @@ from fencepost.ports.broker import Broker, Subscription
 from fencepost.services.service import Service, patience_s
 from fencepost.services.trail import Trail
 from fencepost.telemetry.events import emit
+from fencepost.telemetry.logs import Log
 from fencepost.telemetry.message_events import BrokerMissed, Redelivered
 
 DOUBT_EVERY_S = 1.0
@@ -31,9 +32,11 @@ class BrokerLink:
         self._destinations = sorted(set(destinations))
         self._opening = asyncio.Lock()
         self._broker: Broker | None = None
-        self._declared = False
+        self._declared = self._was_there = False
         self._doubted: set[str] = set()
-        self._no_doubt_until_s = 0.0
+        self._no_doubt_until_s: dict[str, float] = {}
+        self._refusals: dict[str, str] = {}
+        self._log = Log("broker")
         self._missed_at_s: float | None = None
         self._ready_at_s = 0.0
         self._told: str | None = None
@@ -52,18 +55,37 @@ class BrokerLink:
                 self._broker = await self._open_broker()
             if not self._declared:
                 await self._broker.connect()
-                await self._broker.declare(self._destinations)
+                await self._declare_all(self._broker)
                 self._declared, self._missed_at_s, self._told = True, None, None
                 self._ready_at_s = asyncio.get_running_loop().time()
-            await self._declare_doubted(self._broker)
+            doubted, self._doubted = sorted(self._doubted), set()
+            await self._declare_each(self._broker, doubted)
             return self._broker
 
-    async def _declare_doubted(self, broker: Broker) -> None:
-        """What cannot be created concerns nobody else: its messages are refused again, with the reason."""
-        while self._doubted:
-            self._no_doubt_until_s = asyncio.get_running_loop().time() + DOUBT_EVERY_S
-            with suppress(BrokerRefused):
-                await broker.declare([self._doubted.pop()])
+    async def _declare_all(self, broker: Broker) -> None:
+        """At first all of it has to be there, later some of it."""
+        try:
+            await broker.declare(self._destinations)
+        except BrokerRefused:
+            if not self._was_there or await self._declare_each(broker, self._destinations) == 0:
+                raise
+        self._was_there = True
+
+    async def _declare_each(self, broker: Broker, destinations: Iterable[str]) -> int:
+        """How many are there now. What cannot be created concerns no other: its messages are refused."""
+        there = 0
+        for one in destinations:
+            self._no_doubt_until_s[one] = asyncio.get_running_loop().time() + DOUBT_EVERY_S
+            try:
+                await broker.declare([one])
+            except BrokerRefused as error:
+                if self._refusals.get(one) != str(error):
+                    self._log.warning("destination cannot be created", destination=one, error=str(error))
+                self._refusals[one] = str(error)
+            else:
+                there += 1
+                self._refusals.pop(one, None)
+        return there
 
     def report(self) -> BrokerReport | None:
         """How this process stands to it; None before it was first asked for."""
@@ -83,8 +105,8 @@ class BrokerLink:
 
     def doubt(self, destinations: Iterable[str]) -> None:
         """Messages were refused: somebody may have deleted where they were to go."""
-        if asyncio.get_running_loop().time() >= self._no_doubt_until_s:
-            self._doubted |= set(destinations)
+        now_s = asyncio.get_running_loop().time()
+        self._doubted |= {one for one in destinations if now_s >= self._no_doubt_until_s.get(one, 0.0)}
 
     def is_news(self, trouble: str) -> bool:
         """Whether no loop of the process has told of this since the broker was last there."""

@@ -100,7 +100,7 @@ class Database:
 
     def __init__(self, pool: asyncpg.Pool[asyncpg.Record], first: Session) -> None:
         self._pool = pool
-        self._kept = [first]
+        self._kept, self._kept_max = [first], KEPT_MAX
         self._waiting = 0
         self._returning: set[asyncio.Task[None]] = set()
 
@@ -146,7 +146,7 @@ class Database:
 
     def _keep(self, session: Session) -> None:
         """For the next one; the pool has it where somebody waits for that."""
-        if len(self._kept) < KEPT_MAX and not self._waiting:
+        if len(self._kept) < self._kept_max and not self._waiting:
             self._kept.append(session)
         else:
             self._give_back(session)
@@ -183,6 +183,7 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back; those that do not end in time are cut off."""
+        self._kept_max = 0
         while self._kept:
             self._give_back(self._kept.pop())
         try:

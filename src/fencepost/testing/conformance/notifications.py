@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+import pytest
+
 from fencepost.model.identifiers import JobName, RunKey
 from fencepost.model.job import JobSpec
 from fencepost.model.missed import MissedTicks
@@ -145,16 +147,18 @@ class NotificationContract:
         (run,) = await deliveries(harness)
         assert message_of(run)["subject"] == f"[fencepost] {NS}: 1 run is dead"
 
-    async def test_a_filter_that_has_the_name_of_a_job_before_it_was_renamed_goes_on(
-        self, harness: StoreHarness
+    @pytest.mark.parametrize("named", ["before", str(OTHER_JOB)])
+    async def test_a_filter_knows_a_job_by_its_name_of_before_and_of_now(
+        self, harness: StoreHarness, named: str
     ) -> None:
         before = JobName("before")
         await harness.store.jobs.register(NS, [JobSpec(OTHER_JOB, renamed_from=(before,))])
-        await listen(harness, Target("other", TargetKind.EMAIL, jobs=(before,), to=("ops@example.org",)))
+        await listen(harness, Target("other", TargetKind.EMAIL, jobs=(named,), to=("ops@example.org",)))
         await die(harness, "a")
         assert await tell(harness) == {}
-        await die(harness, "b", job=OTHER_JOB)
-        assert await tell(harness) == {"other": 1}
+        for job in (before, OTHER_JOB):
+            await die(harness, f"b-{job}", job=job)
+            assert await tell(harness) == {"other": 1}
 
     async def test_missed_ticks_of_a_range_are_told_with_their_number(self, harness: StoreHarness) -> None:
         await put(harness)
