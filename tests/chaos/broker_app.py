@@ -17,6 +17,7 @@ import apsw
 from fencepost import Fencepost, Retry, Run
 
 NAME = os.environ.get("DRILL_NAME", "drill")
+SILENCE_S = float(os.environ.get("DRILL_SILENCE_S", "6"))
 SINK = "sink.db"
 CREATE_SINK = (
     "CREATE TABLE effects (run_key TEXT PRIMARY KEY, fence INTEGER NOT NULL, taken INTEGER NOT NULL)",
@@ -34,7 +35,7 @@ app = Fencepost(
     namespace=NAME,
     poll_s=0.5,
     heartbeat_every_s=1,
-    heartbeat_timeout_s=6,
+    heartbeat_timeout_s=SILENCE_S,
     reap_every_s=1,
     concurrency=20,
 )

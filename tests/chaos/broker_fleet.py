@@ -23,11 +23,12 @@ from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Namespace, job_k
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.message import Confirmed, Message
 from fencepost.model.run import NewRun
-from fencepost.ports.broker import Broker
+from fencepost.ports.broker import Broker, Subscription
 from fencepost.stores.sqlite import open_store
 from fencepost.wiring import open_broker
 from tests.chaos.broker_app import CREATE_SINK, SINK, SINK_TIMEOUT_MS
 from tests.chaos.fleet import Member
+from tests.integration.waiting import until
 from tests.servers.process import Server
 from tests.servers.proxy import Proxy
 
@@ -58,6 +59,8 @@ class Totals:
     runs: int = 0
     succeeded: int = 0
     ended_more_than_once: int = 0
+    told: int = 0
+    """Runs without a reply whose message the broker has handed on."""
     applied: int = 0
     applied_by_another_fence: int = 0
     refused_by_the_sink: int = 0
@@ -68,7 +71,7 @@ class Totals:
         faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
         return (
             f"{self.runs} runs, {self.succeeded} succeeded, {self.ended_more_than_once} ended more than "
-            f"once, {self.attempts} attempts; {self.applied} effects applied, "
+            f"once, {self.attempts} attempts; {self.told} told; {self.applied} effects applied, "
             f"{self.applied_by_another_fence} of another attempt, "
             f"{self.refused_by_the_sink} refused by the sink; faults: {faults}"
         )
@@ -88,15 +91,20 @@ class BrokerFleet:
         port, self._proxy_port = server.by_proxy
         self._proxy = Proxy("127.0.0.1", port)
         self._roles: dict[str, list[Member]] = {"worker": [], "processor": []}
+        self._environment: dict[str, str] = {}
+        self._told: set[str] = set()
+        self._listening: asyncio.Task[None] | None = None
         self._paused: set[Member] = set()
 
-    async def open(self, workers: int, processors: int) -> None:
+    async def open(self, workers: int, processors: int, **environment: str) -> None:
+        self._environment = environment
         await (await open_store(self._store, clock=SystemClock())).close()
         for path, statements in (("ledger.db", ENDS), (SINK, CREATE_SINK)):
             with closing(self._opened(path)) as database:
                 for one in statements:
                     database.execute(one)
         await self._proxy.start(self._proxy_port)
+        self._listening = asyncio.create_task(self._listen(f"{self._name}.told"))
         for role, count in (("worker", workers), ("processor", processors)):
             for _ in range(count):
                 self._start(role)
@@ -104,33 +112,66 @@ class BrokerFleet:
     async def close(self) -> None:
         for member in self.members:
             member.discard()
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
         await self._proxy.close()
 
     @property
     def url(self) -> str:
         """As the processes have it."""
-        return re.sub(r":\d+$", f":{self._proxy.port}", self.server.url)
+        led, changed = re.subn(r"(127\.0\.0\.1):\d+", rf"\1:{self._proxy.port}", self.server.url)
+        assert changed == 1, self.server.url
+        return led
 
     async def enqueue(self, numbers: range) -> None:
         """For each number a run of both jobs, and a message for the intake; every second message twice."""
-        store = await open_store(self._store, clock=SystemClock())
         broker = await open_broker(settings_from({}, overrides={"broker": self.server.url}))
         try:
             for first in range(0, len(numbers), BATCH):
                 some = numbers[first : first + BATCH]
-                runs = [
-                    NewRun(
-                        job_key(name, str(number)), name, {"number": number}, DEFAULT_QUEUE, PRIORITY_DEFAULT
-                    )
-                    for name in (JobName("done"), JobName("told"))
-                    for number in some
-                ]
-                await store.ledger.enqueue(Namespace(self._name), runs)
+                await self._send(some, "done", "told")
                 await self._arrive(broker, some)
         finally:
             await broker.close()
-            await store.close()
-        self.totals.runs += 3 * len(numbers)
+        self.totals.runs += len(numbers)
+
+    async def _send(self, numbers: Sequence[int], *names: str) -> None:
+        """A run of each of these jobs for each number."""
+        runs = [
+            NewRun(
+                job_key(JobName(name), str(number)),
+                JobName(name),
+                {"number": number},
+                DEFAULT_QUEUE,
+                PRIORITY_DEFAULT,
+            )
+            for name in names
+            for number in numbers
+        ]
+        store = await open_store(self._store, clock=SystemClock())
+        await store.ledger.enqueue(Namespace(self._name), runs)
+        await store.close()
+        self.totals.runs += len(runs)
+
+    async def _listen(self, destination: str) -> None:
+        """One who gets what is told without a reply, as often as the broker is there."""
+        while True:
+            broker = await open_broker(settings_from({}, overrides={"broker": self.server.url}))
+            try:
+                with suppress(BrokerUnavailable):
+                    await broker.declare([destination])
+                    await self._hear(await broker.subscribe(destination, "drill", BATCH))
+            finally:
+                with suppress(BrokerUnavailable):
+                    await broker.close()
+            await asyncio.sleep(AGAIN_S)
+
+    async def _hear(self, subscription: Subscription) -> None:
+        while True:
+            deliveries = await subscription.receive(BATCH, AGAIN_S)
+            self._told |= {one.id for one in deliveries}
+            await subscription.acknowledge(deliveries)
 
     async def _arrive(self, broker: Broker, numbers: Sequence[int]) -> None:
         """Until each is confirmed; every second one is sent twice."""
@@ -160,6 +201,42 @@ class BrokerFleet:
             await acts[kind]()
             self.totals.faults[kind] += 1
 
+    async def kill_before_the_confirm(self, numbers: range) -> None:
+        """A worker that has published runs and does not hear that the broker has them."""
+        await self._publish_unheard(numbers)
+        await self._replace(self._roles["worker"].pop())
+
+    async def kill_before_the_ledger(self, numbers: range) -> None:
+        """A worker that has heard it, and cannot write it down."""
+        (worker,) = self._roles["worker"]
+        before = len(worker.told("published"))
+        await self._publish_unheard(numbers)
+        with closing(self._opened("ledger.db")) as rival:
+            rival.execute("BEGIN IMMEDIATE")
+            self._proxy.heal()
+            await until(lambda: len(worker.told("published")) > before)
+            await self._replace(self._roles["worker"].pop())
+
+    async def _publish_unheard(self, numbers: range) -> None:
+        known = len(self._told)
+        self._proxy.cut_answers()
+        await self._send(numbers, "told")
+        await until(lambda: len(self._told) > known)
+
+    async def _replace(self, worker: Member) -> None:
+        assert worker.alive, worker.log[-4_000:]
+        worker.kill()
+        self._proxy.reset()
+        self._proxy.heal()
+        self._start("worker")
+
+    async def all_told(self) -> bool:
+        """Whether the broker has handed on what the ledger takes for sent."""
+        sent = await asyncio.to_thread(
+            self._read, "ledger.db", "SELECT run_key FROM runs WHERE job = 'told' AND state = 'succeeded'"
+        )
+        return {one[0] for one in sent} <= self._told
+
     async def all_ended(self) -> bool:
         return await asyncio.to_thread(self._ended) == self.totals.runs
 
@@ -173,6 +250,7 @@ class BrokerFleet:
         totals.ended_more_than_once = sum(number > 1 for number in ends.values())
         effects = dict(self._read(SINK, "SELECT run_key, fence FROM effects"))
         fences = {one[0]: one[2] for one in runs if one[0].startswith("done#")}
+        totals.told = len(self._told)
         totals.applied = len(effects)
         totals.applied_by_another_fence = sum(effects.get(key) != fence for key, fence in fences.items())
         totals.refused_by_the_sink = self._read(SINK, "SELECT count(*) FROM refused")[0][0]
@@ -200,6 +278,7 @@ class BrokerFleet:
             "FENCEPOST_BROKER": self.url,
             "DRILL_NAME": self._name,
             "DRILL_FOLDER": os.fspath(self._folder),
+            **self._environment,
         }
         member = Member(role, len(self.members), self._store, self._folder, TARGET, **environment)
         self.members.append(member)

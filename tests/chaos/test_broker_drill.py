@@ -21,7 +21,9 @@ from tests.chaos.fleet import eventually
 from tests.servers.fixtures import started
 from tests.servers.process import Server
 
-SMOKE, LONG = 100, 20_001
+FEW, SMOKE, LONG = 10, 100, 20_001
+SILENCE_S = "16"
+"""Long enough that no publication is given up before the fault."""
 SMOKE_FAULTS = ("processor killed", "broker killed", "worker killed", "partition")
 FAULTS = (
     *("worker killed", "processor killed") * 3,
@@ -75,10 +77,12 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 @asynccontextmanager
-async def fleet_of(server: Server, folder: Path, seed: int, workers: int) -> AsyncIterator[BrokerFleet]:
+async def fleet_of(
+    server: Server, folder: Path, seed: int, workers: int, **environment: str
+) -> AsyncIterator[BrokerFleet]:
     fleet = BrokerFleet(folder, server, "drill", seed)
     try:
-        await fleet.open(workers, workers)
+        await fleet.open(workers, workers, **environment)
         yield fleet
     finally:
         await fleet.close()
@@ -93,8 +97,7 @@ async def test_no_run_is_lost_or_ended_twice_by_some_faults(server: Server, tmp_
     async with fleet_of(server, tmp_path, seed=1, workers=2) as fleet:
         await fleet.enqueue(range(SMOKE))
         await fleet.suffer(*SMOKE_FAULTS)
-        await eventually(fleet.all_ended, "all runs end", ENDED_S, fleet.logs)
-        _check(fleet.count(), SMOKE)
+        _check(await counted(fleet), SMOKE)
 
 
 @pytest.mark.proof
@@ -111,14 +114,41 @@ async def test_no_run_is_lost_or_ended_twice_by_many_faults(server: Server, tmp_
             await asyncio.sleep(dice.uniform(0, BURST_S))
             await fleet.suffer(dice.choice(FAULTS))
             await enqueuing
-        await eventually(fleet.all_ended, "all runs end", LONG_ENDED_S, fleet.logs)
-        totals = fleet.count()
+        totals = await counted(fleet, LONG_ENDED_S)
     sys.stderr.write(f"\n{server.url.partition(':')[0]}: {totals}\n")
     _check(totals, each)
 
 
-def _check(totals: Totals, each: int) -> None:
-    assert totals.runs == totals.succeeded == 3 * each, totals
+@pytest.mark.proof
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("server", BROKERS, indirect=True)
+@pytest.mark.parametrize("window", ["kill_before_the_confirm", "kill_before_the_ledger"])
+async def test_no_run_is_lost_with_a_worker_that_is_killed_after_it_has_published(
+    server: Server, tmp_path: Path, window: str
+) -> None:
+    """About half a minute: what was in its hands is given away once it has been silent for long enough."""
+    async with fleet_of(server, tmp_path, seed=1, workers=1, DRILL_SILENCE_S=SILENCE_S) as fleet:
+        await fleet.enqueue(range(FEW))
+        await counted(fleet)
+        await getattr(fleet, window)(range(FEW, 2 * FEW))
+        totals = await counted(fleet)
+        _check(totals, FEW, told=2 * FEW)
+        assert totals.attempts > totals.runs, "what was in its hands was sent again"
+
+
+async def counted(fleet: BrokerFleet, within_s: float = ENDED_S) -> Totals:
+    """What it came to, once all has ended and arrived."""
+    await eventually(fleet.all_ended, "all runs end", within_s, fleet.logs)
+    await eventually(fleet.all_told, "what was sent is there", ENDED_S, fleet.logs)
+    return fleet.count()
+
+
+def _check(totals: Totals, each: int, told: int | None = None) -> None:
+    """So many runs of each kind, of those without a reply as many as were told."""
+    told = each if told is None else told
+    assert totals.runs == totals.succeeded == 2 * each + told, totals
     assert totals.ended_more_than_once == 0, totals
     assert (totals.applied, totals.applied_by_another_fence) == (each, 0), totals
+    assert totals.told == told, totals
     assert totals.attempts >= totals.runs, totals
