@@ -21,6 +21,7 @@ from fencepost.model.identifiers import JobName
 from fencepost.model.notification import DELIVERY, Target, TargetKind
 from fencepost.model.run import RunFilter, RunState
 from fencepost.model.tables import NOTIFY_EVENTS
+from tests.cli.calls import call
 from tests.executors.http.servers import said, served
 from tests.executors.mail_server import mail_server
 
@@ -101,6 +102,17 @@ async def test_a_planner_that_is_gone_after_it_told_is_not_needed_for_the_delive
                 await ended(app, DELIVERY, 1)
     assert len(hooks.requests) == 1
     assert json.loads(hooks.requests[0].body)["items"][0]["subject"] == "bill#7"
+
+
+async def test_the_command_that_tests_a_target_says_that_it_was_delivered(app: Fencepost) -> None:
+    async with served() as hooks:
+        app.add_notify("ops", "webhook", url=f"http://127.0.0.1:{hooks.port}/", allow_private=True)
+        async with app.running(plans=False):
+            asked = ("notify", "test", "ops", "--store", app.settings.store)
+            result = await asyncio.to_thread(call, *asked)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("ops: delivered by run fencepost.notify#ops:test:")
+    assert len(hooks.requests) == 1
 
 
 async def test_targets_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

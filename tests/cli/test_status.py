@@ -66,6 +66,13 @@ async def take_office(url: str, node_id: str, shards: Iterable[int], lineage: st
     await report(url, node_id, *(Led(shard, one.epoch, 50.0, 1, 9.0, 60.0) for shard, one in grants.items()))
 
 
+async def work_at(url: str, *jobs: str) -> None:
+    """A sign of life of a worker that has these jobs."""
+    node = Node(NodeId("worker"), "web", 1, plans=False, works=True)
+    async with opened(url) as store:
+        await store.roster.beat(node, NodeReport(jobs=tuple(map(JobName, jobs))), 60)
+
+
 async def report(url: str, node_id: str, *leads: Led) -> None:
     """A sign of life of a planner whose clock is ahead."""
     node = Node(NodeId(node_id), "web", 1, plans=True, works=False)
@@ -108,6 +115,14 @@ def test_status_has_the_promised_shape(used: str) -> None:
     assert (status["alarms"], status["leases"]) == ([], {"url": None, "trouble": None})
     ages = {"oldest_ready_s": None, "oldest_waiting_s": None}
     assert status["queue"] == {"ready": 0, "running": 0, "waiting": 0, **ages}
+
+
+def test_a_schedule_that_no_process_serves_is_said(used: str) -> None:
+    called("schedules", "add", "orphan", "--job", "report", "--every", "1h", "--store", used)
+    asyncio.run(work_at(used, "other"))
+    found = {one["schedule_id"]: one["job"] for one in called_json("status", "--store", used)["unserved"]}
+    assert found["orphan"] == "report"
+    assert "schedule orphan: no running process has job report" in called("status", "--store", used)
 
 
 def test_a_process_that_left_cleanly_is_not_counted(used: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.errors import InvalidSettings
+from fencepost.config import Settings
+from fencepost.errors import InvalidSettings, PermanentFailure
 from fencepost.model.answers import KEPT_S
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import Node, NodeReport
@@ -18,6 +19,10 @@ HOUR_S = 3600.0
 
 
 async def quiet() -> None: ...
+
+
+async def fail() -> None:
+    raise PermanentFailure("no")
 
 
 async def test_a_retention_that_forgets_too_soon_is_refused_at_the_start() -> None:
@@ -43,6 +48,22 @@ async def test_old_ticks_go_in_batches_and_young_ones_stay() -> None:
     rests = [await janitor.run_once() for _ in range(2)]
     assert rests == [0.0, house.settings.tidy_every_s]
     assert await house.states() == [RunState.READY] * 6
+
+
+async def test_dead_runs_stay_for_longer_than_the_others() -> None:
+    house = House(retention_s=HOUR_S, dead_retention_s=3 * HOUR_S)
+    assert house.settings.dead_retention_s < Settings().dead_retention_s == 90 * 24 * HOUR_S
+    key = await house.enqueue("dead")
+    worker = WorkingNode(house, make_job(fail))
+    await worker.work()
+    assert await house.states() == [RunState.DEAD]
+    janitor = Janitor(house.store, house.settings)
+    left = []
+    for _ in range(2):
+        house.clock.advance(2 * HOUR_S)
+        await janitor.run_once()
+        left.append(len(await house.memory.ledger.attempts(NS, key)))
+    assert left == [1, 0]
 
 
 async def test_kept_answers_do_not_pile_up_behind_quiet_runs() -> None:

@@ -19,7 +19,9 @@ from fencepost.services.accounting import AuditDesk
 from fencepost.services.control import Control
 from fencepost.services.deployer import Deployer, code_digest
 from fencepost.services.desks.runs import new_run
+from fencepost.services.gauges import Gauges
 from fencepost.services.serving import unserved
+from fencepost.telemetry.events import LedgerMeasured, listen
 from fencepost.triggers import Every
 from tests.services.house import NS, House
 
@@ -64,6 +66,19 @@ async def test_a_schedule_whose_job_no_process_has_is_found() -> None:
     await left_over(house)
     assert await unserved(house.store, NS) == [Unserved(BEAT, OLD)]
     assert Unserved(BEAT, OLD).words == "schedule beat: no running process has job old"
+
+
+async def test_the_metric_counts_what_no_process_serves() -> None:
+    house, found = House(), list[LedgerMeasured]()
+    unlisten = listen(lambda event: found.append(event) if isinstance(event, LedgerMeasured) else None)
+    try:
+        await left_over(house)
+        await Gauges(house.store, house.settings, house.clock).run_once()
+        await alive(house, "old", OLD)
+        await Gauges(house.store, house.settings, house.clock).run_once()
+    finally:
+        unlisten()
+    assert [one.unserved for one in found] == [1, 0]
 
 
 async def test_a_schedule_whose_job_some_process_has_is_not() -> None:

@@ -139,12 +139,16 @@ async def test_a_run_that_was_sent_again_makes_no_tick_stale(ledger: Ledger) -> 
     assert await ledger.stale() == []
 
 
-async def test_a_retry_makes_no_tick_stale(ledger: Ledger) -> None:
-    """It moves when the run is due; when it was first due is not known any more."""
+@pytest.mark.parametrize(("began_s", "is_stale"), [(10, False), (70, True)])
+async def test_a_retry_neither_makes_a_tick_stale_nor_hides_it(
+    ledger: Ledger, began_s: float, is_stale: bool
+) -> None:
+    """It moves when the run is due, and the row keeps when it was first due."""
     await ledger.fill()
-    claimed = await ledger.begin(ledger.ticks[0], 70)
+    claimed = await ledger.begin(ledger.ticks[0], began_s)
     await finish(ledger.harness, retry(claimed.ticket, in_s=60))
-    assert await ledger.stale() == []
+    await ledger.go_to(140)
+    assert await ledger.stale() == ledger.ticks[:1] * is_stale
 
 
 async def test_the_command_tells_of_it_in_words_and_in_json(tmp_path: Path) -> None:

@@ -50,6 +50,20 @@ def app(ground: Ground) -> Iterator[Fencepost]:
 
 
 @every_driver
+@pytest.mark.parametrize("commits", [True, False])
+async def test_options_take_a_connection_for_one_call_and_for_many(
+    ground: Ground, opened: Opened, app: Fencepost, commits: bool
+) -> None:
+    async with opened(ground.url) as hand:
+        within = app.job_named("report").options(connection=hand.connection, expires="1h", unique="1h")
+        one = await within.enqueue(region="us")
+        many = await within.enqueue_many([{"region": "eu"}, {"region": "asia"}])
+        await (hand.commit() if commits else hand.rollback())
+    runs = [await ground.store.ledger.get(NS, each.key) for each in (one, *many)]
+    assert [run is not None and run.expires_at is not None for run in runs] == [commits] * 3
+
+
+@every_driver
 async def test_the_marker_is_there_with_the_commit(ground: Ground, opened: Opened) -> None:
     run = ground.run(claim := await ground.claimed())
     async with opened(ground.url) as hand:

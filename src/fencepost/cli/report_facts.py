@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fencepost.core.catchup import ON_TIME_MAX
 from fencepost.model.run import RunState
 from fencepost.model.times import from_utc_text, to_utc_text
 from fencepost.operations.paging import LIMIT_MAX
@@ -61,6 +62,8 @@ class PostMortem(Struct, kw_only=True):
     """Findings, by kind."""
     schedules: Section[AccountShape]
     findings: Section[Finding]
+    late: Section[RunShape]
+    """Those that began more than ten seconds after they were due, the latest first."""
     missed: Section[RunShape]
     dead: Section[RunShape]
     terms: Section[TermShape]
@@ -81,6 +84,7 @@ def gathered(caller: Caller, account: ReportShape) -> PostMortem:
         _section(_all(caller, list_runs, ListRuns(state=state, since=since, until=behind)))
         for state in (RunState.MISSED, RunState.DEAD)
     )
+    begun = _all(caller, list_runs, ListRuns(since=since, until=behind))
     terms = _all(caller, list_terms, ListTerms())
     refusals = _all(caller, list_refusals, ListRefusals())
     return PostMortem(
@@ -93,6 +97,7 @@ def gathered(caller: Caller, account: ReportShape) -> PostMortem:
         counts={kind: count for kind, count in account.counts.items() if count},
         schedules=_section(sorted(filter(_had_ticks, account.schedules), key=_trouble)),
         findings=_findings(account),
+        late=_section(sorted(filter(_was_late, begun), key=_lateness, reverse=True)),
         missed=replace(missed, count=max(missed.count, states.get("missed", 0))),
         dead=dead,
         terms=_section(one for one in terms if _overlaps(one.since, one.until, since, behind)),
@@ -146,6 +151,14 @@ def _had_ticks(one: AccountShape) -> bool:
 def _trouble(one: AccountShape) -> tuple[int, str]:
     """What did not go well comes first."""
     return one.succeeded - one.expected - sum(one.counts.values()), one.schedule_id
+
+
+def _lateness(run: RunShape) -> float:
+    return run.late_s or 0.0
+
+
+def _was_late(run: RunShape) -> bool:
+    return _lateness(run) > ON_TIME_MAX.total_seconds()
 
 
 def _overlaps(begin: str, end: str | None, since: str, behind: str) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fencepost.cli.faults import one_line
-from fencepost.cli.output import shown_moment
+from fencepost.cli.output import shown_moment, shown_span
 from fencepost.cli.report_facts import READ_MAX
 from fencepost.core.fleet import shard_numbers
 from fencepost.model.identifiers import Shard
+from fencepost.model.times import from_utc_text, to_utc_text
 
 if TYPE_CHECKING:
     from fencepost.cli.report_facts import PostMortem, Section
@@ -36,12 +38,13 @@ def _lines(found: PostMortem, tz: str | None) -> Iterator[str]:
     yield ""
     share = f"{found.accounted / found.expected:.2%}" if found.expected else "all"
     ended = ", ".join(f"{count} {state}" for state, count in found.states.items()) or "none"
-    yield f"{found.expected} ticks expected, {share} accounted for: {ended}."
+    yield f"{found.expected} ticks expected, {found.succeeded} ran, {share} accounted for: {ended}."
     findings = (
         (one.kind, one.schedule_id, shown_moment(one.fire_time, tz), one.words)
         for one in found.findings.items
     )
-    yield from _section("What was late or wrong", found.findings, FINDING, findings)
+    yield from _section("What was wrong", found.findings, FINDING, findings)
+    yield from _section("What was late", found.late, LATE, (_late(one, tz) for one in found.late.items))
     yield from _section(
         "What was missed", found.missed, MISSED, (_missed(one, tz) for one in found.missed.items)
     )
@@ -59,6 +62,7 @@ def _lines(found: PostMortem, tz: str | None) -> Iterator[str]:
 
 SCHEDULE = ("schedule", "expected", "succeeded", "accounted", "other states", "findings")
 FINDING = ("finding", "schedule", "fire time", "what")
+LATE = ("run", "due", "began", "late")
 MISSED = ("run", "fire time", "why")
 DEAD = ("run", "attempts", "ended", "error")
 TERM = ("node", "shards", "epochs", "from", "to")
@@ -84,6 +88,13 @@ def _schedule(one: AccountShape) -> Row:
     findings = (f"{count} {kind}" for kind, count in one.counts.items() if count)
     numbers = (one.expected, one.succeeded, one.accounted)
     return one.schedule_id, *numbers, ", ".join(others), ", ".join(findings)
+
+
+def _late(run: RunShape, tz: str | None) -> Row:
+    assert run.begun_at is not None
+    assert run.late_s is not None
+    due = to_utc_text(from_utc_text(run.begun_at) - timedelta(seconds=run.late_s))
+    return run.run_key, shown_moment(due, tz), shown_moment(run.begun_at, tz), shown_span(run.late_s)
 
 
 def _missed(run: RunShape, tz: str | None) -> Row:

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 import click
 
-from fencepost.cli.output import brief, cell, print_block, print_fields, print_table, printable, shown_moment
+from fencepost.cli.output import (
+    brief,
+    cell,
+    print_block,
+    print_fields,
+    print_table,
+    printable,
+    shown_moment,
+    shown_span,
+)
 from fencepost.operations.shapes.runs import AttemptShape, EffectShape, LogChunk, RunShape, RunWithAttempts
 
 TAIL_LINES = 20
@@ -59,6 +68,7 @@ def print_run(run: RunShape, tz: str | None) -> None:
             ("met", run.met),
             ("fire time", shown_moment(run.fire_time, tz)),
             ("due", shown_moment(run.run_at, tz)),
+            ("late", shown_span(run.late_s)),
             ("expires", shown_moment(run.expires_at, tz)),
             ("begun", shown_moment(run.begun_at, tz)),
             ("started", shown_moment(run.started_at, tz)),

@@ -36,8 +36,8 @@ from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
 from fencepost.core.fingerprints import Fingerprint, why_differing
 from fencepost.core.suspicion import (
     begun,
+    first_due,
     wants_ended,
-    was_moved,
     why_late,
     why_overdue,
     why_repeated,
@@ -298,8 +298,8 @@ class Accountant:
 
     def _due(self, run: RunRecord, version: ScheduleVersion | None) -> datetime | None:
         """When the first attempt of a run was due, as far as one can tell."""
-        if version is None or not was_moved(run):
-            return run.run_at
+        if version is None or first_due(run) is not None:
+            return first_due(run)
         trigger = self._trigger_of(version)
         tick = tick_of(run.namespace, self._frame.schedule_id, version, trigger, run.fire_time)
         return None if tick is None else tick.run_at

@@ -12,7 +12,7 @@ from fencepost.core import mends
 from fencepost.core.catchup import TOO_LATE
 from fencepost.core.evidence import Evidence, by_whom
 from fencepost.core.lifecycle import ENDED
-from fencepost.core.suspicion import shown_span, was_moved, why_uncertain
+from fencepost.core.suspicion import first_due, shown_span, why_uncertain
 from fencepost.model.audit import Action, Entry
 from fencepost.model.chain import Chain, is_successor
 from fencepost.model.clocks import since
@@ -204,10 +204,11 @@ def _writing(run: RunRecord, evidence: Evidence) -> Entry | None:
 
 
 def _due_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
-    if was_moved(run):
+    moment = first_due(run)
+    if moment is None:
         return ()
-    due = f"It {'is' if run.run_at > evidence.now else 'was'} due at {to_utc_text(run.run_at)}"
-    later = run.run_at - run.fire_time
+    due = f"It {'is' if moment > evidence.now else 'was'} due at {to_utc_text(moment)}"
+    later = moment - run.fire_time
     if later.total_seconds() <= 0 or run.schedule_id is None:
         return (f"{due}.",)
     return (f"{due}, {shown_span(later)} after its fire time.",)

@@ -117,11 +117,11 @@ def why_late(run: RunRecord, spec: ScheduleSpec | None, due: datetime | None) ->
 
 
 def wants_ended(run: RunRecord, spec: ScheduleSpec | None) -> bool:
-    """Whether only the runs that ended before it began can say if it began too late. One that was retried
-    does not say any more when it was first due."""
-    if spec is None or run.begun_at is None or run.origin not in LIVE_ORIGINS or was_moved(run):
+    """Whether only the runs that ended before it began can say if it began too late."""
+    due = first_due(run)
+    if spec is None or due is None or run.begun_at is None or run.origin not in LIVE_ORIGINS:
         return False
-    return not is_on_time(spec.catch_up, run.run_at + JUDGING_MAX, run.begun_at)
+    return not is_on_time(spec.catch_up, due + JUDGING_MAX, run.begun_at)
 
 
 def why_stale(run: RunRecord, spec: ScheduleSpec, ended: Sequence[RunRecord]) -> str | None:
@@ -130,9 +130,10 @@ def why_stale(run: RunRecord, spec: ScheduleSpec, ended: Sequence[RunRecord]) ->
     `ended` are the runs of its schedule that ended after it became due and before it began, the latest first.
     One that was sent again since then does not say any more when it ran, so that nobody can tell.
     """
-    if run.begun_at is None or any(_was_sent_again(one, run.run_at) for one in ended):
+    due = first_due(run)
+    if due is None or run.begun_at is None or any(_was_sent_again(one, due) for one in ended):
         return None
-    tick = DueTick(run.run_key, run.fire_time, run.run_at, spec.overlap, spec.catch_up, run.origin)
+    tick = DueTick(run.run_key, run.fire_time, due, spec.overlap, spec.catch_up, run.origin)
     free = free_since(tick, (), tuple(map(_started, ended)))
     if free is None or is_on_time(spec.catch_up, free + JUDGING_MAX, run.begun_at):
         return None
@@ -150,9 +151,12 @@ def _started(run: RunRecord) -> StartedRun:
     )
 
 
-def was_moved(run: RunRecord) -> bool:
-    """Whether a retry has moved `run_at`, so that it does not say any more when the run was first due."""
-    return run.begun_at is not None and (wants_attempts(run) or run.run_at > run.begun_at)
+def first_due(run: RunRecord) -> datetime | None:
+    """When its first attempt was due; unknown where an earlier release has retried it."""
+    if run.due_at is not None:
+        return run.due_at
+    was_moved = run.begun_at is not None and (wants_attempts(run) or run.run_at > run.begun_at)
+    return None if was_moved else run.run_at
 
 
 def shown_span(length: timedelta) -> str:

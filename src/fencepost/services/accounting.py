@@ -19,7 +19,7 @@ from fencepost.core.expectation import TriggerOf, expected, tick_of
 from fencepost.core.fingerprints import Fingerprint, fingerprints
 from fencepost.core.serving import unserved_words
 from fencepost.core.story import Story
-from fencepost.core.suspicion import tried_again, wants_attempts, why_stuck
+from fencepost.core.suspicion import first_due, tried_again, wants_attempts, why_stuck
 from fencepost.errors import UsageError
 from fencepost.model.audit import Author
 from fencepost.model.claiming import FINISHED_KEPT
@@ -290,10 +290,10 @@ class AuditDesk:
         ]
         found: dict[RunKey, Sequence[RunRecord]] = {}
         for one in suspects:
+            due = first_due(one)
+            assert due is not None
             assert one.begun_at is not None
-            ended = await self._store.ledger.ended(
-                namespace, schedule_id, one.run_at, one.begun_at, FINISHED_KEPT
-            )
+            ended = await self._store.ledger.ended(namespace, schedule_id, due, one.begun_at, FINISHED_KEPT)
             found[one.run_key] = [*ended, *(run for run in again if run.fire_time < one.begun_at)]
         return found
 

@@ -1,14 +1,16 @@
 """Runs, dead letters and gates: found by what is asked, told as they are, changed by those who may."""
 
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 
 from fencepost.core.fingerprints import fingerprint_of, step_of
 from fencepost.model.access import Role
 from fencepost.model.clocks import StoreTime
-from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey
+from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, ScheduleId
 from fencepost.model.run import Attempt, Hold, Origin, RunFilter, RunList, RunRecord, RunState
 from fencepost.model.tables import GATES, RUN_LINKS, STEPS
 from fencepost.telemetry.traces.ids import trace_text
@@ -43,6 +45,26 @@ async def test_a_run_of_every_state_has_a_page(board: Dashboard, state: RunState
     text = await board.page(links.run(key))
     assert faults(text) == []
     assert trace_text(await board.house.run(key)) in text
+
+
+async def test_a_retry_does_not_hide_how_late_a_run_began(board: Dashboard) -> None:
+    moved = {"run_at": minute(12), "due_at": minute(7), "begun_at": minute(9), "started_at": minute(12)}
+    waiting = {**moved, "run_at": minute(20), "state": RunState.CANCELLED, "attempt": 1}
+    for number, fields in enumerate(({**moved, "attempt": 2}, waiting)):
+        key = put_run(board.house, "stiff", minute(7) - timedelta(seconds=number), **fields)
+        shown = await board.page(f"/runs?text={quote(key)}")
+        assert re.findall(r'data-field="late">([^<]*)<', shown) == ["2 min"]
+        assert "began 2 min late" in words_of(await board.page(links.run(key)))
+
+
+async def test_a_schedule_whose_ticks_were_all_missed_says_that_none_ran() -> None:
+    house = House()
+    await house.put("nightly", every_s=60)
+    for number in (1, 2, 3):
+        put_run(house, "nightly", minute(number), state=RunState.MISSED, attempt=0, fence=Fence(0))
+    house.clock.advance(200)
+    words = words_of(await Dashboard(house, somebody()).page(links.schedule(ScheduleId("nightly"))))
+    assert "0 of 3 ran" in words
 
 
 async def test_a_run_does_not_hide_that_it_did_something_else_the_second_time(board: Dashboard) -> None:

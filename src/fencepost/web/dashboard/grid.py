@@ -15,7 +15,7 @@ from itertools import islice
 
 from fencepost.core.accounting import SETTLING, Frame
 from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
-from fencepost.core.suspicion import begun, was_moved, why_late
+from fencepost.core.suspicion import begun, first_due, why_late
 from fencepost.model.identifiers import RunKey
 from fencepost.model.run import Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleVersion
@@ -118,8 +118,8 @@ class _Book:
         return ("fine", "") if late is None else ("late", late)
 
     def _due(self, run: RunRecord, version: ScheduleVersion | None) -> datetime | None:
-        if version is None or not was_moved(run):
-            return run.run_at
+        if version is None or first_due(run) is not None:
+            return first_due(run)
         schedule_id = self.frame.schedule_id
         tick = tick_of(run.namespace, schedule_id, version, self.trigger_of(version), run.fire_time)
         return None if tick is None else tick.run_at

@@ -32,7 +32,9 @@ from fencepost.web.dashboard.tell import Tell, count
 VERSIONS_SHOWN = 5
 VERSIONS_MAX = 100
 NOTABLE_SHOWN = 30
-ORDINARY = frozenset({"fine", "planned", "forgotten"})
+UNJUDGED = frozenset({"planned", "forgotten"})
+ORDINARY = UNJUDGED | {"fine"}
+RAN = ("fine", "late", "replayed")
 When = Annotated[str, Meta(max_length=64)]
 
 
@@ -78,6 +80,7 @@ async def schedule_page(visit: Visit[GridQuery]) -> Shown:
         "counts": seen.grid.counts(),
         "words": WORDS,
         "share": _accounted(seen),
+        "ran": _ran(seen),
         "heat": _heat(seen, tell),
         "notable": _notable(seen, tell),
         "choices": _choices(seen),
@@ -139,9 +142,18 @@ def _notable(seen: Seen, tell: Tell) -> list[tuple[str, str, str]]:
 
 def _accounted(seen: Seen) -> float | None:
     """The share of the ticks that should have been accounted for by now that are."""
-    counts = seen.grid.counts()
-    judged = sum(number for mark, number in counts.items() if mark not in ("planned", "forgotten"))
-    return 1 - counts.get("unaccounted", 0) / judged if judged else None
+    counts = _judged(seen)
+    return 1 - counts.get("unaccounted", 0) / sum(counts.values()) if counts else None
+
+
+def _ran(seen: Seen) -> str:
+    """`0 of 47 ran`."""
+    counts = _judged(seen)
+    return f"{sum(counts.get(mark, 0) for mark in RAN)} of {sum(counts.values())} ran"
+
+
+def _judged(seen: Seen) -> dict[str, int]:
+    return {mark: number for mark, number in seen.grid.counts().items() if mark not in UNJUDGED}
 
 
 def _choices(seen: Seen) -> list[tuple[str, str, bool]]:
