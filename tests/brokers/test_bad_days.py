@@ -101,6 +101,20 @@ def test_a_broker_that_is_not_there_costs_no_attempt(scheme: str, shop: Shop, tm
     assert "Traceback" not in worker.said
 
 
+@pytest.mark.redis
+def test_a_password_that_the_broker_refuses_ends_the_start_with_one_line(shop: Shop, tmp_path: Path) -> None:
+    from tests.servers.redis import RedisServer
+
+    with started(lambda: RedisServer(password="right")) as server:
+        url = server.url.replace("right", "wrong")
+        with process_started("worker", SHOP, *shop.place, "--broker", url, folder=tmp_path) as worker:
+            assert worker.ended() == 2, worker.said
+    (line,) = [one for one in worker.said.splitlines() if "password" in one]
+    assert line.startswith("fencepost: broker ")
+    assert "Traceback" not in worker.said
+    assert "wrong" not in worker.said
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "make",

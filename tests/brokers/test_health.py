@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fencepost.errors import BrokerUnavailable
 from fencepost.model.node import BrokerReport, NodeReport
 from fencepost.model.node_codec import report_from_text, report_to_text
 from fencepost.services.broker_link import BrokerService
+from fencepost.telemetry.events import listen
+from fencepost.telemetry.message_events import Answer, BrokerMissed, MessagesPublished
 from tests.brokers.post import Post
 
 
@@ -49,6 +53,21 @@ async def test_what_all_loops_of_a_process_miss_is_told_once(caplog: pytest.LogC
     post.deliverer.link.forget()
     await passes(*services)
     assert caplog.text.count("what it was to carry waits") == 2
+
+
+async def test_metrics_hear_of_what_was_sent_and_of_a_broker_that_is_missed() -> None:
+    post, heard = Post(reply="none"), list[Any]()
+    unlisten = listen(heard.append)
+    try:
+        await post.one_sent()
+        post.broker.down = True
+        await post.enqueue("2")
+        post.deliverer.link.forget()
+        await passes(post.deliverer)
+    finally:
+        unlisten()
+    assert MessagesPublished("memory", {Answer.CONFIRMED: 1}) in heard
+    assert BrokerMissed(post.deliverer.name, 1) in heard
 
 
 async def passes(*services: BrokerService) -> None:

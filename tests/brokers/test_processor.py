@@ -12,6 +12,7 @@ import pytest
 
 from fencepost.core.messages import PREFIX, PROCESSORS, StopForm, control_topic, read_stop, stop_body
 from fencepost.errors import BrokerRefused, BrokerUnavailable, PermanentFailure
+from fencepost.model.identifiers import RunKey
 from fencepost.model.message import Delivery, Message, Publication
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
@@ -237,6 +238,21 @@ async def test_work_that_is_another_attempts_by_now_is_not_gone_on_with() -> Non
         form.fence = fence
         await post.broker.announce(control_topic(NS), stop_body(form))
         await asyncio.wait_for(stopped.wait(), 10)
+
+
+async def test_a_run_that_is_cancelled_stops_its_work_and_ends_as_cancelled() -> None:
+    post = Post(settings={"heartbeat_every_s": 0.02, "heartbeat_timeout_s": 30.0})
+    begun = asyncio.Event()
+
+    async def resize() -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    key, _ = await post.one_sent()
+    async with running(post, resize):
+        await begun.wait()
+        assert await post.memory.ledger.cancel(NS, RunKey(key), "enough")
+        assert await ended(post, key) is RunState.CANCELLED
 
 
 async def test_what_must_not_begin_twice_is_acknowledged_before_it_begins() -> None:

@@ -22,7 +22,7 @@ from tests.brokers.post import THUMBS, Post, until
 
 
 def processors(
-    post: Post, function: Callable[..., Any], job_loop: JobLoop | None = None
+    post: Post, function: Callable[..., Any], job_loop: JobLoop | None = None, grace_s: float = 0.0
 ) -> tuple[Processors, Processor]:
     """As `wiring` makes them."""
     job_loop = job_loop or JobLoop()
@@ -30,7 +30,7 @@ def processors(
     settings = settings_from({}, overrides={"poll_s": 0.05})
     link = post.link()
     one = Processor(THUMBS, jobs, link, settings, "processor-1", job_loop)
-    return Processors(link, [one], 0.0, job_loop), one
+    return Processors(link, [one], grace_s, job_loop), one
 
 
 async def test_a_job_that_blocks_its_loop_does_not_stop_the_heartbeats() -> None:
@@ -60,6 +60,29 @@ async def test_a_job_that_blocks_its_loop_does_not_stop_the_heartbeats() -> None
     await running
     while await post.state(key) is RunState.RUNNING:
         await post.replies.run_once()
+    assert await post.state(key) is RunState.SUCCEEDED
+
+
+async def test_a_processor_that_stops_lets_its_work_end_and_reply() -> None:
+    post = Post()
+    begun, may_end = threading.Event(), threading.Event()
+
+    async def resize() -> str:
+        begun.set()
+        await asyncio.to_thread(may_end.wait, 10)
+        return "done"
+
+    key, _ = await post.one_sent()
+    each, _ = processors(post, resize, grace_s=10.0)
+    stop = asyncio.Event()
+    running = asyncio.create_task(each.run(stop))
+    await until(begun.is_set)
+    stop.set()
+    await asyncio.sleep(0.05)
+    assert not running.done()
+    may_end.set()
+    await asyncio.wait_for(running, 5)
+    await post.replies.run_once()
     assert await post.state(key) is RunState.SUCCEEDED
 
 

@@ -25,6 +25,7 @@ from fencepost.model.node import Node
 from fencepost.ports.leases import LeaseStore
 from fencepost.services.node import NodeRunner, Surroundings
 from fencepost.stores.memory import MemoryStore
+from fencepost.telemetry.events import ClockSetBack, Event, listen
 from fencepost.testing.conformance.builders import register
 from tests.services.conftest import Lines
 from tests.services.house import House, PlanningNode
@@ -386,11 +387,14 @@ async def test_a_clock_set_back_beside_a_living_leader_does_not_change_leaders(l
     house = House(shards=2)
     alice = PlanningNode(house, "alice")
     await alice.elector.run_once()
-    before = alice.epochs
+    before, heard = alice.epochs, list[Event]()
     house.clock.set_back(3600)
+    unlisten = listen(heard.append)
     for _ in range(3):
         await alice.elector.run_once()
         house.clock.advance(3)
+    unlisten()
     assert alice.epochs == before
+    assert heard.count(ClockSetBack("leases", 3600.0)) == 1
     (line,) = lines.about("the clock of the lease store was set back")
     assert (line["by_s"], line["leases"]) == (3600.0, 2)
