@@ -26,7 +26,7 @@ from fencepost import Fencepost
 from fencepost.config import Settings
 from fencepost.model.message import Confirmed, Message
 from fencepost.ports.broker import Broker
-from fencepost.services.deliverer import BATCH_MAX
+from fencepost.services.deliverer import BATCH_MAX, SENDING_MAX
 from fencepost.telemetry.events import RunEnded, listen
 from fencepost.telemetry.message_events import MessagesTaken
 from fencepost.wiring import build_processors, migrate, open_broker
@@ -53,13 +53,20 @@ async def fill(options: Options) -> None:
 
 
 async def bare(options: Options) -> Answer:
-    """As many messages by the client library alone, in batches of as many confirms as ours."""
+    """As many messages by the client library alone, in batches of as many confirms as ours, and as many
+    batches in flight."""
     connect = _bare_rabbitmq if options.table.startswith("amqp") else _bare_nats
     async with connect(options.table) as publish:
         await asyncio.to_thread(ready)
         meter = Meter(options)
-        for start in range(0, options.count, BATCH_MAX):
-            await asyncio.gather(*(publish(n) for n in range(start, min(start + BATCH_MAX, options.count))))
+        starts = iter(range(0, options.count, BATCH_MAX))
+
+        async def batch_after_batch() -> None:
+            for start in starts:
+                numbers = range(start, min(start + BATCH_MAX, options.count))
+                await asyncio.gather(*map(publish, numbers))
+
+        await asyncio.gather(*(batch_after_batch() for _ in range(SENDING_MAX)))
         return meter.read(options.count)
 
 
