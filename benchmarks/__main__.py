@@ -38,7 +38,7 @@ SHARED_BUFFERS = "512MB"
 NOTES = (
     f"payload: {len(json.dumps(PAYLOAD))} bytes of JSON",
     "PostgreSQL: fsync and synchronous commit; VACUUM ANALYZE and CHECKPOINT before each measured step",
-    f"medians of {on_postgres.TRIES} tries in turns; log lines go to a file",
+    f"medians of {on_postgres.TRIES} tries in turns, or of as many as a part says; log lines go to a file",
 )
 
 

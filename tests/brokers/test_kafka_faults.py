@@ -265,7 +265,7 @@ async def test_a_user_without_rights_gets_nothing_done(
 async def test_a_consumer_that_does_not_stop_leaves_no_connection_open(
     harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
-    """About 10 s: the time that a consumer has for its stop has to pass."""
+    """The time that a consumer has for its stop has to pass."""
     connections: list[AIOKafkaConnection] = []
 
     async def fail(consumer: AIOKafkaConsumer) -> None:
@@ -287,7 +287,7 @@ async def test_a_consumer_that_does_not_stop_leaves_no_connection_open(
 
 
 async def test_a_cancelled_call_leaves_nothing_to_the_next(harness: KafkaHarness) -> None:
-    """About 10 s: the client's own time limits have to pass."""
+    """The client's own time limits have to pass."""
     topic = harness.destination()
     await harness.broker.declare([topic])
     subscription = await harness.broker.subscribe(topic, GROUP, 100)

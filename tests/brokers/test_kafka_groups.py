@@ -128,7 +128,7 @@ async def test_what_was_done_before_it_was_read_again_does_not_come_again(harnes
 async def test_what_is_held_for_longer_than_a_session_does_not_go_to_another(
     harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """About 8 s: a session of the group has to pass."""
+    """A session of the group has to pass."""
     monkeypatch.setattr("fencepost.brokers.kafka.subscription.SESSION_TIMEOUT_S", 6.0)
     destination = await declared(harness)
     await confirmed(harness.broker, numbered(destination, 3))

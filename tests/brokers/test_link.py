@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fencepost.errors import BrokerRefused
+from fencepost.services import broker_link
 from fencepost.services.broker_link import BrokerLink
 from fencepost.testing.broker import MemoryBroker
 
@@ -69,8 +70,9 @@ async def test_where_nothing_may_be_created_any_more_everything_waits(
 
 
 async def test_one_that_refuses_all_the_time_keeps_no_other_from_being_created(
-    broker: Guarded, link: BrokerLink
+    broker: Guarded, link: BrokerLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(broker_link, "DOUBT_EVERY_S", 3600.0)
     await link.ready()
     broker.declared.clear()
     for doubted in ("a", "a", "b", "b"):

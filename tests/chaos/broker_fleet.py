@@ -27,8 +27,7 @@ from fencepost.ports.broker import Broker, Subscription
 from fencepost.stores.sqlite import open_store
 from fencepost.wiring import open_broker
 from tests.chaos.broker_app import CREATE_SINK, SINK, SINK_TIMEOUT_MS
-from tests.chaos.fleet import Member
-from tests.integration.waiting import until
+from tests.chaos.fleet import Member, eventually
 from tests.servers.process import Server
 from tests.servers.proxy import Proxy
 
@@ -38,6 +37,7 @@ STALL_S = (0.5, 8.0)
 CUT_S = (0.5, 5.0)
 DOWN_S = (0.0, 2.0)
 AGAIN_S = 0.2
+HEARD_S = 30.0
 ENDS = (
     "CREATE TABLE drill_ends (run_key TEXT NOT NULL)",
     """
@@ -214,14 +214,14 @@ class BrokerFleet:
         with closing(self._opened("ledger.db")) as rival:
             rival.execute("BEGIN IMMEDIATE")
             self._proxy.heal()
-            await until(lambda: len(worker.told("published")) > before)
+            await _until(lambda: len(worker.told("published")) > before, "a batch is confirmed", self.logs)
             await self._replace(self._roles["worker"].pop())
 
     async def _publish_unheard(self, numbers: range) -> None:
         known = len(self._told)
         self._proxy.cut_answers()
         await self._send(numbers, "told")
-        await until(lambda: len(self._told) > known)
+        await _until(lambda: len(self._told) > known, "the broker has a message", self.logs)
 
     async def _replace(self, worker: Member) -> None:
         assert worker.alive, worker.log[-4_000:]
@@ -309,3 +309,10 @@ class BrokerFleet:
         await asyncio.sleep(self._dice.uniform(*CUT_S))
         self._proxy.reset()
         self._proxy.heal()
+
+
+async def _until(holds: Callable[[], bool], what: str, evidence: Callable[[], str]) -> None:
+    async def now() -> bool:
+        return holds()
+
+    await eventually(now, what, HEARD_S, evidence)

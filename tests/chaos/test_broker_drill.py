@@ -127,7 +127,7 @@ async def test_no_run_is_lost_or_ended_twice_by_many_faults(server: Server, tmp_
 async def test_no_run_is_lost_with_a_worker_that_is_killed_after_it_has_published(
     server: Server, tmp_path: Path, window: str
 ) -> None:
-    """About half a minute: what was in its hands is given away once it has been silent for long enough."""
+    """Long: what was in its hands is given away once it has been silent for long enough."""
     async with fleet_of(server, tmp_path, seed=1, workers=1, DRILL_SILENCE_S=SILENCE_S) as fleet:
         await fleet.enqueue(range(FEW))
         await counted(fleet)

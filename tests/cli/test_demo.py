@@ -50,7 +50,7 @@ def test_it_shows_what_is_spread_and_what_the_clocks_will_do(url: str, tmp_path:
 
 
 def test_without_a_store_it_makes_one_and_ctrl_c_is_clean(tmp_path: Path) -> None:
-    """About 6 s: a demo as a process, until it serves."""
+    """A demo as a process, until it serves."""
     with started("demo", "--empty", folder=tmp_path, TMPDIR=str(tmp_path)) as process:
         process.wait_for("heartbeat#")
         process.signal(SIGINT)
@@ -61,7 +61,7 @@ def test_without_a_store_it_makes_one_and_ctrl_c_is_clean(tmp_path: Path) -> Non
 
 
 def test_a_killed_demo_goes_on_where_it_was(url: str, tmp_path: Path) -> None:
-    """About 6 s: two demos as processes, until they serve."""
+    """Two demos as processes, until they serve."""
     with started("demo", "--empty", "--store", url, folder=tmp_path) as process:
         process.wait_for("slow#")
         process.signal(SIGKILL)

@@ -13,6 +13,11 @@ from tests.cli.calls import call, called, called_json, refused
 FAIL = "UPDATE runs SET state = 'dead', error = ? WHERE run_key = ?"
 MISS = "UPDATE runs SET state = 'missed', reason = 'too late' WHERE run_key = ?"
 DELETE = "DELETE FROM runs WHERE run_key = ?"
+RETRIED = """
+    UPDATE runs SET state = 'ready', finished_at = NULL, due_at = run_at, begun_at = run_at + 120000000,
+        run_at = run_at + 3600000000
+    WHERE run_key = ?
+"""
 LED = """
     INSERT INTO terms (shard, epoch, holder, lineage, since, until)
     VALUES (?, ?, ?, 'store', ?, ?)
@@ -57,6 +62,16 @@ def test_every_kind_of_trouble_is_on_the_page(beaten: str) -> None:
     assert r"| ValueError: a \| b \<script\> |" in found["What died"]
     assert "| freeze | schedule beat | wrong amounts |" in found["What people did"]
     assert found["Whose late plans were refused"] == "Nothing.\n"
+
+
+def test_what_began_late_is_listed_however_often_it_was_tried(beaten: str) -> None:
+    late = keys(beaten)[2]
+    spoil(beaten, RETRIED, late)
+    assert re.search(rf"\| {late} \| .*:\d\d UTC \| .*:\d\d UTC \| 2m \|", page(beaten)["What was late"])
+    shown = called("runs", "show", late, "--tz", "UTC", "--store", beaten)
+    words = dict(re.split(r"  +", line, maxsplit=1) for line in shown.splitlines() if "  " in line)
+    assert words["due"] == words["fire time"] < words["begun"] < words["next attempt"]
+    assert words["late"] == "2m"
 
 
 def test_a_quiet_time_has_a_page_too(beaten: str) -> None:
@@ -104,6 +119,13 @@ def test_what_is_not_shown_is_counted(beaten: str, monkeypatch: pytest.MonkeyPat
     assert died.endswith("And 3 more.\n")
     found = json.loads(call("report", "--json", "--store", beaten).stdout)
     assert (len(found["dead"]["items"]), found["dead"]["count"]) == (2, 5)
+
+
+def test_what_was_not_looked_at_is_not_called_on_time(beaten: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Only the newest" not in page(beaten)["What was late"]
+    monkeypatch.setattr(report_facts, "READ_MAX", 3)
+    monkeypatch.setattr(report_facts, "LIMIT_MAX", 3)
+    assert "Only the newest 3 runs of the range were looked at." in page(beaten)["What was late"]
 
 
 @pytest.mark.parametrize(

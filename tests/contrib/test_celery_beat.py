@@ -30,7 +30,7 @@ def succeeded(store: str) -> set[str]:
 
 
 def test_of_two_beats_each_tick_comes_once_and_one_may_be_killed(notes: Notes, tmp_path: Path) -> None:
-    """About 7 s: two beats as processes, ticks a second apart, and the lease of the killed one."""
+    """Two beats as processes, ticks a second apart, and the lease of the killed one."""
     store = f"sqlite:///{tmp_path / 'ledger.db'}"
     with worker(notes.url), beat(notes.url, store) as first, beat(notes.url, store) as second:
         first.wait_for("node started")

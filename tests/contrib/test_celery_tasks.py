@@ -179,7 +179,7 @@ async def test_a_task_outlives_the_worker_that_waits_for_it(
 
 
 async def test_a_task_outlives_a_worker_that_is_killed(place: str, notes: Notes, tmp_path: Path) -> None:
-    """About 8 s: the heartbeat of the killed worker has to time out."""
+    """The heartbeat of the killed worker has to time out."""
     target = tmp_path / "jobs.py"
     target.write_text(
         "from celery import Celery\nfrom fencepost import Fencepost, Retry\n"
@@ -351,7 +351,7 @@ class Lost(CeleryExecutor):
 async def test_on_rabbitmq_a_send_is_over_when_the_broker_has_confirmed_it(
     app: Fencepost, rabbitmq_server: Address, redis_server: Address
 ) -> None:
-    """About 7 s, most of it the start of RabbitMQ."""
+    """Most of it is the start of RabbitMQ."""
     celery = client(redis_server.url, broker_url=rabbitmq_server.url)
     sender = Sending(celery)
     job = celery_job(task("note"), celery, {"name": "report"})[0]

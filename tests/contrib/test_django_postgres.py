@@ -38,7 +38,7 @@ def worker(project: Project) -> Iterator[Program]:
 def test_an_order_and_its_run_are_one_commit_and_so_are_the_receipt_and_the_success(
     project: Project, postgres_url: str
 ) -> None:
-    """About 6 s: several commands of Django, each a process."""
+    """Several commands of Django, each a process."""
     with worker(project) as process:
         answer = project.does(POST)
         ended_runs(postgres_url, "send_receipt")
@@ -50,7 +50,7 @@ def test_an_order_and_its_run_are_one_commit_and_so_are_the_receipt_and_the_succ
 
 
 def test_a_block_that_is_rolled_back_leaves_no_run(project: Project, postgres_url: str) -> None:
-    """About 5 s: several commands of Django, each a process."""
+    """Several commands of Django, each a process."""
     program = """
 from django.db import transaction
 from fencepost.contrib.django import aenqueue, enqueue

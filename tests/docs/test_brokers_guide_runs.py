@@ -85,7 +85,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 @pytest.mark.proof
 def test_the_pages_commands_do_what_the_page_says(shop: Shop) -> None:
-    """About 10 s: the commands of the page, each a process."""
+    """The commands of the page, each a process."""
     shop.publish("shop.orders", '{"order": 7}', '{"order": 7}', "not JSON", '{"order": 8}')
     taken = shop.runs("take_order", 3)
     assert sorted(one["state"] for one in taken) == ["dead", "succeeded", "succeeded"]

@@ -97,7 +97,7 @@ def follower(tmp_path: Path, redis_server: Address, postgres_url: str) -> Iterat
 @pytest.mark.proof
 @pytest.mark.postgres
 def test_every_command_does_what_the_guide_says(follower: Follower) -> None:
-    """About 20 s: two beats, a worker and every command of the guide, each a process."""
+    """Two beats, a worker and every command of the guide, each a process."""
     install, store, beat, worker, look, kill, run, enqueue, bring = blocks("sh")
     assert install.startswith("pip install")
     follower.run(store.replace("postgresql://fencepost@db.example.org/fencepost", follower.store))

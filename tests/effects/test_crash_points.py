@@ -206,7 +206,7 @@ def scene(kind: Kind, store_url: str, tmp_path: Path) -> Iterator[Scene]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("kind", "place"), CASES)
 async def test_no_crash_leaves_another_outcome_than_the_table_says(kind: Kind, scene: Scene) -> None:
-    """Up to 7 s: a worker is killed, and its heartbeat has to time out before another takes the run."""
+    """A worker is killed, and its heartbeat has to time out before another takes the run."""
     await prepare(scene.url)
     await scene.enqueue()
     await scene.kill_one_by_one()

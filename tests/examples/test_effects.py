@@ -25,7 +25,7 @@ def url(place: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 @on_both
 def test_invoices_are_sent_with_the_success_of_their_run(url: str) -> None:
-    """About 5 s: the example as a process, and its mails."""
+    """The example as a process, and its mails."""
     with started("run", "invoices:app", "--store", url, folder=EXAMPLES) as process:
         process.wait_for("started")
         called("schedules", "trigger", "send_invoices", "--store", url)

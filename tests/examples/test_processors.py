@@ -56,7 +56,7 @@ def test_a_cancelled_run_does_not_go_on(over_nats: Scene) -> None:
 
 @pytest.mark.nats
 def test_no_run_is_lost_with_a_processor_that_is_killed(over_nats: Scene) -> None:
-    """Some of them are in its hands then, the others wait. About 12 s: each takes 3, and its silence has to
+    """Some of them are in its hands then, the others wait. Long: each takes 3 s, and its silence has to
     be noticed."""
     keys = [over_nats.enqueue(str(number), '{"image": 1, "takes_s": 3}') for number in range(6)]
     with over_nats.processor() as first:

@@ -14,9 +14,8 @@ from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, Queue, RunKe
 from fencepost.model.job import JobSpec
 from fencepost.model.run import NewRun
 from fencepost.ports.signals import Topic
-from fencepost.stores.postgres import PostgresStore, open_store
+from fencepost.stores.postgres import PostgresStore, connection, open_store
 from fencepost.stores.postgres.address import parse_address
-from fencepost.stores.postgres.connection import ACQUIRE_TIMEOUT_S, CLOSE_TIMEOUT_S
 from fencepost.stores.postgres.faults import translated_at_open
 from tests.integration.waiting import until
 from tests.servers.pgbouncer import Detour
@@ -24,6 +23,8 @@ from tests.servers.postgres import PostgresServer, ask, execute, free_port
 from tests.servers.proxy import Proxy
 
 pytestmark = pytest.mark.postgres
+
+PATIENCE_S = 30.0
 
 CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -170,18 +171,20 @@ async def test_a_connection_that_is_kept_keeps_nobody_waiting(postgres_url: str,
         await opened.ledger.get_many(DEFAULT_NAMESPACE, [RunKey(f"run-{number}")])
         await opened.jobs.register(DEFAULT_NAMESPACE, [JobSpec(JobName("j"))])
 
-    async with asyncio.timeout(ACQUIRE_TIMEOUT_S / 2):
-        await asyncio.gather(*map(read_and_write, range(10)))
+    await asyncio.gather(*map(read_and_write, range(10)))
     await opened.close()
 
 
-async def test_a_transaction_that_ends_while_the_store_closes_does_not_hold_it_up(postgres_url: str) -> None:
+async def test_a_transaction_that_ends_while_the_store_closes_does_not_hold_it_up(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CLOSE_TIMEOUT_S", 2 * PATIENCE_S)
     opened = await open_store(postgres_url, clock=SystemClock())
     async with opened._database.transaction() as session:
         closing = asyncio.create_task(opened.close())
         await asyncio.sleep(0)
         assert await session.fetchval("SELECT 1") == 1
-    await asyncio.wait_for(closing, CLOSE_TIMEOUT_S / 2)
+    await asyncio.wait_for(closing, PATIENCE_S)
 
 
 async def test_a_statement_that_outlives_its_lock_timeout_is_no_crash(

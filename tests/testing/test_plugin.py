@@ -86,7 +86,7 @@ def test_the_bench_works_under(mark: str, options: list[str], project: pytest.Py
 
 
 def test_the_plain_bench_needs_no_other_plugin(project: pytest.Pytester) -> None:
-    """About 5 s: pytest as a process of its own."""
+    """Pytest as a process of its own."""
     project.makepyfile(PLAIN)
     result = project.runpytest_subprocess("-W", "error", "-p", "no:asyncio", "-p", "no:anyio")
     result.assert_outcomes(passed=1)

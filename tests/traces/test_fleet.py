@@ -107,7 +107,7 @@ def check_tree(spans: list[Seen]) -> None:
 
 
 def test_one_run_is_one_whole_trace_across_a_planner_and_two_workers(store: str, tmp_path: Path) -> None:
-    """About 6 s: three processes, one after the other."""
+    """Three processes, one after the other."""
     asked: dict[str, str] = {}
 
     class Target(BaseHTTPRequestHandler):

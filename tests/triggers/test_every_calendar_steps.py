@@ -81,7 +81,7 @@ def test_a_change_of_the_clocks_is_met_by_policy(
 def test_agrees_with_counting_step_by_step_in_utc(
     count: int, unit: str, anchor: datetime, after: datetime
 ) -> None:
-    """About 5 s of examples, each counted step by step."""
+    """Many examples, each counted step by step."""
     trigger = Every(f"{count} {unit}s", anchor=anchor)
     found, before = trigger.next_after(after), trigger.previous(after)
     walls = [_stepped(anchor, unit, count * number) for number in range(-25_000 // count, 25_000 // count)]

@@ -64,6 +64,8 @@ class PostMortem(Struct, kw_only=True):
     findings: Section[Finding]
     late: Section[RunShape]
     """Those that began more than ten seconds after they were due, the latest first."""
+    late_among: int
+    """How many runs were read to find them, the newest; there are more where it is `READ_MAX`."""
     missed: Section[RunShape]
     dead: Section[RunShape]
     terms: Section[TermShape]
@@ -84,7 +86,7 @@ def gathered(caller: Caller, account: ReportShape) -> PostMortem:
         _section(_all(caller, list_runs, ListRuns(state=state, since=since, until=behind)))
         for state in (RunState.MISSED, RunState.DEAD)
     )
-    begun = _all(caller, list_runs, ListRuns(since=since, until=behind))
+    newest = list(_all(caller, list_runs, ListRuns(since=since, until=behind)))
     terms = _all(caller, list_terms, ListTerms())
     refusals = _all(caller, list_refusals, ListRefusals())
     return PostMortem(
@@ -97,7 +99,8 @@ def gathered(caller: Caller, account: ReportShape) -> PostMortem:
         counts={kind: count for kind, count in account.counts.items() if count},
         schedules=_section(sorted(filter(_had_ticks, account.schedules), key=_trouble)),
         findings=_findings(account),
-        late=_section(sorted(filter(_was_late, begun), key=_lateness, reverse=True)),
+        late=_section(sorted(filter(_was_late, newest), key=_lateness, reverse=True)),
+        late_among=len(newest),
         missed=replace(missed, count=max(missed.count, states.get("missed", 0))),
         dead=dead,
         terms=_section(one for one in terms if _overlaps(one.since, one.until, since, behind)),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from fencepost.cli import report_facts
 from fencepost.cli.faults import one_line
 from fencepost.cli.output import shown_moment, shown_span
-from fencepost.cli.report_facts import READ_MAX
+from fencepost.cli.run_views import first_due
 from fencepost.core.fleet import shard_numbers
 from fencepost.model.identifiers import Shard
-from fencepost.model.times import from_utc_text, to_utc_text
 
 if TYPE_CHECKING:
     from fencepost.cli.report_facts import PostMortem, Section
@@ -45,6 +44,8 @@ def _lines(found: PostMortem, tz: str | None) -> Iterator[str]:
     )
     yield from _section("What was wrong", found.findings, FINDING, findings)
     yield from _section("What was late", found.late, LATE, (_late(one, tz) for one in found.late.items))
+    if found.late_among >= report_facts.READ_MAX:
+        yield from ("", f"Only the newest {found.late_among} runs of the range were looked at.")
     yield from _section(
         "What was missed", found.missed, MISSED, (_missed(one, tz) for one in found.missed.items)
     )
@@ -79,7 +80,7 @@ def _section(title: str, of: Section[Any], headings: Sequence[str], rows: Iterab
     yield _row(["---"] * len(headings))
     yield from (_row([_cell(one) for one in row]) for row in rows)
     if of.count > len(of.items):
-        at_least = "at least " if of.count >= READ_MAX else ""
+        at_least = "at least " if of.count >= report_facts.READ_MAX else ""
         yield from ("", f"And {at_least}{of.count - len(of.items)} more.")
 
 
@@ -91,10 +92,8 @@ def _schedule(one: AccountShape) -> Row:
 
 
 def _late(run: RunShape, tz: str | None) -> Row:
-    assert run.begun_at is not None
-    assert run.late_s is not None
-    due = to_utc_text(from_utc_text(run.begun_at) - timedelta(seconds=run.late_s))
-    return run.run_key, shown_moment(due, tz), shown_moment(run.begun_at, tz), shown_span(run.late_s)
+    moments = (shown_moment(one, tz) for one in (first_due(run), run.begun_at))
+    return run.run_key, *moments, shown_span(run.late_s)
 
 
 def _missed(run: RunShape, tz: str | None) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 
 import click
 
@@ -18,6 +19,8 @@ from fencepost.cli.output import (
     shown_moment,
     shown_span,
 )
+from fencepost.model.run import RunState
+from fencepost.model.times import from_utc_text, to_utc_text
 from fencepost.operations.shapes.runs import AttemptShape, EffectShape, LogChunk, RunShape, RunWithAttempts
 
 TAIL_LINES = 20
@@ -55,6 +58,17 @@ def print_chain(run: RunWithAttempts) -> None:
         click.echo(f"\nthen {follower.run_key}: {follower.state or 'waits for another run'}")
 
 
+def first_due(run: RunShape) -> str:
+    """When its first attempt was due: a retry moves `run_at`."""
+    if run.begun_at is None or run.late_s is None:
+        return run.run_at
+    return to_utc_text(from_utc_text(run.begun_at) - timedelta(seconds=run.late_s))
+
+
+def _waits_for_retry(run: RunShape) -> bool:
+    return run.begun_at is not None and run.state in (RunState.PLANNED, RunState.READY)
+
+
 def print_run(run: RunShape, tz: str | None) -> None:
     """All that the ledger says of a run."""
     print_fields(
@@ -67,8 +81,9 @@ def print_run(run: RunShape, tz: str | None) -> None:
             ("origin", _origin(run)),
             ("met", run.met),
             ("fire time", shown_moment(run.fire_time, tz)),
-            ("due", shown_moment(run.run_at, tz)),
+            ("due", shown_moment(first_due(run), tz)),
             ("late", shown_span(run.late_s)),
+            *([("next attempt", shown_moment(run.run_at, tz))] if _waits_for_retry(run) else []),
             ("expires", shown_moment(run.expires_at, tz)),
             ("begun", shown_moment(run.begun_at, tz)),
             ("started", shown_moment(run.started_at, tz)),

@@ -285,7 +285,7 @@ class Accountant:
             (Kind.UNCERTAIN, why_uncertain(run, frame.workers, frame.now)),
             (Kind.OVERDUE, why_overdue(run, spec, frame.now, SETTLING)),
             (Kind.STALE, None if spec is None or ended is None else why_stale(run, spec, ended)),
-            (Kind.LATE, why_late(run, spec, self._due(run, version))),
+            (Kind.LATE, why_late(run, spec, due_of(run, version, self._trigger_of))),
         ):
             if words is not None:
                 self._book.find(kind, run.fire_time, run.version, (run.run_key,), words)
@@ -296,13 +296,14 @@ class Accountant:
         if words is not None:
             self._book.find(Kind.DIFFERING, run.fire_time, run.version, (run.run_key,), words)
 
-    def _due(self, run: RunRecord, version: ScheduleVersion | None) -> datetime | None:
-        """When the first attempt of a run was due, as far as one can tell."""
-        if version is None or first_due(run) is not None:
-            return first_due(run)
-        trigger = self._trigger_of(version)
-        tick = tick_of(run.namespace, self._frame.schedule_id, version, trigger, run.fire_time)
-        return None if tick is None else tick.run_at
+
+def due_of(run: RunRecord, version: ScheduleVersion | None, trigger_of: TriggerOf) -> datetime | None:
+    """When the first attempt of a tick was due: by its row, else as its version says."""
+    due = first_due(run)
+    if due is not None or version is None or run.schedule_id is None:
+        return due
+    tick = tick_of(run.namespace, run.schedule_id, version, trigger_of(version), run.fire_time)
+    return None if tick is None else tick.run_at
 
 
 @dataclass

@@ -104,7 +104,7 @@ class BrokerLink:
             self._missed_at_s = asyncio.get_running_loop().time()
 
     def doubt(self, destinations: Iterable[str]) -> None:
-        """Messages were refused: somebody may have deleted where they were to go."""
+        """Messages were refused: their destinations may have been deleted."""
         now_s = asyncio.get_running_loop().time()
         self._doubted |= {one for one in destinations if now_s >= self._no_doubt_until_s.get(one, 0.0)}
 

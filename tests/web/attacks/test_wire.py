@@ -149,7 +149,7 @@ def test_one_who_sends_slowly_holds_no_place_for_ever(running: Running) -> None:
 
 
 def test_a_revoked_token_ends_its_open_stream(running: Running) -> None:
-    """About 5 s: a credential is looked at again after that."""
+    """A credential is looked at again after some seconds."""
     server = running.server
     made = called_json("token", "create", "tv", "--role", "viewer", "--store", server.store)
     asked = f"GET /api/v1/events HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {made['token']}\r\n\r\n"

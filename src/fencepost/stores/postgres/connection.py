@@ -94,7 +94,7 @@ class Database:
     """The pool behind all parts of the store.
 
     Taking a connection from the pool and giving it back costs as much as a small statement. So a few stay
-    out, for whoever needs one next; one whose statement or transaction did not end well goes back to the
+    out for the next call; one whose statement or transaction did not end well goes back to the
     pool, which knows what to do with it.
     """
 
@@ -145,7 +145,7 @@ class Database:
             self._waiting -= 1
 
     def _keep(self, session: Session) -> None:
-        """For the next one; the pool has it where somebody waits for that."""
+        """For the next call, unless one waits for the pool."""
         if len(self._kept) < self._kept_max and not self._waiting:
             self._kept.append(session)
         else:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from fencepost.core.accounting import SETTLING, Frame
-from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
-from fencepost.core.suspicion import begun, first_due, why_late
+from fencepost.core.accounting import SETTLING, Frame, due_of
+from fencepost.core.expectation import Expected, TriggerOf, expected
+from fencepost.core.suspicion import begun, why_late
 from fencepost.model.identifiers import RunKey
 from fencepost.model.run import Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleVersion
@@ -114,15 +114,8 @@ class _Book:
         if run.origin is Origin.CATCH_UP:
             return "late", "caught up"
         version = self.versions.get(run.version)
-        late = why_late(run, None if version is None else version.spec, self._due(run, version))
+        late = why_late(run, None if version is None else version.spec, due_of(run, version, self.trigger_of))
         return ("fine", "") if late is None else ("late", late)
-
-    def _due(self, run: RunRecord, version: ScheduleVersion | None) -> datetime | None:
-        if version is None or first_due(run) is not None:
-            return first_due(run)
-        schedule_id = self.frame.schedule_id
-        tick = tick_of(run.namespace, schedule_id, version, self.trigger_of(version), run.fire_time)
-        return None if tick is None else tick.run_at
 
     def _nothing(self, asked: Expected) -> tuple[str, str]:
         frame, moment = self.frame, asked.fire_time
