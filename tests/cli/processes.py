@@ -1,12 +1,13 @@
 """Real `fencepost` processes: started, listened to, signalled, and never left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, Queue
@@ -14,7 +15,8 @@ from typing import IO
 
 from tests.cli.forks import ROOT, Fork
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
+LED = re.compile(r"\b(leads|stepped down) +.*?shards=\"?([\d, -]+)")
 SIGINT, SIGKILL, SIGTERM = signal.SIGINT, signal.SIGKILL, signal.SIGTERM
 
 
@@ -38,12 +40,22 @@ class Process:
 
     def wait_for(self, text: str) -> str:
         """The next line that holds the text."""
-        try:
-            while text not in (line := self._arrived.get(timeout=PATIENCE_S)):
-                pass
-        except Empty:
-            raise AssertionError(f"no line with {text!r} in:\n{self.said}") from None
-        return line
+        return self._next(lambda line: text in line, f"line with {text!r}")
+
+    def wait_to_lead(self, shards: Iterable[int]) -> None:
+        """Until it leads just these, by however many grants and losses it got there."""
+        wanted = set(shards)
+        if self.led != wanted:
+            self._next(lambda _: self.led == wanted, f"lead of {sorted(wanted)}")
+
+    @property
+    def led(self) -> set[int]:
+        """The shards that it leads, by what it has said."""
+        found: set[int] = set()
+        for line in self.lines:
+            if told := LED.search(line):
+                found = found | _numbers(told[2]) if told[1] == "leads" else found - _numbers(told[2])
+        return found
 
     def wait_for_lines(self, text: str, times: int) -> None:
         """Until so many lines hold the text, those that were waited for before among them."""
@@ -99,6 +111,15 @@ class Process:
             start_new_session=self.apart,
         )
 
+    def _next(self, fits: Callable[[str], bool], what: str) -> str:
+        end = time.monotonic() + PATIENCE_S
+        try:
+            while not fits(line := self._arrived.get(timeout=end - time.monotonic())):
+                pass
+        except (Empty, ValueError):
+            raise AssertionError(f"no {what} in:\n{self.said}") from None
+        return line
+
     def _read(self, stream: IO[str]) -> None:
         for line in stream:
             self.lines.append(line.rstrip("\n"))
@@ -132,6 +153,12 @@ def said(*arguments: str, **environment: str) -> tuple[int, str]:
 
 def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
+
+
+def _numbers(shards: str) -> set[int]:
+    """Of `0-2, 5`."""
+    ranges = (one.partition("-") for one in re.findall(r"\d+(?:-\d+)?", shards))
+    return {number for first, _, last in ranges for number in range(int(first), int(last or first) + 1)}
 
 
 def _stands(pid: int) -> bool:

@@ -118,7 +118,7 @@ def test_leases_in_redis_are_seen_by_who_looks_there(folder: Path, url: str, red
     leases = f"{redis_server.url}?name={uuid4().hex}"
     with started("scheduler", "jobs.toml", "--leases", leases, "--store", url, folder=folder) as process:
         assert f'where="{leases}"' in process.wait_for("serving leases")
-        process.wait_for("leads shards=0-7")
+        process.wait_to_lead(range(8))
         found = called_json("status", "--leases", leases, "--store", url)
         assert found["leases"] == {"url": leases, "trouble": None}
         assert {str(process.pid) in one["holder"] for one in found["shards"]} == {True}

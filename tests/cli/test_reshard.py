@@ -55,13 +55,13 @@ def test_a_number_is_asked_for(used: str) -> None:
 def test_a_live_node_follows_and_no_tick_is_lost(tmp_path: Path, url: str) -> None:
     (tmp_path / "shop.py").write_text(TICKING)
     with started("run", "shop:app", "--store", url, folder=tmp_path) as process:
-        process.wait_for("leads shards=0-7")
+        process.wait_to_lead(range(8))
         process.wait_for("succeeded")
         assert called_json("reshard", "20", "--store", url)["moved"] > 0
-        process.wait_for("leads shards=8-19")
+        process.wait_to_lead(range(20))
         process.wait_for("succeeded")
         assert called_json("reshard", "3", "--store", url)["after"] == 3
-        process.wait_for("stepped down shards=3-19")
+        process.wait_to_lead(range(3))
         process.wait_for("succeeded")
         process.signal(SIGTERM)
         assert process.ended() == 0, process.said

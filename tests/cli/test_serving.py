@@ -118,7 +118,7 @@ def test_a_thread_that_cannot_be_stopped_does_not_hold_the_process(shop: Path, u
 
 def test_a_scheduler_plans_and_a_worker_works(shop: Path, url: str) -> None:
     with started("scheduler", "shop:app", "--store", url, folder=shop) as scheduler:
-        scheduler.wait_for("leads shards=0-7")
+        scheduler.wait_to_lead(range(8))
         (node,) = called_json("status", "--store", url)["nodes"]
         assert node["pid"] == scheduler.pid
         assert called_json("runs", "list", "--state", "succeeded", "--store", url) == []
