@@ -33,8 +33,8 @@ from fencepost.model.lease import (
 )
 from fencepost.ports.leases import LeaseStore
 from fencepost.testing.conformance.lease_harness import LeaseHarness
-from fencepost.testing.lease_history import LeaseHistory, LeaseOperation, LeaseRules
-from fencepost.testing.linearizability import Explained
+from tests.linearizability.checker import Explained
+from tests.linearizability.lease_history import LeaseHistory, LeaseOperation, LeaseRules
 
 SHARDS = tuple(Shard(number) for number in range(3))
 TOLERANCE_S = 0.005

@@ -24,8 +24,6 @@ from fencepost.ports.leases import LeaseStore
 from fencepost.stores import sqlite
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.conformance.lease_harness import LeaseHarness
-from fencepost.testing.lease_history import LeaseHistory, LeaseRules
-from fencepost.testing.linearizability import Unexplained
 from fencepost.testing.loop import LoopClock, run_virtually
 from tests.leases.etcd.harness import open_harness
 from tests.leases.histories import TOLERANCE_S, Workload, judge, live
@@ -34,6 +32,8 @@ from tests.leases.kubernetes.on_double import harness_on_double
 from tests.leases.mongodb.harness import mongo_harness
 from tests.leases.postgres.harness import postgres_harness
 from tests.leases.redis.harness import redis_harness
+from tests.linearizability.checker import Unexplained
+from tests.linearizability.lease_history import LeaseHistory, LeaseRules
 from tests.linearizability.model import MUTANTS, TTL_S, Model
 from tests.servers.process import Address
 

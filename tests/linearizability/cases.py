@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from fencepost.model.identifiers import Epoch, Lineage, NodeId
 from fencepost.model.lease import Granted, HeldBy, Lost, Release, Released, Renewal, Unknown
-from fencepost.testing.lease_history import Acquiring, LeaseOperation, Releasing, Renewing
-from fencepost.testing.linearizability import Operation
+from tests.linearizability.checker import Operation
+from tests.linearizability.lease_history import Acquiring, LeaseOperation, Releasing, Renewing
 
 ANN, BEN, CYD = (NodeId(name) for name in ("ann", "ben", "cyd"))
 LOST, RELEASED = Lost(), Released()

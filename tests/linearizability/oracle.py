@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 
 from fencepost.model.lease import Granted, HeldBy, Lost, Unknown
-from fencepost.testing.lease_history import Acquiring, LeaseOperation, Releasing, Renewing
+from tests.linearizability.lease_history import Acquiring, LeaseOperation, Releasing, Renewing
 
 Limit = tuple[int, int, float]
 """(a, b, most): the moment of `a` is at most that much after the moment of `b`. Moment 0 is the beginning."""

@@ -13,8 +13,8 @@ from random import Random
 
 from fencepost.model.identifiers import Epoch, NodeId
 from fencepost.model.lease import Acquisition, Granted, HeldBy, Release, Renewal, Unknown
-from fencepost.testing.lease_history import Acquiring, LeaseCall, LeaseOperation, Releasing, Renewing
-from fencepost.testing.linearizability import Operation
+from tests.linearizability.checker import Operation
+from tests.linearizability.lease_history import Acquiring, LeaseCall, LeaseOperation, Releasing, Renewing
 from tests.linearizability.model import TTL_S, Model
 
 FIRST = Epoch(1)

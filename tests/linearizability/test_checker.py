@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fencepost.model.identifiers import NodeId
-from fencepost.testing.lease_history import LeaseRules
-from fencepost.testing.linearizability import Explained, GaveUp, Unexplained, check
 from tests.linearizability.cases import (
     ANN,
     BAD,
@@ -24,6 +22,8 @@ from tests.linearizability.cases import (
     unheard_grant,
     unheard_renewal,
 )
+from tests.linearizability.checker import Explained, GaveUp, Unexplained, check
+from tests.linearizability.lease_history import LeaseRules
 from tests.linearizability.model import MUTANTS, TTL_S, Model
 from tests.linearizability.scripts import CLIENTS, Act, Fate, Verb, play, random_acts
 

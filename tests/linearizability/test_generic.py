@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fencepost.testing.linearizability import Explained, Objection, Operation, Unexplained, Window, check
+from tests.linearizability.checker import Explained, Objection, Operation, Unexplained, Window, check
 
 
 class Stairs:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fencepost.model.identifiers import Epoch, NodeId
 from fencepost.model.lease import Granted, HeldBy, Lost, Released, Unknown
-from fencepost.testing.lease_history import Acquiring, LeaseOperation, LeaseRules, Releasing, Renewing
-from fencepost.testing.linearizability import Explained, GaveUp, Operation, check
+from tests.linearizability.checker import Explained, GaveUp, Operation, check
+from tests.linearizability.lease_history import Acquiring, LeaseOperation, LeaseRules, Releasing, Renewing
 from tests.linearizability.model import MUTANTS, TTL_S, Model
 from tests.linearizability.oracle import is_explained
 from tests.linearizability.scripts import play, random_acts

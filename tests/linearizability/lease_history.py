@@ -1,4 +1,4 @@
-"""The life of one shard's lease as `testing.linearizability` checks it, and a recorder of such lives.
+"""The life of one shard's lease as `checker` checks it, and a recorder of such lives.
 
     history = LeaseHistory(SystemClock())
     alice, bob = history.recording(store), history.recording(another_client_of_the_store)
@@ -39,7 +39,7 @@ from fencepost.model.lease import (
     Unknown,
 )
 from fencepost.ports.leases import LeaseStore
-from fencepost.testing.linearizability import STEPS_MAX, Objection, Operation, Verdict, Window, check
+from tests.linearizability.checker import STEPS_MAX, Objection, Operation, Verdict, Window, check
 
 A = TypeVar("A")
 
