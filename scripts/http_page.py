@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Any
-
 from fencepost.web.api.claims import KNOWN_MAX, LIMIT_MAX, WAIT_MAX_S
 from fencepost.web.application import describe
 from fencepost.web.crowd import CONNECTIONS_MAX
@@ -19,7 +15,14 @@ credential: a token in `Authorization: Bearer TOKEN` (`fencepost token create`),
 session of the dashboard. It has a role, `viewer`, `operator` or `admin`, and acts in its own
 namespace: what is elsewhere is not there for it. One that is good everywhere chooses with the
 header `Fencepost-Namespace`, and acts in the server's own without it. What is not in a schema
-is refused. The same as a document for programs (OpenAPI 3.1): `/api/v1/openapi.json`.
+is refused.
+
+A server tells all of it at `/api/v1/openapi.json` (OpenAPI 3.1): every field of what is sent and
+answered, its bounds and an example of each call. Open it with any viewer, or make a client of it:
+
+```
+curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8580/api/v1/openapi.json
+```
 
 - **Lists** are given in pages: `items`, and `next`, which is sent as `after` for the next page.
 - **Changes** take an `Idempotency-Key` header: however often a call is repeated with it, it happens once,
@@ -36,8 +39,6 @@ it: `run`, `scheduler`, `worker`, `web`, `demo`, `migrate`, `import`, `doctor` a
 
 How a worker in another language uses it: [workers in other languages](../guides/other-languages.md).
 """
-FOR_ALL = ("Idempotency-Key", "Fencepost-Namespace")
-"""Headers that the preamble tells of."""
 LIMITS = (
     ("body", f"{BODY_BYTES_MAX // 1024} KiB, whole within {BODY_WITHIN_S:g} s"),
     ("`limit` of a claim", f"{LIMIT_MAX} runs"),
@@ -53,89 +54,27 @@ LIMITS = (
 
 
 def http_page(generated: str) -> str:
-    """Every operation with its fields and examples, every kind of problem, every limit."""
-    document = describe()
-    schemas = document["components"]["schemas"]
+    """Every operation in one line, every kind of problem, every limit."""
     operations = [
-        (method.upper(), path, operation)
-        for path, methods in document["paths"].items()
+        (operation["tags"][0], path, method.upper(), operation)
+        for path, methods in describe()["paths"].items()
         for method, operation in methods.items()
     ]
-    parts = [f"# Over HTTP\n\n{generated}\n\n{PREAMBLE}"]
-    for tag in sorted({one["tags"][0] for _, _, one in operations}):
-        parts += [f"## {tag}\n"]
-        for method, path, operation in sorted(operations, key=lambda one: one[1]):
-            if operation["tags"] == [tag]:
-                parts += _operation(method, path, operation, schemas)
-    parts += ["## Problems\n", _problems(), "## Limits\n", _limits()]
+    rows = [
+        f"| `{method} {path}` | `{operation['operationId']}` | {operation['summary']} |"
+        for _, path, method, operation in sorted(operations, key=lambda one: one[:3])
+    ]
+    parts = [
+        f"# Over HTTP\n\n{generated}\n\n{PREAMBLE}",
+        "## Operations\n",
+        "| call | operation | |\n| --- | --- | --- |",
+        *rows,
+        "\n## Problems\n",
+        _problems(),
+        "## Limits\n",
+        _limits(),
+    ]
     return "\n".join(parts)
-
-
-def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
-    yield f"### `{method} {path}`\n\n{operation['summary']}. {' '.join(operation['description'].split())}\n"
-    given = [one for one in operation.get("parameters", []) if one["name"] not in FOR_ALL]
-    if given:
-        yield "| parameter | in | type | |\n| --- | --- | --- | --- |"
-        yield from (
-            f"| `{one['name']}` | {one['in']} | {_type(one['schema'])} | {_told(one)} |" for one in given
-        )
-        yield ""
-    if "requestBody" in operation:
-        yield from _body("Sent", operation["requestBody"]["content"]["application/json"], schemas)
-    answered = operation["responses"]["200"]["content"]
-    if "application/json" in answered:
-        yield from _body("Answered", answered["application/json"], schemas)
-    others = [status for status in operation["responses"] if status != "200"]
-    yield f"Problems: {', '.join(others)}.\n"
-
-
-def _body(title: str, content: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
-    schema = _resolved(content["schema"], schemas)
-    if not schema.get("properties"):
-        return
-    yield f"{title}: {schema.get('description', '')}\n"
-    yield from _table(schema)
-    for name, one in schema["properties"].items():
-        if "items" in one and "$ref" in one["items"]:
-            yield f"Each of `{name}`:\n"
-            yield from _table(_resolved(one["items"], schemas))
-    if "example" in content:
-        yield f"```json\n{json.dumps(content['example'], indent=2)}\n```\n"
-
-
-def _table(schema: dict[str, Any]) -> Iterator[str]:
-    required = schema.get("required", [])
-    yield "| field | type | |\n| --- | --- | --- |"
-    for name, one in schema["properties"].items():
-        told = [one.get("description", ""), _default(one, name in required)]
-        yield f"| `{name}` | {_type(one)} | {' '.join(text for text in told if text)} |"
-    yield ""
-
-
-def _told(parameter: dict[str, Any]) -> str:
-    told = [parameter["description"], _default(parameter["schema"], parameter["required"])]
-    return " ".join(text for text in told if text)
-
-
-def _default(schema: dict[str, Any], required: bool) -> str:
-    if required or schema.get("default") is None:
-        return "" if required else "Optional."
-    return f"Optional, {json.dumps(schema['default'])}."
-
-
-def _type(schema: dict[str, Any]) -> str:
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one) for one in schema["anyOf"]))
-    if "$ref" in schema:
-        return "object"
-    if "enum" in schema:
-        return ", ".join(f"`{one}`" for one in schema["enum"])
-    kind = str(schema.get("type", "any JSON"))
-    bounds = [f"{schema[word]:g}" for word in ("minimum", "maximum") if abs(schema.get(word, 1e9)) < 1e9]
-    longest = schema.get("maxLength", schema.get("maxItems"))
-    if len(bounds) == 2:
-        return f"{kind}, {bounds[0]} to {bounds[1]}"
-    return f"{kind}, at most {longest}" if longest else kind
 
 
 def _problems() -> str:
@@ -146,10 +85,3 @@ def _problems() -> str:
 
 def _limits() -> str:
     return "\n".join(["| of | at most |\n| --- | --- |", *(f"| {of} | {most} |" for of, most in LIMITS), ""])
-
-
-def _resolved(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    if "$ref" not in schema:
-        return schema
-    found: dict[str, Any] = schemas[schema["$ref"].rpartition("/")[2]]
-    return found
