@@ -52,9 +52,21 @@ def test_an_old_pile_does_not_take_all_where_there_is_room_for_one_at_a_time() -
 
 def test_two_old_piles_do_not_take_all_from_fresh_work() -> None:
     heads = head(1, 0), head(3, 999), head(4, 999)
-    assert [one[1:] for one in walk(*heads, most=8)] == [(3, 4), (4, 2), (1, 8)]
+    assert [one[1:] for one in walk(*heads, most=8)] == [(3, 4), (1, 8), (4, 8)]
     firsts = Counter(walk(*heads, most=1, turn=turn)[0][1] for turn in range(8))
-    assert firsts == {3: 4, 4: 2, 1: 2}
+    assert firsts == {3: 4, 1: 4}
+
+
+def test_of_two_old_piles_none_waits_for_the_other_to_end() -> None:
+    waited = {3: 990.0, 4: 999.0}
+    taken: Counter[int] = Counter()
+    for turn in range(200):
+        heads = [head(priority, waited_s) for priority, waited_s in waited.items()]
+        first = walk(head(1, 0), *heads, most=1, turn=turn)[0][1]
+        taken[first] += 1
+        if first in waited:
+            waited[first] -= 1
+    assert taken == {1: 100, 3: 76, 4: 24}
 
 
 def test_an_old_pile_that_waits_a_turn_does_not_come_behind_catch_up() -> None:

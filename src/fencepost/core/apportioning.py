@@ -3,15 +3,14 @@
 A lane is a queue and a priority. All that is known of one is its *head*, the `run_at` of its first due run;
 how many stand behind it nobody counts.
 
-**Priorities age.** One level of priority is worth a fixed waiting time, `ageing_s`: the lanes of a queue are
-walked by `run_at + priority × ageing_s` of their heads. So a run of the last priority that has waited three
-levels longer goes before fresh work of the first. A lane that goes before one of a better priority because
-it has waited takes half of what is left of its queue's at most, so that an old pile and fresh work go on side
-by side, and neither waits for the other to end. An odd one goes to the old pile and to fresh work in turn:
-whoever claims counts what it has begun of each queue, and the count says whose turn it is. So it holds also
-where there is room for one at a time. What comes behind live work (catch-up, backfill, replay) stays behind
-the live work of its own queue however long it has waited: that is what it was admitted for. It ages among its
-like.
+**Priorities age.** One level of priority is worth a fixed waiting time, `ageing_s`: the most urgent lane of
+a queue has the smallest `run_at + priority × ageing_s` of its head. So a run of the last priority that has
+waited three levels longer goes before fresh work of the first. A lane that goes before one of a better
+priority because it has waited takes half of its queue's at most; behind it the lanes are walked by
+priority. So an old pile and fresh work go on side by side, and neither waits for the other to end. An odd
+one goes to the old pile and to fresh work in turn: the claimer counts what it has begun of each queue, and
+the count says whose turn it is. What comes behind live work (catch-up, backfill, replay) stays behind the
+live work of its own queue however long it has waited: that is what it was admitted for.
 
 **Queues have weights.** The room goes, run by run, to the queue that has the least for its weight, counting
 what this worker has of it in progress already (the method of highest averages). A worker that runs full
@@ -89,22 +88,11 @@ def _behind_last(heads: Sequence[Head]) -> list[Head]:
 
 
 def _portions(queue: Queue, heads: Sequence[Head], most: int, turn: int) -> list[Portion]:
-    """Those that go before one of a better priority share by halves, and an odd one by the turn, each lane by
-    a binary digit of its own. A lane that gets nothing by that comes after those that it would have gone
-    before."""
+    """By priority; but a lane that is the most urgent goes first for half of it, an odd one in turn."""
+    urgent, lanes = heads[0], sorted(heads, key=lambda one: one.priority)
+    half = (most + 1 - turn % 2) // 2
     first: list[Portion] = []
-    after: list[Portion] = []
-    left, digit = most, 0
-    for place, head in enumerate(heads):
-        if not _jumps(head, heads[place + 1 :]):
-            first.append(Portion(queue, head.priority, most))
-            continue
-        half = (left + 1 - (turn >> digit & 1)) // 2
-        left, digit = left - half, digit + 1
-        (first if half else after).append(Portion(queue, head.priority, half or most))
-    return sorted([*first, *after], key=lambda one: one.priority == PRIORITY_BEHIND)
-
-
-def _jumps(head: Head, after: Sequence[Head]) -> bool:
-    """Whether it goes before one of a better priority."""
-    return any(one.priority < head.priority for one in after)
+    if half and urgent is not lanes[0]:
+        lanes.remove(urgent)
+        first = [Portion(queue, urgent.priority, half)]
+    return first + [Portion(queue, one.priority, most) for one in lanes]
