@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.web.api.claims import KNOWN_MAX, LIMIT_MAX, WAIT_MAX_S
 from fencepost.web.application import describe
-from fencepost.web.crowd import CONNECTIONS_MAX
+from fencepost.web.connections import CONNECTIONS_MAX
 from fencepost.web.doorway import BODY_BYTES_MAX, BODY_WITHIN_S
 from fencepost.web.lanes import WAITING_MAX
 from fencepost.web.problems import KINDS, TYPES

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import uvicorn
 
-from fencepost.web import handshake
+from fencepost.web import connections
 from fencepost.web.binding import bound
-from fencepost.web.crowd import Crowd
-from fencepost.web.server import HttpServer, doors
+from fencepost.web.connections import ConnectionLimit, protocols
+from fencepost.web.server import HttpServer
 from fencepost.web.tls import Tls
 from tests.web.serving import certified
 
@@ -34,8 +34,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 class Here:
     """A server with TLS that says by which scheme it was asked."""
 
-    def __init__(self, crowd: Crowd, certificate: Path, place: tuple[str, int]) -> None:
-        self.crowd = crowd
+    def __init__(self, limit: ConnectionLimit, certificate: Path, place: tuple[str, int]) -> None:
+        self.limit = limit
         self.kept: list[asyncio.StreamWriter] = []
         self._trusted = ssl.create_default_context(cafile=str(certificate))
         self._place = place
@@ -61,22 +61,22 @@ class Here:
         return reader
 
     async def until(self, connected: int) -> None:
-        await until(self.crowd, connected)
+        await until(self.limit, connected)
 
 
-async def until(crowd: Crowd, connected: int) -> None:
+async def until(limit: ConnectionLimit, connected: int) -> None:
     for _ in range(LOOKS_MAX):
-        if len(crowd) == connected:
+        if len(limit) == connected:
             return
         await asyncio.sleep(0.01)
-    raise AssertionError(f"{len(crowd)} are connected")
+    raise AssertionError(f"{len(limit)} are connected")
 
 
 @asynccontextmanager
 async def server(files: tuple[Path, Path], most: int) -> AsyncIterator[Here]:
-    crowd, listener = Crowd(most), bound("127.0.0.1:0")
-    here = Here(crowd, files[0], listener.getsockname())
-    http: Any = doors(crowd, Tls(*map(str, files)))
+    limit, listener = ConnectionLimit(most), bound("127.0.0.1:0")
+    here = Here(limit, files[0], listener.getsockname())
+    http: Any = protocols(limit, Tls(*map(str, files)))
     config = uvicorn.Config(here, http=http, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
     serving = uvicorn.Server(config)
     task = asyncio.create_task(serving._serve([listener]))
@@ -90,7 +90,7 @@ async def server(files: tuple[Path, Path], most: int) -> AsyncIterator[Here]:
             await task
 
 
-async def test_a_request_is_answered_by_tls_and_the_crowd_is_empty_afterwards(
+async def test_a_request_is_answered_by_tls_and_the_limit_is_empty_afterwards(
     files: tuple[Path, Path],
 ) -> None:
     async with server(files, 3) as here:
@@ -109,13 +109,13 @@ async def test_those_who_do_not_agree_go_first(files: tuple[Path, Path], said: b
         for _ in range(5):
             assert (await here.asked()).startswith(b"HTTP/1.1 204")
         assert await over(silent[0]), "the one that said nothing for longest went"
-        assert len(here.crowd) <= 3
+        assert len(here.limit) <= 3
 
 
 async def test_who_says_nothing_is_not_waited_for_without_end(
     files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handshake, "AGREED_WITHIN_S", 0.1)
+    monkeypatch.setattr(connections, "HANDSHAKE_WITHIN_S", 0.1)
     async with server(files, 3) as here:
         assert await over(await here.plain(b""))
         await here.until(0)
@@ -135,7 +135,7 @@ async def test_what_is_no_tls_is_closed_and_forgotten(files: tuple[Path, Path], 
 async def test_who_has_not_agreed_is_not_waited_for_at_the_end(
     files: tuple[Path, Path], said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handshake, "AGREED_WITHIN_S", 10 * PATIENCE_S)
+    monkeypatch.setattr(connections, "HANDSHAKE_WITHIN_S", 10 * PATIENCE_S)
 
     async def nothing(scope: Any, receive: Any, send: Any) -> None:
         raise AssertionError("nobody asked for anything")
@@ -146,12 +146,12 @@ async def test_who_has_not_agreed_is_not_waited_for_at_the_end(
         task = asyncio.create_task(serving.serve([listener]))
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         writer.write(said)
-        await until(serving.crowd, 1)
+        await until(serving.limit, 1)
         serving.should_exit = True
         await task
         assert await over(reader)
         writer.close()
-    assert len(serving.crowd) == 0
+    assert len(serving.limit) == 0
 
 
 async def test_what_comes_with_the_end_of_the_handshake_is_read(files: tuple[Path, Path]) -> None:

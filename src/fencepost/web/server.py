@@ -15,7 +15,6 @@ import random
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import uvicorn
@@ -31,10 +30,8 @@ from fencepost.telemetry.metrics import start_metrics
 from fencepost.web.application import build_application
 from fencepost.web.auth import Doorkeeper
 from fencepost.web.binding import BACKLOG_MAX
-from fencepost.web.connection import BETWEEN_S, Connection
-from fencepost.web.crowd import Crowd, connections_max, shortage_told
+from fencepost.web.connections import BETWEEN_S, ConnectionLimit, connections_max, protocols
 from fencepost.web.doorway import HEAD_BYTES_MAX
-from fencepost.web.handshake import Handshake
 from fencepost.web.live.hub import Hub
 from fencepost.web.serving import Serving
 from fencepost.web.tls import Tls
@@ -140,11 +137,11 @@ class WebServer:
 
 
 class HttpServer(uvicorn.Server):
-    """Signals are the process's own affair; what stands around serving instead is how the loop complains."""
+    """The server library with a limit on its connections. Signals are the process's own affair."""
 
     def __init__(self, application: object, tls: Tls | None) -> None:
-        self.crowd = Crowd(connections_max())
-        super().__init__(_config(application, doors(self.crowd, tls)))
+        self.limit = ConnectionLimit(connections_max())
+        super().__init__(_config(application, protocols(self.limit, tls)))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As many as the loop accepts in a turn may wait for it, unless it is said anew how many."""
@@ -154,13 +151,12 @@ class HttpServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Those who have not asked for anything, and may not even have agreed on TLS, are not waited for."""
-        self.crowd.close()
+        self.limit.close()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        with shortage_told(Log("web")):
-            yield
+        yield
 
 
 def _config(application: object, http: Callable[..., asyncio.Protocol]) -> uvicorn.Config:
@@ -178,18 +174,6 @@ def _config(application: object, http: Callable[..., asyncio.Protocol]) -> uvico
         timeout_graceful_shutdown=GRACE_S,
         h11_max_incomplete_event_size=HEAD_BYTES_MAX,
     )
-
-
-def doors(crowd: Crowd, tls: Tls | None) -> Callable[..., asyncio.Protocol]:
-    """What every connection becomes; with TLS, after its handshake."""
-    if tls is None:
-        return partial(Connection, crowd)
-    context = tls.context()
-
-    def door(**about: Any) -> asyncio.Protocol:
-        return Handshake(crowd, context, partial(Connection, crowd, **about))
-
-    return door
 
 
 def _address(listener: socket.socket, tls: Tls | None) -> str:

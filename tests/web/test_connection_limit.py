@@ -1,17 +1,13 @@
-"""How many connections there may be, by how many files may be open; and what is said for want of files."""
+"""How many connections there may be, by how many files may be open."""
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import logging
 import resource
 from typing import Any
 
 import pytest
 
-from fencepost.telemetry.logs import FIELDS, Log
-from fencepost.web.crowd import CONNECTIONS_MAX, DESCRIPTORS_MAX, Crowd, connections_max, shortage_told
+from fencepost.web.connections import CONNECTIONS_MAX, DESCRIPTORS_MAX, ConnectionLimit, connections_max
 
 NO_LIMIT = resource.RLIM_INFINITY
 
@@ -47,28 +43,6 @@ def test_a_limit_that_may_not_be_raised_is_kept(monkeypatch: pytest.MonkeyPatch)
     assert connections_max() == 256
 
 
-async def test_a_shortage_of_files_is_one_line_and_everything_else_goes_its_way(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    loop, others = asyncio.get_running_loop(), list[dict[str, Any]]()
-    loop.set_exception_handler(lambda _, context: others.append(context))
-    short = {
-        "message": "socket.accept() out of system resource",
-        "exception": OSError(errno.EMFILE, "Too many open files"),
-    }
-    other = {"message": "accept", "exception": OSError(errno.EIO, "x")}
-    with caplog.at_level(logging.INFO, "fencepost"), shortage_told(Log("web")):
-        for _ in range(500):
-            loop.call_exception_handler(short)
-        loop.call_exception_handler(other)
-    told = [one for one in caplog.records if one.getMessage() == "cannot accept connections"]
-    assert len(told) == 1
-    assert "ulimit -n" in getattr(told[0], FIELDS)["mend"]
-    assert others == [other]
-    loop.call_exception_handler(short)
-    assert others == [other, short]
-
-
 class Member:
     """One that says when it goes."""
 
@@ -81,13 +55,13 @@ class Member:
 
 def test_when_it_closes_the_silent_go_and_nobody_comes() -> None:
     gone: list[Member] = []
-    crowd = Crowd()
+    limit = ConnectionLimit()
     silent, resting, answered, late = (Member(gone) for _ in range(4))
     for one in (silent, resting, answered):
-        crowd.enter(one)
-    crowd.ask(answered)
-    crowd.rest(resting)
-    crowd.close()
+        limit.enter(one)
+    limit.ask(answered)
+    limit.rest(resting)
+    limit.close()
     assert gone == [silent]
-    crowd.enter(late)
-    assert (gone, len(crowd)) == ([silent, late], 2)
+    limit.enter(late)
+    assert (gone, len(limit)) == ([silent, late], 2)

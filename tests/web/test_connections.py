@@ -12,8 +12,7 @@ import uvicorn
 
 from fencepost.telemetry.metrics import start_metrics
 from fencepost.web.binding import bound
-from fencepost.web.connection import PIECE_BYTES_MIN, PIECES_FREE, READ_BYTES, Connection
-from fencepost.web.crowd import Crowd
+from fencepost.web.connections import PIECE_BYTES_MIN, PIECES_FREE, READ_BYTES, Connection, ConnectionLimit
 
 PATIENCE_S = 30.0
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -22,7 +21,7 @@ LOOKS_MAX = 2_000
 
 
 async def test_only_what_says_nothing_is_closed() -> None:
-    async with server(Crowd(), between_s=1) as here:
+    async with server(ConnectionLimit(), between_s=1) as here:
         waiting, speaker = await here.connect(REQUEST)
         await here.asked.wait()
         for said in (b"", REQUEST[:10], REQUEST[:-2]):
@@ -35,8 +34,8 @@ async def test_only_what_says_nothing_is_closed() -> None:
 
 
 async def test_beyond_the_most_the_one_that_has_said_nothing_for_longest_goes() -> None:
-    crowd = Crowd(3)
-    async with server(crowd) as here:
+    limit = ConnectionLimit(3)
+    async with server(limit) as here:
         here.go.set()
         silent = [await here.connect() for _ in range(3)]
         await here.until(3)
@@ -44,12 +43,12 @@ async def test_beyond_the_most_the_one_that_has_said_nothing_for_longest_goes() 
             reader, _ = await here.connect(REQUEST)
             assert (await reader.readline()).startswith(b"HTTP/1.1 204")
             assert await over(silent[place][0])
-            assert len(crowd) == 3
+            assert len(limit) == 3
 
 
 @pytest.mark.parametrize("said", [REQUEST[:-2], UNFINISHED], ids=["half a head", "half a body"])
 async def test_a_request_that_is_not_whole_is_as_good_as_nothing(said: bytes) -> None:
-    async with server(Crowd(1)) as here:
+    async with server(ConnectionLimit(1)) as here:
         stammering, _ = await here.connect(said)
         if said is UNFINISHED:
             await here.asked.wait()
@@ -60,7 +59,7 @@ async def test_a_request_that_is_not_whole_is_as_good_as_nothing(said: bytes) ->
 
 
 async def test_those_that_rest_after_an_answer_go_after_the_silent_ones() -> None:
-    async with server(Crowd(2)) as here:
+    async with server(ConnectionLimit(2)) as here:
         here.go.set()
         resting, _ = await here.connect(REQUEST)
         await resting.readuntil(b"\r\n\r\n")
@@ -76,7 +75,7 @@ async def test_those_that_rest_after_an_answer_go_after_the_silent_ones() -> Non
 
 
 async def test_where_all_are_being_answered_the_new_one_is_closed() -> None:
-    async with server(Crowd(2)) as here:
+    async with server(ConnectionLimit(2)) as here:
         asking = [await here.connect(REQUEST) for _ in range(2)]
         await here.until_asked(2)
         for _ in range(3):
@@ -88,10 +87,10 @@ async def test_where_all_are_being_answered_the_new_one_is_closed() -> None:
 
 
 async def test_who_does_not_take_the_answers_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fencepost.web.connection.TAKEN_WITHIN_S", 0.1)
+    monkeypatch.setattr("fencepost.web.connections.TAKEN_WITHIN_S", 0.1)
     metrics = start_metrics()
-    crowd = Crowd()
-    async with server(crowd) as here:
+    limit = ConnectionLimit()
+    async with server(limit) as here:
         here.body = b"x" * 20_000_000
         here.go.set()
         await here.connect(REQUEST)
@@ -107,7 +106,7 @@ def chunked(*pieces: bytes) -> bytes:
 
 async def test_a_body_in_tiny_pieces_ends_its_connection() -> None:
     metrics = start_metrics()
-    async with server(Crowd()) as here:
+    async with server(ConnectionLimit()) as here:
         here.go.set()
         refused, _ = await here.connect(chunked(*[b"a"] * 20_000))
         with suppress(ConnectionError):
@@ -119,8 +118,8 @@ async def test_a_body_in_tiny_pieces_ends_its_connection() -> None:
 
 
 async def test_a_last_answer_that_is_not_taken_does_not_hold_the_connection() -> None:
-    crowd = Crowd()
-    async with server(crowd, between_s=1) as here:
+    limit = ConnectionLimit()
+    async with server(limit, between_s=1) as here:
         here.body = b"x" * 20_000_000
         here.go.set()
         await here.connect(REQUEST.replace(b"Host", b"Connection: close\r\nHost"))
@@ -129,11 +128,11 @@ async def test_a_last_answer_that_is_not_taken_does_not_hold_the_connection() ->
 
 
 async def test_of_what_one_sends_at_once_little_is_read_and_one_is_answered_in_each_pass() -> None:
-    crowd = Crowd()
-    async with server(crowd) as here:
+    limit = ConnectionLimit()
+    async with server(limit) as here:
         await here.connect(REQUEST * 10_000)
         await here.asked.wait()
-        (member,) = crowd._answered
+        (member,) = limit._answered
         assert isinstance(member, Connection)
         here.go.set()
         for _ in range(200):
@@ -149,10 +148,10 @@ class Here:
 
     body = b""
 
-    def __init__(self, crowd: Crowd, place: tuple[str, int]) -> None:
+    def __init__(self, limit: ConnectionLimit, place: tuple[str, int]) -> None:
         self.go, self.asked = asyncio.Event(), asyncio.Event()
         self.requests = 0
-        self._crowd = crowd
+        self._limit = limit
         self._place = place
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -171,10 +170,10 @@ class Here:
 
     async def until(self, connected: int) -> None:
         for _ in range(LOOKS_MAX):
-            if len(self._crowd) == connected:
+            if len(self._limit) == connected:
                 return
             await asyncio.sleep(0.01)
-        raise AssertionError(f"{len(self._crowd)} are connected")
+        raise AssertionError(f"{len(self._limit)} are connected")
 
     async def until_asked(self, requests: int) -> None:
         for _ in range(LOOKS_MAX):
@@ -189,10 +188,10 @@ class Here:
 
 
 @asynccontextmanager
-async def server(crowd: Crowd, between_s: int = 600) -> AsyncIterator[Here]:
+async def server(limit: ConnectionLimit, between_s: int = 600) -> AsyncIterator[Here]:
     listener = bound("127.0.0.1:0")
-    here = Here(crowd, listener.getsockname())
-    http: Any = partial(Connection, crowd)
+    here = Here(limit, listener.getsockname())
+    http: Any = partial(Connection, limit)
     config = uvicorn.Config(here, http=http, timeout_keep_alive=between_s, lifespan="off", log_config=None)
     serving = uvicorn.Server(config)
     task = asyncio.create_task(serving._serve([listener]))
@@ -204,7 +203,7 @@ async def server(crowd: Crowd, between_s: int = 600) -> AsyncIterator[Here]:
             here.close()
             serving.should_exit = True
             await task
-    assert len(crowd) == 0
+    assert len(limit) == 0
 
 
 async def over(reader: asyncio.StreamReader) -> bool:
