@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from fencepost.web.auth.known import LOOKING_MAX, Known
-from fencepost.web.doorway import HEAD_BYTES_MAX
 from fencepost.web.lanes import Lane
 from fencepost.web.turns import Turns
 from tests.web.dashboard.house import words_of
@@ -85,21 +84,6 @@ async def test_a_path_in_a_refusal_is_text_and_leads_nowhere_else(path: str) -> 
     assert answer.status == 429
     assert b"<script>1" not in answer.content
     assert b"evil.example" not in answer.content
-
-
-@pytest.mark.parametrize("where", ["a header", "many headers", "the address"])
-async def test_a_head_that_came_at_once_is_no_larger_than_one_that_came_in_parts(where: str) -> None:
-    door = Door()
-    shown = (await door.token()).credential.reveal()
-    size = HEAD_BYTES_MAX + 1
-    about = {f"x-{number}": "a" * 100 for number in range(size // 100)} if where == "many headers" else {}
-    if where == "a header":
-        about = {"x-long": "a" * size}
-    path = "/" + "a" * size if where == "the address" else "/x"
-    answer = await ask(door.app, "GET", path, token=shown, headers=about)
-    assert (answer.status, answer.problem) == (431, "head-too-large")
-    fits = await ask(door.app, "GET", "/x", token=shown, headers={"x-long": "a" * (HEAD_BYTES_MAX - 1_000)})
-    assert fits.status == 200
 
 
 async def test_nobody_waits_long_for_a_store_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,10 @@ from functools import cache
 from typing import Any
 
 from litestar import Litestar, Router
-from litestar.types import ASGIApp, ControllerRouterHandler
+from litestar.enums import ScopeType
+from litestar.routes import ASGIRoute
+from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
+from litestar.utils import normalize_path
 
 from fencepost.clock import SystemClock
 from fencepost.model.access import Principal
@@ -23,7 +26,6 @@ from fencepost.web.auth import Doorkeeper, Guarded, behind, inside
 from fencepost.web.dashboard.faults import handle_any
 from fencepost.web.dashboard.routes import dashboard
 from fencepost.web.doorway import Doorway, as_sent
-from fencepost.web.heads import Heads
 from fencepost.web.health import Readiness, healthz, readyz
 from fencepost.web.live.hub import Hub
 from fencepost.web.live.route import events_route
@@ -39,9 +41,25 @@ WORKER_PROTOCOL = (claims.claim, reports.heartbeat, reports.complete, reports.fa
 
 def build_application(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None = None) -> ASGIApp:
     """The whole: what a server is given. Whoever has a hub runs it."""
-    turns = Turns(inside(Heads(build_routes(serving, hub)), doorkeeper))
+    turns = Turns(inside(answering_head(build_routes(serving, hub)), doorkeeper))
     guarded = Guarded(Doorway(turns), doorkeeper)
     return behind(serving.settings.trusted_proxies, as_sent(guarded))
+
+
+def answering_head(routes: Litestar) -> ASGIApp:
+    """HEAD is answered as GET is; the server leaves the body out. It stands behind the guard, so a caller who
+    may not ask by GET may not by HEAD. A stream has no end to wait for, and is read by GET alone."""
+    streams = {one.path for one in routes.routes if isinstance(one, ASGIRoute)}
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        is_head = scope["type"] == ScopeType.HTTP and scope["method"] == "HEAD"
+        if is_head and normalize_path(scope["path"]) not in streams:
+            asked: Any = {**scope, "method": "GET"}
+            await routes(asked, receive, send)
+        else:
+            await routes(scope, receive, send)
+
+    return answer
 
 
 def build_routes(serving: Serving, hub: Hub | None = None) -> Litestar:

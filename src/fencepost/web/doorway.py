@@ -12,14 +12,14 @@ from typing import Any
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-from fencepost.web.problems import HEAD_TOO_LARGE, MALFORMED, SLOW, TOO_LARGE, Problem, unexpected
+from fencepost.web.problems import MALFORMED, SLOW, TOO_LARGE, Problem, unexpected
 from fencepost.web.receiving import Again
 from fencepost.web.sending import send_problem
 
 BODY_BYTES_MAX = 256 * 1024
-HEAD_BYTES_MAX = 32 * 1024
 BODY_WITHIN_S = 10.0
 DIGITS_MAX = 20
+AMBIGUOUS = "the length of the body is said twice: Content-Length and Transfer-Encoding"
 
 
 def as_sent(app: ASGIApp) -> ASGIApp:
@@ -54,9 +54,8 @@ class Doorway:
         if scope["path"].startswith("//"):
             # Wherever a page leads back to itself, this would be the address of another server.
             scope["path"] = f"/{scope['path'].lstrip('/')}"
-        refused = _refused(scope)
-        if refused is not None:
-            await send_problem(scope, send, refused)
+        if _is_ambiguous(scope):
+            await send_problem(scope, send, Problem(MALFORMED, AMBIGUOUS))
             return
         try:
             async with asyncio.timeout(self._within_s):
@@ -110,22 +109,6 @@ class _Watched:
     async def __call__(self, message: Any) -> None:
         self.begun = True
         await self._send(message)
-
-
-def _refused(scope: HTTPScope) -> Problem | None:
-    """Why the request is not even read, where it is not."""
-    if _is_ambiguous(scope):
-        told = "the length of the body is said twice: Content-Length and Transfer-Encoding"
-        return Problem(MALFORMED, told)
-    if _head_bytes(scope) > HEAD_BYTES_MAX:
-        return Problem(HEAD_TOO_LARGE, f"the address and the headers are larger than {HEAD_BYTES_MAX} bytes")
-    return None
-
-
-def _head_bytes(scope: HTTPScope) -> int:
-    """The server's own limit is for what comes in parts; a head that came at once passes it."""
-    headers = sum(len(name) + len(value) for name, value in scope["headers"])
-    return headers + len(scope["raw_path"]) + len(scope["query_string"])
 
 
 def _is_ambiguous(scope: HTTPScope) -> bool:

@@ -30,7 +30,7 @@ DESCRIPTION = (
 FOR_ALL = (
     *(problems.UNAUTHORIZED, problems.FORBIDDEN, problems.METHOD, problems.INVALID, problems.REFUSED),
     *(problems.NOT_FOUND, problems.TOO_MANY, problems.UNEXPECTED, problems.STORE_AWAY, problems.SLOW_ANSWER),
-    *(problems.TURNED_AWAY, problems.HEAD_TOO_LARGE),
+    problems.TURNED_AWAY,
 )
 FOR_BODIES = (problems.MALFORMED, problems.SLOW, problems.TOO_LARGE, problems.NOT_JSON)
 FOR_CHANGES = (problems.CONFLICT, problems.UNKNOWN_JOB, problems.QUOTA)
@@ -38,15 +38,12 @@ FOR_KEYS = (problems.KEY_PENDING, problems.KEY_MISUSED)
 FOR_VERSIONS = (problems.PRECONDITION, problems.CHANGED)
 FOR_WORKERS = (problems.RUN_LOST, problems.UNKNOWN_JOB)
 HEALTH_PROBLEMS = {
-    "/healthz": (problems.METHOD, problems.UNEXPECTED, problems.HEAD_TOO_LARGE),
-    "/readyz": (
-        *(problems.METHOD, problems.UNEXPECTED, problems.STORE_AWAY, problems.TURNED_AWAY),
-        problems.HEAD_TOO_LARGE,
-    ),
+    "/healthz": (problems.METHOD, problems.UNEXPECTED),
+    "/readyz": (problems.METHOD, problems.UNEXPECTED, problems.STORE_AWAY, problems.TURNED_AWAY),
 }
 FOR_STREAMS = (
     *(problems.UNAUTHORIZED, problems.NOT_FOUND, problems.METHOD, problems.INVALID, problems.TOO_MANY),
-    *(problems.UNEXPECTED, problems.STORE_AWAY, problems.HEAD_TOO_LARGE),
+    *(problems.UNEXPECTED, problems.STORE_AWAY),
 )
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",

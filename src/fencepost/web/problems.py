@@ -90,9 +90,6 @@ UNKNOWN_JOB = Kind("unknown-job", 422, "Unknown job", "a job is not registered, 
 PRECONDITION = Kind("precondition-required", 428, "Precondition required", "`If-Match` is missing")
 TOO_MANY = Kind("too-many-requests", 429, "Too many requests", "the credential or the address asks too often")
 QUOTA = Kind("quota-exceeded", 429, "Quota exceeded", "the namespace asks for more than `quota` allows")
-HEAD_TOO_LARGE = Kind(
-    "head-too-large", 431, "Head too large", "the address and the headers are larger than the server reads"
-)
 UNEXPECTED = Kind("unexpected", 500, "Unexpected error", "a bug: the log has it under the id")
 TURNED_AWAY = Kind("turned-away", 503, "Turned away", "too many wait, or the server is stopping")
 STORE_AWAY = Kind(
@@ -102,7 +99,7 @@ SLOW_ANSWER = Kind("too-slow", 503, "Too slow", "the answer would take longer th
 KINDS = (
     *(MALFORMED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD, SLOW, RUN_LOST, CONFLICT, KEY_PENDING, CHANGED),
     *(TOO_LARGE, NOT_JSON, INVALID, REFUSED, UNKNOWN_JOB, KEY_MISUSED, PRECONDITION, TOO_MANY, QUOTA),
-    *(HEAD_TOO_LARGE, UNEXPECTED, TURNED_AWAY, STORE_AWAY, SLOW_ANSWER),
+    *(UNEXPECTED, TURNED_AWAY, STORE_AWAY, SLOW_ANSWER),
 )
 
 

@@ -31,7 +31,6 @@ from fencepost.web.application import build_application
 from fencepost.web.auth import Doorkeeper
 from fencepost.web.binding import BACKLOG_MAX
 from fencepost.web.connections import BETWEEN_S, ConnectionLimit, connections_max, protocols
-from fencepost.web.doorway import HEAD_BYTES_MAX
 from fencepost.web.live.hub import Hub
 from fencepost.web.serving import Serving
 from fencepost.web.tls import Tls
@@ -40,6 +39,7 @@ GRACE_S = 5
 ENDED_WITHIN_S = 15.0
 """How long a node that stops waits for the web: the grace, and the store's farewell."""
 OPEN_AGAIN_S = 1.0
+HEAD_BYTES_MAX = 32 * 1024
 ACCEPTED_AT_ONCE = 32
 """In one turn of the loop. It takes a few turns until one that is too many is sent away, and until then each
 takes up a file."""
