@@ -204,8 +204,6 @@ async def watching(leases: KubernetesLeases) -> AsyncIterator[asyncio.Event]:
     heard = asyncio.Event()
     stop = await leases.watch(heard.set)
     try:
-        await asyncio.wait_for(heard.wait(), PATIENCE_S)
-        heard.clear()
         yield heard
     finally:
         stop()

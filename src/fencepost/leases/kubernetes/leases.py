@@ -15,10 +15,10 @@ from typing import TypeVar
 from fencepost.clock import Clock
 from fencepost.errors import LeaseStoreUnavailable
 from fencepost.leases.kubernetes.api import Api
+from fencepost.leases.kubernetes.hints import KubernetesHints
 from fencepost.leases.kubernetes.lease import Body, Lease, first_grant
 from fencepost.leases.kubernetes.observations import Seen
 from fencepost.leases.kubernetes.shelf import Shelf
-from fencepost.leases.kubernetes.watching import Watch
 from fencepost.model.clocks import Monotonic
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import (
@@ -57,7 +57,7 @@ class KubernetesLeases:
         self._shelf = shelf
         self.observations = shelf.observations
         self._clock = clock
-        self._watch = Watch(api, shelf, clock)
+        self._hints = KubernetesHints(api, shelf, clock)
         self._caveats = tuple(caveats)
 
     @property
@@ -84,10 +84,10 @@ class KubernetesLeases:
         return [_record(shard, seen, now) for shard, seen in sorted(self._shelf.shards().items())]
 
     async def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
-        return self._watch.listen(callback)
+        return await self._hints.watch(callback)
 
     async def close(self) -> None:
-        await self._watch.close()
+        await self._hints.close()
         await self._api.close()
 
     async def _each(
