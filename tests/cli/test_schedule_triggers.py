@@ -15,6 +15,7 @@ RULE = ("--rrule", "FREQ=MONTHLY;BYDAY=-1FR", "--anchor", "2026-01-01T09:00", "-
 MONTHLY = ("--every", "1 month", "--anchor", "2026-01-31T09:00", "--tz", "Europe/Berlin")
 LAST_DAY = ("--business-day", "-1", "--at-time", "18:00", "--calendar", "de", "--tz", "Europe/Berlin")
 SHIFTED = (*BERLIN, "--on-business-days", "next", "--calendar", "de")
+EXCEPT = "DTSTART:20260101T090000\nRRULE:FREQ=DAILY\nEXDATE:20260102T090000"
 NOON = {"v": 1, "kind": "cron", "expression": "0 12 * * *", "tz": "UTC", "gap": None, "fold": None}
 EVENING = {**NOON, "expression": "0 18 * * *"}
 UNION = json.dumps({"v": 1, "kind": "union", "of": [NOON, EVENING]})
@@ -128,9 +129,6 @@ def test_each_kind_is_added(options: tuple[str, ...], trigger: dict[str, Any], s
             ("--start", "2998-01-01", "--cron", "0 3 * * *"),
             {"kind": "between", "start": "2997-12-31T23:00:00Z", "end": "2998-12-31T23:00:00Z"},
             id="the end stays",
-        ),
-        pytest.param(
-            ("--trigger", UNION), ("--end", "2999-01-01"), {"kind": "between"}, id="a window around all"
         ),
         pytest.param(
             (*BERLIN, "--start", "2999-01-01"), ("--gap", "skip"), {"kind": "between"}, id="start stays"
@@ -284,9 +282,10 @@ def test_a_trigger_that_cannot_fire_is_refused(used: str, short_searches: None) 
     ("old", "change", "said"),
     [
         (("--trigger", UNION), ("--tz", "UTC"), "the trigger is a combination"),
-        (("--at", "2999-01-01"), ("--tz", "UTC"), "--tz: has no meaning without --at"),
+        (("--trigger", UNION), ("--end", "2999-01-01"), "give all of it with --trigger"),
+        (("--rrule", EXCEPT), ("--tz", "Europe/Berlin"), "give all of it with --trigger"),
         (BERLIN, ("--anchor", "2026-01-01"), "--anchor: has no meaning with --cron"),
-        (BERLIN, ("--calendar", "de"), "--calendar: has no meaning with a trigger that keeps to no"),
+        (BERLIN, ("--calendar", "de"), "--calendar: has no meaning alone"),
         (BERLIN, ("--on-business-days", "next"), "--on-business-days: needs the name of a calendar"),
         (SHIFTED, ("--every", "1h"), "--on-business-days: every hour"),
         (("--every", "1h"), ("--gap", "skip"), "--gap: has no meaning with an exact interval"),

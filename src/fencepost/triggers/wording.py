@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn, Protocol, TypeAlias
 
@@ -87,9 +87,13 @@ class Words:
         """Whether a word was given."""
         return getattr(self, key) not in (None, ())
 
-    def bare(self) -> Words:
-        """The same without the layers."""
-        return replace(self, on_business_days=None, outside=(), start=None, end=None)
+    def layers(self) -> Words:
+        """The layers alone."""
+        shift = self.on_business_days
+        calendar = None if shift is None else self.calendar
+        return Words(
+            calendar=calendar, on_business_days=shift, start=self.start, end=self.end, outside=self.outside
+        )
 
 
 def build(words: Words, voice: Voice) -> Combinable:
