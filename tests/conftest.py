@@ -4,7 +4,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import fields
 
 import pytest
@@ -48,3 +49,9 @@ def no_metrics_left() -> Iterator[None]:
     started = sys.modules.get("fencepost.telemetry.metrics")
     if started is not None:
         started.stop_metrics()
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import Awaitable, Iterable
 from contextlib import AsyncExitStack
 from itertools import count
 from types import SimpleNamespace
@@ -30,12 +30,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 BOUND_S = 10.0
 ALICE = f"alice:{USERS['alice']}@"
 BOB = f"bob:{USERS['bob']}@"
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as stack:
-        yield stack
 
 
 @pytest.fixture

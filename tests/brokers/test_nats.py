@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -33,12 +33,6 @@ pytestmark = pytest.mark.nats
 def own_server() -> Iterator[NatsServer]:
     with started(NatsServer) as server:
         yield server
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as stack:
-        yield stack
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from itertools import count
 from pathlib import Path
@@ -51,12 +51,6 @@ authorization {{ users: [
 def guarded() -> Iterator[NatsServer]:
     with started(lambda: NatsServer(USERS)) as server:
         yield server
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as stack:
-        yield stack
 
 
 def url_of(server: NatsServer, who: str) -> str:

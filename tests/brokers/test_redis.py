@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from itertools import count
 from pathlib import Path
@@ -72,12 +72,6 @@ def server() -> Iterator[RedisServer]:
 def guarded() -> Iterator[RedisServer]:
     with started(lambda: RedisServer(password=PASSWORD)) as server:
         yield server
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as stack:
-        yield stack
 
 
 @pytest.fixture

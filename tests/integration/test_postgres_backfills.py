@@ -1,10 +1,8 @@
 """Filling in the past while others fill, plan and forget: no fire time runs twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
-import asyncpg
 import pytest
 
 from fencepost.model.audit import Author
@@ -24,7 +22,7 @@ from fencepost.testing.conformance.builders import (
     register,
     write,
 )
-from tests.conformance.on_postgres import PostgresHarness, open_postgres
+from tests.conformance.on_postgres import PostgresHarness
 from tests.integration.waiting import until_blocked
 
 pytestmark = pytest.mark.postgres
@@ -32,21 +30,6 @@ pytestmark = pytest.mark.postgres
 ANNA = Author("anna", "a test", "because")
 LOCK_SCHEDULE = "SELECT 1 FROM fencepost.schedules FOR UPDATE"
 COUNT_RUNS = "SELECT count(*) FROM fencepost.runs"
-
-
-@pytest.fixture
-async def harness(shared_postgres_url: str) -> AsyncIterator[PostgresHarness]:
-    opened = await open_postgres(shared_postgres_url)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def rival(shared_postgres_url: str) -> AsyncIterator[Any]:
-    """A second client, whose transactions the test holds open as long as it likes."""
-    connection = await asyncpg.connect(shared_postgres_url)
-    yield connection
-    await connection.close()
 
 
 async def test_of_two_that_fill_a_backfill_at_once_one_changes_nothing(

@@ -4,12 +4,10 @@ Whoever waited for its locks would fail after five seconds, with all else that i
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
 import pytest
 
 from fencepost.core.judgement import judge
@@ -53,7 +51,7 @@ from fencepost.testing.conformance.builders import (
 )
 from fencepost.testing.conformance.operators import entries
 from tests.cli.calls import refused
-from tests.conformance.on_postgres import PostgresHarness, open_postgres
+from tests.conformance.on_postgres import PostgresHarness
 from tests.integration.waiting import until
 
 pytestmark = pytest.mark.postgres
@@ -68,21 +66,6 @@ LOCK_PLANNING = (
 
 LOCK_RUN = "SELECT 1 FROM fencepost.runs WHERE run_key = $1 FOR UPDATE NOWAIT"
 TRIES_ENOUGH = 5_000
-
-
-@pytest.fixture
-async def harness(shared_postgres_url: str) -> AsyncIterator[PostgresHarness]:
-    opened = await open_postgres(shared_postgres_url)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def rival(shared_postgres_url: str) -> AsyncIterator[Any]:
-    """Somebody with a transaction of their own on the ledger's database."""
-    connection = await asyncpg.connect(shared_postgres_url)
-    yield connection
-    await connection.close()
 
 
 async def test_a_tick_that_cannot_displace_the_run_before_it_does_not_start_beside_it(

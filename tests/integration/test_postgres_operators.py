@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-import asyncpg
 import pytest
 
 from fencepost.core.judgement import judge
@@ -47,7 +46,7 @@ from fencepost.testing.conformance.builders import (
     success,
     write,
 )
-from tests.conformance.on_postgres import PostgresHarness, open_postgres
+from tests.conformance.on_postgres import PostgresHarness
 from tests.integration.waiting import until_blocked
 
 pytestmark = pytest.mark.postgres
@@ -62,21 +61,6 @@ INSERT = (
     " priority, run_at) VALUES ($1, $2, $3, $4, $5, 1, 'planned', 'default', 2, $5)"
 )
 HOLD = "UPDATE fencepost.runs SET held = held | 1 WHERE run_key = $1"
-
-
-@pytest.fixture
-async def harness(shared_postgres_url: str) -> AsyncIterator[PostgresHarness]:
-    opened = await open_postgres(shared_postgres_url)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def rival(shared_postgres_url: str) -> AsyncIterator[Any]:
-    """A second client, whose transactions the test holds open as long as it likes."""
-    connection = await asyncpg.connect(shared_postgres_url)
-    yield connection
-    await connection.close()
 
 
 @asynccontextmanager

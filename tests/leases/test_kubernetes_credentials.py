@@ -1,7 +1,7 @@
 """Who a node is to the API server: tokens that rotate, certificates, and what a kubeconfig may not say."""
 
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +18,12 @@ from tests.leases.kubernetes.double import Double
 from tests.leases.kubernetes.on_double import (
     DoubleBackend,
     server_context,
-    started_double,
     write_kubeconfig,
 )
 from tests.servers.certificates import Certificates
 
 SHARD = Shard(0)
 TTL_S = 1000.0
-
-
-@pytest.fixture
-async def double() -> AsyncIterator[Double]:
-    async with started_double() as double:
-        yield double
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
 
 
 async def test_a_token_that_was_replaced_does_not_cost_the_lease(

@@ -14,17 +14,11 @@ from fencepost.testing.conformance.builders import ALICE, BOB
 from tests.leases.kubernetes.behaviour import ask, grant, release, until
 from tests.leases.kubernetes.double import Double, Refusal
 from tests.leases.kubernetes.harness import KubernetesHarness, harness_on
-from tests.leases.kubernetes.on_double import DoubleBackend, started_double
+from tests.leases.kubernetes.on_double import DoubleBackend
 
 SHARD, OTHER = Shard(0), Shard(1)
 EPOCH = Epoch(1)
 DELAY_S = 4.0
-
-
-@pytest.fixture
-async def double() -> AsyncIterator[Double]:
-    async with started_double() as double:
-        yield double
 
 
 @pytest.fixture

@@ -13,11 +13,6 @@ TERM_S = 10
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
-
-
-@pytest.fixture
 def observations(clock: VirtualClock) -> Observations:
     return Observations(clock)
 

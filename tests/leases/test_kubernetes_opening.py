@@ -1,7 +1,6 @@
 """Opening leases on Kubernetes: what a URL may say, and what is refused before anything is leased."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from tests.leases.kubernetes.double import VERBS, Double, Refusal
 from tests.leases.kubernetes.on_double import (
     DoubleBackend,
     server_context,
-    started_double,
     write_kubeconfig,
 )
 from tests.servers.certificates import Certificates
@@ -32,12 +30,6 @@ def _outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-
-
-@pytest.fixture
-async def double() -> AsyncIterator[Double]:
-    async with started_double() as double:
-        yield double
 
 
 @pytest.mark.parametrize(

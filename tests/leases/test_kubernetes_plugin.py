@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,22 +16,11 @@ from fencepost.testing.clock import VirtualClock
 from fencepost.testing.conformance.builders import ALICE
 from tests.leases.kubernetes.behaviour import until
 from tests.leases.kubernetes.double import Double
-from tests.leases.kubernetes.on_double import DoubleBackend, started_double, write_kubeconfig
+from tests.leases.kubernetes.on_double import DoubleBackend, write_kubeconfig
 
 SHARD = Shard(0)
 TTL_S = 1000.0
 V1, V1BETA1 = plugin.VERSIONS
-
-
-@pytest.fixture
-async def double() -> AsyncIterator[Double]:
-    async with started_double() as double:
-        yield double
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
 
 
 @pytest.fixture

@@ -15,22 +15,11 @@ from fencepost.testing.clock import VirtualClock
 from fencepost.testing.conformance.builders import ALICE
 from tests.leases.kubernetes.behaviour import until, watching
 from tests.leases.kubernetes.double import Double, Refusal
-from tests.leases.kubernetes.on_double import DoubleBackend, started_double
+from tests.leases.kubernetes.on_double import DoubleBackend
 
 SHARD = Shard(0)
 TTL_S = 1000.0
 PATIENCE_S = 20.0
-
-
-@pytest.fixture
-async def double() -> AsyncIterator[Double]:
-    async with started_double() as double:
-        yield double
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The first connection to Redis: what is not allowed or not there is said in one line, with the mend."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
@@ -34,12 +34,6 @@ COMMANDS = [
 def guarded() -> Iterator[RedisServer]:
     with started(lambda: RedisServer(password=PASSWORD)) as server:
         yield server
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as stack:
-        yield stack
 
 
 def as_user(server: RedisServer, name: str, *rules: str) -> str:

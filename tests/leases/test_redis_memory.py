@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -33,12 +33,6 @@ def server() -> Iterator[RedisServer]:
 def replica() -> Iterator[RedisServer]:
     with started(RedisServer) as server:
         yield server
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as stack:
-        yield stack
 
 
 async def opened(server: RedisServer, stack: AsyncExitStack) -> RedisLeases:

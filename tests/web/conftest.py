@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.web.door import Door
 from tests.web.house import Web
+from tests.web.serving import certified
 
 
 class Kept(logging.Handler):
@@ -59,3 +61,13 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("FENCEPOST_")]:
         if not name.startswith("FENCEPOST_TEST_"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return certified(tmp_path_factory.mktemp("tls"))

@@ -18,11 +18,6 @@ from tests.web.house import TOKEN, ask, scope_of
 TOKEN_OF_NOBODY = mint(Kind.TOKEN, lambda size: bytes(range(size))).reveal()
 
 
-@pytest.fixture
-def door() -> Door:
-    return Door()
-
-
 async def test_a_token_of_the_store_lets_in_as_what_it_was_made_for(door: Door) -> None:
     made = await door.desk.create("grafana", Role.OPERATOR, "billing")
     seen = (await door.get(token=made.credential.reveal())).body

@@ -30,11 +30,6 @@ FROM_HERE = [
 ]
 
 
-@pytest.fixture
-def door() -> Door:
-    return Door()
-
-
 async def csrf_of(door: Door, cookie: str) -> str:
     found: str = (await door.get(cookie=cookie)).body["csrf"]
     assert len(found) == 64

@@ -17,18 +17,12 @@ from fencepost.web.binding import bound
 from fencepost.web.connections import ConnectionLimit, protocols
 from fencepost.web.server import HttpServer
 from fencepost.web.tls import Tls
-from tests.web.serving import certified
 
 PATIENCE_S = 30.0
 LOOKS_MAX = 2_000
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HELLO = b"\x16\x03\x01\x02\x00\x01"
 """How a client begins; there is no more of it."""
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return certified(tmp_path_factory.mktemp("tls"))
 
 
 class Here:

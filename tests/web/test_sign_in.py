@@ -40,11 +40,6 @@ ELSEWHERE = [
 ]
 
 
-@pytest.fixture
-def door() -> Door:
-    return Door()
-
-
 async def test_opening_a_link_does_not_use_it_up(door: Door) -> None:
     link = await door.link()
     for _ in range(3):

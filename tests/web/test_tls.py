@@ -10,12 +10,7 @@ import pytest
 
 from tests.cli.calls import refused
 from tests.cli.processes import PATIENCE_S, SIGTERM
-from tests.web.serving import MANIFEST, Server, certified
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return certified(tmp_path_factory.mktemp("tls"))
+from tests.web.serving import MANIFEST, Server
 
 
 def test_it_serves_tls_and_says_so(tmp_path: Path, files: tuple[Path, Path]) -> None:
