@@ -36,7 +36,6 @@ FencepostError
     ├── RemoteFailure        an error that was raised in another process, as text
     ├── TimedOut             the attempt outlived the job's timeout
     ├── NoProgress           the attempt showed no progress for longer than the job's progress deadline
-    ├── RunCancelled         somebody asked the run to stop
     ├── RunLost              the run belongs to a later attempt, or has ended: write nothing more
     └── StaleFence           a guarded write was refused: a later attempt has written already
 """
@@ -280,10 +279,6 @@ class TimedOut(RunFailure):
 
 class NoProgress(RunFailure):
     """The attempt did not say that it gets on for longer than the job's progress deadline."""
-
-
-class RunCancelled(RunFailure):
-    """The attempt was asked to stop."""
 
 
 class RunLost(RunFailure):

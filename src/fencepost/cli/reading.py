@@ -45,17 +45,6 @@ def read_time(option: str, text: str, tz: str | None) -> datetime:
     return instant
 
 
-def read_since(option: str, text: str, tz: str | None, now: datetime) -> datetime:
-    """An instant, or a length of time before now."""
-    from fencepost.model.durations import parse_duration
-
-    try:
-        return now - parse_duration(text)
-    except InvalidDuration:
-        _check_duration(option, text)
-        return read_time(option, text, tz)
-
-
 def read_when(option: str, text: str, tz: str | None) -> str:
     """As operations take it: a length of time before now as it stands, anything else as an instant."""
     from fencepost.model.durations import parse_duration

@@ -26,6 +26,14 @@ def words_of(error: BaseException) -> str:
     return f"{name}: {said}" if said else name
 
 
+def brief(error: BaseException) -> str:
+    """The first line of what an error of a driver says, or its name where it says nothing."""
+    lines = str(error).strip().splitlines()
+    if lines:
+        return lines[0].rstrip(".")
+    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+
+
 def traceback_of(error: BaseException) -> str:
     """The way of the error through the user's code, without our frames and those of the event loop. Where
     nothing is left without them, they are told; a failure that our own kinds of work raise has no way."""

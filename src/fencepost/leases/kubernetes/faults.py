@@ -15,6 +15,7 @@ import aiohttp
 
 from fencepost.errors import InvalidSettings, LeaseStoreUnavailable
 from fencepost.leases.kubernetes.address import Place
+from fencepost.model.faults import brief
 
 RIGHTS = "get, list, watch, create, update"
 
@@ -62,14 +63,6 @@ def translated_at_open(place: Place, namespace: str) -> Iterator[None]:
         raise LeaseStoreUnavailable(
             f"leases {place.shown}: {error}; is the API server running, and is this its address?"
         ) from error
-
-
-def brief(error: BaseException) -> str:
-    """The first line of what an exception says, or its name where it says nothing."""
-    lines = str(error).strip().splitlines()
-    if lines:
-        return lines[0]
-    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
 def _mend(status: int, namespace: str) -> str:

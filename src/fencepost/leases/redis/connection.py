@@ -14,8 +14,9 @@ import redis
 from redis.asyncio import Connection, SSLConnection
 
 from fencepost.leases.redis.address import Credentials, RedisAddress
-from fencepost.leases.redis.faults import UNKNOWN, UnknownService, brief
+from fencepost.leases.redis.faults import UNKNOWN, UnknownService
 from fencepost.model.address import Host
+from fencepost.model.faults import brief
 
 SENTINEL_TIMEOUT_S = 0.5
 """For one sentinel; the next may be well."""

@@ -14,6 +14,7 @@ import redis
 
 from fencepost.errors import LeaseStoreUnavailable
 from fencepost.leases.redis.address import RedisAddress
+from fencepost.model.faults import brief
 from fencepost.model.quoting import quoted
 
 UNKNOWN = (redis.RedisError, OSError, TimeoutError)
@@ -54,14 +55,6 @@ def translated_at_open(address: RedisAddress) -> Iterator[None]:
             raise address.refuse(f"{brief(error)}; {mend}") from error
         text = f"leases {quoted(address.shown)}: {brief(error)}; {_advice(error)}"
         raise LeaseStoreUnavailable(text) from error
-
-
-def brief(error: BaseException) -> str:
-    """The first line of what an exception says, or its name where it says nothing."""
-    lines = str(error).strip().splitlines()
-    if lines:
-        return lines[0].rstrip(".")
-    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
 def _mend(error: BaseException) -> str | None:

@@ -114,17 +114,6 @@ class RunDesk(Desk):
                 return await self.list(replace(wanted, schedule_id=kept))
         return found[0] if len(found) == 1 else merged(found, wanted.limit)
 
-    async def all_of(self, wanted: RunFilter) -> AsyncIterator[RunRecord]:
-        """The same to the last one, a page of `limit` at a time."""
-        while True:
-            page = await self.list(replace(wanted, limit=wanted.limit + 1))
-            for run in page[: wanted.limit]:
-                yield run
-            place = page.following(wanted.limit)
-            if place is None:
-                return
-            wanted = replace(wanted, after=place)
-
     async def cancel(self, run_key: str, reason: str | None = None) -> RunRecord:
         """End a waiting run, or ask a running one to stop."""
         by = CANCELLED_BY_PROGRAM if self._author == PROGRAM else CANCELLED

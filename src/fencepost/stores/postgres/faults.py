@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import asyncpg
 
 from fencepost.errors import FencepostError, InvalidSettings, StoreUnavailable
+from fencepost.model.faults import brief
 from fencepost.stores.postgres.address import CACHE_PARAMETER, Address
 
 UNKNOWN = (
@@ -99,14 +100,6 @@ def _refused_by_a_pooler(address: Address, error: asyncpg.ProtocolViolationError
         setting = told.rpartition(" ")[2]
         return InvalidSettings(f"{told}; have the pooler ignore it: ignore_startup_parameters = {setting}")
     return InvalidSettings(f"{told}; behind a pooler add {CACHE_PARAMETER}=0 to the URL's query")
-
-
-def brief(error: BaseException) -> str:
-    """The first line of what an exception says, or its name where it says nothing."""
-    lines = str(error).strip().splitlines()
-    if lines:
-        return lines[0]
-    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
 def _is_closed(error: asyncpg.InterfaceError) -> bool:

@@ -23,7 +23,6 @@ from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import ANNA, BEN, entries
 
 HOUR_S = 3600.0
-DIGEST = "d" * 64
 
 
 class TokenContract:
