@@ -18,7 +18,7 @@ header `Fencepost-Namespace`, and acts in the server's own without it. What is n
 is refused.
 
 A server tells all of it at `/api/v1/openapi.json` (OpenAPI 3.1): every field of what is sent and
-answered, its bounds and an example of each call. Open it with any viewer, or make a client of it:
+answered, its bounds and an example of what is sent. Open it with any viewer, or make a client of it:
 
 ```
 curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8580/api/v1/openapi.json

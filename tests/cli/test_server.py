@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.answers import RUN
 from tests.cli.calls import call, called, called_json, refused
 from tests.web.house import TOKEN
 from tests.web.serving import Server
@@ -130,8 +131,6 @@ def test_an_answer_that_was_lost_is_asked_for_again_under_the_same_key() -> None
 @contextmanager
 def losing_server() -> Iterator[tuple[int, list[str]]]:
     """A server that hangs up on the first request, and answers the second."""
-    from fencepost.operations.examples import EXAMPLES
-
     seen: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -142,7 +141,7 @@ def losing_server() -> Iterator[tuple[int, list[str]]]:
                 return
             import json
 
-            body = json.dumps(EXAMPLES["runs.cancel"][1]).encode()
+            body = json.dumps(RUN).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

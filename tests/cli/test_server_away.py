@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fencepost.cli import patience
-from fencepost.operations.examples import EXAMPLES
+from tests.cli.answers import ANSWERS
 from tests.cli.calls import call, refused
 from tests.web.house import TOKEN
 
@@ -57,7 +57,7 @@ def scene(*script: Scripted, example: str = "runs.cancel") -> Iterator[Scene]:
                 self.close_connection = True
                 return
             problem = {"type": f"urn:fencepost:problem:{kind}", "detail": f"it is {kind}"}
-            body = json.dumps(problem if kind else EXAMPLES[found.example][1]).encode()
+            body = json.dumps(problem if kind else ANSWERS[found.example]).encode()
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)

@@ -17,7 +17,6 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.operations.operation import VERSION_FIELD, Operation
 from fencepost.triggers import Every
 from fencepost.web.application import WORKER_PROTOCOL, build_routes, operations
-from fencepost.web.examples import EXAMPLES
 from tests.web.house import Answer, Web, ask
 
 Any3 = Operation[Any, Any, Any]
@@ -64,7 +63,7 @@ def place_of(one: Any3, named: dict[str, str]) -> str:
 
 def body_of(one: Any3) -> bytes:
     """The body of the example, without any waiting in it."""
-    asked = EXAMPLES[one.name][0] or {}
+    asked = one.example
     asked = {**asked, "wait_s": 0} if "wait_s" in asked else asked
     return json.dumps(asked).encode() if one.has_body else b""
 

@@ -131,13 +131,21 @@ async def list_tokens(control: Control, asked: ListTokens) -> TokenPage:
     return TokenPage(items=[token_shape(one, now) for one in page], next=following)
 
 
-@operation("tokens.create", "POST /tokens", Role.ADMIN, secret=True)
+@operation(
+    "tokens.create",
+    "POST /tokens",
+    Role.ADMIN,
+    secret=True,
+    example={"name": "ci", "role": "operator", "lasts_s": 7776000.0},
+)
 async def create_token(control: Control, asked: CreateToken) -> MadeToken:
     """Make a token. The answer has it, and it is not shown again."""
     return made_token(await control.access.create(asked.name, asked.role, asked.namespace, asked.lasts_s))
 
 
-@operation("tokens.rotate", "POST /tokens/{token_id}/rotate", Role.ADMIN, secret=True)
+@operation(
+    "tokens.rotate", "POST /tokens/{token_id}/rotate", Role.ADMIN, secret=True, example={"overlap_s": 3600.0}
+)
 async def rotate_token(control: Control, asked: RotateToken) -> MadeToken:
     """Put a new token in the place of one, with the same name, role and namespace."""
     return made_token(await control.access.rotate(asked.token_id, asked.overlap_s))
@@ -150,7 +158,7 @@ async def revoke_token(control: Control, asked: OneToken) -> TokenShape:
     return token_shape(record, await control.store.now())
 
 
-@operation("links.open", "POST /links", Role.ADMIN, secret=True)
+@operation("links.open", "POST /links", Role.ADMIN, secret=True, example={"role": "viewer"})
 async def open_link(control: Control, asked: OpenLink) -> MadeLink:
     """Make a link that signs one browser in, once. The answer has it, and it is not shown again."""
     return made_link(await control.access.open_link(asked.role, asked.namespace, asked.lasts_s))

@@ -16,7 +16,7 @@ from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.schedule import DesiredSchedule, Schedule, ScheduleChange, ScheduleSpec, ScheduleState
 from fencepost.operations.operation import Change, operation
-from fencepost.operations.schedule_words import ScheduleWords
+from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
 from fencepost.operations.schedules import standing_schedule
 from fencepost.operations.shapes.schedules import (
     AppliedEntry,
@@ -59,7 +59,13 @@ class ApplySchedules(Change, frozen=True, kw_only=True):
     dry_run: Annotated[bool, Meta(description="Say what would become of each, and write nothing.")] = False
 
 
-@operation("schedules.put", "PUT /schedules/{schedule_id}", Role.OPERATOR, versioned="version")
+@operation(
+    "schedules.put",
+    "PUT /schedules/{schedule_id}",
+    Role.OPERATOR,
+    versioned="version",
+    example=NIGHTLY,
+)
 async def put_schedule(control: Control, asked: PutSchedule) -> EditedSchedule:
     """Create a schedule, or replace all that it says; ticks from now on follow the new version.
 
@@ -76,7 +82,15 @@ async def put_schedule(control: Control, asked: PutSchedule) -> EditedSchedule:
     return EditedSchedule(**schedule_fields(schedule), warnings=await control.schedules.caveats(schedule))
 
 
-@operation("schedules.apply", "PUT /schedules", Role.OPERATOR)
+@operation(
+    "schedules.apply",
+    "PUT /schedules",
+    Role.OPERATOR,
+    example={
+        "schedules": [{"schedule_id": "nightly", **NIGHTLY}],
+        "source": "backups.toml",
+    },
+)
 async def apply_schedules(control: Control, asked: ApplySchedules) -> AppliedSchedules:
     """Create or replace up to 1,000 schedules in one transaction, each whole.
 

@@ -56,7 +56,12 @@ async def audit(control: Control, asked: AuditRange) -> ReportShape:
     return await report_of(control, asked, bounded_progress, BOUNDS)
 
 
-@operation("audit.repair", "POST /audit/repair", Role.OPERATOR)
+@operation(
+    "audit.repair",
+    "POST /audit/repair",
+    Role.OPERATOR,
+    example={"schedule": "invoices", "reason": "rows were lost"},
+)
 async def repair(control: Control, asked: RepairRange) -> ReportShape:
     """Audit, and plan the ticks that are missing, by name.
 

@@ -75,13 +75,37 @@ class ChangeBackfill(Change, frozen=True, kw_only=True):
     backfill_id: Number
 
 
-@operation("backfills.estimate", "POST /backfills/estimate", Role.VIEWER, repeatable=True)
+@operation(
+    "backfills.estimate",
+    "POST /backfills/estimate",
+    Role.VIEWER,
+    repeatable=True,
+    example={
+        "schedule_id": "invoices",
+        "since": "2026-03-01T00:00:00Z",
+        "until": "2026-03-08T00:00:00Z",
+        "at_once_max": 4,
+        "every_s": 6.0,
+    },
+)
 async def estimate_backfill(control: Control, asked: EstimateBackfill) -> EstimateShape:
     """Say what a backfill would run, and for how long. Nothing is written."""
     return estimate_shape(await control.backfills.estimate(await _meant(control, asked)))
 
 
-@operation("backfills.start", "POST /backfills", Role.OPERATOR)
+@operation(
+    "backfills.start",
+    "POST /backfills",
+    Role.OPERATOR,
+    example={
+        "schedule_id": "invoices",
+        "since": "2026-03-01T00:00:00Z",
+        "until": "2026-03-08T00:00:00Z",
+        "at_once_max": 4,
+        "every_s": 6.0,
+        "reason": "the mail server was down",
+    },
+)
 async def start_backfill(control: Control, asked: StartBackfill) -> BackfillShape:
     """Have the fire times of a range run that nothing accounts for, behind all live work.
 

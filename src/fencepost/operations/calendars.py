@@ -114,7 +114,13 @@ async def show_calendar(control: Control, asked: OneCalendar) -> CalendarShape:
     return calendar_shape(record, users[asked.name])
 
 
-@operation("calendars.set", "PUT /calendars/{name}", Role.OPERATOR, versioned="revision")
+@operation(
+    "calendars.set",
+    "PUT /calendars/{name}",
+    Role.OPERATOR,
+    versioned="revision",
+    example={"holidays": ["2026-12-25"], "dry_run": True},
+)
 async def set_calendar(control: Control, asked: SetCalendar) -> CalendarChange:
     """Write a calendar: all of its days, in place of those that it has.
 

@@ -24,7 +24,12 @@ class CancelRuns(Change, frozen=True, kw_only=True):
     run_keys: Annotated[list[RunKeyText], Meta(min_length=1, max_length=KEYS_MAX)]
 
 
-@operation("runs.cancel_many", "POST /runs/cancel", Role.OPERATOR)
+@operation(
+    "runs.cancel_many",
+    "POST /runs/cancel",
+    Role.OPERATOR,
+    example={"run_keys": ["invoices#2026-03-01T00:00:00Z#3"], "reason": "wrong month"},
+)
 async def cancel_runs(control: Control, asked: CancelRuns) -> CancelAnswer:
     """Cancel many runs, and say of each what became of it.
 

@@ -70,7 +70,12 @@ async def show_dead(control: Control, asked: OneRun) -> RunWithAttempts:
     return found
 
 
-@operation("dead.replay", "POST /dead/replay", Role.OPERATOR)
+@operation(
+    "dead.replay",
+    "POST /dead/replay",
+    Role.OPERATOR,
+    example={"choice": {"job": "send_invoices", "since": "2d"}, "every_s": 6.0, "reason": "the mail is back"},
+)
 async def replay_dead(control: Control, asked: ReplayDead) -> DeadReplay:
     """Replay dead runs: by their keys, by a choice, or all of them.
 

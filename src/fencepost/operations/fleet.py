@@ -85,7 +85,13 @@ async def undrain_node(control: Control, asked: ChangeNode) -> DrainAnswer:
     return await _drained(control, NodeId(asked.node_id), False)
 
 
-@operation("shards.reshard", "POST /shards", Role.ADMIN, whole_fleet=True)
+@operation(
+    "shards.reshard",
+    "POST /shards",
+    Role.ADMIN,
+    whole_fleet=True,
+    example={"shards": 32, "reason": "twelve planners"},
+)
 async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
     """Cut the schedules into another number of shards, while nodes run.
 

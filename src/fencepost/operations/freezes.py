@@ -45,7 +45,12 @@ async def list_freezes(control: Control, asked: ListFreezes) -> FreezePage:
     return FreezePage(items=[freeze_shape(one) for one in page], next=after)
 
 
-@operation("freezes.freeze", "POST /freezes", Role.OPERATOR)
+@operation(
+    "freezes.freeze",
+    "POST /freezes",
+    Role.OPERATOR,
+    example={"kind": "label", "value": "team=billing", "reason": "the bank is down"},
+)
 async def freeze(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
     """Start nothing any more: of everything, of a label, of a queue, or of one schedule.
 
@@ -54,7 +59,9 @@ async def freeze(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
     return await _answer(control, scope, await control.freezes.freeze(scope))
 
 
-@operation("freezes.thaw", "POST /freezes/thaw", Role.OPERATOR)
+@operation(
+    "freezes.thaw", "POST /freezes/thaw", Role.OPERATOR, example={"kind": "label", "value": "team=billing"}
+)
 async def thaw(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
     """End a freeze of everything, of a label, of a queue, or of one schedule.
 

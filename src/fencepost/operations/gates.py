@@ -62,7 +62,12 @@ async def keep_latest(control: Control, asked: DecideGate) -> GateAnswer:
     return await _decide(control, asked.schedule_id, GateDecision.LATEST)
 
 
-@operation("gates.drop", "POST /gates/{schedule_id}/drop", Role.OPERATOR)
+@operation(
+    "gates.drop",
+    "POST /gates/{schedule_id}/drop",
+    Role.OPERATOR,
+    example={"reason": "the customers were told"},
+)
 async def drop_gate(control: Control, asked: DropGate) -> GateAnswer:
     """Let nothing that a gate holds run: all of it is missed. It needs a reason."""
     if not asked.reason.strip():

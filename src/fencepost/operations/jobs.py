@@ -113,7 +113,12 @@ async def show_job(control: Control, asked: OneJob) -> JobShape:
     return job_shape(await known_job(control.store, control.namespace, asked.job))
 
 
-@operation("jobs.enqueue", "POST /jobs/{job}/enqueue", Role.OPERATOR)
+@operation(
+    "jobs.enqueue",
+    "POST /jobs/{job}/enqueue",
+    Role.OPERATOR,
+    example={"key": "resize-7", "payload": {"image_id": 7}},
+)
 async def enqueue(control: Control, asked: Enqueue) -> Enqueued:
     """Enqueue one run of a job.
 

@@ -88,7 +88,18 @@ async def list_targets(control: Control, asked: ListTargets) -> TargetPage:
     return TargetPage(items=list(map(target_shape, page)), next=after)
 
 
-@operation("notify.put", "PUT /notify/{name}", Role.ADMIN)
+@operation(
+    "notify.put",
+    "PUT /notify/{name}",
+    Role.ADMIN,
+    example={
+        "kind": "webhook",
+        "url": "https://hooks.example.org/fencepost",
+        "secret": "secret:hooks",
+        "events": ["dead", "missed"],
+        "jobs": ["invoices*"],
+    },
+)
 async def put_target(control: Control, asked: PutTarget) -> TargetShape:
     """Write a notification target, in place of one of that name.
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import getdoc
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_type_hints
 
@@ -77,6 +77,8 @@ class Operation(Generic[C, Q, A]):
     """The answer has a secret, which is shown once: it is not kept, and a repeated call makes another one."""
     repeatable: bool = False
     """A question that has a body, or something that may happen any number of times."""
+    example: dict[str, Any] = field(default_factory=dict)
+    """A body, for the document of the API."""
 
     @property
     def tag(self) -> str:
@@ -113,6 +115,7 @@ def operation(
     versioned: str | None = None,
     secret: bool = False,
     repeatable: bool = False,
+    example: dict[str, Any] | None = None,
 ) -> Callable[[Callable[[C, Q], Awaitable[A]]], Operation[C, Q, A]]:
     """Declare the function as an operation at `METHOD /path`."""
     assert isinstance(role, Role), f"{name}: every operation has a role"
@@ -124,7 +127,7 @@ def operation(
         context, asked = hints.values()
         missing = set(IN_PATH.findall(path)) - set(asked.__struct_fields__)
         assert not missing, f"{name}: {missing} stand in the path and are not asked for"
-        marks = whole_fleet, versioned, secret, repeatable
+        marks = whole_fleet, versioned, secret, repeatable, example or {}
         return Operation(name, method, path, role, function, context, asked, answered, *marks)
 
     return declare

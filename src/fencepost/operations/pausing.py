@@ -59,7 +59,9 @@ async def pause_schedule(control: Control, asked: ChangeSchedule) -> ScheduleSha
     return schedule_shape(await control.schedules.get(asked.schedule_id))
 
 
-@operation("schedules.resume", "POST /schedules/{schedule_id}/resume", Role.OPERATOR)
+@operation(
+    "schedules.resume", "POST /schedules/{schedule_id}/resume", Role.OPERATOR, example={"catch_up": True}
+)
 async def resume_schedule(control: Control, asked: ResumeSchedule) -> ResumedShape:
     """Plan again from now on.
 
@@ -68,14 +70,24 @@ async def resume_schedule(control: Control, asked: ResumeSchedule) -> ResumedSha
     return resumed_shape(await _resume(control, asked.schedule_id, asked.catch_up))
 
 
-@operation("schedules.pause_many", "POST /schedules/-/pause", Role.OPERATOR)
+@operation(
+    "schedules.pause_many",
+    "POST /schedules/-/pause",
+    Role.OPERATOR,
+    example={"schedule_ids": ["nightly", "weekly"]},
+)
 async def pause_schedules(control: Control, asked: ChangeSchedules) -> OutcomeList:
     """Pause many schedules. What cannot be is told, and keeps none of the others from it."""
     ids, more = await _chosen(control, asked, ScheduleState.ACTIVE)
     return OutcomeList(items=[await _told(one, _pause(control, one)) for one in ids], more=more)
 
 
-@operation("schedules.resume_many", "POST /schedules/-/resume", Role.OPERATOR)
+@operation(
+    "schedules.resume_many",
+    "POST /schedules/-/resume",
+    Role.OPERATOR,
+    example={"filter": {"label": "team=ops"}, "catch_up": False},
+)
 async def resume_schedules(control: Control, asked: ResumeSchedules) -> OutcomeList:
     """Resume many schedules. What cannot be is told, and keeps none of the others from it."""
     ids, more = await _chosen(control, asked, ScheduleState.PAUSED)

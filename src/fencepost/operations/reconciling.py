@@ -34,7 +34,13 @@ class JudgeKeys(Asked, frozen=True, kw_only=True):
     until: Until = "0s"
 
 
-@operation("audit.keys", "POST /audit/keys", Role.VIEWER, repeatable=True)
+@operation(
+    "audit.keys",
+    "POST /audit/keys",
+    Role.VIEWER,
+    repeatable=True,
+    example={"run_keys": ["invoices#2026-03-01T00:00:00Z#3"], "schedule": "invoices", "since": "7d"},
+)
 async def judge_keys(control: Control, asked: JudgeKeys) -> KeysAnswer:
     """Judge the keys that another system has, by the runs that the ledger has under them.
 

@@ -170,7 +170,12 @@ async def release_run(control: Control, asked: ChangeRun) -> RunShape:
     return run_shape(await control.runs.release(asked.run_key))
 
 
-@operation("runs.replay", "POST /runs/replay", Role.OPERATOR)
+@operation(
+    "runs.replay",
+    "POST /runs/replay",
+    Role.OPERATOR,
+    example={"run_keys": ["invoices#2026-03-01T00:00:00Z#3"], "reason": "the mail server is back"},
+)
 async def replay_runs(control: Control, asked: ReplayRuns) -> ReplayAnswer:
     """Send runs that have ended on their way again, under their own keys.
 

@@ -24,6 +24,18 @@ TIMES_MAX = 1_000
 DAY_TIMES_MAX = 24 * 60
 WINDOWS_MAX = 20
 LABELS_MAX = 64
+NIGHTLY = {
+    "job": "backup",
+    "cron": "30 2 * * *",
+    "tz": "Europe/Berlin",
+    "dst": {"gap": "shift", "fold": "first"},
+    "overlap": "skip",
+    "catch_up": {"mode": "latest", "max_lateness": "6h"},
+    "spread": "5m",
+    "payload": {"target": "eu"},
+    "labels": {"team": "ops"},
+}
+"""An example, for the document of the API."""
 NONE = "none"
 
 Absent: TypeAlias = UnsetType

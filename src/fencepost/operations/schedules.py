@@ -24,7 +24,7 @@ from fencepost.operations.paging import (
     encode_cursor,
     number_behind,
 )
-from fencepost.operations.schedule_words import ScheduleWords
+from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
 from fencepost.operations.shapes.schedules import (
     EditedSchedule,
     EditPreview,
@@ -132,7 +132,13 @@ async def list_versions(control: Control, asked: ListVersions) -> VersionPage:
     return VersionPage(items=list(page), next=None if last is None else encode_cursor(last.version))
 
 
-@operation("schedules.add", "POST /schedules", Role.OPERATOR, versioned="version")
+@operation(
+    "schedules.add",
+    "POST /schedules",
+    Role.OPERATOR,
+    versioned="version",
+    example={"schedule_id": "nightly", **NIGHTLY},
+)
 async def add_schedule(control: Control, asked: AddSchedule) -> EditedSchedule:
     """Add a schedule; it plans from now on."""
     spec = new_spec(asked, control.asked_at or await control.store.now())
@@ -146,7 +152,13 @@ async def add_schedule(control: Control, asked: AddSchedule) -> EditedSchedule:
     return EditedSchedule(**schedule_fields(added), warnings=await control.schedules.caveats(added))
 
 
-@operation("schedules.edit", "PATCH /schedules/{schedule_id}", Role.OPERATOR, versioned="version")
+@operation(
+    "schedules.edit",
+    "PATCH /schedules/{schedule_id}",
+    Role.OPERATOR,
+    versioned="version",
+    example={"cron": "45 2 * * *", "spread": None, "dry_run": True},
+)
 async def edit_schedule(control: Control, asked: EditSchedule) -> EditedSchedule:
     """Change what is given and leave the rest; ticks from now on follow the new version.
 

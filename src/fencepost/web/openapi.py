@@ -17,7 +17,6 @@ from fencepost.operations.operation import API, VERSION_FIELD, Operation
 from fencepost.operations.words import NAME_PATTERN
 from fencepost.version import VERSION
 from fencepost.web import problems
-from fencepost.web.examples import EXAMPLES, HEALTH_PATHS
 from fencepost.web.live.described import described as described_stream
 from fencepost.web.problems import KINDS, MEDIA_TYPE, TYPES, Kind, Problem
 
@@ -37,10 +36,6 @@ FOR_CHANGES = (problems.CONFLICT, problems.UNKNOWN_JOB, problems.QUOTA)
 FOR_KEYS = (problems.KEY_PENDING, problems.KEY_MISUSED)
 FOR_VERSIONS = (problems.PRECONDITION, problems.CHANGED)
 FOR_WORKERS = (problems.RUN_LOST, problems.UNKNOWN_JOB)
-HEALTH_PROBLEMS = {
-    "/healthz": (problems.METHOD, problems.UNEXPECTED),
-    "/readyz": (problems.METHOD, problems.UNEXPECTED, problems.STORE_AWAY, problems.TURNED_AWAY),
-}
 FOR_STREAMS = (
     *(problems.UNAUTHORIZED, problems.NOT_FOUND, problems.METHOD, problems.INVALID, problems.TOO_MANY),
     *(problems.UNEXPECTED, problems.STORE_AWAY),
@@ -99,9 +94,17 @@ PROBLEM_SCHEMA = {
 def build_document(operations: Iterable[Operation[Any, Any, Any]]) -> dict[str, Any]:
     """OpenAPI 3.1, as plain JSON values."""
     described = Described(list(operations))
-    paths: dict[str, dict[str, Any]] = {**HEALTH_PATHS}
-    for path, kinds in HEALTH_PROBLEMS.items():
-        paths[path]["get"]["responses"].update(_problem_responses(kinds))
+    paths: dict[str, dict[str, Any]] = {
+        "/healthz": _health(
+            *("ok", "Whether the process lives", "Always `ok`; the store is not asked."),
+            (problems.METHOD, problems.UNEXPECTED),
+        ),
+        "/readyz": _health(
+            *("ready", "Whether the process can serve"),
+            "`ready` where the store answers and the process is not about to stop, a 503 else.",
+            (problems.METHOD, problems.UNEXPECTED, problems.STORE_AWAY, problems.TURNED_AWAY),
+        ),
+    }
     paths[f"{API}/events"] = described_stream(_problem_responses(FOR_STREAMS))
     for one in described.operations:
         paths.setdefault(f"{API}{one.path}", {})[one.method.lower()] = described.operation(one)
@@ -179,14 +182,12 @@ class Described:
             "additionalProperties": False,
         }
         content: dict[str, Any] = {"schema": schema}
-        if (example := EXAMPLES.get(one.name)) and example[0] is not None:
-            content["example"] = example[0]
+        if one.example:
+            content["example"] = one.example
         return {"required": bool(schema["required"]), "content": {JSON: content}}
 
     def _success(self, one: Operation[Any, Any, Any]) -> dict[str, Any]:
         content: dict[str, Any] = {"schema": {"$ref": REF.format(name=one.answered.__name__)}}
-        if one.name in EXAMPLES:
-            content["example"] = EXAMPLES[one.name][1]
         said = self._schemas[one.answered.__name__].get("description", "")
         response: dict[str, Any] = {"description": said, "content": {JSON: content}}
         if one.versioned:
@@ -200,6 +201,24 @@ class Described:
     def _required(self, one: Operation[Any, Any, Any]) -> list[str]:
         found: list[str] = self._schemas[one.asked.__name__].get("required", [])
         return found
+
+
+def _health(word: str, summary: str, prose: str, kinds: Iterable[Kind]) -> dict[str, Any]:
+    schema = {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}
+    answered = {
+        "description": "One word.",
+        "content": {JSON: {"schema": schema, "example": {"status": word}}},
+    }
+    return {
+        "get": {
+            "operationId": f"health.{word}",
+            "tags": ["health"],
+            "summary": summary,
+            "description": prose,
+            "security": [],
+            "responses": {"200": answered, **_problem_responses(kinds)},
+        }
+    }
 
 
 def _takes_key(one: Operation[Any, Any, Any]) -> bool:

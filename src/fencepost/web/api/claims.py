@@ -106,7 +106,13 @@ class ClaimAnswer(Struct):
     claims: list[ClaimedRun]
 
 
-@operation("worker.claim", "POST /claims", Role.WORKER, repeatable=True)
+@operation(
+    "worker.claim",
+    "POST /claims",
+    Role.WORKER,
+    repeatable=True,
+    example={"worker": "w1-5f0c9a", "jobs": ["resize"], "limit": 10, "wait_s": 20, "known": [41]},
+)
 async def claim(counter: Counter, asked: ClaimRequest) -> ClaimAnswer:
     """Claim runs.
 

@@ -98,7 +98,13 @@ class ReportAnswer(Struct):
     receipt: Annotated[str, Meta(extra_json_schema={"enum": ["accepted", "repeated"]}, examples=["accepted"])]
 
 
-@operation("worker.heartbeat", "POST /runs/{run_key}/heartbeat", Role.WORKER, repeatable=True)
+@operation(
+    "worker.heartbeat",
+    "POST /runs/{run_key}/heartbeat",
+    Role.WORKER,
+    repeatable=True,
+    example={"attempt": 1, "fence": 42, "progress": 0.4, "note": "page 4 of 10"},
+)
 async def heartbeat(counter: Counter, asked: Heartbeat) -> HeartbeatAnswer:
     """Say that the attempt lives.
 
@@ -110,7 +116,13 @@ async def heartbeat(counter: Counter, asked: Heartbeat) -> HeartbeatAnswer:
     return HeartbeatAnswer(beat.cancel_requested, beat.alive_for_s)
 
 
-@operation("worker.complete", "POST /runs/{run_key}/complete", Role.WORKER, repeatable=True)
+@operation(
+    "worker.complete",
+    "POST /runs/{run_key}/complete",
+    Role.WORKER,
+    repeatable=True,
+    example={"attempt": 1, "fence": 42, "result": {"width": 800}},
+)
 async def complete(counter: Counter, asked: Completion) -> ReportAnswer:
     """Report that the work is done.
 
@@ -121,7 +133,13 @@ async def complete(counter: Counter, asked: Completion) -> ReportAnswer:
     )
 
 
-@operation("worker.fail", "POST /runs/{run_key}/fail", Role.WORKER, repeatable=True)
+@operation(
+    "worker.fail",
+    "POST /runs/{run_key}/fail",
+    Role.WORKER,
+    repeatable=True,
+    example={"attempt": 1, "fence": 42, "error": "Busy: no GPU was free", "retry_after_s": 60},
+)
 async def fail(counter: Counter, asked: Failure) -> ReportAnswer:
     """Report that the work failed.
 
