@@ -115,6 +115,30 @@ class Binding:
         return kind_of(self._hints.get(name, Any))
 
 
+class Bound:
+    """What an executor of a function says of it."""
+
+    _binding: Binding
+
+    @property
+    def takes_run(self) -> bool:
+        """Whether the function looks at its run."""
+        return self._binding.takes_run
+
+    @property
+    def open_payload(self) -> bool:
+        """Whether the function takes any further names (`**kwargs`)."""
+        return self._binding.is_open
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What the function takes from a payload, for those who do not have the function."""
+        return self._binding.parameters
+
+    def check(self, payload: JsonObject) -> None:
+        self._binding.check(payload)
+
+
 def kept_result(result: Any) -> str | None:
     """What is kept of what a function returned: a text as it is, anything else as JSON, in bounds and without
     secrets. The work is done, so a result that cannot be kept fails nothing: a note stands in its place."""

@@ -10,15 +10,13 @@ from contextvars import copy_context
 from copy import copy
 from typing import Any
 
-from fencepost.executors.binding import Binding, plain_payload
-from fencepost.model.job import Parameter
-from fencepost.model.json import JsonObject
+from fencepost.executors.binding import Binding, Bound, plain_payload
 from fencepost.ports.run import Run
 
 __all__ = ["CallableExecutor", "plain_payload"]
 
 
-class CallableExecutor:
+class CallableExecutor(Bound):
     """One function."""
 
     def __init__(self, function: Callable[..., Any], threads: ThreadPoolExecutor | None = None) -> None:
@@ -34,24 +32,6 @@ class CallableExecutor:
     @property
     def stoppable(self) -> bool:
         return self._binding.is_async
-
-    @property
-    def takes_run(self) -> bool:
-        """Whether the function looks at its run."""
-        return self._binding.takes_run
-
-    @property
-    def open_payload(self) -> bool:
-        """Whether the function takes any further names (`**kwargs`)."""
-        return self._binding.is_open
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What the function takes from a payload, for those who do not have the function."""
-        return self._binding.parameters
-
-    def check(self, payload: JsonObject) -> None:
-        self._binding.check(payload)
 
     async def execute(self, run: Run) -> str | None:
         call = self._binding.call_for(run)

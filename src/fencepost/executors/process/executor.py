@@ -7,22 +7,20 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 from fencepost.errors import InvalidSpec, RemoteFailure, RetryableFailure, RunFailure
-from fencepost.executors.binding import Binding
+from fencepost.executors.binding import Binding, Bound
 from fencepost.executors.process.errand import Answer, Died, Done, Raised
 from fencepost.executors.process.peer import Peer
 from fencepost.executors.process.pool import ProcessPool
 from fencepost.executors.process.reference import home_of
 from fencepost.executors.process.wire import Order
 from fencepost.executors.statuses import how_it_ended
-from fencepost.model.job import Parameter
-from fencepost.model.json import JsonObject
 from fencepost.ports.run import Run
 
 CHILDREN_MAX = 3
 """How many children a run may meet that died before they had called its function."""
 
 
-class ProcessExecutor:
+class ProcessExecutor(Bound):
     """One function. `memory_limit_bytes` bounds the child's address space while it is at work; a child that
     has done `recycle_after` runs is replaced."""
 
@@ -49,24 +47,6 @@ class ProcessExecutor:
         self._pool = pool
         self._recycle_after = recycle_after
         self._order = Order(module, name, memory_limit_bytes)
-
-    @property
-    def takes_run(self) -> bool:
-        """Whether the function looks at its run."""
-        return self._binding.takes_run
-
-    @property
-    def open_payload(self) -> bool:
-        """Whether the function takes any further names (`**kwargs`)."""
-        return self._binding.is_open
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What the function takes from a payload, for those who do not have the function."""
-        return self._binding.parameters
-
-    def check(self, payload: JsonObject) -> None:
-        self._binding.check(payload)
 
     async def execute(self, run: Run) -> str | None:
         # What does not fit needs no child; the secrets that are read here are struck out of what it tells.
