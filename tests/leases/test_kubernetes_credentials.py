@@ -84,11 +84,6 @@ async def test_a_token_that_was_replaced_in_the_kubeconfig_is_not_overlooked(
     assert isinstance(answers[SHARD], Granted)
 
 
-async def test_a_password_is_not_sent_as_a_token(double: Double, clock: VirtualClock, tmp_path: Path) -> None:
-    double.authorizations = {f"Basic {b64encode(b'me:hush').decode()}"}
-    await (await opened(double, clock, tmp_path, {"username": "me", "password": "hush"})).close()
-
-
 @pytest.mark.parametrize("written_out", [True, False])
 async def test_a_client_certificate_is_not_left_out(
     clock: VirtualClock, tmp_path: Path, written_out: bool

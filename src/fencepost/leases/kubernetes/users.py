@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import binascii
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -85,9 +85,6 @@ def _plain_identity(user: Entry, clock: Clock) -> Identity:
         return replace(identity_in(token_file, clock), certificate=certificate)
     if token := user.text("token"):
         return Identity(f"Bearer {token}", certificate)
-    if name := user.text("username"):
-        pair = b64encode(f"{name}:{user.text('password') or ''}".encode()).decode()
-        return Identity(f"Basic {pair}", certificate)
     return Identity(None, certificate)
 
 
