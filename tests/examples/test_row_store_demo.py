@@ -21,7 +21,7 @@ from fencepost.services.accounting import AuditDesk
 from fencepost.services.deployer import Deployer
 from fencepost.services.heartbeat import Heartbeat
 from fencepost.services.node import NodeRunner, Surroundings
-from fencepost.testing.loop import LoopClock, run_virtually
+from tests.virtual_loop import LoopClock, run_virtually
 
 OPENED_AT = datetime(2026, 3, 1, 11, 59, 30, tzinfo=UTC)
 SHIFT_S, ABSENCE_S = 45, 20

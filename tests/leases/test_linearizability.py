@@ -24,7 +24,6 @@ from fencepost.ports.leases import LeaseStore
 from fencepost.stores import sqlite
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.conformance.lease_harness import LeaseHarness
-from fencepost.testing.loop import LoopClock, run_virtually
 from tests.leases.etcd.harness import open_harness
 from tests.leases.histories import TOLERANCE_S, Workload, judge, live
 from tests.leases.kubernetes.harness import KubernetesHarness
@@ -36,6 +35,7 @@ from tests.linearizability.checker import Unexplained
 from tests.linearizability.lease_history import LeaseHistory, LeaseRules
 from tests.linearizability.model import MUTANTS, TTL_S, Model
 from tests.servers.process import Address
+from tests.virtual_loop import LoopClock, run_virtually
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LIVES_MAX = 40

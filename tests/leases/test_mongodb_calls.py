@@ -9,7 +9,7 @@ import pytest
 from fencepost.drivers.mongodb.calls import REQUEST_TIMEOUT_S, ask_each, in_time
 from fencepost.model.identifiers import Shard
 from fencepost.model.lease import Unknown
-from fencepost.testing.loop import run_virtually
+from tests.virtual_loop import run_virtually
 
 
 class Driver:

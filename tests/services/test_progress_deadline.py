@@ -22,8 +22,8 @@ from fencepost.ports.run import Run
 from fencepost.services.accounting import AuditDesk
 from fencepost.services.active import ActiveRun
 from fencepost.services.progress import until_stuck
-from fencepost.testing.loop import VirtualLoop
 from tests.services.house import NS, House, WorkingNode, make_job
+from tests.virtual_loop import VirtualLoop
 
 MINUTE_S = 60.0
 

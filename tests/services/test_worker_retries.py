@@ -18,8 +18,8 @@ from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.run import Claim, RunState
 from fencepost.ports.executor import Job
-from fencepost.testing.loop import run_virtually
 from tests.services.house import House, WorkingNode
+from tests.virtual_loop import run_virtually
 
 RUNS = 30
 FAST_S, SLOW_S = 5.0, 225.0

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from fencepost.testing.loop import Deadlock, VirtualLoop
+from tests.virtual_loop import Deadlock, VirtualLoop
 
 T = TypeVar("T")
 

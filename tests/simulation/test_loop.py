@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fencepost.testing.loop import Deadlock
 from tests.simulation.loop import Life, context_of, run_world, the_loop
+from tests.virtual_loop import Deadlock
 
 
 def start(life: Life, main: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

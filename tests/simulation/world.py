@@ -24,7 +24,6 @@ from fencepost.model.tables import JOBS, MISSED_RANGES, RUNS
 from fencepost.rules.rows import to_missed_range
 from fencepost.services.control import ScheduleDesk, new_run
 from fencepost.stores.memory import MemoryStore
-from fencepost.testing.loop import LoopClock
 from tests.history.model import History
 from tests.rows import versions_of
 from tests.simulation.ban import nothing_real
@@ -39,6 +38,7 @@ from tests.simulation.network import Line, Network, Server
 from tests.simulation.operator import ARRIVES_WITHIN_S, Operator
 from tests.simulation.recording import RecordedRows, Recorder
 from tests.simulation.workload import Workload, draw_terms
+from tests.virtual_loop import LoopClock
 
 ROLES = [(True, False), (True, False), (True, True), (False, True), (False, True)]
 """Who plans and who works."""
