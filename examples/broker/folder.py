@@ -11,7 +11,7 @@ import asyncio
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import time_ns
@@ -54,6 +54,10 @@ class FolderBroker:
         await self.connect()
         for one in destinations:
             (self._folder(one) / "ready").mkdir(parents=True, exist_ok=True)
+
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        ready = {one: self._folder(one) / "ready" for one in destinations}
+        return {one: f"mkdir -p {folder}" for one, folder in ready.items() if not folder.exists()}
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         await self.connect()

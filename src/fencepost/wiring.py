@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -20,6 +20,7 @@ from fencepost.core.messages import reply_destination
 from fencepost.errors import BrokerUnavailable, InvalidSettings, MissingExtra, UnfitConnection
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.intake import Intake
+from fencepost.model.job import JobSpec
 from fencepost.model.message import Reply
 from fencepost.model.node import JOBS_TOLD_MAX, Node
 from fencepost.model.quoting import quoted
@@ -29,6 +30,7 @@ from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
 from fencepost.services.aside import Thinkers
+from fencepost.services.broker_checkup import BrokerView, look
 from fencepost.services.broker_link import BrokerLink, BrokerServices
 from fencepost.services.deliverer import Deliverer
 from fencepost.services.heartbeat import HeartbeatThread
@@ -288,21 +290,40 @@ async def broker_services(
         names = ", ".join(sorted([*sent, *(one.job for one in intakes)]))
         Log("broker").warning("no broker is set: these jobs wait", jobs=names, mend="--broker URL")
         return None
-    answered = any(job.message is not None and job.message.reply is Reply.RESULT for job in sent.values())
-    destinations = [job.message.destination for job in sent.values() if job.message is not None]
-    destinations += [one.source for one in intakes]
-    destinations += [reply_destination(settings.namespace)] if answered else []
+    destinations = broker_destinations(settings, sent.values(), intakes)
     link, trail = BrokerLink(lambda: open_broker(settings), destinations), Trail(store)
     services: list[Service] = [
         IntakeService(store, one, jobs[one.job].spec, link, settings) for one in intakes
     ]
     if sent:
         services.append(Deliverer(store, sent, link, settings, node_id, random.random, trail))
-    if answered:
+    if reply_destination(settings.namespace) in destinations:
         services.append(Replies(store, link, settings, random.random, trail))
     with suppress(BrokerUnavailable):
         await link.ready()
     return BrokerServices(link, services, trail)
+
+
+def broker_destinations(settings: Settings, jobs: Iterable[JobSpec], intakes: Iterable[Intake]) -> list[str]:
+    """Where a working node sends runs to, takes messages from, and hears of processors."""
+    routes = [one.message for one in jobs if one.message is not None]
+    found = {one.destination for one in routes} | {one.source for one in intakes}
+    if any(one.reply is Reply.RESULT for one in routes):
+        found.add(reply_destination(settings.namespace))
+    return sorted(found)
+
+
+async def look_at_broker(
+    settings: Settings, jobs: Iterable[JobSpec], intakes: Iterable[Intake]
+) -> BrokerView | None:
+    """How the broker stands that an application needs; None where it needs none."""
+    destinations = broker_destinations(settings, jobs, intakes)
+    if not destinations:
+        return None
+    if not settings.broker:
+        waits = f"no broker is set, and what goes over {', '.join(destinations)} waits"
+        return BrokerView(None, destinations, trouble=f"{waits}; add --broker URL, or FENCEPOST_BROKER")
+    return await look(lambda: open_broker(settings), destinations)
 
 
 async def build_processors(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from urllib.parse import quote
@@ -124,11 +126,24 @@ async def test_a_missing_vhost_is_refused_with_the_command(server: RabbitServer)
 
 async def test_a_user_without_rights_is_told_the_commands(server: RabbitServer) -> None:
     broker = await open_broker(f"amqp://{GUEST}:{GUEST_PASSWORD}@127.0.0.1:{server.port}/")
-    with pytest.raises(BrokerRefused, match="rabbitmqadmin declare queue name=orders"):
+    with pytest.raises(BrokerRefused, match=r"rabbitmqadmin declare queue name=orders\.dead"):
         await broker.declare(["orders"])
     with pytest.raises(BrokerRefused, match="grant the user"):
         await broker.subscribe("orders", "workers", 1)
     await broker.close()
+
+
+async def test_a_queue_that_was_made_by_the_command_is_the_one_that_we_would_make(
+    harness: RabbitHarness, channel: AbstractChannel
+) -> None:
+    """What RabbitMQ itself compares: it refuses other arguments."""
+    name = harness.destination()
+    command = shlex.split((await harness.broker.missing([name]))[name])
+    assert command[:4] == ["rabbitmqadmin", "declare", "queue", f"name={name}"]
+    said = dict(word.split("=", 1) for word in command[4:])
+    await harness.broker.declare([name])
+    arguments = json.loads(said["arguments"])
+    await channel.queue_declare(name, durable=said["durable"] == "true", arguments=arguments)
 
 
 async def test_queues_of_one_vhost_are_not_seen_in_another(
@@ -139,6 +154,7 @@ async def test_queues_of_one_vhost_are_not_seen_in_another(
     (answer,) = await other.publish(numbered(destination, 1))
     await other.close()
     assert isinstance(answer, Refused)
+    assert f"rabbitmqadmin --vhost={OTHER_VHOST} declare queue name={destination} " in answer.reason
 
 
 async def test_a_queue_that_a_restart_would_lose_is_refused(
@@ -176,6 +192,8 @@ async def test_an_exchange_takes_nothing_that_no_queue_is_bound_for(
     assert routed == Confirmed()
     assert isinstance(lost, Refused)
     assert f"{exchange}/refunds.new: no queue takes it (312 NO_ROUTE)" in lost.reason
+    command = f"rabbitmqadmin declare binding source={exchange} destination=QUEUE routing_key=refunds.new"
+    assert lost.reason.endswith(command)
     assert [one.id for one in await received(await subscribed(harness, queue), 1)] == ["1"]
 
 
@@ -189,6 +207,7 @@ async def test_a_missing_exchange_costs_no_other_message_its_answer(harness: Rab
     assert taken == Confirmed()
     with pytest.raises(BrokerRefused, match="rabbitmqadmin declare exchange"):
         await harness.broker.declare([f"{exchange}/key"])
+    assert list(await harness.broker.missing([f"{exchange}/key", there])) == [f"{exchange}/key"]
     with pytest.raises(BrokerRefused, match="subscribe to the queue"):
         await harness.broker.subscribe(f"{exchange}/key", "workers", 1)
 
@@ -334,7 +353,7 @@ async def test_a_queue_that_was_deleted_does_not_keep_its_consumer_waiting(
     waiting = asyncio.create_task(subscription.receive(1, 30))
     await asyncio.sleep(0)
     await channel.queue_delete(destination)
-    with pytest.raises(BrokerRefused, match="declare it before you subscribe"):
+    with pytest.raises(BrokerRefused, match="create it: rabbitmqadmin declare queue"):
         await waiting
 
 

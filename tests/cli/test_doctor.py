@@ -99,9 +99,10 @@ def test_the_points_that_can_be_chosen_are_those_that_there_are() -> None:
 
 def test_a_sound_target_is_well_as_far_as_can_be_seen_without_a_store() -> None:
     found = examined("sound.toml")
-    promised = ["target", "at", "store_asked", "schedules", "jobs", "points", "findings", "fleet"]
+    promised = ["target", "at", "store_asked", "schedules", "jobs", "points", "findings", "fleet", "broker"]
     assert list(found) == promised
     assert found["fleet"] is None
+    assert found["broker"] is None
     assert (found["store_asked"], found["schedules"], found["jobs"]) == (False, 3, 3)
     assert found["points"] == {
         **dict.fromkeys(POINT_NAMES, "ok"),

@@ -27,7 +27,7 @@ def test_the_page_of_nats_shows_the_command_that_is_told() -> None:
 
 
 def test_the_page_of_redis_grants_what_the_tests_grant() -> None:
-    from tests.brokers.test_redis import COMMANDS
+    from tests.brokers.test_redis_access import COMMANDS
 
     rule = (GUIDES / "redis.md").read_text("utf-8").partition("ACL SETUSER")[2].partition("```")[0]
     assert [part[1:] for part in rule.split() if part.startswith("+")] == COMMANDS

@@ -46,6 +46,9 @@ HELD_BY = {
     ),
     "the broker's confirm does not come": "test_no_attempt_is_spent_where_the_broker_did_not_answer",
     "the broker refuses the message": "test_what_the_broker_refuses_is_not_taken_for_sent",
+    "a queue, stream or topic is missing, and the worker may not create it": (
+        "test_a_user_who_may_create_no_stream_is_told_the_command"
+    ),
     "the destination is deleted": "test_a_destination_that_was_deleted_is_there_again_for_the_next_attempt",
     "the message is too large": "test_what_the_broker_will_always_refuse_is_not_tried_again",
     "the store is away after a confirm or a reply": "test_no_reply_is_lost_while_the_store_is_away",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,6 +195,9 @@ class FarBroker:
                 raise
             return [Unconfirmed(str(error))] * len(messages)
         return found
+
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        return {}
 
     async def subscribe(self, destination: str, group: str, hold_max: int) -> Subscription:
         await self.call("connect", self.broker.connect)

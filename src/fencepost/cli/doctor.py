@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencepost.cli.faults import FINE, NO
-from fencepost.cli.options import Place, in_stores, json_option
+from fencepost.cli.options import Place, broker_option, in_stores, json_option
 from fencepost.cli.output import cell, print_json
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fencepost.core.checkup.facts import Facts, JobSheet, Watch
     from fencepost.ports.executor import Job
     from fencepost.ports.store import Store
+    from fencepost.services.broker_checkup import BrokerView
     from fencepost.services.checkup import Target
     from fencepost.services.fleet import FleetView
 
@@ -34,8 +35,13 @@ LINES_MAX = 20
 @click.option(
     "--only", "only", type=click.Choice(POINT_NAMES), multiple=True, help="Only this point; may be repeated."
 )
-@click.option("--offline", is_flag=True, help="Look at the code and the settings alone, not at the store.")
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Look at the code and the settings alone, not at the store and the broker.",
+)
 @click.option("--strict", is_flag=True, help="Exit 1 also where there are only warnings.")
+@broker_option
 @in_stores
 @json_option
 @click.pass_context
@@ -45,20 +51,22 @@ def doctor(
     only: tuple[str, ...],
     offline: bool,
     strict: bool,
+    broker: str | None,
     place: Place,
     as_json: bool,
 ) -> None:
     """Check an application before production: ten points, each finding with its reason and the mend.
 
     TARGET is as for `fencepost run`. The schedules of the store are looked at too, if it is there; nothing is
-    written. What cannot be seen is `unknown`. What is wrong with the fleet of the moment is a warning too.
-    Exit 1 where something breaks the promise (`fail`).
+    written. What cannot be seen is `unknown`. What is wrong with the fleet or the broker of the moment is a
+    warning too. Exit 1 where something breaks the promise (`fail`).
 
     \b
     Example:
       fencepost doctor shop:app --store postgresql://shop@db/fencepost
       fencepost doctor fencepost.toml --offline --strict
       fencepost doctor fencepost.toml --only dst --only herds
+      fencepost doctor shop:app --broker nats://localhost
     """
     import asyncio
 
@@ -66,27 +74,33 @@ def doctor(
     from fencepost.core.checkup import POINTS, check_up
 
     app = load_target(target)
-    app.configure(store=place.store, leases=place.leases, namespace=place.namespace)
+    app.configure(store=place.store, leases=place.leases, namespace=place.namespace, broker=broker)
     points = [one for one in POINTS if not only or one in only]
-    facts, fleet = asyncio.run(_gathered(app, offline, points))
+    facts, fleet, messages = asyncio.run(_gathered(app, offline, points))
     findings = check_up(facts, points)
+    warnings = {"fleet": _of_fleet(fleet), "broker": list(messages.warnings()) if messages else []}
     if as_json:
-        print_json(_json(target, facts, findings, points) | _fleet_json(fleet))
+        print_json(
+            _json(target, facts, findings, points) | _fleet_json(fleet) | {"broker": _broker_json(messages)}
+        )
     else:
-        _print(facts, findings, fleet, points)
-    context.exit(_exit_code(findings, fleet, strict))
+        _print(facts, findings, warnings, points)
+    context.exit(_exit_code(findings, any(warnings.values()), strict))
 
 
 async def _gathered(
     app: Fencepost, offline: bool, points: Collection[Point]
-) -> tuple[Facts, FleetView | None]:
+) -> tuple[Facts, FleetView | None, BrokerView | None]:
     from fencepost.clock import SystemClock
     from fencepost.services.checkup import gather
+    from fencepost.wiring import look_at_broker
 
+    specs = [job.spec for job in app.jobs.values()]
+    broker = None if offline else await look_at_broker(app.settings, specs, app.intakes)
     store, unasked = (None, "the store was not asked (--offline)") if offline else await _opened(app)
     try:
         facts = await gather(_target(app), store, SystemClock(), unasked, points)
-        return facts, None if store is None else await _fleet(app, store)
+        return facts, None if store is None else await _fleet(app, store), broker
     finally:
         if store is not None:
             await store.close()
@@ -154,16 +168,16 @@ def _watches(argv: Sequence[str]) -> frozenset[Watch]:
     return frozenset(watch for watch in Watch if re.search(rf"\bfencepost\s+{watch}\b", line))
 
 
-def _exit_code(findings: Sequence[Finding], fleet: FleetView | None, strict: bool) -> int:
+def _exit_code(findings: Sequence[Finding], warned: bool, strict: bool) -> int:
     from fencepost.core.checkup import Severity, worst
 
-    if strict and _warnings(fleet):
+    if strict and warned:
         return NO
     grave = {Severity.FAIL, Severity.WARN} if strict else {Severity.FAIL}
     return NO if worst(findings) in grave else FINE
 
 
-def _warnings(fleet: FleetView | None) -> list[str]:
+def _of_fleet(fleet: FleetView | None) -> list[str]:
     """What is wrong with the fleet of the moment."""
     if fleet is None:
         return []
@@ -177,6 +191,17 @@ def _fleet_json(fleet: FleetView | None) -> dict[str, Any]:
         return {"fleet": None}
     alarms = [alarm_shape(one) for one in fleet.alarms]
     return {"fleet": {"nodes": len(fleet.nodes), "alarms": alarms, "trouble": fleet.trouble}}
+
+
+def _broker_json(broker: BrokerView | None) -> dict[str, Any] | None:
+    if broker is None:
+        return None
+    return {
+        "name": broker.name,
+        "destinations": list(broker.destinations),
+        "missing": dict(broker.missing),
+        "trouble": broker.trouble,
+    }
 
 
 def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> dict[str, Any]:
@@ -205,15 +230,19 @@ def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequen
 
 
 def _print(
-    facts: Facts, findings: Sequence[Finding], fleet: FleetView | None, points: Sequence[Point]
+    facts: Facts,
+    findings: Sequence[Finding],
+    warnings: Mapping[str, Sequence[str]],
+    points: Sequence[Point],
 ) -> None:
     from fencepost.core.checkup import SEVERITIES, Severity
 
     for point in points:
         for severity in reversed(SEVERITIES):
             _print_lines([one for one in _at(point, findings) if one.severity is severity])
-    for warning in _warnings(fleet):
-        click.echo(f"{Severity.WARN.ljust(7)}  {'fleet'.ljust(9)}  {cell(warning)}")
+    for about, told in warnings.items():
+        for warning in told:
+            click.echo(f"{Severity.WARN.ljust(7)}  {about.ljust(9)}  {cell(warning)}")
     click.echo()
     if facts.ledger is None:
         click.echo(f"{facts.unasked}: only the code was looked at")

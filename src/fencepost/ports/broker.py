@@ -5,7 +5,7 @@ nothing but latency. So an adapter promises little, and must keep it:
 
 - **Confirmed means durable.** `Confirmed` is answered only after the broker has said that it keeps the
   message and that there is a destination for it: a message that reached no queue, stream or topic is
-  `Refused` with the broker's own reason.
+  `Refused` with the broker's own reason, and with the command that creates what is missing.
 - **Answers do not lie.** Where no answer came the publication is `Unconfirmed`, never `Refused`. An adapter
   does not publish a second time by itself.
 - **A message that is not acknowledged comes again**, to this subscription or to another one of the same
@@ -32,7 +32,7 @@ caller. An adapter is used from one event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from fencepost.model.message import Delivery, Message, Publication
@@ -93,6 +93,10 @@ class Broker(Protocol):
         """See that each destination is there: create what is missing, where that is allowed. Raises
         `BrokerRefused` with the command that creates it where it is not, or where what is there does not fit.
         """
+        ...
+
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        """Those that are not there, each with the command that creates it. Nothing is created by looking."""
         ...
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:

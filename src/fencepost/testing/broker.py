@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fencepost.errors import BrokerUnavailable
 from fencepost.model.message import Confirmed, Delivery, Message, Publication, Refused
@@ -55,6 +55,10 @@ class MemoryBroker:
         for one in destinations:
             self._groups.setdefault(one, {})
 
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        self._check()
+        return {one: f"declare([{one!r}])" for one in destinations if one not in self._groups}
+
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         self._check()
         return [await self._publish(one) for one in messages]
@@ -100,7 +104,8 @@ class MemoryBroker:
     async def _publish(self, message: Message) -> Publication:
         groups = self._groups.get(message.destination)
         if groups is None:
-            return Refused(f"destination {message.destination} is not there", permanent=False)
+            where = message.destination
+            return Refused(f"destination {where} is not there; create it: declare([{where!r}])")
         if len(message.body) > MESSAGE_MAX:
             size = len(message.body)
             return Refused(f"the body has {size} bytes, the broker takes {MESSAGE_MAX}", permanent=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -57,6 +57,13 @@ class KafkaBroker:
 
     async def declare(self, destinations: Sequence[str]) -> None:
         await self._topics.declare(destinations)
+
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        topics = [topic_of(one) for one in destinations]
+        for topic in topics:
+            self._topics.forget(topic)
+        absent = await self._topics.missing(topics)
+        return {one: self._topics.advice(one) for one in topics if one in absent}
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         missing = await self._topics.missing(

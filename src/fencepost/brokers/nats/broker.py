@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import nats.errors
@@ -11,7 +11,7 @@ import nats.errors
 from fencepost.brokers.nats.address import NatsAddress, read_address
 from fencepost.brokers.nats.link import HEADERS_MAX, ApiAnswer, Link
 from fencepost.brokers.nats.session import Answer, Forbidden, NoAnswer, NoResponders, Request, Session
-from fencepost.brokers.nats.streams import MESSAGE_ID, Streams, is_subject
+from fencepost.brokers.nats.streams import MESSAGE_ID, Streams, command, is_subject
 from fencepost.brokers.nats.subscription import NatsSubscription
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
 from fencepost.ports.broker import Subscription
@@ -70,6 +70,9 @@ class NatsBroker:
     async def declare(self, destinations: Sequence[str]) -> None:
         for one in destinations:
             await self._streams.declare(one)
+
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        return {one: command(one) for one in destinations if await self._streams.find(one, anew=True) is None}
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         session = await self._link.session()
@@ -146,7 +149,8 @@ class NatsBroker:
             case bytes():
                 return _read(message, answer)
             case NoResponders():
-                return Refused(f"no stream of NATS takes the destination {message.destination}")
+                how = command(message.destination)
+                return Refused(f"no stream of NATS takes {message.destination}; create one: {how}")
             case Forbidden():
                 return Refused(f"destination {message.destination}: {answer}", permanent=True)
             case NoAnswer():

@@ -46,8 +46,10 @@ class Streams:
         self._link = link
         self._known: dict[str, str] = {}
 
-    async def find(self, destination: str) -> str | None:
-        """The stream that takes the destination."""
+    async def find(self, destination: str, *, anew: bool = False) -> str | None:
+        """The stream that takes the destination; `anew` where it may have gone since it was last seen."""
+        if anew:
+            self._known.pop(destination, None)
         if destination not in self._known and is_subject(destination):
             answer = self._checked(await self._link.ask("STREAM.NAMES", {"subject": destination}))
             for name in msgspec.json.decode(answer, type=_Names).streams or ():
@@ -60,8 +62,7 @@ class Streams:
             raise self._link.refused(
                 f"destination {destination} is no subject: a part between dots is empty; choose another name"
             )
-        self._known.pop(destination, None)
-        stream = await self.find(destination) or await self._create(destination)
+        stream = await self.find(destination, anew=True) or await self._create(destination)
         self._known[destination] = stream
         await self._check(destination, stream)
         return stream

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from weakref import WeakSet
 
 from aiormq.exceptions import ChannelNotFoundEntity
@@ -10,7 +10,7 @@ from aiormq.exceptions import ChannelNotFoundEntity
 from fencepost.brokers.quiet import silence_driver
 from fencepost.brokers.rabbitmq.address import RabbitAddress, read_address
 from fencepost.brokers.rabbitmq.announcements import Announcements
-from fencepost.brokers.rabbitmq.declaring import declare
+from fencepost.brokers.rabbitmq.declaring import declare, missing
 from fencepost.brokers.rabbitmq.link import Link
 from fencepost.brokers.rabbitmq.publishing import Publisher
 from fencepost.brokers.rabbitmq.subscription import RabbitSubscription
@@ -53,6 +53,9 @@ class RabbitBroker:
     async def declare(self, destinations: Sequence[str]) -> None:
         for one in destinations:
             await declare(self._receiving, one)
+
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        return await missing(self._receiving, destinations)
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         return await self._publisher.publish(messages)

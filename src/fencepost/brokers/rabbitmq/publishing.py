@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 from aiormq.abc import ChannelFrame
 from aiormq.channel import Channel
 from aiormq.connection import Connection
 
-from fencepost.brokers.rabbitmq.declaring import check_exchange, major_version
+from fencepost.brokers.rabbitmq.commands import bind_queue, create_queue
+from fencepost.brokers.rabbitmq.declaring import arguments_of, check_exchange, major_version
 from fencepost.brokers.rabbitmq.faults import bounded, brief
 from fencepost.brokers.rabbitmq.frames import content_frames, publish_frame
 from fencepost.brokers.rabbitmq.link import Link, close_channel
@@ -98,7 +100,7 @@ class Publisher:
             return []
         connection = await self.connect()
         await self._wait_until_unblocked(connection)
-        batch = Batch(len(messages))
+        batch = Batch(len(messages), partial(self._advice, connection))
         good = await self._check(batch, messages)
         channels = list[Channel]()
         try:
@@ -211,6 +213,13 @@ class Publisher:
             except TimeoutError:
                 text = "it takes no messages while its memory or disk is short; see: rabbitmqctl list_alarms"
                 raise BrokerUnavailable(f"broker {quoted(self._link.address.shown)}: {text}") from None
+
+    def _advice(self, connection: Connection, exchange: str, key: str) -> str:
+        """How a person makes a queue for what none takes."""
+        vhost = self._link.address.vhost
+        if exchange:
+            return bind_queue(vhost, exchange, key)
+        return create_queue(vhost, key, arguments_of(connection, key))
 
     def _why_ended(self, channels: list[Channel], batch: Batch, messages: Sequence[Message]) -> str:
         """Why the messages without an answer have none, and what is to be learnt from that."""

@@ -11,7 +11,8 @@ from functools import partial
 from aiormq.abc import AbstractChannel, ArgumentsType, DeliveredMessage
 from aiormq.exceptions import ChannelNotFoundEntity
 
-from fencepost.brokers.rabbitmq.declaring import dead_letters_of
+from fencepost.brokers.rabbitmq.commands import create_queue
+from fencepost.brokers.rabbitmq.declaring import arguments_of, dead_letters_of
 from fencepost.brokers.rabbitmq.faults import bounded
 from fencepost.brokers.rabbitmq.link import Link, close_channel
 from fencepost.errors import BrokerRefused, BrokerUnavailable
@@ -72,8 +73,10 @@ class RabbitSubscription:
                 take_in = partial(self._take_in, channel)
                 await channel.basic_consume(self._queue, take_in, arguments=HELD_FOR_LONG)
             except ChannelNotFoundEntity:
-                text = f"there is no queue {self._queue}; declare it before you subscribe"
-                raise BrokerRefused(f"broker {quoted(self._link.address.shown)}: {text}") from None
+                address = self._link.address
+                how = create_queue(address.vhost, self._queue, arguments_of(connection, self._queue))
+                text = f"there is no queue {self._queue}; create it: {how}"
+                raise BrokerRefused(f"broker {quoted(address.shown)}: {text}") from None
             except BaseException:
                 await self._abandon()
                 await close_channel(channel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aiormq.abc import AbstractChannel
 from aiormq.exceptions import DeliveryError, PublishError
@@ -12,11 +12,15 @@ from fencepost.model.message import Confirmed, Publication, Refused, Unconfirmed
 
 CONFIRMED = Confirmed()
 
+Advise = Callable[[str, str], str]
+"""The command that makes a queue take what is published to an exchange under a routing key."""
+
 
 class Batch:
     """The answers to the messages of one call, each given once."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, advise: Advise) -> None:
+        self.advise = advise
         self.ended = asyncio.get_running_loop().create_future()
         self.is_sent = False
         self._answers: list[Publication | None] = [None] * count
@@ -77,15 +81,15 @@ class Ticket:
 
     def set_exception(self, error: Exception) -> None:
         self._ids.pop(self._id, None)
-        self._batch.answer(self._at, _refused(error))
+        self._batch.answer(self._at, _refused(error, self._batch.advise))
 
 
-def _refused(error: Exception) -> Refused:
+def _refused(error: Exception, advise: Advise) -> Refused:
     if isinstance(error, PublishError) and error.message is not None:
         returned = error.message.delivery
         code, text = getattr(returned, "reply_code", ""), getattr(returned, "reply_text", "")
-        exchange, key = error.message.exchange, error.message.routing_key
-        where = f"{exchange}/{key}" if exchange else f"{key}"
-        return Refused(f"{where}: no queue takes it ({code} {text}); declare the queue, or bind one")
+        exchange, key = error.message.exchange or "", error.message.routing_key or ""
+        where = f"{exchange}/{key}" if exchange else key
+        return Refused(f"{where}: no queue takes it ({code} {text}); run: {advise(exchange, key)}")
     assert isinstance(error, DeliveryError)
     return Refused("RabbitMQ did not take it (nack): the queue is full, or has lost its leader")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import redis
 
+from fencepost.brokers.redis import streams
 from fencepost.brokers.redis.address import RedisAddress, read_address
 from fencepost.brokers.redis.listener import Listener
 from fencepost.brokers.redis.pool import Command, NoAnswer, Pool, brief
-from fencepost.brokers.redis.subscription import GROUP, RETURNED, RedisSubscription, fields
+from fencepost.brokers.redis.streams import GROUP
+from fencepost.brokers.redis.subscription import RETURNED, RedisSubscription, fields
 from fencepost.errors import BrokerUnavailable
 from fencepost.model.message import Confirmed, Message, Publication, Refused, Unconfirmed
 from fencepost.ports.broker import Subscription
@@ -63,10 +65,10 @@ class RedisBroker:
             pass
 
     async def declare(self, destinations: Sequence[str]) -> None:
-        commands = [("XGROUP", "CREATE", one, GROUP, "0", "MKSTREAM") for one in destinations]
-        for answer in await self._pool.calls(commands) if commands else []:
-            if not (isinstance(answer, redis.ResponseError) and "BUSYGROUP" in str(answer)):
-                self._pool.checked(answer)
+        await streams.declare(self._pool, destinations)
+
+    async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
+        return await streams.missing(self._pool, destinations)
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
         await self.connect()
@@ -133,7 +135,7 @@ class RedisBroker:
             found = await self._send(commands, sorted({messages[place].destination for place in places}))
             await self._see_whether_it_takes_writes(found)
             for place, answer in zip(places, found, strict=True):
-                answers[place] = _judged(messages[place].destination, answer)
+                answers[place] = self._judged(messages[place].destination, answer)
         return answers
 
     async def _see_whether_it_takes_writes(self, answers: Sequence[Any]) -> None:
@@ -160,6 +162,25 @@ class RedisBroker:
         )
         return [NoAnswer(reason) if isinstance(one, bytes) else one for one in answers[:count]]
 
+    def _judged(self, destination: str, answer: Any) -> Publication:
+        match answer:
+            case bytes():
+                return _CONFIRMED
+            case None:
+                how = streams.command(self._address, destination)
+                return Refused(
+                    f"destination {destination} is not there: no stream has that key; create it: {how}"
+                )
+            case NoAnswer():
+                return Unconfirmed(f"Redis did not answer: {answer}")
+        if _takes_no_writes(answer):
+            return Unconfirmed(f"Redis takes no messages now: {brief(answer)}")
+        text = brief(answer)
+        is_forbidden = isinstance(answer, redis.exceptions.NoPermissionError)
+        return Refused(
+            f"destination {destination}: {text}", permanent=is_forbidden or "wrong kind of value" in text
+        )
+
     async def _room(self, destinations: set[str]) -> dict[str, int]:
         """How many more messages each stream takes. One that was full is looked at again."""
         most = self._address.length_max
@@ -170,21 +191,6 @@ class RedisBroker:
             ):
                 self._lengths[one] = self._pool.checked(length)
         return {one: most - self._lengths.get(one, 0) for one in destinations}
-
-
-def _judged(destination: str, answer: Any) -> Publication:
-    match answer:
-        case bytes():
-            return _CONFIRMED
-        case None:
-            return Refused(f"destination {destination} is not there: no stream has that key")
-        case NoAnswer():
-            return Unconfirmed(f"Redis did not answer: {answer}")
-    if _takes_no_writes(answer):
-        return Unconfirmed(f"Redis takes no messages now: {brief(answer)}")
-    text = brief(answer)
-    is_permanent = isinstance(answer, redis.exceptions.NoPermissionError) or "wrong kind of value" in text
-    return Refused(f"destination {destination}: {text}", permanent=is_permanent)
 
 
 def _takes_no_writes(answer: Any) -> bool:

@@ -11,11 +11,12 @@ from typing import Any
 
 import redis
 
+from fencepost.brokers.redis import streams
 from fencepost.brokers.redis.pool import CALL_TIMEOUT_S, Command, Pool
+from fencepost.brokers.redis.streams import GROUP
 from fencepost.errors import BrokerUnavailable, FencepostError
 from fencepost.model.message import Delivery, Message
 
-GROUP = "fencepost"
 RETURNED = "returned"
 """The consumer that has what was given back, until another claims it."""
 AGED_MS = 2_000_000_000
@@ -129,7 +130,7 @@ class RedisSubscription:
         answers = await self._pool.calls(commands, timeout_s)
         for one in answers:
             if isinstance(one, redis.ResponseError) and "NOGROUP" in str(one):
-                await self._pool.call("XGROUP", "CREATE", self._key, GROUP, "0", "MKSTREAM")
+                await streams.declare(self._pool, [self._key])
                 raise BrokerUnavailable(f"broker {self._pool.address.shown}: {self._key} was not there")
             self._pool.checked(one)
         return answers

@@ -72,7 +72,13 @@ class PublishContract:
         first, second, third = await harness.broker.publish(messages)
         assert isinstance(second, Refused)
         assert nowhere in second.reason
+        assert (await harness.broker.missing([nowhere]))[nowhere] in second.reason
         assert (first, third) == (Confirmed(), Confirmed())
+
+    async def test_a_missing_destination_is_not_created_by_looking(self, harness: BrokerHarness) -> None:
+        there, nowhere = await declared(harness), harness.destination()
+        for _ in range(2):
+            assert list(await harness.broker.missing([there, nowhere])) == [nowhere]
 
     async def test_what_is_too_large_is_not_sent(self, harness: BrokerHarness) -> None:
         destination = await declared(harness)
