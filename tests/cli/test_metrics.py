@@ -15,6 +15,7 @@ from fencepost.telemetry.catalogue import CATALOGUE, LEDGER_GAUGES
 from tests.cli.calls import call, called
 from tests.cli.processes import SIGTERM, Process, started
 from tests.deploy.promtool import needs_promtool, promtool
+from tests.servers.ports import free_port
 
 SHOP = """
 import asyncio
@@ -137,6 +138,17 @@ def test_a_worker_shows_its_own_and_nothing_that_it_never_read(shop: Path) -> No
     names = {name for name, _ in samples(text)}
     assert "fencepost_build_info" in names
     assert not names & {one.name for one in LEDGER_GAUGES}
+
+
+def test_a_processor_shows_how_it_stands_to_its_broker(shop: Path) -> None:
+    away = f"redis://127.0.0.1:{free_port()}"
+    words = ("--broker", away, "--from", "thumbs", "--metrics", "127.0.0.1:0")
+    with started("processor", "shop:app", *words, folder=shop) as process:
+        url = address(process)
+        seen(url, lambda found: value(found, "fencepost_broker_failures_total", service="processor") > 0)
+        process.signal(SIGTERM)
+        assert process.ended() == 0, process.said
+    assert "Traceback" not in process.said
 
 
 def test_a_scheduler_has_health_beside_its_metrics(shop: Path) -> None:

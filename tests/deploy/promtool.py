@@ -26,6 +26,6 @@ def promtool(*arguments: str | Path, given: bytes | None = None) -> subprocess.C
         input=given,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=60,
+        timeout=300,
         check=False,
     )

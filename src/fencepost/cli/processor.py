@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
 import click
 
+from fencepost.cli.metrics import metrics_beside, metrics_option
 from fencepost.cli.options import broker_option, logged
 from fencepost.errors import InvalidSettings
 
@@ -27,9 +29,15 @@ if TYPE_CHECKING:
 )
 @click.option("--concurrency", type=click.IntRange(min=1), help="How many at once of each; 20 unless given.")
 @logged
+@metrics_option
 @click.pass_context
 def processor(
-    context: click.Context, target: str, broker: str | None, sources: tuple[str, ...], concurrency: int | None
+    context: click.Context,
+    target: str,
+    broker: str | None,
+    sources: tuple[str, ...],
+    concurrency: int | None,
+    metrics: str | None,
 ) -> None:
     """Do runs that come as messages, with no store.
 
@@ -40,13 +48,14 @@ def processor(
     Example:
       fencepost processor shop:app --broker amqp://guest:guest@localhost
       fencepost processor shop:app --broker nats://localhost --from thumbs --concurrency 4
+      fencepost processor shop:app --broker nats://localhost --metrics 127.0.0.1:9580
     """
     from fencepost.cli.serving import serve
     from fencepost.cli.target import load_target
     from fencepost.model.message import checked_destination
 
     app = load_target(target)
-    app.configure(broker=broker, concurrency=concurrency)
+    app.configure(broker=broker, concurrency=concurrency, metrics=metrics)
     if not app.settings.broker:
         raise InvalidSettings("no broker is set; add --broker URL, or FENCEPOST_BROKER")
     chosen = tuple(map(checked_destination, sources)) or own_destinations(app)
@@ -56,12 +65,19 @@ def processor(
             "or name a destination with --from"
         )
 
+    shown = metrics_beside(app)
+
     async def work(stopper: Stopper) -> None:
         from fencepost.wiring import build_processors
 
-        await stopper.run(await build_processors(app.settings, app.jobs_here, chosen))
+        processors = await build_processors(app.settings, app.jobs_here, chosen)
+        if shown is not None:
+            processors.also(shown)
+        await stopper.run(processors)
 
-    context.exit(serve(app, work))
+    with nullcontext() if shown is None else closing(shown):
+        code = serve(app, work)
+    context.exit(code)
 
 
 def own_destinations(app: Fencepost) -> tuple[str, ...]:

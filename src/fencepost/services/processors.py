@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fencepost.services.broker_link import BrokerLink
 from fencepost.services.job_loop import JobLoop
+from fencepost.services.node import Runnable
 from fencepost.services.processor import STOP_S, Processor
 from fencepost.telemetry.logs import Log
 
@@ -21,13 +22,18 @@ class Processors:
         self._job_loop = job_loop or JobLoop()
         self._link = link
         self._each = each
+        self._further: list[Runnable] = []
         self._grace_s = grace_s
         self._hurry = asyncio.Event()
+
+    def also(self, service: Runnable) -> None:
+        """Run one more loop beside the processors."""
+        self._further.append(service)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until asked to stop; then take no more, and let what runs finish within the grace."""
         self._job_loop.start()
-        loops = [asyncio.create_task(one.run()) for one in self._each]
+        loops = [asyncio.create_task(one.run()) for one in (*self._each, *self._further)]
         waiting = asyncio.create_task(stop.wait())
         self.log.info("started", destinations=",".join(one.destination for one in self._each))
         try:
