@@ -17,6 +17,12 @@ from tests.servers.ports import free_port
 from tests.servers.process import Server
 
 SHOP = str(Path(__file__).parents[2] / "examples" / "processors" / "shop.toml")
+ONCE = """
+[jobs.order-placed]
+message = { destination = "shop.events" }
+parameters = { order = "integer" }
+retry = { max_attempts = 1 }
+"""
 HASTY = {"FENCEPOST_POLL_S": "0.2"}
 AWAY = "broker unavailable: what it was to carry waits"
 LOOKS_MAX, PAUSE_S = 600, 0.1
@@ -40,10 +46,17 @@ def _rabbitmq() -> Server:
     return RabbitServer()
 
 
+def _kafka() -> Server:
+    from tests.servers.kafka import KafkaServer
+
+    return KafkaServer(session_s=3)
+
+
 BROKERS = [
     pytest.param(_nats, marks=pytest.mark.nats, id="nats"),
     pytest.param(_redis, marks=pytest.mark.redis, id="redis"),
     pytest.param(_rabbitmq, marks=pytest.mark.rabbitmq, id="rabbitmq"),
+    pytest.param(_kafka, marks=pytest.mark.kafka, id="kafka"),
 ]
 
 
@@ -145,4 +158,34 @@ def test_no_run_is_lost_while_a_broker_is_away(
             shop.wait_for(shop.is_away)
             worker.signal(SIGTERM)
             assert worker.ended() == 0, worker.said
+    assert "Traceback" not in worker.said
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("make", BROKERS)
+def test_a_message_that_was_on_its_way_when_its_broker_died_is_sent_again(
+    make: Callable[[], Server], shop: Shop, tmp_path: Path
+) -> None:
+    """Starts a broker twice and a worker; the broker stands still until the worker has claimed the run. One
+    attempt is all that the run has."""
+    (tmp_path / "once.toml").write_text(ONCE)
+    with (
+        started(make) as server,
+        process_started(
+            "worker", "once.toml", *shop.place, "--broker", server.url, folder=tmp_path, **HASTY
+        ) as worker,
+    ):
+        worker.wait_for("node started")
+        first = shop.enqueue("1")
+        shop.wait_for(lambda: bool(shop.run(first)["state"] == "succeeded"))
+        server.pause()
+        second = shop.enqueue("2")
+        shop.wait_for(lambda: bool(shop.run(second)["state"] == "running"))
+        server.kill()
+        server.start()
+        shop.wait_for(lambda: bool(shop.run(second)["finished_at"]))
+        assert shop.run(second)["state"] == "succeeded"
+        worker.signal(SIGTERM)
+        assert worker.ended() == 0, worker.said
     assert "Traceback" not in worker.said

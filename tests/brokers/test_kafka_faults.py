@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Iterable
 from contextlib import AsyncExitStack
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection
-from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, NodeNotReadyError
+from aiokafka.protocol.produce import ProduceRequest
 
 from fencepost.brokers.kafka import KafkaBroker, open_broker
 from fencepost.brokers.kafka.topics import Topics
 from fencepost.errors import BrokerRefused, BrokerUnavailable, FencepostError
-from fencepost.model.message import Confirmed, Message, Refused
-from fencepost.testing.conformance.brokers import GROUP, numbered, patient, received
+from fencepost.model.message import Confirmed, Message, Refused, Unconfirmed
+from fencepost.testing.conformance.brokers import GROUP, confirmed, numbered, patient, received
 from tests.brokers.kafka_harness import KafkaHarness
 from tests.servers.kafka import USERS, KafkaAddress
 from tests.servers.listening import listening
@@ -253,6 +257,35 @@ async def test_a_user_without_rights_gets_nothing_done(
     await harness.broker.declare([topic])
     assert "the guide to Kafka" in await said(broker.publish(numbered(topic, 1)), BrokerRefused)
     assert "--create" in await said(broker.subscribe(topic, GROUP, 1), BrokerRefused)
+
+
+async def test_no_fault_of_every_day_is_a_traceback_when_its_producer_is_replaced(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One batch is to be sent again, another waits behind it. The producer gives up a second later."""
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    topic, lost, send = harness.destination(), asyncio.Event(), AIOKafkaClient.send
+
+    async def lose(client: AIOKafkaClient, node: int, request: Any, **words: Any) -> Any:
+        if not isinstance(request, ProduceRequest):
+            return await send(client, node, request, **words)
+        await lost.wait()
+        raise NodeNotReadyError
+
+    await harness.broker.declare([topic])
+    await confirmed(harness.broker, numbered(topic, 1))
+    monkeypatch.setattr("fencepost.brokers.kafka.broker.PUBLISH_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(AIOKafkaClient, "send", lose)
+    messages = [Message(topic, f"id-{number}", b"x", order_key="same") for number in range(2)]
+    publishing = [asyncio.create_task(harness.broker.publish([one])) for one in messages]
+    for one in publishing:
+        (answer,) = await one
+        assert isinstance(answer, Unconfirmed)
+    lost.set()
+    await harness.broker.close()
+    gc.collect()
+    assert complaints == []
 
 
 @pytest.mark.parametrize("hangs", [True, False])

@@ -41,7 +41,7 @@ HOW_TO_GET_IT = (
     "or FENCEPOST_TEST_KAFKA=HOST:PORT"
 )
 USERS = {"alice": "s3cret-of-alice", "bob": "s3cret-of-bob"}
-GUARDED = ("SASL_PLAINTEXT", "SASL_SSL")
+FURTHER = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 KNOWN = " ".join(f'user_{name}="{password}"' for name, password in USERS.items())
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 PROPERTIES = {
@@ -90,8 +90,8 @@ class KafkaAddress:
 
 
 class KafkaServer(Server):
-    """One node. Over PLAINTEXT anybody may do everything; over the other ways in users may do what they
-    were granted."""
+    """One node. Over PLAINTEXT and SSL anybody may do everything; over the other ways in users may do what
+    they were granted."""
 
     stop_signal = signal.SIGKILL
 
@@ -100,7 +100,7 @@ class KafkaServer(Server):
         jars()
         self._session_s = session_s
         super().__init__("kafka", "kafka://127.0.0.1:{port}")
-        self.ports = {"PLAINTEXT": self.port} | {one: free_port() for one in GUARDED}
+        self.ports = {"PLAINTEXT": self.port} | {one: free_port() for one in FURTHER}
         self._controller_port, self._proxied_port, self._proxy_port = free_port(), free_port(), free_port()
         self.certificates = Certificates(self.folder)
         self._keys.write_bytes(

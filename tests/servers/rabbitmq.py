@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.servers.binaries import RABBITMQ
+from tests.servers.certificates import Certificates
 from tests.servers.ports import free_port
 from tests.servers.process import Server, wait_until
 
@@ -28,6 +29,12 @@ MESSAGE_SIZE_MAX = 1_000_000
 
 CONFIGURATION = """
 listeners.tcp.1 = 127.0.0.1:{port}
+listeners.ssl.1 = 127.0.0.1:{tls_port}
+ssl_options.cacertfile = {authority_file}
+ssl_options.certfile = {certificate_file}
+ssl_options.keyfile = {key_file}
+ssl_options.verify = verify_peer
+ssl_options.fail_if_no_peer_cert = false
 loopback_users = none
 load_definitions = {definitions}
 max_message_size = {message_size_max}
@@ -53,14 +60,27 @@ class RabbitServer(Server):
         self._control = programs / "rabbitmqctl"
         super().__init__("rabbitmq", f"amqp://{USER}:{PASSWORD.replace('/', '%2F')}@127.0.0.1:{{port}}/")
         self._ports = {"ERL_EPMD_PORT": str(free_port()), "RABBITMQ_DIST_PORT": str(free_port())}
+        self._tls_port = free_port()
         definitions = self.folder / "definitions.json"
         definitions.write_text(json.dumps(_definitions()))
         (self.folder / "plugins").write_text("[].\n")
         (self.folder / "environment").touch()
+        self.certificates = Certificates(self.folder)
         (self.folder / "rabbitmq.conf").write_text(
-            CONFIGURATION.format(port=self.port, definitions=definitions, message_size_max=MESSAGE_SIZE_MAX)
+            CONFIGURATION.format(
+                port=self.port,
+                tls_port=self._tls_port,
+                definitions=definitions,
+                message_size_max=MESSAGE_SIZE_MAX,
+                **vars(self.certificates),
+            )
         )
         self.start()
+
+    @property
+    def tls_url(self) -> str:
+        """The same server over TLS, without a word about whom to trust."""
+        return self.url.replace("amqp:", "amqps:").replace(str(self.port), str(self._tls_port))
 
     def command(self) -> Sequence[str | Path]:
         mapper = shutil.which("epmd")

@@ -277,6 +277,17 @@ async def _end_producer(producer: Any) -> None:
         producer._closed = True
         sender.cancel()
         await asyncio.wait({sender}, timeout=END_TIMEOUT_S)
-        producer._message_accumulator.fail_all(KafkaConnectionError("the producer was replaced"))
+        _give_up(producer._message_accumulator)
         await producer.client.close()
     await _stop(producer)
+
+
+def _give_up(accumulator: Any) -> None:
+    """Fail all that a producer has. The driver's own callbacks expect every batch that was ever sent among
+    those under way, also one that waits to be sent again, and it leaves futures that nobody looks at. Each
+    would be a traceback in the log."""
+    waiting = [one for batches in accumulator._batches.values() for one in batches]
+    accumulator._pending_batches.update(one for one in waiting if one.retry_count)
+    accumulator.fail_all(KafkaConnectionError("the producer was replaced"))
+    for one in waiting:
+        _look_at(one._drain_waiter)
