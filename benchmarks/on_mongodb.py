@@ -3,17 +3,25 @@ collection, in turns."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 import pymongo
 
+from benchmarks import noop
 from benchmarks.contest import OURS, Contender, middle, module
 from benchmarks.on_postgres import IDLE_S, IDLE_SCHEDULES, PICKUPS, TUNED
+from benchmarks.on_schedules import planner_memory
 from benchmarks.peers.measuring import Answer, Options
 from benchmarks.report import Figure, heading
+from fencepost import Every
+from fencepost.model.tables import CURSORS, CURSORS_NEXT
+from fencepost.stores.mongodb.documents import field_of, to_us
 from tests.servers.mongodb import MongoServer
 
 RUNS, SINGLES = 10_000, 500
@@ -63,6 +71,7 @@ def measure() -> Iterator[Figure]:
         yield from _pick_up(ground)
         yield from _schedules(ground)
         yield _idle(ground)
+        yield from planner_memory("MongoDB planner's memory", lambda due, idle: _filled(ground, due, idle))
     finally:
         ground.server.close()
 
@@ -148,3 +157,29 @@ def _commands_in(ground: MongoGround, seconds: float) -> float:
     before = ground.commands()
     time.sleep(seconds)
     return ground.commands() - before
+
+
+def _filled(ground: MongoGround, due: int, idle: int) -> AbstractContextManager[str]:
+    """A database with schedules that are due soon, and others that are not for hours."""
+    url = ground.url()
+    OURS.take("install", ground.options(url))
+    asyncio.run(_add(url, due, idle))
+    return nullcontext(url)
+
+
+async def _add(url: str, due: int, idle: int) -> None:
+    """Those that are idle are looked at only when they fire, as if they had been planned before."""
+    later = datetime.now(UTC) + timedelta(hours=6)
+    async with noop.make(url) as app:
+        store = await app.open()
+        await store.jobs.register(app.settings.namespace, [job.spec for job in app.jobs.values()])
+        await app.schedules.add_many((f"idle-{number}", _daily(later)) for number in range(idle))
+        looks_at = dict.fromkeys(("next_fire_at", f"{field_of(CURSORS_NEXT)}.b"), to_us(later))
+        with pymongo.MongoClient[dict[str, Any]](url) as client:
+            client.get_default_database()[CURSORS.name].update_many({}, {"$set": looks_at})
+        soon = datetime.now(UTC) + timedelta(seconds=20)
+        await app.schedules.add_many((f"due-{number}", _daily(soon)) for number in range(due))
+
+
+def _daily(first: datetime) -> dict[str, Any]:
+    return {"job": "noop", "trigger": Every("1d", anchor=first)}

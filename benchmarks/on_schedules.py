@@ -8,8 +8,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import asyncpg
 
@@ -43,7 +45,7 @@ def measure(ground: Ground, large: bool) -> Iterator[Figure]:
         if count < LARGE or large:
             yield from at_one_instant(ground, count, limit_ms)
     yield from creation(ground)
-    yield from planner_memory(ground)
+    yield from planner_memory("planner's memory", partial(_filled, ground))
 
 
 def at_one_instant(ground: Ground, count: int, limit_ms: float) -> Iterator[Figure]:
@@ -85,22 +87,25 @@ def creation(ground: Ground) -> Iterator[Figure]:
         yield Figure(name, answer["per_s"], "/s", goal=goal, good=good, **costs(answer))
 
 
-def planner_memory(ground: Ground) -> Iterator[Figure]:
-    """The peak of a planner process with a thousand schedules that are due, alone and among many."""
-    heading("memory of a planner with 1,000 and with 100,000 schedules, of which 1,000 are due")
+def planner_memory(name: str, filled: Callable[[int, int], AbstractContextManager[str]]) -> Iterator[Figure]:
+    """The peak of a planner process with a thousand schedules that are due, alone and among many; `filled`
+    makes a database of so many that are due, and so many others."""
+    heading(f"{name} with 1,000 and with 100,000 schedules, of which 1,000 are due")
     grown: dict[int, float] = {}
     for schedules in (1_000, 100_000):
-        with ground.database() as url:
-            OURS.take("install", ground.options(url))
-            asyncio.run(
-                clone_schedules(url, 1_000, datetime.now(UTC) + timedelta(seconds=20), schedules - 1_000)
-            )
+        with filled(1_000, schedules - 1_000) as url:
             grown[schedules] = _planner_mib(url)
     good = grown[100_000] - grown[1_000] < MEMORY_MIB
-    yield Figure("planner's memory, 1,000 schedules", grown[1_000], "MiB")
-    yield Figure(
-        "planner's memory, 100,000 schedules", grown[100_000], "MiB", goal=f"+ < {MEMORY_MIB:g}", good=good
-    )
+    yield Figure(f"{name}, 1,000 schedules", grown[1_000], "MiB")
+    yield Figure(f"{name}, 100,000 schedules", grown[100_000], "MiB", goal=f"+ < {MEMORY_MIB:g}", good=good)
+
+
+@contextmanager
+def _filled(ground: Ground, due: int, idle: int) -> Iterator[str]:
+    with ground.database() as url:
+        OURS.take("install", ground.options(url))
+        asyncio.run(clone_schedules(url, due, datetime.now(UTC) + timedelta(seconds=20), idle))
+        yield url
 
 
 async def clone_schedules(url: str, count: int, due_at: datetime, idle: int = 0) -> None:

@@ -19,20 +19,20 @@ async def plan(url: str) -> None:
         task = asyncio.create_task(node.run(stop))
         store = await app.open()
 
-        planned = 0
+        unplanned = 1
 
         async def count() -> None:
-            nonlocal planned
+            nonlocal unplanned
             shards = [Shard(number) for number in range(await store.epochs.shards())]
-            planned = len((await store.planbook.window(shards, 60, 10_000)).cursors)
+            unplanned = len((await store.planbook.window(shards, 60, 1)).cursors)
 
         await asyncio.sleep(1)
         for _ in range(100):
             await count()
-            if planned == 0:
+            if unplanned == 0:
                 break
             await asyncio.sleep(0.1)
-        await until(lambda: planned == 0, 1)
+        await until(lambda: unplanned == 0, 1)
         stop.set()
         await task
 
