@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -127,7 +128,7 @@ async def on_file(path: Path) -> Ground:
 
 
 async def on_replica_set(exits: AsyncExitStack) -> Ground:
-    """Three members: the primary is killed and comes back, or is told to step down."""
+    """Three members: the primary is killed and comes back, steps down, or stalls until another is elected."""
     members = await asyncio.to_thread(
         lambda: MongoReplicaSet(transactionLifetimeLimitSeconds=str(ABANDONED_S))
     )
@@ -144,8 +145,10 @@ async def on_replica_set(exits: AsyncExitStack) -> Ground:
         members.primary()
         members.restore()
 
+    ways = itertools.cycle([_stall, step_down])
+
     def fail_over() -> None:
-        step_down(members)
+        next(ways)(members)
         members.wait_until_whole()
 
     misfortunes: dict[str, Misfortune] = {
@@ -185,6 +188,14 @@ def _misfortunes_of(leases: Server) -> dict[str, Misfortune]:
     if not isinstance(leases, MongoServer):
         misfortunes[LEASE_WIPE] = lambda: asyncio.to_thread(_lose_memory, leases)
     return misfortunes
+
+
+def _stall(members: MongoReplicaSet) -> None:
+    """The primary goes on, with what it was asked meanwhile, when another has been elected."""
+    stale = members.primary()
+    stale.pause()
+    members.primary()
+    stale.resume()
 
 
 def _lose_power(server: Server) -> None:

@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 from fencepost.config import Settings
 from fencepost.core.placement import assign
 from fencepost.model.identifiers import NodeId, Shard
-from fencepost.stores import postgres, sqlite
+from fencepost.stores import mongodb, postgres, sqlite
 from tests.chaos import lease_app, ledgers
 from tests.chaos.fleet import Member, eventually
 from tests.chaos.lease_places import SQLITE, LeasePlace
 from tests.chaos.ledgers import Leader, Ledger, PostgresLedger, SqliteLedger
+from tests.chaos.mongodb import Followed
 from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 
@@ -157,11 +158,14 @@ class LeaseFleet:
 async def make_fleet(
     place: LeasePlace, server: PostgresServer | None, folder: Path, app: str = "app"
 ) -> LeaseFleet:
-    """A fleet with a fresh ledger on the server, or in a file where that is where the leases are."""
+    """A fleet with a fresh ledger on the server, or where the leases are: in a file or on MongoDB."""
     if place.name == SQLITE:
         path = folder.with_suffix(".db")
         await sqlite.migrate(f"sqlite:///{path}", shards=1)
         return LeaseFleet(place, SqliteLedger(path), folder, app)
+    if place.ledger:
+        await mongodb.migrate(place.ledger, shards=1)
+        return LeaseFleet(place, await asyncio.to_thread(Followed, place.ledger), folder, app)
     assert server is not None
     url = await asyncio.to_thread(server.create_empty_database)
     await postgres.migrate(url, shards=1)
@@ -181,7 +185,9 @@ def _address(ledger: str) -> tuple[str, int] | None:
 
 
 def _through(url: str, line: Proxy) -> str:
-    return urlsplit(url)._replace(netloc=f"postgres@{line.address}").geturl()
+    parts = urlsplit(url)
+    user = "" if parts.scheme == "mongodb" else "postgres@"
+    return parts._replace(netloc=f"{user}{line.address}").geturl()
 
 
 async def _line(address: tuple[str, int]) -> Proxy:

@@ -23,16 +23,22 @@ KUBERNETES = "kubernetes"
 @dataclass(frozen=True)
 class LeasePlace:
     """One lease store. One that is not in the ledger has an address; `url` names it as seen through a
-    proxy."""
+    proxy. Where the leases are in a ledger on MongoDB, `ledger` is that."""
 
     name: str
     address: Address | None = None
     url: Callable[[str], str] = lambda through: ""
+    ledger: str = ""
 
 
 def own(ledger: str) -> LeasePlace:
     """The ledger's own leases."""
     return LeasePlace(ledger)
+
+
+def in_mongodb(url: str) -> LeasePlace:
+    """A fresh ledger with its leases; see `on_mongodb`."""
+    return LeasePlace("mongodb-own", ledger=url.replace("/?", f"/{fresh_name()}?directConnection=true&"))
 
 
 def on_etcd(url: str) -> LeasePlace:

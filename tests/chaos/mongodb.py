@@ -203,6 +203,23 @@ class MongoSource:
         )
 
 
+class Followed(MongoLedger):
+    """A ledger whose runs are followed for as long as it is open."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._source = MongoSource(self)
+        self._source.start()
+
+    async def query(self, sql: str, *moments: datetime) -> Sequence[Mapping[str, Any]]:
+        await self._source.changes_after(0)
+        return await super().query(sql, *moments)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._source.close)
+        await super().close()
+
+
 def _kind(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
     if new is None:
         return "pruned"

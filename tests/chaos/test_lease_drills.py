@@ -11,6 +11,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from tests.chaos.ledgers import Leader
 from tests.servers.binaries import ServerMissing
 from tests.servers.kubernetes import KubernetesServer
 from tests.servers.postgres import PostgresServer
+from tests.servers.process import Address
 
 TTL_S = app.settings.lease_ttl_s
 TRUST_S = TTL_S - app.settings.lease_margin_s
@@ -38,6 +40,7 @@ PLAN_BYTES = 4_000
 RAN_OUT = "the lease ran out before a renewal was confirmed"
 REFUSED = "the ledger refused a stale epoch"
 STALE_WRITE = "write refused: the epoch is stale"
+UNANSWERED = "store unavailable"
 SWITCHED = "leases come from another place than before"
 
 Drill = Callable[[LeaseFleet], Awaitable[None]]
@@ -57,9 +60,14 @@ class Ground:
     """Where fleets are made: the servers, and a folder."""
 
     def __init__(
-        self, server: PostgresServer, elsewhere: dict[str, Callable[[], LeasePlace]], folder: Path
+        self,
+        server: PostgresServer,
+        elsewhere: dict[str, Callable[[], LeasePlace]],
+        in_mongodb: Callable[[], LeasePlace],
+        folder: Path,
     ) -> None:
         self.server = server
+        self.in_mongodb = in_mongodb
         self.elsewhere = elsewhere
         self.folder = folder
         self.exits = AsyncExitStack()
@@ -116,9 +124,13 @@ def elsewhere(
 
 @pytest.fixture
 async def ground(
-    server: PostgresServer, elsewhere: dict[str, Callable[[], LeasePlace]], tmp_path: Path
+    server: PostgresServer,
+    mongo_server: Address,
+    elsewhere: dict[str, Callable[[], LeasePlace]],
+    tmp_path: Path,
 ) -> AsyncIterator[Ground]:
-    ground = Ground(server, elsewhere, tmp_path)
+    in_mongodb = partial(lease_places.in_mongodb, mongo_server.url)
+    ground = Ground(server, elsewhere, in_mongodb, tmp_path)
     async with ground.exits:
         yield ground
 
@@ -136,7 +148,7 @@ async def test_a_leader_cut_off_from_its_lease_store_does_not_lead_until_it_is_t
 
 async def test_no_late_write_of_a_stalled_leader_makes_a_tick_two(ground: Ground) -> None:
     """Beside it, one fleet under the default terms loses all its schedulers for a while."""
-    fleets = await ground.fleets(POSTGRES, SQLITE)
+    fleets = [*await ground.fleets(POSTGRES, SQLITE), await ground.fleet(ground.in_mongodb())]
     orphaned = await ground.fleet(lease_places.own(POSTGRES), "default_app", "orphaned")
     await orphaned.start(schedulers=2, workers=1)
     await orphaned.settle()
@@ -229,8 +241,12 @@ async def _has_lost_the_lead(fleet: LeaseFleet, before: Leader) -> None:
 
 
 async def _is_refused(fleet: LeaseFleet, leader: Scheduler, before: Leader) -> None:
+    """On MongoDB it may also be given up with its transaction, when its time was over."""
+
     async def holds() -> bool:
-        return before.epoch in [line["epoch"] for line in leader.process.told(STALE_WRITE)]
+        refused = before.epoch in [line["epoch"] for line in leader.process.told(STALE_WRITE)]
+        unanswered = [line for line in leader.process.told(UNANSWERED) if line["part"] == "planner"]
+        return refused or bool(fleet.place.ledger and unanswered)
 
     await eventually(holds, "the late write is refused and logged", 20, fleet.logs)
 
