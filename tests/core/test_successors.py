@@ -42,3 +42,11 @@ def test_many_ways_through_the_jobs_are_not_all_walked() -> None:
     check_no_cycle(JobName("39-a"), after)
     with pytest.raises(InvalidSpec, match=r"0-a -> 1-[ab] -> "):
         check_no_cycle(JobName("39-a"), after | {JobName("0-a"): [JobName("39-a")]})
+
+
+def test_a_long_chain_is_not_more_than_python_can_walk() -> None:
+    names = [JobName(str(number)) for number in range(5_000)]
+    after = {one: [before] for before, one in pairwise(names)}
+    check_no_cycle(names[-1], after)
+    with pytest.raises(InvalidSpec, match=r"after: 4999 -> 0 -> 1 -> .* -> 4999 is a cycle"):
+        check_no_cycle(names[-1], after | {names[0]: [names[-1]]})

@@ -46,22 +46,9 @@ def follows(on: AfterOn, predecessors: Collection[JobName], ends: Mapping[JobNam
 
 def check_no_cycle(job: JobName, after: Mapping[JobName, Collection[JobName]]) -> None:
     """Refuse a job that would run after itself, by what each job follows."""
-    path: list[JobName] = []
-    seen: set[JobName] = set()
-
-    def walk(name: JobName) -> None:
-        if name in seen:
-            if name == job:
-                shown = " -> ".join(reversed([*path, job]))
-                raise InvalidSpec(f"job {job}: after: {shown} is a cycle; leave one of them out")
-            return
-        seen.add(name)
-        path.append(name)
-        for one in after.get(name, ()):
-            walk(one)
-        path.pop()
-
-    walk(job)
+    path = _way_back(job, after)
+    if path:
+        raise InvalidSpec(f"job {job}: after: {' -> '.join(path)} is a cycle; leave one of them out")
 
 
 def check_known(after: Mapping[JobName, Collection[JobName]]) -> None:
@@ -72,3 +59,21 @@ def check_known(after: Mapping[JobName, Collection[JobName]]) -> None:
                 near = get_close_matches(name, after, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(after))}"
                 raise InvalidSpec(f"job {job}: after {name}: not defined in this application; {hint}")
+
+
+def _way_back(job: JobName, after: Mapping[JobName, Collection[JobName]]) -> list[JobName]:
+    """The jobs from this one to itself, each before the one that follows it; empty where there is no way."""
+    follower: dict[JobName, JobName] = {}
+    waiting = [job]
+    while waiting and job not in follower:
+        name = waiting.pop()
+        for one in after.get(name, ()):
+            if one not in follower:
+                follower[one] = name
+                waiting.append(one)
+    if job not in follower:
+        return []
+    path = [job, follower[job]]
+    while path[-1] != job:
+        path.append(follower[path[-1]])
+    return path
