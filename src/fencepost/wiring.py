@@ -120,10 +120,15 @@ async def borrow_store(connection: object, settings: Settings) -> Store:
     return cast("Store", await borrow(connection, database=database))
 
 
+def is_awaited(connection: object) -> bool:
+    """Whether the connection's calls have to be awaited."""
+    from fencepost.stores.borrowed import recognition
+
+    return recognition.is_awaited(connection)
+
+
 def check_blocking(connection: object) -> None:
     """Refuse a connection whose calls have to be awaited."""
-    from fencepost.stores.borrowed.recognition import is_awaited
-
     if is_awaited(connection):
         raise UnfitConnection("connection: its driver is awaited; use: await app.enqueue(…, connection=…)")
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -36,6 +37,7 @@ from tests.servers.process import Address
 PATIENCE_S = 60
 POLL_S = 600.0
 """So long that whoever was woken in time was woken by a signal."""
+LATER = datetime(2040, 1, 1, tzinfo=UTC)
 STORES = [
     "sqlite",
     pytest.param("postgres", marks=pytest.mark.postgres),
@@ -309,6 +311,15 @@ async def test_options_say_what_one_call_wants(app: Fencepost) -> None:
     again = await chosen.enqueue_many([{"image_id": 3}, {"image_id": 4}], keys=["three", "four"])
     assert [one.created for one in handles + again] == [True, True, True, False, True]
     handles.append((await asyncio.to_thread(chosen.delay_many, [{"image_id": 5}]))[0]._handle)
+    by_name: dict[str, Any] = {"queue": "images", "priority": 1, "unique": "1h", "expires": "2h"}
+    many = await app.enqueue_many("resize", [{"image_id": 6}] * 2, delay="1h", **by_name)
+    named = await app.enqueue_many(
+        resize, ({"image_id": one} for one in (7, 8)), ["seven", "eight"], at=LATER
+    )
+    assert (many[0] == many[1], named) == (True, ["resize#seven", "resize#eight"])
+    with pytest.raises(UsageError, match="at and delay are two ways"):
+        await app.enqueue_many(resize, [], at=LATER, delay="1h")
+    handles.append(resize.handle(many[0].removeprefix("resize#")))
     async with app:
         store = await app.open()
         now = await store.now()
@@ -317,6 +328,10 @@ async def test_options_say_what_one_call_wants(app: Fencepost) -> None:
             assert run is not None
             assert (run.queue, run.priority) == ("images", 1)
             assert 0 < (run.run_at - now).total_seconds() <= 3600
+        for key in named:
+            run = await store.ledger.get(app.settings.namespace, key)
+            assert run is not None
+            assert (run.run_at, run.queue) == (LATER, "default")
 
 
 async def test_a_parameter_may_have_the_name_of_an_option(app: Fencepost) -> None:

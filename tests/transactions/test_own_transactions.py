@@ -1,8 +1,12 @@
 """`run.complete_in(connection)`, `enqueue(connection=…)`: the ledger in the caller's own transaction."""
 
+import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from typing import Any
 
+import apsw
+import psycopg
 import pytest
 
 from fencepost import Fencepost
@@ -58,9 +62,13 @@ async def test_options_take_a_connection_for_one_call_and_for_many(
         within = app.job_named("report").options(connection=hand.connection, expires="1h", unique="1h")
         one = await within.enqueue(region="us")
         many = await within.enqueue_many([{"region": "eu"}, {"region": "asia"}])
+        keys = await app.enqueue_many(
+            "report", [{"region": "north"}], ["a"], connection=hand.connection, expires="1h", unique="1h"
+        )
         await (hand.commit() if commits else hand.rollback())
-    runs = [await ground.store.ledger.get(NS, each.key) for each in (one, *many)]
-    assert [run is not None and run.expires_at is not None for run in runs] == [commits] * 3
+    keys += [each.key for each in (one, *many)]
+    runs = [await ground.store.ledger.get(NS, each) for each in keys]
+    assert [run is not None and run.expires_at is not None for run in runs] == [commits] * 4
 
 
 @every_driver
@@ -218,6 +226,30 @@ async def test_plain_code_needs_no_event_loop(ground: Ground, opened: Opened, ap
     async with opened(ground.url) as hand:
         with pytest.raises(UnfitConnection, match="cannot carry"):
             finish_now(app.enqueue("report", connection=object()))
+
+
+def connected(url: str) -> Any:
+    """A connection that blocks, in a transaction."""
+    sqlite = url.startswith("sqlite")
+    opened: Any = apsw.Connection(url.removeprefix("sqlite:///")) if sqlite else psycopg.connect(url)
+    opened.execute("BEGIN IMMEDIATE" if sqlite else "SELECT 1")
+    return opened
+
+
+@pytest.mark.parametrize("place", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def test_plain_code_over_a_connection_never_enqueues_nothing(
+    ground: Ground, place: str, app: Fencepost
+) -> None:
+    """`app.enqueue` and `enqueue_many` are not awaited there, as anywhere else in plain code."""
+
+    def script() -> None:
+        with closing(connected(ground.url)) as connection:
+            app.enqueue("report", key="1", connection=connection)  # type: ignore[unused-coroutine]
+            app.enqueue_many("report", [{}] * 2, "23", connection=connection)  # type: ignore[unused-coroutine]
+            connection.execute("COMMIT")
+
+    await asyncio.to_thread(script)
+    assert [await ground.state(RunKey(f"report#{key}")) for key in "123"] == [RunState.READY] * 3
 
 
 @pytest.mark.parametrize("driver", FROM_OUTSIDE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +21,7 @@ from fencepost.config import Settings, changed_settings, settings_from
 from fencepost.errors import UsageError
 from fencepost.executors.callable import plain_payload
 from fencepost.model.driving import Finished, finish_now, then
+from fencepost.model.durations import Duration
 from fencepost.model.enqueue_options import OPTION_WORDS, EnqueueOptions
 from fencepost.model.enqueueing import Entered, Expires, UniqueLike
 from fencepost.model.identifiers import RunKey
@@ -128,15 +129,21 @@ class Fencepost(Definitions):
     def enqueue_many(
         self,
         job: str | Callable[..., Any],
-        payloads: list[JsonObject],
-        keys: list[str] | None = None,
+        payloads: Iterable[Mapping[str, Any]],
+        keys: Sequence[str] | None = None,
         *,
+        at: datetime | None = None,
+        delay: Duration | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
         unique: UniqueLike = None,
         expires: Expires = None,
+        connection: object = None,
     ) -> Coroutine[Any, Any, list[RunKey]]:
-        """Many runs of one job, a thousand in one write; of each the key of the run that is there."""
-        options = EnqueueOptions(unique=unique, expires=expires)
-        made = self.begin_enqueue(job, payloads, options, keys)
+        """Many runs of one job with the same options, a thousand in one write; of each the key of the run
+        that is there. `keys` has one for each."""
+        options = EnqueueOptions(None, at, delay, queue, priority, unique, expires, connection).checked()
+        made = self.begin_enqueue(job, [dict(one) for one in payloads], options, keys)
         return then(made, lambda made: [one.run_key for one in made])
 
     def begin_enqueue(
@@ -148,7 +155,8 @@ class Fencepost(Definitions):
     ) -> Coroutine[Any, Any, list[Entered]]:
         """Enqueue runs of one job. Where no event loop runs nobody may ever await this, so it is done at
         once; but for an awaited connection, which only an event loop can use."""
-        if options.connection is None and self._ground is None and not _is_in_a_loop():
+        awaited = options.connection is not None and deferred.is_awaited(options.connection)
+        if self._ground is None and not awaited and not _is_in_a_loop():
             return Finished(self.enqueue_plainly(job, payloads, options, keys))
         return self._enqueue(job, payloads, options, keys)
 

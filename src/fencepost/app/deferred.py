@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         broker_services,
         build_node,
         check_blocking,
+        is_awaited,
         open_leases,
         open_store,
     )
@@ -71,6 +72,7 @@ __all__ = [
     "hook",
     "http_job",
     "intake",
+    "is_awaited",
     "keep_for_good",
     "message_spec",
     "new_run",
@@ -118,6 +120,7 @@ __getattr__, __dir__ = lazy(
         "external_spec": "fencepost.app.external",
         "fitting_job": "fencepost.app.windows",
         "http_job": "fencepost.app.http",
+        "is_awaited": "fencepost.wiring",
         "new_run": "fencepost.services.control",
         "open_leases": "fencepost.wiring",
         "open_store": "fencepost.wiring",

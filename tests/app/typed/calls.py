@@ -68,6 +68,8 @@ async def right(run: Run) -> None:
     shipped: Order = await ship(run, order)
     hourly()
     await app.enqueue(resize, image_id=7, key="k")
+    await app.enqueue_many(resize, [{"image_id": 7}], ["k"], queue="images", priority=1, delay="5m")
+    await app.enqueue_many("resize", ({"image_id": one} for one in (1, 2)), unique="1h", expires="2h")
     print(text, number, first, again, by_key, called, shipped, handle.created, once.key, named.key)  # noqa: T201
 
 
@@ -95,6 +97,10 @@ async def wrong(run: Run) -> None:
     await resize.delay(image_id=7)  # WRONG
     resize.enqueue(image_id=7)  # WRONG
     app.enqueue(resize, image_id=7)  # WRONG
+    await app.enqueue_many(resize, [{}], prioritys=1)  # WRONG
+    await app.enqueue_many(resize, [{}], queue=1)  # WRONG
+    await app.enqueue_many(resize, [{}], delay=[])  # WRONG
+    await app.enqueue_many(resize, [7])  # WRONG
     resize(7)  # WRONG
     print(number, text)  # noqa: T201
 
