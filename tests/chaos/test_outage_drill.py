@@ -44,7 +44,7 @@ class Drill:
     def start(self, *roles: str) -> None:
         for role in roles:
             place = len(self.members), self.url, self.folder
-            self.members.append(Member(role, *place, TARGET, FENCEPOST_DRILL=str(self.folder)))
+            self.members.append(Member(role, *place, TARGET, FENCEPOST_TEST_DRILL=str(self.folder)))
 
     def kill_all(self) -> None:
         for one in self.members:
@@ -178,7 +178,7 @@ def _check_accounts(drill: Drill) -> None:
     report = drill.ask("audit", "--from", "1h")
     assert {one["schedule_id"] for one in report["schedules"]} == set(SCHEDULES)
     for one in report["schedules"]:
-        assert one["accounted"] == one["expected"] > 0, one
+        assert one["recorded"] == one["expected"] > 0, one
     for schedule in SCHEDULES:
         assert max(Counter(drill.effects(schedule)).values()) == 1, schedule
 

@@ -18,10 +18,10 @@ def backfill(url: str, *options: str) -> tuple[str, ...]:
 
 def test_a_dry_run_says_what_would_run_and_starts_nothing(used: str) -> None:
     found = called_json(*backfill(used, "--dry-run", "--parallel", "4"))
-    assert (found["fire_times"], found["accounted"], found["to_run"]) == (6, 0, 6)
+    assert (found["fire_times"], found["recorded"], found["to_run"]) == (6, 0, 6)
     assert (found["states"], found["duration_s"], found["at_once_max"]) == ({"missing": 6}, None, 4)
     result = call(*backfill(used, "--dry-run", "--parallel", "4"))
-    assert "takes          unknown: no run has succeeded yet" in result.stdout
+    assert "takes       unknown: no run has succeeded yet" in result.stdout
     assert "the overlap policy lets 1 run at a time" in result.stderr
     assert called_json("backfills", "list", "--store", used) == []
     assert called_json("runs", "list", "--schedule", "report", "--origin", "backfill", "--store", used) == []
@@ -73,7 +73,7 @@ def test_it_fills_and_waits_until_all_runs_have_ended(
     monkeypatch.setattr(watching, "_warn_of_nobody", meanwhile)
     result = call(*backfill(used))
     assert result.exit_code == code
-    assert "to run         6" in result.stdout
+    assert "to run      6" in result.stdout
     assert f"6 (6 {state})" in result.stdout
     assert "backfill 1: started" in result.stderr
 
@@ -109,11 +109,11 @@ def test_what_ran_and_was_forgotten_is_not_run_again_unless_forced(
     assert called_json(*backfill(used))["estimate"]["forgotten_before"] is None
     asyncio.run(forget(used))
     result = call(*backfill(used, "--missed"))
-    assert "forgotten      6" in result.stdout
-    assert "to run         0" in result.stdout
+    assert "forgotten   6" in result.stdout
+    assert "to run      0" in result.stdout
     assert "does not run; --force runs it all the same" in result.stderr
     found = called_json(*backfill(used, "--dry-run"))
-    assert (found["states"], found["accounted"], found["to_run"]) == ({"forgotten": 6}, 0, 0)
+    assert (found["states"], found["recorded"], found["to_run"]) == ({"forgotten": 6}, 0, 0)
     assert found["forgotten_before"] is not None
     assert called_json(*backfill(used, "--force", "--dry-run"))["to_run"] == 6
     forced = call(*backfill(used, "--force", "--detach", "--json"))

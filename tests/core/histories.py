@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fencepost.core.accounting import Account, Accountant, Frame
+from fencepost.core.accounting import Accountant, Frame
+from fencepost.core.accounts import Account
 from fencepost.core.expectation import expected
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import (

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fencepost.core.accounting import FINDINGS_KEPT_MAX, Accountant, Kind
+from fencepost.core.accounting import FINDINGS_KEPT_MAX, Accountant
+from fencepost.core.accounts import Kind
 from fencepost.core.catchup import ON_TIME_MAX
+from fencepost.core.completeness import completeness
 from fencepost.core.expectation import expected, tick_of
 from fencepost.model.identifiers import Fence
 from fencepost.model.policies import CatchUp
@@ -129,7 +131,7 @@ def test_a_missed_range_accounts_for_exactly_what_it_counts(
 
 def test_a_range_that_counts_too_little_leaves_the_rest_unaccounted_for() -> None:
     account = history(run(240), until_s=240, missed=(missed(60, 180, 2),)).account()
-    assert (account.expected, account.accounted, account.states[RunState.MISSED]) == (4, 3, 2)
+    assert (account.expected, account.recorded, account.states[RunState.MISSED]) == (4, 3, 2)
 
 
 @pytest.mark.parametrize(
@@ -268,6 +270,18 @@ def test_the_counts_say_how_complete_the_ledger_is() -> None:
     assert (account.run_accounted, account.run_completeness) == (0.75, 0.25)
 
 
+@pytest.mark.parametrize("open_state", [RunState.RUNNING, RunState.READY, RunState.PLANNED])
+def test_a_run_that_has_not_ended_is_not_accounted_for_as_in_the_metric(open_state: RunState) -> None:
+    account = history(run(60), run(120, open_state), until_s=120).account()
+    metric = completeness(account.states)
+    assert (account.expected, account.recorded, account.accounted) == (2, 2, 1)
+    assert (account.due, account.accounted, account.run_accounted) == (
+        metric.due,
+        metric.ended,
+        metric.accounted,
+    )
+
+
 def test_where_nothing_is_expected_nothing_is_incomplete() -> None:
     account = history(until_s=30).account()
     assert (account.expected, account.run_accounted, account.run_completeness) == (0, 1.0, 1.0)
@@ -289,7 +303,7 @@ def test_the_gravest_findings_come_first() -> None:
 @given(honest_histories(), st.integers(1, 7))
 def test_an_honest_history_has_no_faults_however_it_is_cut(case: History, portion: int) -> None:
     account = case.account(portion)
-    assert (account.counts, account.accounted) == ({}, account.expected)
+    assert (account.counts, account.recorded) == ({}, account.expected)
 
 
 @given(honest_histories(), st.data())
@@ -301,7 +315,7 @@ def test_a_deleted_row_is_found_and_nothing_else(case: History, data: st.DataObj
     assume(gone.fire_time in asked and gone.state is not RunState.WITHDRAWN)
     left = replace(case, runs=tuple(one for one in case.runs if one is not gone))
     assert left.found() == [("missing", seconds(gone.fire_time))]
-    assert left.account().accounted == left.account().expected - 1
+    assert left.account().recorded == left.account().expected - 1
 
 
 @given(honest_histories(), st.data())

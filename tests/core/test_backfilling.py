@@ -164,7 +164,7 @@ def test_what_runs_is_what_the_mode_asks_for(mode: FillMode, to_run: set[int]) -
 def test_with_force_everything_runs_but_what_waits_or_runs() -> None:
     account = Account(FillMode.ALL)
     account.add([FillTick(at(minute), 1) for minute in range(1, 13)], RUNS, [RANGE])
-    assert (account.fire_times, account.accounted, account.to_run) == (12, 9, 11)
+    assert (account.fire_times, account.recorded, account.to_run) == (12, 9, 11)
     assert account.states == {
         "missing": 3,
         "succeeded": 3,
@@ -182,7 +182,7 @@ def test_what_retention_may_have_forgotten_does_not_run_by_itself(mode: FillMode
     """Of the fire times before the eleventh minute nobody can say whether they ran."""
     account = Account(mode, forgotten_before=at(11))
     account.add([FillTick(at(minute), 1) for minute in range(1, 13)], RUNS, [RANGE])
-    assert (account.fire_times, account.accounted, account.forgotten) == (12, 9, 2)
+    assert (account.fire_times, account.recorded, account.forgotten) == (12, 9, 2)
     assert (account.states["missing"], account.to_run) == (1, to_run)
 
 

@@ -59,6 +59,26 @@ def test_one_open_run_alone_never_spends_more_than_the_whole_budget(
     assert found.budget_left(TARGET) == pytest.approx(1.0 - burn)
 
 
+@pytest.mark.parametrize(
+    ("tally", "overdue", "target", "below"),
+    [
+        ({RunState.SUCCEEDED: 9, RunState.DEAD: 1}, 0, 0.9, False),
+        ({RunState.SUCCEEDED: 8, RunState.MISSED: 2}, 0, 0.9, True),
+        ({RunState.SUCCEEDED: 999, RunState.SKIPPED: 1}, 0, TARGET, False),
+        ({RunState.SUCCEEDED: 998, RunState.SKIPPED: 1}, 0, TARGET, True),
+        ({RunState.DEAD: 1}, 0, TARGET, True),
+        ({RunState.READY: 5, RunState.RUNNING: 1}, 0, TARGET, False),
+        ({RunState.READY: 5}, 1, TARGET, True),
+        ({RunState.WITHDRAWN: 3, RunState.PLANNED: 3}, 0, TARGET, False),
+        ({}, 0, TARGET, False),
+    ],
+)
+def test_a_share_is_not_below_the_target_while_what_is_under_way_may_reach_it(
+    tally: dict[RunState, int], overdue: int, target: float, below: bool
+) -> None:
+    assert completeness(tally, overdue).is_below(target) == below
+
+
 def test_tallies_are_added_by_state() -> None:
     both = combined([{RunState.READY: 1, RunState.DEAD: 2}, {RunState.READY: 3}])
     assert both == {RunState.READY: 4, RunState.DEAD: 2}

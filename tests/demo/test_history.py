@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.app import Fencepost
-from fencepost.core.accounting import Kind
+from fencepost.core.accounts import Kind
 from fencepost.demo import build, write_history
 from fencepost.model.audit import LogFilter
 from fencepost.model.run import Origin, RunFilter, RunRecord, RunState
@@ -37,7 +37,7 @@ async def test_an_audit_over_all_of_it_finds_no_fault(app: Fencepost) -> None:
         now = await store.now()
         report = await AuditDesk(store, app.settings.namespace).audit(None, now - timedelta(days=5), now)
     assert (report.faults, set(report.counts) - {Kind.LATE}) == (0, set())
-    assert report.accounted == report.expected > 10_000
+    assert report.recorded == report.expected > 10_000
 
 
 async def test_it_has_something_of_everything(app: Fencepost) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from fencepost.config import Settings
-from fencepost.core.accounting import Account
+from fencepost.core.accounts import Account
 from fencepost.model.clocks import since
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, ScheduleId
 from fencepost.model.job import JobSpec

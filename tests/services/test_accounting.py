@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fencepost.core.accounting import Kind, Report
+from fencepost.core.accounts import Kind, Report
 from fencepost.core.completeness import completeness
 from fencepost.errors import UnknownSchedule
 from fencepost.model.audit import Action, Author, LogFilter
@@ -88,7 +88,7 @@ async def test_a_schedule_whose_ticks_were_all_missed_is_accounted_for_and_none_
 
 async def test_a_ledger_that_nobody_touched_is_clean(house: Audited) -> None:
     (account,) = (await house.audit()).accounts
-    assert (account.faults, account.expected, account.accounted) == (0, 12, 12)
+    assert (account.faults, account.expected, account.recorded) == (0, 12, 12)
     assert account.states[RunState.SUCCEEDED] >= 11
 
 
@@ -112,7 +112,7 @@ async def test_an_outage_of_planners_leaves_missed_ranges_that_account_for_it(ho
     house.clock.advance(3_600)
     await house.pass_s(60)
     (account,) = (await house.audit()).accounts
-    assert (account.faults, account.accounted) == (0, account.expected)
+    assert (account.faults, account.recorded) == (0, account.expected)
     assert await house.memory.ledger.missed_ranges(NS, BEAT, START, await house.memory.now())
     assert account.states[RunState.MISSED] > 300
 
@@ -237,7 +237,7 @@ async def test_completeness_counts_what_an_audit_counts(house: Audited) -> None:
     house.delete((await house.runs("beat"))[3].run_key)
     now = await house.memory.now()
     (one,) = [one async for one in house.desk.completeness(START, now)]
-    assert (one.expected, one.accounted) == (12, 11)
+    assert (one.expected, one.recorded) == (12, 11)
 
 
 async def test_what_retention_removed_is_not_missing(house: Audited) -> None:

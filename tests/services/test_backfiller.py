@@ -137,7 +137,7 @@ async def test_a_dry_run_counts_what_is_there_and_writes_nothing() -> None:
     wanted = NewBackfill(ID, START - 2 * HOUR, START + HOUR)
     estimate = await control.backfills.estimate(wanted)
     assert estimate.account.states == {"missing": 2, "succeeded": 1}
-    assert (estimate.account.fire_times, estimate.account.accounted, estimate.account.to_run) == (3, 1, 2)
+    assert (estimate.account.fire_times, estimate.account.recorded, estimate.account.to_run) == (3, 1, 2)
     assert estimate.duration_s == pytest.approx(0.0)
     forced = await control.backfills.estimate(replace(wanted, mode=FillMode.ALL))
     assert forced.account.to_run == 3

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from fencepost.cli.run_views import print_effects
-from fencepost.core.accounting import Kind
+from fencepost.core.accounts import Kind
 from fencepost.core.fingerprints import TEXT_LENGTH_MAX, Fingerprint, fingerprints
 from fencepost.errors import RunLost, StepRefused
 from fencepost.model.audit import Author

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.core.accounting import Kind
+from fencepost.core.accounts import Kind
 from fencepost.model.audit import Author
 from fencepost.model.claiming import ScheduleFacts, Start, Verdict
 from fencepost.model.clocks import StoreTime

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.core.accounting import Kind
+from fencepost.core.accounts import Kind
 from fencepost.core.story import Story, Verdict
 from fencepost.errors import InvalidTrigger, UnknownRun, UnknownSchedule
 from fencepost.model.audit import Author

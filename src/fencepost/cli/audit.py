@@ -157,7 +157,7 @@ def _print_report(report: ReportShape, tz: str | None) -> None:
             click.echo(f"{one.schedule_id}: {note}")
     for key in report.repaired:
         click.echo(f"planned: {key}")
-    share = f"{report.accounted / report.expected:.2%}" if report.expected else "all"
+    share = f"{report.run_accounted:.2%}" if report.expected else "all"
     found = _counted(report.counts) or "no findings"
     ran = f"{report.succeeded} of {report.expected} ran"
     click.echo(f"{report.expected} ticks expected, {ran}, {share} accounted for: {found}")

@@ -15,7 +15,7 @@ def print_estimate(estimate: EstimateShape) -> None:
     print_fields(
         [
             ("fire times", estimate.fire_times),
-            ("accounted for", _with_states(estimate.accounted, states)),
+            ("recorded", _with_states(estimate.recorded, states)),
             ("forgotten", estimate.states.get(FORGOTTEN, 0)),
             ("to run", estimate.to_run),
             ("takes", _takes(estimate)),

@@ -55,6 +55,7 @@ class PostMortem(Struct, kw_only=True):
     since: str
     until: str
     expected: int
+    due: int
     accounted: int
     succeeded: int
     states: dict[str, int]
@@ -93,6 +94,7 @@ def gathered(caller: Caller, account: ReportShape) -> PostMortem:
         since=since,
         until=account.until,
         expected=account.expected,
+        due=account.due,
         accounted=account.accounted,
         succeeded=account.succeeded,
         states=states,

@@ -35,7 +35,7 @@ def _lines(found: PostMortem, tz: str | None) -> Iterator[str]:
     yield f"# {shown_moment(found.since, tz)} to {shown_moment(found.until, tz)}"
     yield from _section("What fired", found.schedules, SCHEDULE, map(_schedule, found.schedules.items))
     yield ""
-    share = f"{found.accounted / found.expected:.2%}" if found.expected else "all"
+    share = f"{found.accounted / found.due:.2%}" if found.due else "all"
     ended = ", ".join(f"{count} {state}" for state, count in found.states.items()) or "none"
     yield f"{found.expected} ticks expected, {found.succeeded} ran, {share} accounted for: {ended}."
     findings = (

@@ -30,8 +30,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
-from enum import StrEnum
 
+from fencepost.core.accounts import Account, Finding, Kind
 from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
 from fencepost.core.fingerprints import Fingerprint, why_differing
 from fencepost.core.suspicion import (
@@ -59,35 +59,6 @@ FINDINGS_KEPT_MAX = 1_000
 
 
 NO_EFFECTS: Mapping[RunKey, Sequence[Fingerprint]] = {}
-
-
-class Kind(StrEnum):
-    """What can be found, the gravest first."""
-
-    MISSING = "missing"
-    DOUBLED = "doubled"
-    UNEXPECTED = "unexpected"
-    MISCOUNTED = "miscounted"
-    UNCERTAIN = "uncertain"
-    OVERDUE = "overdue"
-    STALE = "stale"
-    DIFFERING = "differing"
-    LATE = "late"
-
-
-FAULTS = frozenset(Kind) - {Kind.LATE}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that somebody should know. The keys are those of the runs, or the key that is missing."""
-
-    kind: Kind
-    schedule_id: ScheduleId
-    fire_time: datetime
-    version: int
-    run_keys: tuple[RunKey, ...]
-    words: str
 
 
 @dataclass(frozen=True)
@@ -120,85 +91,6 @@ class Frame:
     def judged_until(self) -> datetime:
         """Later than now and later than what is planned there is nothing to say."""
         return max(self.judged_since, min(self.until, max(self.now, self.planned_through)))
-
-
-@dataclass(frozen=True)
-class Account:
-    """What became of the expected fire times of one schedule in (since, until].
-
-    `states` counts each expected fire time that is accounted for once, by the state of its run; `counts`
-    counts all findings, of which `findings` holds the first.
-    """
-
-    schedule_id: ScheduleId
-    since: datetime
-    until: datetime
-    expected: int
-    states: Mapping[RunState, int]
-    counts: Mapping[Kind, int]
-    findings: tuple[Finding, ...]
-    forgotten_before: datetime | None = None
-    """Where retention, and not who asked, set the beginning."""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def accounted(self) -> int:
-        return sum(self.states.values())
-
-    @property
-    def succeeded(self) -> int:
-        return self.states.get(RunState.SUCCEEDED, 0)
-
-    @property
-    def run_completeness(self) -> float:
-        """The share of the expected fire times whose run succeeded."""
-        return self.succeeded / self.expected if self.expected else 1.0
-
-    @property
-    def run_accounted(self) -> float:
-        """The share of the expected fire times that is accounted for."""
-        return self.accounted / self.expected if self.expected else 1.0
-
-    @property
-    def faults(self) -> int:
-        return sum(count for kind, count in self.counts.items() if kind in FAULTS)
-
-    @property
-    def cut(self) -> bool:
-        """Whether there were more findings than are kept."""
-        return sum(self.counts.values()) > len(self.findings)
-
-    def of(self, kind: Kind) -> list[Finding]:
-        """The findings of one kind that are kept."""
-        return [one for one in self.findings if one.kind is kind]
-
-
-@dataclass(frozen=True)
-class Report:
-    """The accounts of one or of all schedules over (since, until]."""
-
-    since: datetime
-    until: datetime
-    accounts: tuple[Account, ...]
-
-    @property
-    def expected(self) -> int:
-        return sum(one.expected for one in self.accounts)
-
-    @property
-    def accounted(self) -> int:
-        return sum(one.accounted for one in self.accounts)
-
-    @property
-    def faults(self) -> int:
-        return sum(one.faults for one in self.accounts)
-
-    @property
-    def counts(self) -> Mapping[Kind, int]:
-        """All findings by kind, the gravest first."""
-        return {
-            kind: count for kind in Kind if (count := sum(one.counts.get(kind, 0) for one in self.accounts))
-        }
 
 
 class Accountant:

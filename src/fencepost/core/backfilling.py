@@ -102,7 +102,7 @@ class Account:
             self.to_run += _runs(self.mode, state) and (self.mode is FillMode.ALL or not forgotten)
 
     @property
-    def accounted(self) -> int:
+    def recorded(self) -> int:
         """How many have a run or lie in a missed range."""
         return self.fire_times - self.states[MISSING] - self.forgotten
 

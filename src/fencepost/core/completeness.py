@@ -71,6 +71,10 @@ class Completeness:
         """How many were expected and have not run, or are open: what spends the budget."""
         return self.ended - self.withdrawn - self.succeeded + self.open
 
+    def is_below(self, target: float) -> bool:
+        """Whether completeness is below the target, also if all that is under way should succeed."""
+        return self.expected > 0 and (self.expected - self.spoiled) / self.expected < target
+
     def burn_rate(self, target: float) -> float:
         """How many times faster than the target allows the budget is spent."""
         return self.spoiled / max(self.expected * (1.0 - target), 1.0)

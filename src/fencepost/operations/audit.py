@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fencepost.core.accounting import Report
+from fencepost.core.accounts import Report
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.identifiers import ScheduleId

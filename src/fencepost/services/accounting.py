@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby, islice
 
-from fencepost.core.accounting import Account, Accountant, Frame, Kind, Report
+from fencepost.core.accounting import Accountant, Frame
+from fencepost.core.accounts import Account, Kind, Report
 from fencepost.core.expectation import TriggerOf, expected, tick_of
 from fencepost.core.fingerprints import Fingerprint, fingerprints
 from fencepost.core.serving import unserved_words

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.core.accounting import Account, Finding, Kind, Report
+from fencepost.core.accounts import Account, Finding, Kind, Report
 from fencepost.core.masking import masked_text
 from fencepost.core.reconciling import JudgedKey
 from fencepost.core.story import Story
@@ -38,12 +38,16 @@ class AccountShape(Struct, kw_only=True):
         Moment | None, Meta(description="What is before was not judged: retention may have removed it.")
     ]
     expected: int
-    accounted: int
+    recorded: Annotated[
+        int, Meta(description="How many have a run in whatever state, or were missed as a range.")
+    ]
+    due: Annotated[int, Meta(description="The expected without those that are planned for later.")]
+    accounted: Annotated[int, Meta(description="How many have ended, however.")]
     succeeded: int
     run_completeness: Annotated[float, Meta(description="The share of the expected that succeeded.")]
-    run_accounted: Annotated[float, Meta(description="The share of the expected that is accounted for.")]
+    run_accounted: Annotated[float, Meta(description="The share of the due that have ended.")]
     success_share: Annotated[float, Meta(description="The same as `run_completeness`.")]
-    states: Annotated[dict[str, int], Meta(description="The accounted ones, by the state of their run.")]
+    states: Annotated[dict[str, int], Meta(description="The recorded ones, by the state of their run.")]
     counts: Annotated[dict[str, int], Meta(description="All findings, by kind.")]
     findings: Annotated[list[FindingShape], Meta(description="The first of each kind.")]
     cut: Annotated[bool, Meta(description="Whether there were more findings than are told.")]
@@ -56,6 +60,8 @@ class ReportShape(Struct, kw_only=True):
     since: Annotated[Moment, Meta(description="The range begins behind it.")]
     until: Moment
     expected: int
+    recorded: int
+    due: int
     accounted: int
     succeeded: int
     run_completeness: float
@@ -119,10 +125,12 @@ def report_shape(report: Report, repaired: Sequence[str] = ()) -> ReportShape:
         since=moment(report.since),
         until=moment(report.until),
         expected=report.expected,
+        recorded=report.recorded,
+        due=report.due,
         accounted=report.accounted,
         succeeded=succeeded,
         run_completeness=_share(succeeded, report.expected),
-        run_accounted=_share(report.accounted, report.expected),
+        run_accounted=_share(report.accounted, report.due),
         success_share=_share(succeeded, report.expected),
         faults=report.faults,
         counts={str(kind): report.counts.get(kind, 0) for kind in Kind},
@@ -139,6 +147,8 @@ def account_shape(account: Account) -> AccountShape:
         until=moment(account.until),
         forgotten_before=moment(account.forgotten_before),
         expected=account.expected,
+        recorded=account.recorded,
+        due=account.due,
         accounted=account.accounted,
         succeeded=account.succeeded,
         run_completeness=account.run_completeness,

@@ -30,7 +30,9 @@ class EstimateShape(Struct, kw_only=True):
     at_once_max: int
     every_s: Seconds
     fire_times: Annotated[int, Meta(description="How many the range has.")]
-    accounted: Annotated[int, Meta(description="Of how many the ledger says what became of them.")]
+    recorded: Annotated[
+        int, Meta(description="How many have a run in whatever state, or were missed as a range.")
+    ]
     states: Annotated[
         dict[str, int],
         Meta(
@@ -82,7 +84,7 @@ def estimate_shape(estimate: Estimate) -> EstimateShape:
         at_once_max=asked.at_once_max,
         every_s=asked.every_s,
         fire_times=account.fire_times,
-        accounted=account.accounted,
+        recorded=account.recorded,
         states=dict(sorted(account.states.items())),
         to_run=account.to_run,
         forgotten_before=moment(estimate.forgotten_before),

@@ -32,6 +32,8 @@ from fencepost.web.dashboard.tell import Tell, count
 VERSIONS_SHOWN = 5
 VERSIONS_MAX = 100
 NOTABLE_SHOWN = 30
+OPEN = ("unaccounted", "running", "ready", "held")
+"""What has not ended."""
 UNJUDGED = frozenset({"planned", "forgotten"})
 ORDINARY = UNJUDGED | {"fine"}
 RAN = ("fine", "late", "replayed")
@@ -141,9 +143,9 @@ def _notable(seen: Seen, tell: Tell) -> list[tuple[str, str, str]]:
 
 
 def _accounted(seen: Seen) -> float | None:
-    """The share of the ticks that should have been accounted for by now that are."""
+    """The share of the ticks that are due that have ended."""
     counts = _judged(seen)
-    return 1 - counts.get("unaccounted", 0) / sum(counts.values()) if counts else None
+    return 1 - sum(counts.get(mark, 0) for mark in OPEN) / sum(counts.values()) if counts else None
 
 
 def _ran(seen: Seen) -> str:
