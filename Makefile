@@ -29,7 +29,7 @@ proof: $(READY) ## everything long, one summary at the end: before a release, or
 	$(BIN)/python -m tests.proof $(PROOF_ARGS)
 
 test-kubernetes: $(READY) ## the tests that need a Kubernetes API server, built from source the first time
-	FENCEPOST_KUBE_APISERVER=$$(scripts/kubernetes-server) && export FENCEPOST_KUBE_APISERVER && \
+	FENCEPOST_TEST_KUBE_APISERVER=$$(scripts/kubernetes-server) && export FENCEPOST_TEST_KUBE_APISERVER && \
 		$(BIN)/pytest -q -m kubernetes
 
 check: $(READY) ## format, lint, types, imports and house rules, in seconds
@@ -58,7 +58,7 @@ failover: $(READY) ## how long a hand-over takes on each lease store, by clean s
 	$(BIN)/python -m benchmarks.failover
 
 oracle: $(READY) ## a million random fire times against the brute-force oracle
-	FENCEPOST_ORACLE_CASES=1000000 $(BIN)/pytest $(PYTEST_ARGS) --timeout=3600 tests/triggers/test_cron_oracle.py
+	FENCEPOST_TEST_ORACLE_CASES=1000000 $(BIN)/pytest $(PYTEST_ARGS) --timeout=3600 tests/triggers/test_cron_oracle.py
 
 docs: $(READY) ## write the generated reference pages
 	$(BIN)/python -m scripts.docs

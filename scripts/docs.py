@@ -1,4 +1,5 @@
-"""Writes the reference pages that are made from the code: the commands, the states of a run, the HTTP API."""
+"""Writes the reference pages that are made from the code: the commands, the states of a run, the
+settings, the HTTP API."""
 
 from __future__ import annotations
 
@@ -32,11 +33,13 @@ def pages() -> dict[Path, str]:
     """Every generated page and its text."""
     from scripts.grafana_board import board_text
     from scripts.http_page import http_page
+    from scripts.settings_page import settings_page
 
     return {
         FOLDER / "cli.md": cli_page(),
         FOLDER / "states.md": states_page(),
         FOLDER / "http.md": http_page(GENERATED),
+        FOLDER / "settings.md": settings_page(GENERATED),
         FOLDER.parents[1] / "deploy" / "grafana" / "fencepost.json": board_text(),
     }
 

@@ -11,7 +11,8 @@ from dataclasses import fields
 import pytest
 from hypothesis import settings
 
-from fencepost.config import PREFIX, Settings
+from fencepost.config import Settings
+from fencepost.model.variables import PREFIX
 from tests.properties import examples
 
 pytest_plugins = ["pytester", "tests.crashes", "tests.servers.fixtures"]

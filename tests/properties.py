@@ -6,7 +6,7 @@ import os
 
 from hypothesis import settings
 
-SHARE = float(os.environ.get("FENCEPOST_EXAMPLES", "0.25"))
+SHARE = float(os.environ.get("FENCEPOST_TEST_EXAMPLES", "0.25"))
 FEWEST = 10
 USUAL = 100
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
@@ -17,9 +17,9 @@ from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Namespace, Queue, checked_name
 from fencepost.model.lease import LeaseTerms
 from fencepost.model.quotas import Quota, Quotas
+from fencepost.model.variables import PREFIX, check_variables
 
 DEFAULT_STORE = "sqlite:///fencepost.db"
-PREFIX = "FENCEPOST_"
 RUN_LOG_LEAST = 4096
 SESSION_IDLE_LEAST_S = 300.0
 """Uses are written down once a minute: a shorter one would sign out who is busy."""
@@ -27,17 +27,6 @@ WEIGHT_MAX = 1_000
 ALL_OTHERS = "all other namespaces"
 NODE_NAME_MAX = 64
 NODE_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NODE_NAME_MAX - 1}}}")
-OTHER_VARIABLES = (
-    *("ACTOR", "SERVER", "LOG_LEVEL", "LOG_JSON", "TLS_CERT", "TLS_KEY"),
-    *("RUN_KEY", "SCHEDULE", "JOB", "FIRE_TIME", "ATTEMPT", "FENCE", "PAYLOAD", "AFTER"),
-)
-"""What commands read themselves, and what jobs are told."""
-ALIKE = 0.75
-"""How much a variable must look like a known one to be taken for it."""
-ELSEWHERE = dict.fromkeys(("DB", "DATABASE", "DATABASE_URL", "DSN", "URL"), "STORE")
-"""What others call it."""
-OF_KUBERNETES = re.compile(r"(.+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
-"""It sets some for each service whose name begins with fencepost."""
 MAPPED = IPv6Network("::ffff:0:0/96")
 
 
@@ -46,11 +35,13 @@ class Settings:
     """Everything a process can be told. Names end in their unit; seconds also take "5m" or "1h30m"."""
 
     store: str = field(default=DEFAULT_STORE, repr=False)
+    """Where the ledger is."""
     leases: str = field(default="", repr=False)
     """Where leases live; empty: in the store itself."""
     broker: str = field(default="", repr=False)
     """Which message broker processors are reached by; empty: none."""
     namespace: Namespace = DEFAULT_NAMESPACE
+    """Whose schedules and runs this process works with."""
     node: str = ""
     """What this process is called, before a part that no other has; empty: its host and process id."""
     token: str = field(default="", repr=False)
@@ -62,6 +53,7 @@ class Settings:
     requests_per_s: float = 200.0
     """How many requests a second one credential may make, after a burst of `requests_burst`."""
     requests_burst: int = 1_000
+    """How many it may make at once, when it has made none for a while."""
     trusted_proxies: tuple[str, ...] = ()
     """Which proxies are believed when they say whom they ask for: addresses and networks; empty: none."""
     shards: int = 8
@@ -70,9 +62,13 @@ class Settings:
     horizon_s: float = 60.0
     """How far ahead ticks are written."""
     plan_every_s: float = 5.0
+    """How often the planner looks for what to write."""
     plan_schedules_max: int = 500
+    """How many schedules one pass of the planner plans."""
     plan_ticks_max: int = 1_000
+    """How many ticks of one schedule it writes in a pass."""
     plan_runs_max: int = 5_000
+    """How many runs it writes in a pass."""
 
     quota_schedules: int = Quotas.schedules
     """How many schedules a namespace may have."""
@@ -87,9 +83,13 @@ class Settings:
     """Quotas of single namespaces, as in "batch:planned_per_s=5000,batch:schedules=200000"."""
 
     lease_ttl_s: float = 10.0
+    """After how long without a renewal a shard may have another leader."""
     lease_renew_deadline_s: float = 6.0
+    """For how long a leader tries to renew before it steps down."""
     lease_retry_period_s: float = 4.0
+    """How often a leader renews, and others look for a shard to lead."""
     lease_margin_s: float = 1.0
+    """How much earlier than its lease ends a leader stops."""
 
     queues: tuple[Queue, ...] = (DEFAULT_QUEUE,)
     """What a worker takes, as in "mail,default", or with weights "mail:3,default:1"."""
@@ -98,6 +98,7 @@ class Settings:
     ageing_s: float = 60.0
     """How long a run must wait to be worth one level of priority."""
     concurrency: int = 20
+    """How many runs a worker executes at a time."""
     prefetch: int = 400
     """How many short runs a worker may claim beyond its concurrency, at most; 0: none."""
     processes: int = os.cpu_count() or 1
@@ -107,22 +108,32 @@ class Settings:
     poll_s: float = 5.0
     """The net under the wake-ups: how long a worker sleeps at most."""
     heartbeat_every_s: float = 5.0
+    """How often a worker says that its runs are alive."""
     heartbeat_timeout_s: float = 30.0
+    """After how long without a heartbeat a run is taken from its worker."""
     finish_batch_max: int = 500
+    """How many outcomes are reported in one write."""
     finish_delay_s: float = 0.002
+    """How long an outcome waits for others to be reported with it."""
     run_log_max: int = 256 * 1024
     """How many bytes of an attempt's log are kept: its first lines and its last."""
     grace_s: float = 10.0
     """How long a stopping process waits for what it runs."""
 
     reap_every_s: float = 5.0
+    """How often runs of silent workers are looked for."""
     reap_batch_max: int = 500
+    """How many of them one pass rescues."""
     retention_s: float = timedelta(days=30).total_seconds()
+    """How long ended runs are kept."""
     dead_retention_s: float = timedelta(days=90).total_seconds()
     """How long dead runs and their attempts are kept, where that is longer than `retention_s`."""
     tidy_every_s: float = 60.0
+    """How often what retention lets go is removed."""
     tidy_batch_max: int = 1_000
+    """How many rows one pass removes."""
     skew_warning_s: float = 1.0
+    """From which difference to the clock of the store a node warns."""
     metrics: str = ""
     """Where this process shows its metrics, as in 127.0.0.1:9580; empty: nowhere but in the web."""
     metrics_open: bool = False
@@ -130,11 +141,13 @@ class Settings:
     metrics_jobs_max: int = 200
     """How many jobs and how many queues have series of their own; the others are `_other` together."""
     gauges_every_s: float = 15.0
+    """How often metrics that nothing counts are read from the store."""
     completeness_target: float = 0.999
     """The share of expected runs that should succeed: the error budget is what is left of 1."""
     public_url: str = ""
     """Where people find the dashboard, as in https://cron.example.org; empty: messages have no links."""
     notify_every_s: float = 10.0
+    """How often alarms are looked for."""
     notify_window_s: float = 60.0
     """For how long what is to be told is gathered into one message."""
     smtp: str = field(default="", repr=False)
@@ -142,6 +155,7 @@ class Settings:
     smtp_from: str = ""
     """Whom e-mail is from; empty: fencepost at the host of the worker."""
     pool_max: int = 5
+    """How many connections to PostgreSQL a process keeps."""
     transactions_max: int = 10
     """How many transactions of jobs may be open at a time in one process, on PostgreSQL."""
     lease_terms: LeaseTerms = field(init=False, repr=False)
@@ -269,11 +283,11 @@ def settings_from(
 ) -> Settings:
     """Defaults, then the file, then the environment, then what the caller says."""
     environment = os.environ if environment is None else environment
-    _check_variables(environment)
+    check_variables(environment, (one.upper() for one in setting_names()))
     values: dict[str, Any] = {}
     for name, value in (file or {}).items():
         values |= _said(name, value, name)
-    for name in _names():
+    for name in setting_names():
         text = environment.get(PREFIX + name.upper())
         if text is not None:
             values |= _said(name, text, PREFIX + name.upper())
@@ -292,24 +306,8 @@ def changed_settings(settings: Settings, overrides: Mapping[str, Any]) -> Settin
     return replace(settings, **values)
 
 
-def _check_variables(environment: Mapping[str, str]) -> None:
-    """Refuse a variable that was meant to be one of ours. Its value is not told: it may be a secret."""
-    known = {*(one.upper() for one in _names()), *OTHER_VARIABLES}
-    ours = (one.removeprefix(PREFIX) for one in sorted(environment) if one.startswith(PREFIX))
-    for name in ours:
-        near = None if name in known or OF_KUBERNETES.fullmatch(name) else _meant(name, known)
-        if near is not None:
-            raise InvalidSettings(f"unknown variable {PREFIX}{name}; did you mean {PREFIX}{near}?")
-
-
-def _meant(name: str, known: Collection[str]) -> str | None:
-    """The variable that this one is taken for."""
-    longer = [one for one in known if name.startswith(f"{one}_")]
-    near = [*get_close_matches(name, known, n=1, cutoff=ALIKE), *sorted(longer, key=len, reverse=True)]
-    return ELSEWHERE.get(name) or next(iter(near), None)
-
-
-def _names() -> list[str]:
+def setting_names() -> list[str]:
+    """What can be set."""
     return [one.name for one in fields(Settings) if one.init]
 
 
@@ -322,9 +320,9 @@ def _said(name: str, value: Any, where: str) -> dict[str, Any]:
 def _read(name: str, value: Any, where: str) -> Any:
     """The value in the setting's own type, or one line that says what was expected."""
     default = getattr(Settings, name, None)
-    if name not in _names():
-        near = get_close_matches(name, _names(), n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(_names())}"
+    if name not in setting_names():
+        near = get_close_matches(name, setting_names(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(setting_names())}"
         raise InvalidSettings(f"unknown setting {name!r}{hint}")
     try:
         if name == "queues":

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from fencepost.errors import PermanentFailure
+from fencepost.errors import PermanentFailure, Snooze
 from fencepost.model.run import RunState
 from fencepost.ports.run import Run
 from fencepost.telemetry.secrets import remember
-from tests.brokers.post import Post, until
+from tests.brokers.post import NS, Post, until
 from tests.brokers.test_processor import ended, running
 
 
@@ -50,3 +51,22 @@ async def test_no_words_of_a_job_keep_its_reply_from_the_broker(function: Callab
     async with running(post, function) as processor:
         assert await ended(post, key) in (RunState.SUCCEEDED, RunState.DEAD)
     assert processor._bug is None
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_snooze_in_a_processor_does_not_spend_an_attempt(is_async: bool) -> None:
+    post = Post()
+
+    async def resize() -> None:
+        raise Snooze("10m", "the picture is not there yet")
+
+    def resize_plainly() -> None:
+        raise Snooze("10m", "the picture is not there yet")
+
+    key, _ = await post.one_sent()
+    async with running(post, resize if is_async else resize_plainly):
+        assert await ended(post, key) is RunState.READY
+    run = await post.memory.ledger.get(NS, key)
+    assert run is not None
+    assert run.reason == "snoozed for 10m: the picture is not there yet"
+    assert run.run_at == post.clock.wall() + timedelta(minutes=10)

@@ -103,7 +103,7 @@ def _run(name: str, told: Connection) -> None:
 def _run_pytest(name: str, witness: _Witness) -> int | pytest.ExitCode:
     from tests.bugs.bank import BY_NAME
 
-    os.environ["FENCEPOST_EXAMPLES"] = "1"
+    os.environ["FENCEPOST_TEST_EXAMPLES"] = "1"
     os.chdir(ROOT)
     bug = BY_NAME[name]
     with bug.plant():

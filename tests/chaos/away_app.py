@@ -24,7 +24,7 @@ app = Fencepost(
 
 
 def _hold(run: Run) -> None:
-    folder = Path(os.environ["FENCEPOST_DRILL"])
+    folder = Path(os.environ["FENCEPOST_TEST_DRILL"])
     with (folder / "begun").open("a") as begun:
         begun.write(f"{run.key} {run.attempt}\n")
     while not (folder / GO).exists():

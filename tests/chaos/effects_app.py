@@ -10,7 +10,7 @@ from fencepost import CatchUp, Every, Fencepost, Retry, Run
 from tests.chaos.sinks import DurableLines, Effect
 
 TICKING = 60
-FOLDER = "FENCEPOST_DRILL"
+FOLDER = "FENCEPOST_TEST_DRILL"
 BOOK, SINK = "acknowledged", "effects"
 
 app = Fencepost(

@@ -14,7 +14,7 @@ from fencepost.model.policies import parse_overlap
 from tests.chaos import effects
 from tests.chaos.sinks import DurableLines
 
-FOLDER, RATE = "FENCEPOST_CHAOS_FOLDER", "FENCEPOST_CHAOS_RATE"
+FOLDER, RATE = "FENCEPOST_TEST_CHAOS_FOLDER", "FENCEPOST_TEST_CHAOS_RATE"
 SINK = "effects"
 PREFIX = "tick-"
 SLOW = "slow"

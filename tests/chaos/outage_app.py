@@ -30,7 +30,7 @@ app = Fencepost(
 
 
 def folder() -> Path:
-    return Path(os.environ["FENCEPOST_DRILL"])
+    return Path(os.environ["FENCEPOST_TEST_DRILL"])
 
 
 @app.job(retry=Retry(1))

@@ -1,7 +1,7 @@
 """Real deliverers and processors over each real broker, killed, stalled and cut off, and the broker killed:
 every run ends exactly once, nothing is lost, and a sink that compares fences has one effect of each run.
 
-`FENCEPOST_DRILL_MESSAGES` and `FENCEPOST_DRILL_SEED` make another drill of the long one.
+`FENCEPOST_TEST_DRILL_MESSAGES` and `FENCEPOST_TEST_DRILL_SEED` make another drill of the long one.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ async def test_no_run_is_lost_or_ended_twice_by_some_faults(server: Server, tmp_
 @pytest.mark.parametrize("server", BROKERS, indirect=True)
 async def test_no_run_is_lost_or_ended_twice_by_many_faults(server: Server, tmp_path: Path) -> None:
     """Some minutes for each broker: 60 faults in turn, each of them amid a sixtieth of 20,000 runs."""
-    each = int(os.environ.get("FENCEPOST_DRILL_MESSAGES", str(LONG))) // 3
-    dice = random.Random(seed := int(os.environ.get("FENCEPOST_DRILL_SEED", "1")))
+    each = int(os.environ.get("FENCEPOST_TEST_DRILL_MESSAGES", str(LONG))) // 3
+    dice = random.Random(seed := int(os.environ.get("FENCEPOST_TEST_DRILL_SEED", "1")))
     async with fleet_of(server, tmp_path, seed, workers=2) as fleet:
         for first in range(0, each, burst := each // FAULTS_MIN + 1):
             enqueuing = asyncio.create_task(fleet.enqueue(range(first, min(first + burst, each))))

@@ -42,7 +42,7 @@ async def fleet(server: PostgresServer, tmp_path: Path) -> AsyncIterator[Fleet]:
     fleet = Fleet(url, tmp_path, ticking=0)
     for number in range(2):
         place = number, url, tmp_path, "tests.chaos.away_app:app"
-        fleet.members.append(Member("worker", *place, FENCEPOST_DRILL=str(tmp_path)))
+        fleet.members.append(Member("worker", *place, FENCEPOST_TEST_DRILL=str(tmp_path)))
     yield fleet
     fleet.close()
 

@@ -25,7 +25,7 @@ from tests.conformance.on_sqlite import open_sqlite
 from tests.conformance.operating_lives import OperatingLives
 from tests.conformance.twins import TiedTwin, Twin, Twins
 
-LIVES = int(os.environ.get("FENCEPOST_LIVES", "2"))
+LIVES = int(os.environ.get("FENCEPOST_TEST_LIVES", "2"))
 SETTINGS = settings(
     derandomize=True,
     print_blob=True,

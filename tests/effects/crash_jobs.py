@@ -17,8 +17,8 @@ from fencepost.guards import fenced_upsert
 from tests.chaos.sinks import DurableLines
 from tests.effects.crash_points import Point
 
-FOLDER = "FENCEPOST_DRILL"
-STORE = "FENCEPOST_DRILL_STORE"
+FOLDER = "FENCEPOST_TEST_DRILL"
+STORE = "FENCEPOST_TEST_DRILL_STORE"
 STARTS, EFFECTS = "starts", "effects"
 TABLES = (
     "CREATE TABLE sent (run_key text NOT NULL, fence bigint NOT NULL)",

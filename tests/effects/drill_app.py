@@ -27,7 +27,7 @@ from fencepost.guards import fenced_upsert
 from tests.chaos.sinks import DurableLines
 from tests.effects.ways import INSERT, WAYS, lent_psycopg, url
 
-FOLDER = "FENCEPOST_DRILL"
+FOLDER = "FENCEPOST_TEST_DRILL"
 IN_TRANSACTION, PLAIN, ONCE_AT_MOST, FENCED = "in-transaction", "plain", "once-at-most", "fenced"
 IN_OWN = {name: f"in-own-{name}" for name in WAYS}
 OVER_APSW = "in-own-apsw"

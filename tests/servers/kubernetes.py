@@ -38,7 +38,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 HOW_TO_GET_IT = (
     "no kube-apiserver: scripts/kubernetes-server builds one, once; "
-    "or set FENCEPOST_KUBE_APISERVER to the program"
+    "or set FENCEPOST_TEST_KUBE_APISERVER to the program"
 )
 KUBECONFIG = """\
 apiVersion: v1
@@ -223,7 +223,7 @@ class KubernetesServer(Server):
 @cache
 def kube_apiserver() -> Path:
     """In order: the environment, PATH, what scripts/kubernetes-server has built."""
-    if given := os.environ.get("FENCEPOST_KUBE_APISERVER") or shutil.which("kube-apiserver"):
+    if given := os.environ.get("FENCEPOST_TEST_KUBE_APISERVER") or shutil.which("kube-apiserver"):
         return runnable(Path(given))
     cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fencepost"
     if built := sorted(cached.glob("kube-apiserver-*")):

@@ -168,8 +168,10 @@ def test_no_server_outlives_tests_that_were_killed(redis_server: Address) -> Non
 
 
 def test_a_server_that_is_nowhere_says_how_to_get_it() -> None:
-    nowhere = Program("Oracle", "delphi", "FENCEPOST_DELPHI_BIN", "ask the priestess")
-    with pytest.raises(ServerMissing, match=r"ask the priestess, or FENCEPOST_DELPHI_BIN=FOLDER of delphi"):
+    nowhere = Program("Oracle", "delphi", "FENCEPOST_TEST_DELPHI_BIN", "ask the priestess")
+    with pytest.raises(
+        ServerMissing, match=r"ask the priestess, or FENCEPOST_TEST_DELPHI_BIN=FOLDER of delphi"
+    ):
         nowhere.path()
 
 
@@ -177,9 +179,9 @@ def test_a_program_that_does_not_run_is_not_taken(monkeypatch: pytest.MonkeyPatc
     broken = tmp_path / "etcd"
     broken.write_text("#!/bin/sh\necho a library is missing >&2; exit 127")
     broken.chmod(0o755)
-    monkeypatch.setenv("FENCEPOST_BROKEN_BIN", str(tmp_path))
+    monkeypatch.setenv("FENCEPOST_TEST_BROKEN_BIN", str(tmp_path))
     with pytest.raises(ServerMissing, match="a library is missing"):
-        Program("broken etcd", "etcd", "FENCEPOST_BROKEN_BIN", "mend it").path()
+        Program("broken etcd", "etcd", "FENCEPOST_TEST_BROKEN_BIN", "mend it").path()
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("true", ServerMissing)])

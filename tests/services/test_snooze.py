@@ -11,6 +11,7 @@ import pytest
 from fencepost import Snooze
 from fencepost.errors import WaitTimeout
 from fencepost.executors.callable import CallableExecutor
+from fencepost.executors.process import ProcessExecutor, ProcessPool
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.run import RunState
@@ -18,6 +19,7 @@ from fencepost.model.run_log import LOG_BEGIN
 from fencepost.ports.executor import Job
 from fencepost.services.results import wait_for_end
 from fencepost.services.storyteller import Storyteller
+from tests.executors import far_functions as far
 from tests.services.house import NS, House, WorkingNode
 
 WHY = "the export is not there yet"
@@ -56,6 +58,21 @@ async def test_a_snooze_does_not_spend_the_only_attempt(work: Callable[..., Any]
         assert (await house.run(key)).attempt == number
         house.clock.advance(1)
     assert fences == sorted(set(fences))
+
+
+async def test_a_snooze_in_a_child_process_does_not_spend_the_only_attempt() -> None:
+    house, pool = House(), ProcessPool(lambda: 1)
+    spec = JobSpec(JobName("report"), retry=Retry(max_attempts=1), open_payload=True)
+    node = WorkingNode(house, Job(spec, ProcessExecutor(far.snooze, pool)))
+    await node.register()
+    try:
+        key = await house.enqueue("one", wait="10m")
+        await node.work()
+        run = await house.run(key)
+        assert (run.state, run.spent, run.reason) == (RunState.READY, 1, f"snoozed for 10m: {WHY}")
+        assert run.run_at == house.clock.wall() + timedelta(minutes=10)
+    finally:
+        await pool.close()
 
 
 async def test_a_failure_after_a_snooze_is_the_first() -> None:

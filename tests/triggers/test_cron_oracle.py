@@ -1,7 +1,8 @@
 """The engine against the oracle: random expressions, zones, policies and instants, by the hundred thousand.
 
-FENCEPOST_ORACLE_CASES says how many triples of expression, zone and instant are held against the oracle, and
-FENCEPOST_ORACLE_SEED which ones. A failure names the seed, the shard and the round that bring it back.
+FENCEPOST_TEST_ORACLE_CASES says how many triples of expression, zone and instant are held against the
+oracle, and FENCEPOST_TEST_ORACLE_SEED which ones. A failure names the seed, the shard and the round that
+bring it back.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from tests.triggers import oracle_checks as checks
 from tests.triggers.oracle import read
 from tests.triggers.oracle_walk import DAY_S, EPOCH, Policy, fires_on, walk
 
-SEED = os.environ.get("FENCEPOST_ORACLE_SEED", "1")
-CASES = int(os.environ.get("FENCEPOST_ORACLE_CASES", "8000"))
+SEED = os.environ.get("FENCEPOST_TEST_ORACLE_SEED", "1")
+CASES = int(os.environ.get("FENCEPOST_TEST_ORACLE_CASES", "8000"))
 SHARDS = 16
 # A round of either kind checks some hundred triples. One that found nothing to check may be followed by a few
 # hundred like it before the shard gives up.

@@ -24,7 +24,7 @@ from tests.servers.postgres import PostgresDatabases
 from tests.web.house import TOKEN
 from tests.web.serving import Server
 
-EXAMPLES_MAX = int(os.environ.get("FENCEPOST_SCHEMA_EXAMPLES", "3"))
+EXAMPLES_MAX = int(os.environ.get("FENCEPOST_TEST_SCHEMA_EXAMPLES", "3"))
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -34,7 +34,7 @@ CHECKS = [
 ]
 # The stream of live events does not end.
 SCHEMA = schemathesis.openapi.from_dict(describe()).exclude(operation_id="events")
-if "FENCEPOST_SCHEMA_EXAMPLES" not in os.environ:
+if "FENCEPOST_TEST_SCHEMA_EXAMPLES" not in os.environ:
     # Thousands of cases, made anew in every process that collects the tests.
     SCHEMA.config.phases.update(phases=["examples", "fuzzing"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from fencepost.app.specs import after_on_of, is_at_most_once, limit_of, names_after, retry_window_of
@@ -45,7 +46,8 @@ def read_job(
         checked_name("job", name)
         after = _after(table)
         after_on = after_on_of(table.text("after_on"), after)
-    spec = JobSpec(
+    made = partial(
+        JobSpec,
         name=JobName(name),
         queue=Queue(table.queue() or DEFAULT_QUEUE),
         priority=table.priority() or PRIORITY_DEFAULT,
@@ -63,7 +65,8 @@ def read_job(
         renamed_from=_renamed_from(table),
         retry_window=_retry_window(table),
     )
-    return spec, executor
+    with table.blaming():
+        return made(), executor
 
 
 def _work(

@@ -132,12 +132,12 @@ class Notifier(Service):
         return [*fired, *(beginning_of(one) for one in opened if one.subject not in seen)]
 
     async def _incomplete(self, namespace: Namespace) -> list[Item]:
-        """Jobs that have spent the whole error budget of the day."""
+        """Jobs of which a smaller share has run in the last day than should."""
         target, now = self._settings.completeness_target, await self._store.now()
         tallies = await self._store.ledger.tally_by_job(namespace, COMPLETENESS_WINDOW_S)
         jobs = {job: completeness(tally) for job, tally in tallies.items()}
         return [
             Item(Event.INCOMPLETE, job, now, f"{one.words} in the last day, below {100 * target:g} %", job)
             for job, one in sorted(jobs.items())
-            if one.budget_left(target) < 0
+            if one.is_below(target)
         ]

@@ -16,8 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections, connections
 
 from fencepost.app import Fencepost
-from fencepost.config import DEFAULT_STORE, PREFIX
+from fencepost.config import DEFAULT_STORE
 from fencepost.contrib.addresses import FOR_BOTH_DRIVERS
+from fencepost.model.variables import PREFIX
 from fencepost.stores.sqlite.opening import SCHEME
 
 SETTING = "FENCEPOST"
