@@ -29,6 +29,7 @@ from fencepost.errors import (
     WaitTimeout,
 )
 from fencepost.model.run import RunFilter, RunRecord
+from fencepost.model.text import RESULT_LENGTH_MAX
 from fencepost.services.bridge import bridge
 from tests.cli.forks import ROOT
 from tests.contrib.servers import program
@@ -301,6 +302,21 @@ async def test_a_result_is_kept_as_long_as_retention_says(app: Fencepost) -> Non
         assert await handle.state() == "succeeded"
         with pytest.raises(ResultNotKept, match="not kept any more"):
             await handle.result()
+
+
+async def test_a_result_that_is_too_long_is_not_given_in_part(app: Fencepost) -> None:
+    @app.job()
+    def letters(count: int) -> str:
+        return "x" * count
+
+    async with app, app.running(plans=False):
+        whole, cut = [
+            await letters.enqueue(count=count) for count in (RESULT_LENGTH_MAX, RESULT_LENGTH_MAX + 1)
+        ]
+        assert len(await whole.result(PATIENCE_S)) == RESULT_LENGTH_MAX
+        assert await cut.wait(PATIENCE_S) == "succeeded"
+        with pytest.raises(ResultNotKept, match="longer than what is kept; return a reference"):
+            await cut.result()
 
 
 async def test_options_say_what_one_call_wants(app: Fencepost) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -24,6 +25,14 @@ async def test_one_node_leads_everything() -> None:
     alone = PlanningNode(House(), "alice")
     await alone.elector.run_once()
     assert alone.shards == ALL
+
+
+async def test_all_shards_of_a_start_are_not_more_than_one_line(lines: Lines) -> None:
+    alone = PlanningNode(House(), "alice")
+    await alone.elector.run_once()
+    (told,) = [one for one in lines.about("leads") if "shards" in one]
+    assert told["shards"] == "0-7"
+    assert [level for level in lines.levels("leads") if level >= logging.INFO] == [logging.INFO]
 
 
 async def test_two_nodes_share_and_never_lead_one_shard_together() -> None:
