@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
-from litestar import Litestar, Router
+from litestar import Litestar, Response, Router, get
+from litestar.di import Provide
 from litestar.enums import ScopeType
 from litestar.routes import ASGIRoute
 from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
@@ -21,7 +22,7 @@ from fencepost.clock import SystemClock
 from fencepost.model.access import Principal
 from fencepost.operations.catalogue import all_operations
 from fencepost.operations.operation import API, Operation
-from fencepost.web.api import claims, document, reports
+from fencepost.web.api import claims, reports
 from fencepost.web.auth import Doorkeeper, Guarded, behind, inside
 from fencepost.web.dashboard.faults import handle_any
 from fencepost.web.dashboard.routes import dashboard
@@ -31,7 +32,6 @@ from fencepost.web.live.hub import Hub
 from fencepost.web.live.route import events_route
 from fencepost.web.metrics import metrics_route
 from fencepost.web.openapi import build_document
-from fencepost.web.providing import provided
 from fencepost.web.router import handlers
 from fencepost.web.serving import Serving
 from fencepost.web.turns import Turns
@@ -64,12 +64,10 @@ def answering_head(routes: Litestar) -> ASGIApp:
 
 def build_routes(serving: Serving, hub: Hub | None = None) -> Litestar:
     """The routes alone, without anything before them."""
+    readiness = Readiness(serving.store, serving.room)
     return Litestar(
         routes(serving, hub or closed_hub(serving)),
-        dependencies={
-            "readiness": provided(Readiness(serving.store, serving.room)),
-            "document": provided(describe()),
-        },
+        dependencies={"readiness": Provide(lambda: readiness, sync_to_thread=False)},
         exception_handlers={Exception: handle_any},
         openapi_config=None,
         logging_config=None,
@@ -87,11 +85,17 @@ def routes(serving: Serving, hub: Hub) -> list[ControllerRouterHandler]:
             route_handlers=[
                 *handlers(operations(), serving),
                 events_route(hub, serving.settings.namespace),
-                document.router(),
+                openapi,
             ],
         ),
         *dashboard(serving),
     ]
+
+
+@get("/openapi.json", operation_id="openapi", summary="This document", tags=["document"])
+async def openapi() -> Response[Any]:
+    """What the API is, for programs: OpenAPI 3.1."""
+    return Response(describe(), media_type="application/json")
 
 
 def closed_hub(serving: Serving) -> Hub:
