@@ -23,13 +23,14 @@ from benchmarks.peers.measuring import (
     ready,
 )
 from fencepost import Fencepost
+from fencepost.assembly import build_processors
 from fencepost.config import Settings
 from fencepost.model.message import Confirmed, Message
 from fencepost.ports.broker import Broker
 from fencepost.services.deliverer import BATCH_MAX, SENDING_MAX
 from fencepost.telemetry.events import RunEnded, listen
 from fencepost.telemetry.message_events import MessagesTaken
-from fencepost.wiring import build_processors, migrate, open_broker
+from fencepost.wiring import migrate, open_broker
 
 EVENTS, THUMBS, ORDERS = "bench.events", "bench.thumbs", "bench.orders"
 OUT, BACK = "bench.out", "bench.back"

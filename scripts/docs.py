@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fencepost.cli.main import NAME, cli
+from fencepost.cli.main import NAME, SUMMARIES, Commands, cli
 from fencepost.core.lifecycle import ENDED, INITIAL, REPLAYS, TRANSITIONS
 from fencepost.model.run import RunState
 
@@ -37,6 +37,7 @@ def pages() -> dict[Path, str]:
 
     return {
         FOLDER / "cli.md": cli_page(),
+        SUMMARIES: summaries_text(),
         FOLDER / "states.md": states_page(),
         FOLDER / "http.md": http_page(GENERATED),
         FOLDER / "settings.md": settings_page(GENERATED),
@@ -48,6 +49,13 @@ def cli_page() -> str:
     """The help of every command."""
     sections = [f"## `{path}`\n\n```text\n{text}\n```\n" for path, text in helps(cli, None)]
     return "\n".join([f"# The command line\n\n{GENERATED}\n", *sections])
+
+
+def summaries_text() -> str:
+    """What each command does in a sentence, for help that loads none of them."""
+    with cli.make_context(NAME, [], resilient_parsing=True) as context:
+        assert isinstance(cli, Commands)
+        return "".join(f"{path}\t{said}\n" for path, said in cli.loaded_summaries(context).items())
 
 
 def helps(command: click.Command, parent: click.Context | None) -> Iterator[tuple[str, str]]:

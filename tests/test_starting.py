@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,16 @@ NODE = tuple(
     for part in ("cli", "leases", "operations", "rules", "services", "stores", "web", "wiring")
 )
 DRIVERS = ("aiohttp", "apsw", "asyncpg", "click", "jinja2", "litestar", "opentelemetry", "prometheus_client")
+LISTING_MAX = 300
 SLOW = ("email", "importlib.metadata", "zoneinfo")
+
+
+CALLED = """import sys
+from contextlib import suppress
+from fencepost.cli.main import main
+sys.argv = ["fencepost", *{words}]
+with suppress(SystemExit):
+    main()"""
 
 
 def loaded(program: str) -> set[str]:
@@ -67,6 +77,33 @@ def test_the_version_is_said_without_the_command_line() -> None:
     assert modules & {*NODE, *DRIVERS, *SLOW, "typing"} == set()
     assert others(modules) == set()
     assert len(ours(modules)) <= 5, sorted(ours(modules))
+
+
+@pytest.mark.parametrize("words", [["--help"], ["schedulse"], []])
+def test_help_loads_no_command(words: list[str]) -> None:
+    modules = loaded(CALLED.format(words=words))
+    assert modules & {*NODE, *DRIVERS, *SLOW, "asyncio", "msgspec"} - {"fencepost.cli", "click"} == set()
+    assert ours(modules) <= {
+        *(f"fencepost.cli{part}" for part in ("", ".main", ".groups", ".faults")),
+        *("fencepost", "fencepost.errors", "fencepost.version", "fencepost.model", "fencepost.model.lazy"),
+    }
+
+
+def test_a_list_of_schedules_loads_no_node_no_server_and_no_job(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/fencepost.db"
+    modules = loaded(CALLED.format(words=["migrate", "--store", store]))
+    listing = loaded(CALLED.format(words=["schedules", "list", "--store", store]))
+    assert "fencepost.stores.sqlite.store" in modules & listing
+    parts = ("app", "assembly", "cli.remote", "executors", "manifest", "services.node", "web")
+    assert listing & {f"fencepost.{part}" for part in parts} == set()
+    assert len(ours(listing)) <= LISTING_MAX, sorted(ours(listing))
+
+
+def test_a_command_that_a_server_carries_out_loads_no_store() -> None:
+    words = ["queues", "list", "--server", "http://127.0.0.1:1", "--token", "a-token-of-32-characters-or-so-"]
+    modules = loaded(CALLED.format(words=words))
+    assert "fencepost.cli.remote" in modules
+    assert modules & {"fencepost.stores", "fencepost.wiring", "fencepost.cli.local", "apsw"} == set()
 
 
 def test_the_script_is_the_module() -> None:

@@ -348,7 +348,7 @@ async def test_a_node_that_drains_sends_no_more(tmp_path: Path) -> None:
     app.configure(broker="memory://", poll_s=0.05)
     app.message_job("thumbs")
     broker = MemoryBroker()
-    with patch("fencepost.wiring.open_broker", AsyncMock(return_value=broker)):
+    with patch("fencepost.assembly.open_broker", AsyncMock(return_value=broker)):
         node = await app.node(plans=False)
         node.membership.on_drain(True)
         stop = asyncio.Event()

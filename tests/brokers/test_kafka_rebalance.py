@@ -13,9 +13,9 @@ from uuid import uuid4
 import pytest
 
 from fencepost import Fencepost, Retry, Run
+from fencepost.assembly import build_processors
 from fencepost.errors import StaleFence
 from fencepost.model.run import RunState
-from fencepost.wiring import build_processors
 from tests.executors.test_process_jobs import until_ended
 from tests.servers.kafka import KafkaAddress
 

@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from fencepost.app import Fencepost
+from fencepost.assembly import build_processors
 from fencepost.clock import SystemClock
 from fencepost.model.identifiers import JobName
 from fencepost.model.message import Confirmed, Message
@@ -21,7 +22,7 @@ from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.ports.run import Run
 from fencepost.services.node import NodeRunner
 from fencepost.stores.memory import MemoryStore
-from fencepost.wiring import build_processors, open_broker
+from fencepost.wiring import open_broker
 
 RUNS = 40
 PATIENCE_S = 90.0

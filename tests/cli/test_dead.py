@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fencepost import Fencepost, PermanentFailure, Retry
-from fencepost.cli import dead
+from fencepost.cli import calling, dead
 from fencepost.model.run import RunState
 from fencepost.ports.store import Store
 from fencepost.services.desks.runs import RunDesk
@@ -132,7 +132,7 @@ async def burn_many(url: str, count: int) -> None:
 
 
 def test_all_of_very_many_are_replayed_the_oldest_first(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dead, "PAGE", 3)
+    monkeypatch.setattr(calling, "LIMIT_MAX", 3)
     asyncio.run(burn_many(url, 8))
     oldest_first = [f"burn#{number}" for number in range(8)]
     planned = called_json("dead", "replay", "--all", "--dry-run", "--store", url)

@@ -219,7 +219,7 @@ def test_secrets_are_masked_wherever_people_look(used: str) -> None:
         (("enqueue", "burn", "--delay", "5m", "--at", "2999-01-01"), "two ways to say one thing"),
         (("enqueue", "burn", "--unique", "always"), 'expected "queued", "unfinished"'),
         (("enqueue", "burn", "--unique-name", "a"), "has no meaning without unique"),
-        (("enqueue", "burn", "--priority", "9"), "priority 9"),
+        (("enqueue", "burn", "--priority", "9"), "9 is not in the range 1<=x<=4"),
         (("enqueue", "burn", "--expires", "10 minutes"), "--expires 10 minutes: write 10m"),
         (("enqueue", "double"), "'number' is missing"),
         (("enqueue", "double", "--payload", '{"number": "x"}'), "expected integer"),

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pytest
 
+from fencepost.assembly import build_node
 from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch, ScheduleId, Shard
 from fencepost.model.plan import Cursor, Plan
 from fencepost.services import refresher
@@ -18,7 +19,6 @@ from fencepost.services.refresher import Refresher
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
 from fencepost.triggers import Every
-from fencepost.wiring import build_node
 from tests.services.house import NS, START, House, PlanningNode, until
 
 WAIT_S = 30.0

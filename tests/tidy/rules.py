@@ -163,6 +163,19 @@ def ratchet_faults(sizes: Mapping[str, int], limit: int, known: Mapping[str, int
             yield f"{name}: fell to {size} lines; lower it in ratchet.toml"
 
 
+def imports_in_functions(source: str) -> Iterator[Fault]:
+    """Imports that do not stand at the head of their module."""
+    functions = (
+        one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    nodes = {node: None for function in functions for node in ast.walk(function)}
+    yield from (
+        Fault(node.lineno, ast.unparse(node))
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
 def _imported_names(tree: ast.Module) -> dict[str, str]:
     """The dotted path behind each imported name."""
     names: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -91,6 +92,15 @@ def test_no_function_outgrows_its_limit() -> None:
         for name, lines in rules.function_lines(text(path)).items()
     }
     assert list(rules.ratchet_faults(sizes, rules.FUNCTION_LINES_MAX, ratchet("functions"))) == []
+
+
+def test_imports_stand_at_the_head_of_their_module() -> None:
+    found = Counter(
+        path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        for path in python_files(SOURCE)
+        for _ in rules.imports_in_functions(text(path))
+    )
+    assert dict(found) == ratchet("imports"), "it may only fall"
 
 
 def faults(rule: Rule, paths: Iterable[Path]) -> list[str]:

@@ -181,3 +181,8 @@ def test_the_ratchet_holds_what_it_knows(size: int, known: dict[str, int]) -> No
 def test_the_ratchet_forgets_what_is_gone() -> None:
     (fault,) = rules.ratchet_faults({}, 10, {"f": 14})
     assert "remove it" in fault
+
+
+def test_an_import_in_a_function_is_seen_once() -> None:
+    source = "import a\ndef f():\n    import b\n    async def g():\n        from c import d\n"
+    assert [fault.text for fault in rules.imports_in_functions(source)] == ["import b", "from c import d"]

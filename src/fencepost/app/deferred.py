@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fencepost.app.outbox import Outbox
     from fencepost.app.schedules import Schedules
     from fencepost.app.windows import fitting_job
+    from fencepost.assembly import broker_services, build_node
     from fencepost.executors.command import AllowList
     from fencepost.executors.external import ExternalExecutor
     from fencepost.executors.message import MessageFunction
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from fencepost.services.reach import ServedTransaction
     from fencepost.wiring import (
         borrow_store,
-        broker_services,
-        build_node,
         check_blocking,
         is_awaited,
         open_leases,
@@ -97,7 +96,7 @@ __getattr__, __dir__ = lazy(
         "bridge": "fencepost.services.bridge",
         "keep_for_good": "fencepost.services.bridge",
         "open_bridge": "fencepost.services.bridge",
-        "broker_services": "fencepost.wiring",
+        "broker_services": "fencepost.assembly",
         "intake": "fencepost.app.message",
         "message_spec": "fencepost.app.message",
         "delivery_jobs": "fencepost.app.notifying",
@@ -110,7 +109,7 @@ __getattr__, __dir__ = lazy(
         "Schedules": "fencepost.app.schedules",
         "ServedTransaction": "fencepost.services.reach",
         "borrow_store": "fencepost.wiring",
-        "build_node": "fencepost.wiring",
+        "build_node": "fencepost.assembly",
         "celery_job": "fencepost.app.celery",
         "check_blocking": "fencepost.wiring",
         "code_digest": "fencepost.services.deployer",

@@ -6,18 +6,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from msgspec.json import encode
 
+from fencepost.cli.calling import Caller, calling
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import print_json
+from fencepost.cli.progress import Progress
 from fencepost.errors import InvalidSpec, UsageError
-
-if TYPE_CHECKING:
-    from fencepost.cli.calling import Caller
-    from fencepost.operations.applying import ScheduleEntry
-    from fencepost.operations.shapes.schedules import AppliedEntry
+from fencepost.manifest.entries import read_entries
+from fencepost.model.identifiers import checked_name
+from fencepost.operations.applying import SOURCE_LABEL, ApplySchedules, ScheduleEntry, apply_schedules
+from fencepost.operations.paging import LIMIT_MAX
+from fencepost.operations.schedules import ChangeSchedule, ListSchedules, list_schedules, remove_schedule
+from fencepost.operations.shapes.schedules import AppliedEntry
 
 STDIN = "-"
 BYTES_MAX = 256 * 1024 * 1024
@@ -52,9 +55,6 @@ def apply(
       fencepost schedules apply customers.toml --prune --yes
       make-schedules | fencepost schedules apply - --source customers
     """
-    from fencepost.cli.calling import calling
-    from fencepost.manifest.entries import read_entries
-
     if prune and file == STDIN and source is None:
         raise UsageError("--prune: give --source NAME too; what comes by stdin has no name of its own")
     named = source or ("stdin" if file == STDIN else Path(file).name)
@@ -87,8 +87,6 @@ def _in_namespace(file: str, place: Place, said: str | None) -> Place:
 
 
 def _check_source(named: str, of_file: bool) -> None:
-    from fencepost.model.identifiers import checked_name
-
     try:
         checked_name("--source", named)
     except InvalidSpec as error:
@@ -120,8 +118,6 @@ def _read(file: str) -> bytes:
 
 def _batches(entries: Sequence[ScheduleEntry], place: Place) -> list[list[ScheduleEntry]]:
     """What is sent together: by number, and to a server, whose bodies are bounded, by size."""
-    from msgspec.json import encode
-
     batches: list[list[ScheduleEntry]] = []
     room = 0
     for one in entries:
@@ -138,9 +134,6 @@ def _sent(
     caller: Caller, batches: Sequence[list[ScheduleEntry]], source: str, label: str, *, dry_run: bool = False
 ) -> list[AppliedEntry]:
     """What becomes of each, a batch at a time."""
-    from fencepost.cli.progress import Progress
-    from fencepost.operations.applying import ApplySchedules, apply_schedules
-
     found: list[AppliedEntry] = []
     with Progress(sum(map(len, batches)), label) as progress:
         for batch in batches:
@@ -162,10 +155,6 @@ def _refuse(file: str, found: Sequence[AppliedEntry]) -> None:
 
 
 def _gone(caller: Caller, source: str, there: set[str]) -> list[str]:
-    from fencepost.operations.applying import SOURCE_LABEL
-    from fencepost.operations.paging import LIMIT_MAX
-    from fencepost.operations.schedules import ListSchedules, list_schedules
-
     gone: list[str] = []
     after: str | None = None
     while True:
@@ -178,9 +167,6 @@ def _gone(caller: Caller, source: str, there: set[str]) -> list[str]:
 
 
 def _remove(caller: Caller, gone: Sequence[str]) -> None:
-    from fencepost.cli.progress import Progress
-    from fencepost.operations.schedules import ChangeSchedule, remove_schedule
-
     with Progress(len(gone), "removing") as progress:
         for number, schedule_id in enumerate(gone, 1):
             caller.call(remove_schedule, ChangeSchedule(schedule_id=schedule_id))

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fencepost.cli.against import compare, print_comparison
+from fencepost.cli.calling import call
 from fencepost.cli.faults import NO
+from fencepost.cli.local import ask
 from fencepost.cli.options import Place, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.cli.progress import Tally
+from fencepost.cli.reading import read_when
 from fencepost.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fencepost.operations.audit import AuditRange, RepairRange
-    from fencepost.operations.reconciling import JudgeKeys
-    from fencepost.operations.shapes.accounts import AccountShape, ReportShape
+from fencepost.operations.audit import BACKWARDS, AuditRange, RepairRange, repair, report_of
+from fencepost.operations.audit import audit as audit_range
+from fencepost.operations.reconciling import JudgeKeys
+from fencepost.operations.shapes.accounts import AccountShape, ReportShape
 
 SHOWN_MAX = 100
 SCHEDULES_SHOWN_MAX = 20
@@ -82,10 +83,6 @@ def audit(
       fencepost audit invoices --from 2026-03-01 --to 2026-03-08 --repair --reason "rows were lost"
       fencepost audit invoices --from 2026-03-01 --against sent.csv --column key
     """
-    from fencepost.cli.reading import read_when
-    from fencepost.operations.audit import AuditRange, RepairRange
-    from fencepost.operations.reconciling import JudgeKeys
-
     first, last = read_when("--from", since, tz), read_when("--to", until, tz)
     if against is None and (column, job) != (None, None):
         raise UsageError(f"{'--column' if column else '--job'}: goes with --against FILE")
@@ -110,8 +107,6 @@ def audit(
 @contextmanager
 def options_named() -> Iterator[None]:
     """A refusal names the options."""
-    from fencepost.operations.audit import BACKWARDS
-
     try:
         yield
     except UsageError as error:
@@ -122,8 +117,6 @@ def options_named() -> Iterator[None]:
 
 def _against(place: Place, path: str, column: str | None, asked: JudgeKeys, as_json: bool) -> int:
     """Compare and tell; how many differences there are."""
-    from fencepost.cli.against import compare, print_comparison
-
     with options_named():
         comparison = compare(place, path, column, asked)
     if as_json:
@@ -135,11 +128,10 @@ def _against(place: Place, path: str, column: str | None, asked: JudgeKeys, as_j
 
 def audited(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
     """By a server; or here, where nobody needs to be kept from looking at all of it."""
-    from fencepost.cli.calling import ask, call
-    from fencepost.operations.audit import RepairRange, audit, repair, report_of
-
     if place.server:
-        return call(place, repair, asked) if isinstance(asked, RepairRange) else call(place, audit, asked)
+        return (
+            call(place, repair, asked) if isinstance(asked, RepairRange) else call(place, audit_range, asked)
+        )
     with Tally() as tally:
         return ask(place, lambda control: report_of(control, asked, tally.reached))
 

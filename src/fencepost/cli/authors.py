@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import pwd
+import socket
+
+from fencepost.core.access import reserved_name
+from fencepost.errors import UsageError
 from fencepost.model.audit import Author
 
 ACTOR = "FENCEPOST_ACTOR"
@@ -11,12 +18,6 @@ NAME_LENGTH_MAX = 200
 def this_author(reason: str | None = None) -> Author:
     """Whoever calls a command: by FENCEPOST_ACTOR, or else by login name, from this host. What proves who it
     was is the user that the process runs as, which no variable changes."""
-    import os
-    import socket
-
-    from fencepost.core.access import reserved_name
-    from fencepost.errors import UsageError
-
     actor = os.environ.get(ACTOR, "").strip()[:NAME_LENGTH_MAX]
     if refusal := reserved_name(actor):
         raise UsageError(f"{ACTOR} {actor!r}: {refusal}; choose another")
@@ -27,8 +28,6 @@ def this_author(reason: str | None = None) -> Author:
 
 def _login() -> str:
     """A container may run under a number that has no name."""
-    import getpass
-
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
@@ -36,9 +35,6 @@ def _login() -> str:
 
 
 def _user() -> str:
-    import os
-    import pwd
-
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from msgspec.structs import asdict
 
+from fencepost.cli.backfill_views import print_backfill, print_backfills, print_estimate
+from fencepost.cli.calling import Caller, calling
+from fencepost.cli.commands import command, listing, show
 from fencepost.cli.faults import FINE, INTERRUPTED, NO
 from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
-
-if TYPE_CHECKING:
-    from fencepost.cli.calling import Caller
-    from fencepost.operations.shapes.backfills import BackfillShape, EstimateShape
-
-LIST_MAX = 10_000
-NUMBER_MAX = 2**63 - 1
-number_argument = click.argument("backfill_id", metavar="N", type=click.IntRange(1, NUMBER_MAX))
+from fencepost.cli.reading import read_rate, read_when
+from fencepost.cli.requests import takes
+from fencepost.cli.watching import fill_and_watch
+from fencepost.model.backfill import FillMode
+from fencepost.model.dataclasses import dataclass
+from fencepost.operations.backfills import (
+    EstimateBackfill,
+    OneBackfill,
+    StartBackfill,
+    cancel_backfill,
+    estimate_backfill,
+    list_backfills,
+    show_backfill,
+    start_backfill,
+)
+from fencepost.operations.shapes.backfills import BackfillShape, EstimateShape, first_instant
 
 
 @dataclass(frozen=True)
@@ -36,9 +47,6 @@ class Given:
 
     def words(self) -> dict[str, Any]:
         """As operations take it."""
-        from fencepost.cli.reading import read_rate, read_when
-        from fencepost.model.backfill import FillMode
-
         return {
             "schedule_id": self.schedule_id,
             "since": read_when("--from", self.since, self.tz),
@@ -90,16 +98,12 @@ def backfill(
       fencepost backfill invoices --from 2026-03-01 --to 2026-03-08 --dry-run
       fencepost backfill report --from 7d --to 0s --parallel 4 --rate 10/m --missed
     """
-    from fencepost.cli.calling import calling
-    from fencepost.operations.backfills import StartBackfill, start_backfill
-    from fencepost.operations.shapes.backfills import first_instant
-
     given = Given(schedule_id, since, until, parallel, rate, missed, force, tz)
     with calling(place) as caller:
         estimate = _estimate(caller, given)
         only_look = dry_run or not estimate.to_run
         if only_look or not as_json:
-            _print_estimate(estimate, as_json)
+            show(estimate, as_json, print_estimate)
         for one in estimate.warnings:
             click.echo(f"warning: {one}", err=True)
         if only_look:
@@ -121,91 +125,32 @@ def backfills() -> None:
     """
 
 
-@backfills.command("list")
-@click.option("--limit", type=click.IntRange(1, LIST_MAX), default=20, show_default=True, help="How many.")
-@tz_option
-@asks
-@json_option
-def list_backfills(limit: int, tz: str | None, place: Place, as_json: bool) -> None:
-    """List backfills, the latest first.
-
-    \b
-    Example:
-      fencepost backfills list
-    """
-    from fencepost.cli.calling import pages
-    from fencepost.operations.backfills import ListBackfills
-    from fencepost.operations.backfills import list_backfills as listed
-
-    found = pages(place, listed, ListBackfills(), limit)
-    if as_json:
-        print_json(found)
-    elif found:
-        from fencepost.cli.backfill_views import print_backfills
-
-        print_backfills(found, tz)
-    else:
-        click.echo("no backfills", err=True)
+listing(list_backfills, backfills, "fencepost backfills list", none="no backfills", limit=20, zoned=True)(
+    print_backfills
+)
+command(show_backfill, backfills, "fencepost backfills show 3", zoned=True)(print_backfill)
+command(cancel_backfill, backfills, 'fencepost backfills cancel 3 --reason "the wrong week"', zoned=True)(
+    print_backfill
+)
 
 
 @backfills.command()
-@number_argument
-@tz_option
-@asks
-@json_option
-def show(backfill_id: int, tz: str | None, place: Place, as_json: bool) -> None:
-    """Show one backfill: what was asked for, how far it is, and how its runs stand.
-
-    \b
-    Example:
-      fencepost backfills show 3
-    """
-    from fencepost.cli.calling import call
-    from fencepost.operations.backfills import OneBackfill, show_backfill
-
-    _print(call(place, show_backfill, OneBackfill(backfill_id=backfill_id)), tz, as_json)
-
-
-@backfills.command()
-@number_argument
-@tz_option
-@changes_store
-@json_option
-def cancel(backfill_id: int, tz: str | None, place: Place, as_json: bool) -> None:
-    """Cancel what of a backfill waits; what runs is let finish.
-
-    What nobody has begun ends as missed.
-
-    \b
-    Example:
-      fencepost backfills cancel 3 --reason "the wrong week"
-    """
-    from fencepost.cli.calling import call
-    from fencepost.operations.backfills import ChangeBackfill, cancel_backfill
-
-    _print(call(place, cancel_backfill, ChangeBackfill(backfill_id=backfill_id)), tz, as_json)
-
-
-@backfills.command()
-@number_argument
+@takes(OneBackfill, arguments=("backfill_id",))
 @tz_option
 @asks
 @json_option
 @click.pass_context
-def watch(context: click.Context, backfill_id: int, tz: str | None, place: Place, as_json: bool) -> None:
+def watch(context: click.Context, asked: OneBackfill, tz: str | None, place: Place, as_json: bool) -> None:
     """Watch a backfill until all its runs have ended. Exit 1 where one of them died.
 
     \b
     Example:
       fencepost backfills watch 3
     """
-    from fencepost.cli.calling import calling
-    from fencepost.operations.backfills import OneBackfill, show_backfill
-
     with calling(place) as caller:
-        found = caller.call(show_backfill, OneBackfill(backfill_id=backfill_id))
+        found = caller.call(show_backfill, asked)
         over = _watched(context, caller, found, None)
-    _print(over, tz, as_json)
+    show(over, as_json, print_backfill, tz)
     context.exit(_code(over))
 
 
@@ -220,13 +165,11 @@ def _carry_on(
     """Fill it and watch it; whoever does not want to wait leaves it to the nodes that plan."""
     now = started if detach else _watched(context, caller, started, estimate.to_run)
     if as_json:
-        from msgspec.structs import asdict
-
         print_json({**asdict(now), "estimate": estimate})
     elif detach:
         click.echo(_how_to_watch(started.backfill_id))
     else:
-        _print(now, None, as_json)
+        show(now, as_json, print_backfill, None)
     context.exit(FINE if detach else _code(now))
 
 
@@ -234,8 +177,6 @@ def _watched(
     context: click.Context, caller: Caller, backfill: BackfillShape, expected: int | None
 ) -> BackfillShape:
     try:
-        from fencepost.cli.watching import fill_and_watch
-
         return fill_and_watch(caller, backfill, expected)
     except KeyboardInterrupt:
         click.echo(f"\nit goes on by itself; {_how_to_watch(backfill.backfill_id)}", err=True)
@@ -248,27 +189,7 @@ def _how_to_watch(number: int) -> str:
 
 
 def _estimate(caller: Caller, given: Given) -> EstimateShape:
-    from fencepost.operations.backfills import EstimateBackfill, estimate_backfill
-
     return caller.call(estimate_backfill, EstimateBackfill(**given.words()))
-
-
-def _print_estimate(estimate: EstimateShape, as_json: bool) -> None:
-    if as_json:
-        print_json(estimate)
-    else:
-        from fencepost.cli.backfill_views import print_estimate
-
-        print_estimate(estimate)
-
-
-def _print(found: BackfillShape, tz: str | None, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
-    else:
-        from fencepost.cli.backfill_views import print_backfill
-
-        print_backfill(found, tz)
 
 
 def _code(found: BackfillShape) -> int:

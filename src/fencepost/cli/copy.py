@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import click
 
+from fencepost.cli.authors import this_author
 from fencepost.cli.faults import INTERRUPTED
 from fencepost.cli.options import Place, json_option
 from fencepost.cli.output import print_json
 from fencepost.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from fencepost.model.high_water import HighWater
-    from fencepost.services.copying import Seen
+from fencepost.model.high_water import HighWater
+from fencepost.services.copying import Copier, Seen, look
+from fencepost.wiring import open_existing_store, open_store, shown_store
 
 
 @click.command()
@@ -39,8 +39,6 @@ def copy(context: click.Context, source: str, target: str, reason: str | None, a
       fencepost copy --from sqlite:///fencepost.db --to postgresql://shop@db/fencepost
       fencepost copy --from sqlite:///fencepost.db --to 'mongodb://h1,h2,h3/shop?replicaSet=rs0'
     """
-    import asyncio
-
     try:
         seen, lifted = asyncio.run(_copied(Place(source, None), Place(target, None), reason))
     except KeyboardInterrupt:
@@ -50,10 +48,6 @@ def copy(context: click.Context, source: str, target: str, reason: str | None, a
 
 
 async def _copied(source: Place, target: Place, reason: str | None) -> tuple[Seen, HighWater]:
-    from fencepost.cli.authors import this_author
-    from fencepost.services.copying import Copier, look
-    from fencepost.wiring import open_existing_store, open_store, shown_store
-
     here, there = source.settings(), target.settings()
     author = this_author(reason or f"copied from {shown_store(here)}")
     async with AsyncExitStack() as closing:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
+from fencepost.cli.calling import Caller, calling, every
+from fencepost.cli.commands import command, listing
 from fencepost.cli.faults import FINE, NO
-from fencepost.cli.filters import COMMON, Wanted, filters_runs, limit_option
 from fencepost.cli.groups import CommandGroup
-from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
-from fencepost.cli.output import print_json
+from fencepost.cli.options import Place, changes_store, json_option, tz_option
+from fencepost.cli.output import print_json, shown_span
+from fencepost.cli.progress import Progress
+from fencepost.cli.reading import read_rate
+from fencepost.cli.requests import takes
+from fencepost.cli.run_views import print_attempts, print_effects, print_run, print_runs
 from fencepost.errors import UsageError
+from fencepost.operations.dead import DeadChoice, ListDead, ReplayDead, list_dead, replay_dead, show_dead
+from fencepost.operations.shapes.dead import DeadReplay, LeftRun
+from fencepost.operations.shapes.runs import RunWithAttempts
 
-if TYPE_CHECKING:
-    from fencepost.cli.calling import Caller
-    from fencepost.operations.shapes.dead import DeadReplay, LeftRun
-
-PAGE = 500
 BATCH = 500
 LEFT_TOLD_MAX = 100
 
@@ -33,54 +37,25 @@ def dead() -> None:
     """
 
 
-@dead.command("list")
-@filters_runs(*COMMON)
-@limit_option(50)
-@tz_option
-@asks
-@json_option
-def list_dead(wanted: Wanted, limit: int, tz: str | None, place: Place, as_json: bool) -> None:
-    """List dead runs, the newest fire time first.
-
-    \b
-    Example:
-      fencepost dead list --error "connection refused" --since 24h
-    """
-    from fencepost.cli.calling import pages
-    from fencepost.operations.dead import ListDead, list_dead
-
-    found = pages(place, list_dead, ListDead(**wanted.choice(tz)), limit)
-    if as_json:
-        print_json(found)
-    else:
-        from fencepost.cli.run_views import print_runs
-
-        print_runs(found, tz)
+listing(
+    list_dead,
+    dead,
+    'fencepost dead list --error "connection refused" --since 24h',
+    none="no runs",
+    limit=50,
+    pairs=True,
+    zoned=True,
+)(print_runs)
 
 
-@dead.command()
-@click.argument("run_key", metavar="KEY")
-@tz_option
-@asks
-@json_option
-def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
-    """Show one dead run: every attempt with its error, traceback, worker, times and output.
-
-    What looks like a secret in its payload is masked.
-
-    \b
-    Example:
-      fencepost dead show 'invoices#2026-03-01T00:00:00Z#3'
-    """
-    from fencepost.cli.calling import call
-    from fencepost.cli.run_views import print_attempts, print_effects, print_run
-    from fencepost.operations.dead import show_dead
-    from fencepost.operations.runs import OneRun
-
-    run = call(place, show_dead, OneRun(run_key=run_key))
-    if as_json:
-        print_json(run)
-        return
+@command(
+    show_dead,
+    dead,
+    "fencepost dead show 'invoices#2026-03-01T00:00:00Z#3'",
+    more="What looks like a secret in its payload is masked.",
+    zoned=True,
+)
+def _shown(run: RunWithAttempts, tz: str | None) -> None:
     print_run(run, tz)
     print_attempts(run.attempts, tz)
     print_effects(run.effects)
@@ -89,7 +64,7 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
 @dead.command()
 @click.argument("run_keys", metavar="[KEY]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All dead runs of the namespace.")
-@filters_runs(*COMMON)
+@takes(DeadChoice, pairs=True)
 @click.option("--rate", metavar="RATE", help="At most so many a time: 5/s, 10/m, 100/h.")
 @click.option("--dry-run", is_flag=True, help="Only show which.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -101,7 +76,7 @@ def replay(
     context: click.Context,
     run_keys: tuple[str, ...],
     everything: bool,
-    wanted: Wanted,
+    asked: DeadChoice,
     rate: str | None,
     dry_run: bool,
     yes: bool,
@@ -121,15 +96,11 @@ def replay(
       fencepost dead replay --job send_invoices --since 2d --rate 10/m --reason "the mail server is back"
       fencepost dead replay --all --dry-run
     """
-    from fencepost.cli.reading import read_rate
-
     every_s = read_rate("--rate", rate)
-    if sum((bool(run_keys), everything, not wanted.everything)) != 1:
+    if sum((bool(run_keys), everything, asked != DeadChoice())) != 1:
         raise UsageError("dead replay: give keys, a filter such as --job, or --all; one of them")
-    from fencepost.cli.calling import calling
-
     with calling(place) as caller:
-        keys = _named(caller, run_keys) if run_keys else _chosen(caller, wanted, tz)
+        keys = _named(caller, run_keys) if run_keys else _chosen(caller, asked)
         if dry_run:
             _print_plan(keys, every_s, as_json)
             return
@@ -147,8 +118,6 @@ def replay(
 
 def _named(caller: Caller, run_keys: tuple[str, ...]) -> list[str]:
     """The keys, each once; one that is not of a dead run is refused before anything is replayed."""
-    from fencepost.operations.dead import ReplayDead, replay_dead
-
     keys = list(dict.fromkeys(run_keys))
     for batch in _batches(keys):
         for one in caller.call(replay_dead, ReplayDead(run_keys=batch, dry_run=True)).left:
@@ -157,26 +126,14 @@ def _named(caller: Caller, run_keys: tuple[str, ...]) -> list[str]:
     return keys
 
 
-def _chosen(caller: Caller, wanted: Wanted, tz: str | None) -> list[str]:
+def _chosen(caller: Caller, choice: DeadChoice) -> list[str]:
     """The keys, the oldest fire time first."""
-    from fencepost.operations.dead import ListDead, list_dead
-
-    choice = wanted.choice(tz)
-    newest_first: list[str] = []
-    after: str | None = None
-    while True:
-        page = caller.call(list_dead, ListDead(**choice, limit=PAGE, after=after))
-        newest_first += [one.run_key for one in page.items]
-        after = page.next
-        if after is None:
-            return newest_first[::-1]
+    asked = ListDead(**asdict(choice))
+    return [one.run_key for one in every(caller, list_dead, asked)][::-1]
 
 
 def _replay(caller: Caller, keys: Sequence[str], every_s: float) -> tuple[list[str], list[LeftRun]]:
     """A batch at a time, so that whoever watches sees it go on."""
-    from fencepost.cli.progress import Progress
-    from fencepost.operations.dead import ReplayDead, replay_dead
-
     replayed: list[str] = []
     left: list[LeftRun] = []
     with Progress(len(keys), "replaying") as progress:
@@ -205,8 +162,6 @@ def _why_left(left: Sequence[LeftRun]) -> list[str]:
 
 
 def _print_plan(keys: Sequence[str], every_s: float, as_json: bool) -> None:
-    from fencepost.cli.output import shown_span
-
     takes_s = max(len(keys) - 1, 0) * every_s
     if as_json:
         print_json({"would_replay": list(keys), "duration_s": takes_s})
@@ -218,7 +173,5 @@ def _print_plan(keys: Sequence[str], every_s: float, as_json: bool) -> None:
 
 
 def _confirm(count: int) -> None:
-    import sys
-
     if sys.stdin.isatty():
         click.confirm(f"replay {count} dead runs?", abort=True, err=True)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import os
+from pathlib import Path
+from socket import socket
+from tempfile import mkdtemp
 
 import click
 
+from fencepost.app import Fencepost
+from fencepost.cli.output import print_table
 from fencepost.cli.reading import read_duration
+from fencepost.cli.serving import Stopper, serve
+from fencepost.cli.web import open_door, web_beside
+from fencepost.demo import NIGHTLY, Watcher, account, build, write_history
+from fencepost.errors import InvalidSettings
+from fencepost.model.audit import Author
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import ScheduleId
+from fencepost.model.run import RunRecord
+from fencepost.operations.shapes.triggers import changes_ahead, described
+from fencepost.ports.store import Store
+from fencepost.services.control import Control
+from fencepost.services.desks.access import LINK_LASTS_MAX_S
+from fencepost.services.node import NodeRunner
+from fencepost.telemetry.logs import set_up_logging
+from fencepost.triggers import stored_trigger
 from fencepost.web.binding import DEFAULT_BIND
-
-if TYPE_CHECKING:
-    from socket import socket
-
-    from fencepost.app import Fencepost
-    from fencepost.cli.serving import Stopper
-    from fencepost.model.clocks import StoreTime
-    from fencepost.model.run import RunRecord
-    from fencepost.ports.store import Store
-    from fencepost.services.node import NodeRunner
+from fencepost.wiring import shown_store
 
 COLOURS = {"succeeded": "green", "skipped": "cyan", "missed": "yellow", "ready": "yellow", "dead": "red"}
 HEADINGS = f"{'TIME':12}  {'RUN':44}  {'STATE':9}  {'ATTEMPT':>7}  {'FENCE':>6}  {'LATENESS':>9}"
@@ -42,10 +54,6 @@ def demo(context: click.Context, store: str | None, bind: str | None, empty: boo
       fencepost demo --for 30s
       fencepost demo --bind 127.0.0.1:9000
     """
-    from fencepost.cli.serving import serve
-    from fencepost.demo import build, write_history
-    from fencepost.telemetry.logs import set_up_logging
-
     set_up_logging("error")
     for_s = None if for_ is None else read_duration("--for", for_).total_seconds()
     app = build(store or _temporary_store())
@@ -60,9 +68,6 @@ def demo(context: click.Context, store: str | None, bind: str | None, empty: boo
 
 
 async def _show(app: Fencepost, stopper: Stopper, for_s: float | None, listener: socket) -> None:
-    from fencepost.cli.web import web_beside
-    from fencepost.demo import Watcher, account
-
     async with app:
         store = await app.open()
         watcher = Watcher(store, app.settings.namespace, await store.now(), _print_tick)
@@ -80,8 +85,6 @@ async def _show(app: Fencepost, stopper: Stopper, for_s: float | None, listener:
 
 async def _until_stopped(stopper: Stopper, node: NodeRunner, for_s: float | None, store: Store) -> StoreTime:
     """Run the node; the store's time when it was asked to stop."""
-    import asyncio
-
     running = asyncio.create_task(stopper.run(node, for_s))
     asked = asyncio.create_task(stopper.stop.wait())
     await asyncio.wait({running, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -95,9 +98,6 @@ async def _until_stopped(stopper: Stopper, node: NodeRunner, for_s: float | None
 
 def _door(app: Fencepost, bind: str | None) -> socket:
     """Where the dashboard is: at its own place, or at any other where that is taken."""
-    from fencepost.cli.web import open_door
-    from fencepost.errors import InvalidSettings
-
     if bind is not None:
         return open_door(app, bind)
     try:
@@ -108,27 +108,16 @@ def _door(app: Fencepost, bind: str | None) -> socket:
 
 async def _sign_in_link(app: Fencepost, address: str) -> str:
     """Good for one browser, for a day; printed here and nowhere else."""
-    from fencepost.model.audit import Author
-    from fencepost.services.control import Control
-    from fencepost.services.desks.access import LINK_LASTS_MAX_S
-
     desk = Control(await app.open(), app.settings.namespace, Author("you", "the demo")).access
     made = await desk.open_link(lasts_s=LINK_LASTS_MAX_S)
     return f"{address}/sign-in?link={made.credential.reveal()}"
 
 
 def _temporary_store() -> str:
-    from pathlib import Path
-    from tempfile import mkdtemp
-
     return f"sqlite:///{Path(mkdtemp(prefix='fencepost-demo-'), 'demo.db')}"
 
 
 def _print_header(app: Fencepost, address: str, link: str) -> None:
-    import os
-
-    from fencepost.wiring import shown_store
-
     url = shown_store(app.settings)
     click.echo(
         f"Fencepost demo: {len(app.code_schedules)} schedules in one process. Ctrl-C stops it cleanly.\n"
@@ -144,12 +133,6 @@ def _print_header(app: Fencepost, address: str, link: str) -> None:
 
 
 def _print_schedules(app: Fencepost, now: StoreTime) -> None:
-    from fencepost.cli.output import print_table
-    from fencepost.demo import NIGHTLY
-    from fencepost.model.identifiers import ScheduleId
-    from fencepost.operations.shapes.triggers import changes_ahead, described
-    from fencepost.triggers import stored_trigger
-
     specs = app.code_schedules
     rows = [(name, described(spec, name), spec.spread) for name, spec in specs.items()]
     print_table(("SCHEDULE", "FIRES", "SPREAD OVER"), rows)

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fencepost.app import Fencepost
+from fencepost.assembly import look_at_broker
 from fencepost.cli.faults import FINE, NO
+from fencepost.cli.leases import leases_elsewhere
 from fencepost.cli.options import Place, broker_option, in_stores, json_option
 from fencepost.cli.output import cell, print_json
-
-if TYPE_CHECKING:
-    from fencepost.app import Fencepost
-    from fencepost.core.checkup import Finding, Point
-    from fencepost.core.checkup.facts import Facts, JobSheet, Watch
-    from fencepost.ports.executor import Job
-    from fencepost.ports.store import Store
-    from fencepost.services.broker_checkup import BrokerView
-    from fencepost.services.checkup import Target
-    from fencepost.services.fleet import FleetView
+from fencepost.cli.target import load_target
+from fencepost.clock import SystemClock
+from fencepost.core.checkup import POINTS, SEVERITIES, Finding, Point, Severity, check_up, some_of, worst
+from fencepost.core.checkup.facts import Facts, JobSheet, Watch
+from fencepost.errors import InvalidSettings
+from fencepost.executors.callable import CallableExecutor
+from fencepost.executors.command import CommandExecutor
+from fencepost.executors.process import ProcessExecutor
+from fencepost.operations.shapes.fleet import alarm_shape
+from fencepost.operations.words import moment
+from fencepost.ports.executor import Job
+from fencepost.ports.store import Store
+from fencepost.services.broker_checkup import BrokerView
+from fencepost.services.checkup import Target, gather
+from fencepost.services.fleet import FleetView, look
+from fencepost.wiring import open_existing_store, shown_store
 
 POINT_NAMES = (
     *("run-key", "retention", "overlap", "catch-up", "retry"),
@@ -68,11 +78,6 @@ def doctor(
       fencepost doctor fencepost.toml --only dst --only herds
       fencepost doctor shop:app --broker nats://localhost
     """
-    import asyncio
-
-    from fencepost.cli.target import load_target
-    from fencepost.core.checkup import POINTS, check_up
-
     app = load_target(target)
     app.configure(store=place.store, leases=place.leases, namespace=place.namespace, broker=broker)
     points = [one for one in POINTS if not only or one in only]
@@ -91,10 +96,6 @@ def doctor(
 async def _gathered(
     app: Fencepost, offline: bool, points: Collection[Point]
 ) -> tuple[Facts, FleetView | None, BrokerView | None]:
-    from fencepost.clock import SystemClock
-    from fencepost.services.checkup import gather
-    from fencepost.wiring import look_at_broker
-
     specs = [job.spec for job in app.jobs.values()]
     broker = None if offline else await look_at_broker(app.settings, specs, app.intakes)
     store, unasked = (None, "the store was not asked (--offline)") if offline else await _opened(app)
@@ -108,9 +109,6 @@ async def _gathered(
 
 async def _opened(app: Fencepost) -> tuple[Store | None, str]:
     """The store, or why there is none to be asked yet. One that is there and cannot be read is a fault."""
-    from fencepost.errors import InvalidSettings
-    from fencepost.wiring import open_existing_store, shown_store
-
     shown = shown_store(app.settings)
     try:
         return await open_existing_store(app.settings), ""
@@ -122,16 +120,11 @@ async def _opened(app: Fencepost) -> tuple[Store | None, str]:
 
 async def _fleet(app: Fencepost, store: Store) -> FleetView:
     """Where leases live elsewhere they are read there, so that a wrong URL is found out here."""
-    from fencepost.cli.leases import leases_elsewhere
-    from fencepost.services.fleet import look
-
     leases = leases_elsewhere(app.settings, store) or store.leases
     return await look(store, leases, app.settings.skew_warning_s)
 
 
 def _target(app: Fencepost) -> Target:
-    from fencepost.services.checkup import Target
-
     return Target(
         settings=app.settings,
         jobs={name: _job(job) for name, job in app.jobs.items()},
@@ -147,11 +140,6 @@ def _is_file(app: Fencepost) -> bool:
 
 def _job(job: Job) -> JobSheet:
     """What can be seen of a job from its executor; of an unknown kind of work, nothing."""
-    from fencepost.core.checkup.facts import JobSheet
-    from fencepost.executors.callable import CallableExecutor
-    from fencepost.executors.command import CommandExecutor
-    from fencepost.executors.process import ProcessExecutor
-
     match job.executor:
         case CallableExecutor() | ProcessExecutor() as function:
             return JobSheet(job.spec, takes_run=function.takes_run)
@@ -162,15 +150,11 @@ def _job(job: Job) -> JobSheet:
 
 def _watches(argv: Sequence[str]) -> frozenset[Watch]:
     """What a command looks at: it runs `fencepost audit`, be it by a path, a module or a shell."""
-    from fencepost.core.checkup.facts import Watch
-
     line = " ".join(argv)
     return frozenset(watch for watch in Watch if re.search(rf"\bfencepost\s+{watch}\b", line))
 
 
 def _exit_code(findings: Sequence[Finding], warned: bool, strict: bool) -> int:
-    from fencepost.core.checkup import Severity, worst
-
     if strict and warned:
         return NO
     grave = {Severity.FAIL, Severity.WARN} if strict else {Severity.FAIL}
@@ -185,8 +169,6 @@ def _of_fleet(fleet: FleetView | None) -> list[str]:
 
 
 def _fleet_json(fleet: FleetView | None) -> dict[str, Any]:
-    from fencepost.operations.shapes.fleet import alarm_shape
-
     if fleet is None:
         return {"fleet": None}
     alarms = [alarm_shape(one) for one in fleet.alarms]
@@ -205,9 +187,6 @@ def _broker_json(broker: BrokerView | None) -> dict[str, Any] | None:
 
 
 def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> dict[str, Any]:
-    from fencepost.core.checkup import worst
-    from fencepost.operations.words import moment
-
     return {
         "target": target,
         "at": moment(facts.now),
@@ -235,8 +214,6 @@ def _print(
     warnings: Mapping[str, Sequence[str]],
     points: Sequence[Point],
 ) -> None:
-    from fencepost.core.checkup import SEVERITIES, Severity
-
     for point in points:
         for severity in reversed(SEVERITIES):
             _print_lines([one for one in _at(point, findings) if one.severity is severity])
@@ -261,16 +238,12 @@ def _print_lines(findings: Sequence[Finding]) -> None:
 
 
 def _line(finding: Finding) -> str:
-    from fencepost.core.checkup import some_of
-
     about = f"{some_of(finding.schedules, len(finding.schedules))}: " if finding.schedules else ""
     mend = f"; mend: {finding.mend}" if finding.mend else ""
     return f"{finding.severity.ljust(7)}  {finding.point.ljust(9)}  {cell(about + finding.reason + mend)}"
 
 
 def _summary(facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> str:
-    from fencepost.core.checkup import SEVERITIES, worst
-
     state = [worst(_at(point, findings)) for point in points]
     counts = ", ".join(f"{state.count(one)} {one}" for one in SEVERITIES if state.count(one))
     looked_at = f"{_many(len(facts.schedules), 'schedule')}, {_many(len(facts.jobs), 'job')}"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fencepost.cli.calling import Caller, calling
+from fencepost.cli.draining import Watch, find_node, load_words, watch_drain
 from fencepost.cli.faults import FINE, INTERRUPTED, NO
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import cell, print_json
+from fencepost.cli.reading import read_duration
+from fencepost.core.draining import DrainState
 from fencepost.errors import UsageError
-
-if TYPE_CHECKING:
-    from fencepost.cli.calling import Caller
-    from fencepost.cli.draining import Watch
-    from fencepost.operations.shapes.fleet import DrainAnswer, FleetNode
+from fencepost.operations.fleet import ChangeNode, drain_node, undrain_node
+from fencepost.operations.shapes.fleet import DrainAnswer, FleetNode
 
 ABSENT = "absent"
 
@@ -50,8 +51,6 @@ def drain(
       fencepost drain web-3-4711 --no-wait
       fencepost drain web-3 --undo
     """
-    from fencepost.cli.calling import calling
-
     timeout_s = _timeout_s(timeout, undo or no_wait)
     with calling(place) as caller:
         asked = _asked(caller, node, undo)
@@ -69,8 +68,6 @@ def drain(
 
 
 def _timeout_s(timeout: str | None, never_waits: bool) -> float | None:
-    from fencepost.cli.reading import read_duration
-
     if timeout is None:
         return None
     if never_waits:
@@ -80,9 +77,6 @@ def _timeout_s(timeout: str | None, never_waits: bool) -> float | None:
 
 def _asked(caller: Caller, name: str, undo: bool) -> DrainAnswer | None:
     """None where no such node is alive."""
-    from fencepost.cli.draining import find_node
-    from fencepost.operations.fleet import ChangeNode, drain_node, undrain_node
-
     found = find_node(caller, name)
     if found is None:
         return None
@@ -90,8 +84,6 @@ def _asked(caller: Caller, name: str, undo: bool) -> DrainAnswer | None:
 
 
 def _watched(context: click.Context, caller: Caller, node: FleetNode, timeout_s: float | None) -> Watch:
-    from fencepost.cli.draining import watch_drain
-
     try:
         return watch_drain(caller, node, timeout_s)
     except KeyboardInterrupt:
@@ -104,8 +96,6 @@ def _undo(node_id: str) -> str:
 
 
 def _code(watch: Watch) -> int:
-    from fencepost.core.draining import DrainState
-
     return FINE if watch.state in (DrainState.DRAINED, DrainState.LEFT) else NO
 
 
@@ -116,8 +106,6 @@ def _print_absent(name: str, as_json: bool) -> None:
 
 
 def _print_asked(asked: DrainAnswer, undo: bool, as_json: bool) -> None:
-    from fencepost.cli.draining import load_words
-
     node, node_id = asked.node, asked.node.node_id
     if as_json:
         print_json(_shape(node, asked.changed, "draining" if node.draining else "up"))
@@ -136,9 +124,6 @@ def _print_watched(watch: Watch, changed: bool, timeout: str | None, as_json: bo
 
 
 def _ending(watch: Watch, timeout: str | None) -> str:
-    from fencepost.cli.draining import load_words
-    from fencepost.core.draining import DrainState
-
     undo = _undo(watch.record.node_id)
     match watch.state:
         case DrainState.DRAINED:

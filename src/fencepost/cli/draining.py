@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import click
 
+from fencepost.cli.calling import Caller
 from fencepost.cli.progress import Progress
 from fencepost.clock import SystemClock
 from fencepost.core.draining import DrainState, DrainWatch, seen
 from fencepost.operations.fleet import ListNodes, list_nodes
 from fencepost.operations.shapes.fleet import FleetNode, NodePage
-
-if TYPE_CHECKING:
-    from fencepost.cli.calling import Caller
 
 LOOK_EVERY_S = 0.5
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fencepost.cli.expressions import takes_expression
+from fencepost.cli.expressions import expression_voice, takes_expression
 from fencepost.cli.options import json_option
 from fencepost.cli.output import print_fields, print_json, shown_moment
-
-if TYPE_CHECKING:
-    from fencepost.operations.shapes.triggers import ExplainAnswer, PolicyShape
+from fencepost.cli.trigger_views import print_changes, zone_shown
+from fencepost.clock import SystemClock
+from fencepost.operations.policies import FOLD_WORDS, GAP_WORDS
+from fencepost.operations.shapes.triggers import ExplainAnswer, PolicyShape
+from fencepost.operations.triggers import Expression, explained
 
 
 @click.command()
@@ -27,10 +29,6 @@ def explain(given: dict[str, Any], as_json: bool) -> None:
       fencepost explain "30 2 * * MON-FRI" --tz Europe/Berlin
       fencepost explain "every 1 month" --anchor 2026-01-31T09:00 --tz America/New_York
     """
-    from fencepost.cli.expressions import expression_voice
-    from fencepost.clock import SystemClock
-    from fencepost.operations.triggers import Expression, explained
-
     asked = Expression(**given)
     found = explained(asked, SystemClock().wall(), expression_voice())
     if as_json:
@@ -40,8 +38,6 @@ def explain(given: dict[str, Any], as_json: bool) -> None:
 
 
 def _print(found: ExplainAnswer, tz: str | None) -> None:
-    from fencepost.cli.trigger_views import print_changes, zone_shown
-
     shown_in = zone_shown(found.zones, tz)
     click.echo(found.description)
     click.echo()
@@ -65,8 +61,6 @@ def _zones(found: ExplainAnswer) -> str:
 
 
 def _policy_fields(policy: PolicyShape | None) -> list[tuple[str, str]]:
-    from fencepost.operations.policies import FOLD_WORDS, GAP_WORDS
-
     if policy is None:
         return []
     gap, fold = policy.gap, policy.fold

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from fencepost.cli.options import Command
-
-if TYPE_CHECKING:
-    from fencepost.cli.voices import OptionVoice
+from fencepost.cli.voices import OptionVoice
+from fencepost.operations.triggers import NAMES as KINDS
 
 PARAMETERS = (
     click.argument("expression", metavar="EXPR"),
@@ -39,7 +38,4 @@ def takes_expression(command: Command) -> Command:
 
 def expression_voice() -> OptionVoice:
     """How these commands speak of their words."""
-    from fencepost.cli.voices import OptionVoice
-    from fencepost.operations.triggers import NAMES as KINDS
-
     return OptionVoice({**KINDS, "schedule_id": "--id"})

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fencepost.cli.calling import call, pages
 from fencepost.cli.faults import FINE, NO
 from fencepost.cli.options import Command, Place, changes_store, json_option
 from fencepost.cli.output import print_json
 from fencepost.errors import UsageError
-
-if TYPE_CHECKING:
-    from fencepost.model.freeze import Scope
-    from fencepost.operations.shapes.freezes import FreezeAnswer
+from fencepost.model.freeze import Scope, ScopeKind, label_scope
+from fencepost.model.identifiers import checked_name
+from fencepost.operations.freezes import ChangeFreeze, ListFreezes, list_freezes
+from fencepost.operations.freezes import freeze as freeze_scope
+from fencepost.operations.freezes import thaw as thaw_scope
+from fencepost.operations.shapes.freezes import FreezeAnswer
 
 LIST_MAX = 10_000
 
@@ -57,10 +60,6 @@ def freeze(context: click.Context, scope: Scope, place: Place, as_json: bool) ->
       fencepost freeze --queue mail
       fencepost freeze
     """
-    from fencepost.cli.calling import call
-    from fencepost.operations.freezes import ChangeFreeze
-    from fencepost.operations.freezes import freeze as freeze_scope
-
     found = call(place, freeze_scope, ChangeFreeze(kind=scope.kind, value=scope.value))
     said = f"frozen: {scope}, {_counted(found)}" if found.changed else f"{scope}: was frozen already"
     _answer(context, found, said, as_json)
@@ -82,10 +81,6 @@ def thaw(context: click.Context, scope: Scope, place: Place, as_json: bool) -> N
       fencepost thaw --queue mail
       fencepost thaw
     """
-    from fencepost.cli.calling import call
-    from fencepost.operations.freezes import ChangeFreeze
-    from fencepost.operations.freezes import thaw as thaw_scope
-
     found = call(place, thaw_scope, ChangeFreeze(kind=scope.kind, value=scope.value))
     still = "" if as_json else _still(place)
     said = (
@@ -95,17 +90,11 @@ def thaw(context: click.Context, scope: Scope, place: Place, as_json: bool) -> N
 
 
 def _still(place: Place) -> str:
-    from fencepost.cli.calling import pages
-    from fencepost.operations.freezes import ListFreezes, list_freezes
-
     left = pages(place, list_freezes, ListFreezes(), LIST_MAX)
     return f"; still frozen: {', '.join(str(one.scope) for one in left)}" if left else ""
 
 
 def _scope(schedule: str | None, label: str | None, queue: str | None, everything: bool) -> Scope:
-    from fencepost.model.freeze import Scope, ScopeKind, label_scope
-    from fencepost.model.identifiers import checked_name
-
     if sum((schedule is not None, label is not None, queue is not None, everything)) > 1:
         raise UsageError("give one of --schedule, --label, --queue and --all")
     if schedule is not None:

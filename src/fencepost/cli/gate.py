@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
+from fencepost.cli.commands import command, listing
 from fencepost.cli.groups import CommandGroup
-from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
-from fencepost.cli.output import print_fields, print_json, shown_moment, shown_span
-from fencepost.errors import UsageError
-
-if TYPE_CHECKING:
-    from msgspec import Struct
-
-    from fencepost.operations.operation import Operation
-    from fencepost.operations.shapes.gates import GateAnswer, GateShape
-
-LIST_MAX = 100_000
-id_argument = click.argument("schedule_id", metavar="ID")
+from fencepost.cli.output import print_fields, shown_moment, shown_span
+from fencepost.operations.gates import drop_gate, keep_latest, list_gates, open_gate
+from fencepost.operations.shapes.gates import GateAnswer, GateShape
 
 
 @click.group(cls=CommandGroup)
@@ -33,78 +25,11 @@ def gate() -> None:
     """
 
 
-@gate.command("list")
-@tz_option
-@asks
-@json_option
-def list_gates(tz: str | None, place: Place, as_json: bool) -> None:
-    """List closed gates: what each holds, why, and how much work that is.
-
-    \b
-    Example:
-      fencepost gate list
-    """
-    from fencepost.cli.calling import pages
-    from fencepost.operations.gates import ListGates, list_gates
-
-    found = pages(place, list_gates, ListGates(), LIST_MAX)
-    if as_json:
-        print_json(found)
-    elif not found:
-        click.echo("no gate is closed", err=True)
-    for number, one in enumerate(found if not as_json else ()):
+@listing(list_gates, gate, "fencepost gate list", none="no gate is closed", zoned=True)
+def _listed(found: Sequence[GateShape], tz: str | None) -> None:
+    for number, one in enumerate(found):
         click.echo("", nl=number > 0)
         _print_gate(one, tz)
-
-
-@gate.command("open")
-@id_argument
-@changes_store
-@json_option
-def open_gate(schedule_id: str, place: Place, as_json: bool) -> None:
-    """Let all that a gate holds run.
-
-    \b
-    Example:
-      fencepost gate open invoices --reason "the mail server is back"
-    """
-    from fencepost.operations.gates import DecideGate, open_gate
-
-    _decide(place, open_gate, DecideGate(schedule_id=schedule_id), as_json)
-
-
-@gate.command()
-@id_argument
-@changes_store
-@json_option
-def latest(schedule_id: str, place: Place, as_json: bool) -> None:
-    """Let only the newest tick that a gate holds run; the others are missed.
-
-    \b
-    Example:
-      fencepost gate latest reports
-    """
-    from fencepost.operations.gates import DecideGate, keep_latest
-
-    _decide(place, keep_latest, DecideGate(schedule_id=schedule_id), as_json)
-
-
-@gate.command()
-@id_argument
-@changes_store
-@json_option
-def drop(schedule_id: str, place: Place, as_json: bool) -> None:
-    """Let nothing that a gate holds run: all of it is missed. It needs a --reason.
-
-    \b
-    Example:
-      fencepost gate drop reports --reason "nobody reads last week's"
-    """
-    from fencepost.operations.gates import DropGate, drop_gate
-
-    if not place.reason:
-        raise UsageError("gate drop: say why with --reason; it is what the missed ticks will say")
-    _decide(place, drop_gate, DropGate(schedule_id=schedule_id, reason=place.reason), as_json)
 
 
 def load_words(gate: GateShape) -> str:
@@ -129,12 +54,14 @@ def _print_gate(found: GateShape, tz: str | None) -> None:
     )
 
 
-def _decide(place: Place, verb: Operation[Any, Any, GateAnswer], asked: Struct, as_json: bool) -> None:
-    from fencepost.cli.calling import call
+def _decided(found: GateAnswer) -> str:
+    runs = f"{found.released} run{'' if found.released == 1 else 's'}"
+    return f"gate {found.schedule_id}: open; {runs} released"
 
-    found = call(place, verb, asked)
-    if as_json:
-        print_json(found)
-    else:
-        runs = f"{found.released} run{'' if found.released == 1 else 's'}"
-        click.echo(f"gate {found.schedule_id}: open; {runs} released")
+
+for verb, example in (
+    (open_gate, 'fencepost gate open invoices --reason "the mail server is back"'),
+    (keep_latest, "fencepost gate latest reports"),
+    (drop_gate, 'fencepost gate drop reports --reason "nobody reads last week\'s"'),
+):
+    command(verb, gate, example)(_decided)

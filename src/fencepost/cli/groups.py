@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
@@ -31,9 +32,22 @@ class CommandGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """As click's own, which cuts each sentence at the end of the line."""
-        rows = [(name, command.get_short_help_str(UNCUT)) for name, command in self._known(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl(
+                [(path, said) for path, said in self.summaries(ctx).items() if " " not in path]
+            )
+
+    def summaries(self, ctx: click.Context) -> dict[str, str]:
+        """What each command below this group does, by its path, in a sentence."""
+        found: dict[str, str] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is None or command.hidden:
+                continue
+            found[name] = command.get_short_help_str(UNCUT)
+            if isinstance(command, CommandGroup):
+                found |= {f"{name} {path}": said for path, said in command.summaries(ctx).items()}
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -60,19 +74,29 @@ class CommandGroup(click.Group):
             return [OPTIONS[word]]
         assert isinstance(root.command, CommandGroup)
         verbs = MEANT.get(word, (word,))
-        elsewhere = [path for path in root.command._paths(root) if path.split()[-1] in verbs]
+        elsewhere = [path for path in root.command.summaries(root) if path.split()[-1] in verbs]
         own = "" if ctx is root else f"{ctx.info_name} "
         here = [path for path in elsewhere if own and path.startswith(own)]
         near = [f"{own}{name}" for name in get_close_matches(word, self.list_commands(ctx))]
         return here or (near if own and word in MEANT else elsewhere or near)
 
-    def _paths(self, ctx: click.Context) -> Iterator[str]:
-        """Every command below this one."""
-        for name, command in self._known(ctx):
-            yield name
-            if isinstance(command, click.Group):
-                yield from (f"{name} {below}" for below in command.list_commands(ctx))
 
-    def _known(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        return [(name, command) for name, command in found if command is not None and not command.hidden]
+class LazyGroup(CommandGroup):
+    """A group that loads the module of a command when it is called. `homes` says in which module of the
+    command line each is, and its name there."""
+
+    def __init__(self, *args: Any, homes: Mapping[str, str], **terms: Any) -> None:
+        super().__init__(*args, **terms)
+        self._homes = homes
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All there are."""
+        return sorted({*self.commands, *self._homes})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now."""
+        if cmd_name not in self._homes:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self._homes[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(f"fencepost.cli.{module}"), name)
+        return command

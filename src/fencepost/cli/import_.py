@@ -6,9 +6,8 @@ import functools
 import json
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,9 +16,12 @@ from fencepost.cli.groups import CommandGroup
 from fencepost.cli.options import Command, json_option
 from fencepost.cli.output import GAP, print_json
 from fencepost.errors import UsageError
-
-if TYPE_CHECKING:
-    from fencepost.importing.report import Imported
+from fencepost.importing.apscheduler import import_apscheduler
+from fencepost.importing.celery_beat import import_celery_beat
+from fencepost.importing.cron_jobs import Options, import_crontab
+from fencepost.importing.report import Imported, Weight
+from fencepost.model.dataclasses import dataclass
+from fencepost.triggers import zone, zone_names
 
 BYTES_MAX = 16 * 1024 * 1024
 STDIN = "-"
@@ -93,8 +95,6 @@ def crontab(file: str, system: bool | None, tz: str | None, delivery: Delivery) 
       fencepost import crontab /etc/crontab --out fencepost.toml
       crontab -l | fencepost import crontab - --tz Europe/Berlin > fencepost.toml
     """
-    from fencepost.importing.cron_jobs import Options, import_crontab
-
     options = Options(
         source="stdin" if file == STDIN else file,
         system=_is_system(file) if system is None else system,
@@ -117,8 +117,6 @@ def apscheduler(file: str, delivery: Delivery) -> int:
     Example:
       fencepost import apscheduler jobs.json --out schedules.py
     """
-    from fencepost.importing.apscheduler import import_apscheduler
-
     if "://" in file:
         raise UsageError(f"{file.partition('://')[0]}://…: {PICKLED}; {EXPORT}")
     data = _read_bytes(file)
@@ -141,8 +139,6 @@ def celery_beat(source: str, delivery: Delivery) -> int:
       fencepost import celery-beat beat.json --out schedules.py
       fencepost import celery-beat proj:app --out schedules.py
     """
-    from fencepost.importing.celery_beat import import_celery_beat
-
     file = source
     if ":" in source and not Path(source).exists():
         from fencepost.app.celery import imported
@@ -155,8 +151,6 @@ def celery_beat(source: str, delivery: Delivery) -> int:
 
 
 def _deliver(imported: Imported, delivery: Delivery) -> int:
-    from fencepost.importing.report import Weight
-
     if delivery.out is not None:
         _write(delivery.out, imported.text, delivery.force)
     if delivery.as_json:
@@ -183,8 +177,6 @@ def _imported_json(imported: Imported, out: str | None) -> dict[str, Any]:
 
 def _print_report(imported: Imported) -> None:
     """What was carried over, and every remark, the weightiest first."""
-    from fencepost.importing.report import Weight
-
     report = imported.report
     counts = f"{report.count(Weight.LEFT_OUT)} left out, {report.count(Weight.LOOK)} to look at"
     click.echo(f"{len(imported.schedules)} carried over, {counts}", err=True)
@@ -237,8 +229,6 @@ def _is_system(file: str) -> bool:
 
 
 def _checked_zone(tz: str) -> str:
-    from fencepost.triggers import zone
-
     try:
         return zone(tz).key
     except UsageError as error:
@@ -247,7 +237,5 @@ def _checked_zone(tz: str) -> str:
 
 def _local_zone() -> str:
     """The name of this machine's zone; UTC where nothing says it."""
-    from fencepost.triggers import zone_names
-
     named = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath(LOCAL_TIME).rpartition(ZONES)[2]
     return named if named in zone_names() else "UTC"

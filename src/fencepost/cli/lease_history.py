@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
+from fencepost.cli.calling import calling, whole
+from fencepost.cli.fleet_views import print_shards, print_trouble
 from fencepost.cli.options import Place, asks_stores, json_option, tz_option
 from fencepost.cli.output import print_json, print_table, shown_moment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fencepost.operations.shapes.fleet import RefusalShape, TermShape
+from fencepost.operations.leases import (
+    ListLeases,
+    ListRefusals,
+    ListTerms,
+    list_leases,
+    list_refusals,
+    list_terms,
+)
+from fencepost.operations.shapes.fleet import RefusalShape, TermShape
 
 SHARD_MAX = 1_023
 
@@ -36,17 +42,6 @@ def leases(shard: int | None, limit: int, tz: str | None, place: Place, as_json:
       fencepost leases
       fencepost leases --shard 3 --limit 100
     """
-    from fencepost.cli.calling import calling, whole
-    from fencepost.cli.fleet_views import print_shards, print_trouble
-    from fencepost.operations.leases import (
-        ListLeases,
-        ListRefusals,
-        ListTerms,
-        list_leases,
-        list_refusals,
-        list_terms,
-    )
-
     with calling(place) as caller:
         found = whole(caller, list_leases, ListLeases)
         terms = caller.call(list_terms, ListTerms(shard=shard, limit=limit)).items

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fencepost.config import Settings
+from fencepost.model.address import mask
+from fencepost.model.lease import LeaseRecord
+from fencepost.ports.store import Store
+from fencepost.services.fleet import LeaseReader
 from fencepost.wiring import open_leases
-
-if TYPE_CHECKING:
-    from fencepost.config import Settings
-    from fencepost.model.lease import LeaseRecord
-    from fencepost.ports.store import Store
-    from fencepost.services.fleet import LeaseReader
-
 
 # Lease stores know more secrets than a store: of sentinels, of key files, of mechanisms.
 
@@ -24,8 +21,6 @@ def leases_elsewhere(settings: Settings, store: Store) -> LeaseReader | None:
 
 def shown_leases(settings: Settings) -> str | None:
     """The lease store's URL without its passwords; None where leases live in the store."""
-    from fencepost.model.address import mask
-
     return mask(settings.leases) if settings.leases else None
 
 

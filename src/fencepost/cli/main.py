@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
 
 from fencepost.cli.faults import check_words, guarded
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.groups import LazyGroup
 from fencepost.version import VERSION
 
 NAME = "fencepost"
@@ -37,20 +37,20 @@ COMMANDS = {
 brings what it works with."""
 
 
-class Commands(CommandGroup):
-    """A group whose faults are one line each."""
+SUMMARIES = Path(__file__).with_name("summaries.txt")
+"""What each command does, in a sentence: help that loads none of them."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All there are."""
-        return sorted(COMMANDS)
 
-    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
-        """The command of that name, loaded now."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(f"fencepost.cli.{module}"), name)
-        return command
+class Commands(LazyGroup):
+    """All commands, whose faults are one line each."""
+
+    def summaries(self, ctx: click.Context) -> dict[str, str]:
+        """As they were when `make docs` wrote the file."""
+        return dict(line.split("\t") for line in SUMMARIES.read_text("utf-8").splitlines())
+
+    def loaded_summaries(self, ctx: click.Context) -> dict[str, str]:
+        """As the commands themselves say."""
+        return super().summaries(ctx)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """As click's own, with our exit codes."""
@@ -63,7 +63,11 @@ class Commands(CommandGroup):
         return super().main(words, *more, **options)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    homes=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(VERSION, message="%(prog)s %(version)s")
 def cli() -> None:
     """A distributed cron in which every tick of every schedule is accounted for, exactly once.

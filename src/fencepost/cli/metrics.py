@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fencepost.app import Fencepost
+from fencepost.telemetry.logs import Log
+from fencepost.web.binding import bound, is_loopback
+from fencepost.wiring import require_metrics
+
 if TYPE_CHECKING:
-    from fencepost.app import Fencepost
     from fencepost.telemetry.metrics_server import MetricsServer
 
 metrics_option = click.option(
@@ -23,13 +27,9 @@ def metrics_beside(app: Fencepost) -> MetricsServer | None:
     where = app.settings.metrics
     if not where:
         return None
-    from fencepost.wiring import require_metrics
-
     require_metrics()
-    from fencepost.telemetry.logs import Log
     from fencepost.telemetry.metrics import CONTENT_TYPE, start_metrics
     from fencepost.telemetry.metrics_server import MetricsServer
-    from fencepost.web.binding import bound, is_loopback
 
     listener = bound(where, "metrics")
     if not is_loopback(listener):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
 
 import click
 
+from fencepost import wiring
+from fencepost.cli.authors import this_author
 from fencepost.cli.options import Place, in_store, json_option
 from fencepost.cli.output import print_json
-
-if TYPE_CHECKING:
-    from fencepost.model.high_water import HighWater
+from fencepost.model.high_water import HighWater
+from fencepost.wiring import open_existing_store
 
 
 @click.command()
@@ -34,10 +35,6 @@ def migrate(restored: bool, reason: str | None, place: Place, as_json: bool) -> 
       fencepost migrate --store postgresql://shop@db/fencepost
       fencepost migrate --restored --reason "disk lost, backup of 02:00"
     """
-    import asyncio
-
-    from fencepost import wiring
-
     applied = asyncio.run(wiring.migrate(place.settings(), restored=restored))
     lifted = asyncio.run(_restore(place, reason)) if restored else None
     if as_json:
@@ -49,9 +46,6 @@ def migrate(restored: bool, reason: str | None, place: Place, as_json: bool) -> 
 
 
 async def _restore(place: Place, reason: str | None) -> HighWater:
-    from fencepost.cli.authors import this_author
-    from fencepost.wiring import open_existing_store
-
     settings = place.settings()
     store = await open_existing_store(settings)
     try:

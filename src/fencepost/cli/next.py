@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fencepost.cli.expressions import takes_expression
+from fencepost.cli.expressions import expression_voice, takes_expression
 from fencepost.cli.options import json_option
 from fencepost.cli.output import print_json, print_table, shown_moment
-
-if TYPE_CHECKING:
-    from fencepost.operations.shapes.triggers import NextAnswer
+from fencepost.cli.trigger_views import print_changes, zone_shown
+from fencepost.clock import SystemClock
+from fencepost.operations.shapes.triggers import NextAnswer
+from fencepost.operations.triggers import NextTimes
+from fencepost.operations.triggers import next_times as find
 
 COUNT_MAX = 10_000
 
@@ -33,11 +35,6 @@ def next_times(given: dict[str, Any], count: int, previous: bool, as_json: bool)
       fencepost next "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18" --tz Europe/Berlin
       fencepost next "H H * * *" --id nightly-backup
     """
-    from fencepost.cli.expressions import expression_voice
-    from fencepost.clock import SystemClock
-    from fencepost.operations.triggers import NextTimes
-    from fencepost.operations.triggers import next_times as find
-
     asked = NextTimes(**given, count=count, previous=previous)
     found = find(asked, SystemClock().wall(), expression_voice())
     if as_json:
@@ -49,8 +46,6 @@ def next_times(given: dict[str, Any], count: int, previous: bool, as_json: bool)
 
 
 def _print_times(found: NextAnswer, tz: str | None, previous: bool) -> None:
-    from fencepost.cli.trigger_views import zone_shown
-
     if not found.times:
         click.echo(f"no {'earlier' if previous else 'more'} fire times", err=True)
         return
@@ -59,6 +54,4 @@ def _print_times(found: NextAnswer, tz: str | None, previous: bool) -> None:
 
 
 def _print_changes(found: NextAnswer) -> None:
-    from fencepost.cli.trigger_views import print_changes
-
     print_changes(found.changes)

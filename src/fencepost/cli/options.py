@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import field, replace
+from typing import Any, TypeAlias
 
 import click
 
-if TYPE_CHECKING:
-    from fencepost.config import Settings
+from fencepost.config import Settings, settings_from
+from fencepost.model.dataclasses import dataclass
+from fencepost.telemetry.logs import set_up_logging
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -54,8 +55,6 @@ class Place:
 
     def settings(self) -> Settings:
         """Settings with the environment behind what was given."""
-        from fencepost.config import settings_from
-
         given = {"store": self.store, "leases": self.leases, "namespace": self.namespace}
         return settings_from(overrides=given)
 
@@ -151,8 +150,6 @@ def logged(command: Command) -> Command:
     @click.option("--log-json", is_flag=True, envvar="FENCEPOST_LOG_JSON", help="One JSON object a line.")
     @functools.wraps(command)
     def with_logging(*args: Any, log_level: str, log_json: bool, **options: Any) -> Any:
-        from fencepost.telemetry.logs import set_up_logging
-
         set_up_logging(log_level, log_json)
         return command(*args, **options)
 

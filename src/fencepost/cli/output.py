@@ -8,8 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import click
+import msgspec
 
 from fencepost.cli.faults import one_line
+from fencepost.model.durations import format_duration
+from fencepost.model.times import from_utc_text
+from fencepost.triggers import zone
 
 GAP = "  "
 BRIEF_MAX = 60
@@ -17,8 +21,6 @@ BRIEF_MAX = 60
 
 def print_json(value: Any) -> None:
     """One JSON document, of plain values or of what an operation answered."""
-    import msgspec
-
     click.echo(json.dumps(msgspec.to_builtins(value), indent=2))
 
 
@@ -66,8 +68,6 @@ def shown_time(moment: datetime | None, tz: str | None) -> str | None:
     """`2026-03-29 03:30:00 CEST`, in the zone asked for or in this machine's own."""
     if moment is None:
         return None
-    from fencepost.triggers import zone
-
     try:
         local = moment.astimezone(zone(tz) if tz is not None else None)
     except (OverflowError, ValueError):
@@ -77,8 +77,6 @@ def shown_time(moment: datetime | None, tz: str | None) -> str | None:
 
 def shown_moment(moment: str | None, tz: str | None) -> str | None:
     """The same of a moment in a document."""
-    from fencepost.model.times import from_utc_text
-
     return None if moment is None else shown_time(from_utc_text(moment), tz)
 
 
@@ -86,6 +84,4 @@ def shown_span(seconds: float | None) -> str | None:
     """`1h30m`, in whole seconds."""
     if seconds is None:
         return None
-    from fencepost.model.durations import format_duration
-
     return format_duration(timedelta(seconds=round(max(seconds, 0))))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING
 
 import click
 
+from fencepost.app import Fencepost
+from fencepost.assembly import build_processors
 from fencepost.cli.metrics import metrics_beside, metrics_option
 from fencepost.cli.options import broker_option, logged
+from fencepost.cli.serving import Stopper, serve
+from fencepost.cli.target import load_target
 from fencepost.errors import InvalidSettings
-
-if TYPE_CHECKING:
-    from fencepost.app import Fencepost
-    from fencepost.cli.serving import Stopper
+from fencepost.model.message import checked_destination
 
 
 @click.command()
@@ -50,10 +50,6 @@ def processor(
       fencepost processor shop:app --broker nats://localhost --from thumbs --concurrency 4
       fencepost processor shop:app --broker nats://localhost --metrics 127.0.0.1:9580
     """
-    from fencepost.cli.serving import serve
-    from fencepost.cli.target import load_target
-    from fencepost.model.message import checked_destination
-
     app = load_target(target)
     app.configure(broker=broker, concurrency=concurrency, metrics=metrics)
     if not app.settings.broker:
@@ -68,8 +64,6 @@ def processor(
     shown = metrics_beside(app)
 
     async def work(stopper: Stopper) -> None:
-        from fencepost.wiring import build_processors
-
         processors = await build_processors(app.settings, app.jobs_here, chosen)
         if shown is not None:
             processors.also(shown)

@@ -6,12 +6,15 @@ import json
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.errors import InvalidDuration, InvalidPayload, UsageError
-
-if TYPE_CHECKING:
-    from fencepost.operations.schedule_words import GateWords
+from fencepost.model.durations import meant_duration, parse_duration
+from fencepost.model.quoting import quoted
+from fencepost.model.rate import parse_rate
+from fencepost.model.times import YEAR_FIRST, YEAR_LAST, parse_local_or_instant, to_instant, to_utc_text
+from fencepost.operations.schedule_words import GateWords
+from fencepost.triggers import zone
 
 NONE = "none"
 GATE_KINDS = {"waiting_max": int, "failed_share": float, "of_last": int}
@@ -32,9 +35,6 @@ def read_payload(text: str | None) -> dict[str, Any] | None:
 
 def read_time(option: str, text: str, tz: str | None) -> datetime:
     """An instant; a time without an offset is read in `tz`, or in this machine's own zone."""
-    from fencepost.model.times import YEAR_FIRST, YEAR_LAST, parse_local_or_instant, to_instant
-    from fencepost.triggers import zone
-
     try:
         moment = parse_local_or_instant(text)
         instant = to_instant(moment, zone(tz)) if tz is not None else moment.astimezone(UTC)
@@ -47,9 +47,6 @@ def read_time(option: str, text: str, tz: str | None) -> datetime:
 
 def read_when(option: str, text: str, tz: str | None) -> str:
     """As operations take it: a length of time before now as it stands, anything else as an instant."""
-    from fencepost.model.durations import parse_duration
-    from fencepost.model.times import to_utc_text
-
     try:
         parse_duration(text)
     except InvalidDuration:
@@ -58,10 +55,13 @@ def read_when(option: str, text: str, tz: str | None) -> str:
     return text
 
 
+def read_instant(option: str, text: str, tz: str | None) -> str:
+    """An instant, as operations take it."""
+    return to_utc_text(read_time(option, text, tz))
+
+
 def read_duration(option: str, text: str) -> timedelta:
     """A length of time."""
-    from fencepost.model.durations import parse_duration
-
     try:
         return parse_duration(text)
     except InvalidDuration as error:
@@ -81,8 +81,6 @@ def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
 
 def read_gate(text: str) -> GateWords | str:
     """Terms of a gate from `waiting_max=500,failed_share=0.3`, or `none` for the usual ones."""
-    from fencepost.operations.schedule_words import GateWords
-
     if text == NONE:
         return NONE
     terms: dict[str, Any] = {}
@@ -98,8 +96,6 @@ def read_gate(text: str) -> GateWords | str:
 
 def read_rate(option: str, text: str | None) -> float:
     """How many seconds lie between two; none at all where no rate was given."""
-    from fencepost.model.rate import parse_rate
-
     try:
         return 0.0 if text is None else parse_rate(text)
     except UsageError as error:
@@ -131,15 +127,11 @@ def checked_choice(option: str, text: str, known: list[str]) -> str:
 
 def _check_duration(option: str, text: str) -> None:
     """Refuse a length of time in words that are not ours, such as 7days."""
-    from fencepost.model.durations import meant_duration
-
     if (meant := meant_duration(text)) is not None:
         raise UsageError(f"{option} {text}: write {meant}")
 
 
 def _date(where: str, text: str) -> str:
-    from fencepost.model.quoting import quoted
-
     try:
         # Other ISO forms, of weeks for example, would be read too; a calendar is written in plain dates.
         if date.fromisoformat(text).isoformat() == text:

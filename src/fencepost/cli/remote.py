@@ -10,24 +10,21 @@ from __future__ import annotations
 import http.client
 import os
 import ssl
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
+from fencepost.cli.options import Place
 from fencepost.cli.patience import Patience
 from fencepost.errors import InvalidSettings, StoreUnavailable, UsageError
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import checked_name
 from fencepost.model.quoting import quoted
-from fencepost.operations.operation import API
+from fencepost.operations.operation import API, Operation
 from fencepost.operations.wire import Call, to_call
-
-if TYPE_CHECKING:
-    from fencepost.cli.options import Place
-    from fencepost.operations.operation import Operation
 
 ANSWER_WITHIN_S = 60.0
 ANSWER_BYTES_MAX = 64 * 1024 * 1024

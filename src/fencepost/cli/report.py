@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import click
 
+from fencepost.cli.audit import audited, options_named
+from fencepost.cli.calling import calling
 from fencepost.cli.options import Place, asks, json_option, tz_option
 from fencepost.cli.output import print_json
+from fencepost.cli.reading import read_when
+from fencepost.cli.report_facts import gathered
+from fencepost.cli.report_page import page_of
+from fencepost.operations.audit import AuditRange
 
 
 @click.command()
@@ -28,13 +34,6 @@ def report(since: str, until: str, tz: str | None, place: Place, as_json: bool) 
     Example:
       fencepost report --from 2026-03-01T00:00:00Z --to 2026-03-01T06:00:00Z > post-mortem.md
     """
-    from fencepost.cli.audit import audited, options_named
-    from fencepost.cli.calling import calling
-    from fencepost.cli.reading import read_when
-    from fencepost.cli.report_facts import gathered
-    from fencepost.cli.report_page import page_of
-    from fencepost.operations.audit import AuditRange
-
     first, last = read_when("--from", since, tz), read_when("--to", until, tz)
     with options_named():
         account = audited(place, AuditRange(since=first, until=last))

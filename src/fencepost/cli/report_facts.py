@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fencepost.cli.calling import Caller
 from fencepost.core.catchup import ON_TIME_MAX
 from fencepost.model.run import RunState
 from fencepost.model.times import from_utc_text, to_utc_text
+from fencepost.operations.leases import ListRefusals, ListTerms, list_refusals, list_terms
+from fencepost.operations.log import ListLog, list_log
+from fencepost.operations.operation import Operation
 from fencepost.operations.paging import LIMIT_MAX
-from fencepost.operations.shapes.accounts import AccountShape
+from fencepost.operations.runs import ListRuns, list_runs
+from fencepost.operations.shapes.accounts import AccountShape, ReportShape
 from fencepost.operations.shapes.fleet import RefusalShape, TermShape
 from fencepost.operations.shapes.log import EntryShape
 from fencepost.operations.shapes.runs import RunShape
-
-if TYPE_CHECKING:
-    from fencepost.cli.calling import Caller
-    from fencepost.operations.operation import Operation
-    from fencepost.operations.shapes.accounts import ReportShape
 
 LISTED_MAX = 50
 """Rows of a section; what is behind them is counted."""
@@ -76,10 +76,6 @@ class PostMortem(Struct, kw_only=True):
 
 def gathered(caller: Caller, account: ReportShape) -> PostMortem:
     """All that the page says, about the range of an audit."""
-    from fencepost.operations.leases import ListRefusals, ListTerms, list_refusals, list_terms
-    from fencepost.operations.log import ListLog, list_log
-    from fencepost.operations.runs import ListRuns, list_runs
-
     # The range of an audit is open at its beginning, what is listed is open at its end.
     since, behind = _moved(account.since), _moved(account.until)
     states = _states(account)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.cli import report_facts
 from fencepost.cli.faults import one_line
 from fencepost.cli.output import shown_moment, shown_span
+from fencepost.cli.report_facts import PostMortem, Section
 from fencepost.cli.run_views import first_due
 from fencepost.core.fleet import shard_numbers
 from fencepost.model.identifiers import Shard
-
-if TYPE_CHECKING:
-    from fencepost.cli.report_facts import PostMortem, Section
-    from fencepost.operations.shapes.accounts import AccountShape
-    from fencepost.operations.shapes.fleet import TermShape
-    from fencepost.operations.shapes.log import EntryShape
-    from fencepost.operations.shapes.runs import RunShape
+from fencepost.operations.shapes.accounts import AccountShape
+from fencepost.operations.shapes.fleet import TermShape
+from fencepost.operations.shapes.log import EntryShape
+from fencepost.operations.shapes.runs import RunShape
 
 CELL_MAX = 200
 MARKUP = re.compile(r"([\\`*\[\]<>|])")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
 
 import click
 
 from fencepost.cli.faults import FINE, NO
+from fencepost.cli.leases import leases_elsewhere
 from fencepost.cli.options import Place, in_stores, json_option
 from fencepost.cli.output import print_json
-
-if TYPE_CHECKING:
-    from fencepost.services.restoring import RestoreCheck
+from fencepost.services.restoring import RestoreCheck, check
+from fencepost.wiring import open_existing_store
 
 
 @click.command("restore-check")
@@ -33,8 +33,6 @@ def restore_check(context: click.Context, fence: int | None, place: Place, as_js
       fencepost restore-check --fence 874
       fencepost restore-check --leases etcd://etcd-1:2379
     """
-    import asyncio
-
     found = asyncio.run(_checked(place, fence))
     if as_json:
         print_json(found.to_json())
@@ -47,10 +45,6 @@ def restore_check(context: click.Context, fence: int | None, place: Place, as_js
 
 
 async def _checked(place: Place, fence: int | None) -> RestoreCheck:
-    from fencepost.cli.leases import leases_elsewhere
-    from fencepost.services.restoring import check
-    from fencepost.wiring import open_existing_store
-
     settings = place.settings()
     store = await open_existing_store(settings)
     try:

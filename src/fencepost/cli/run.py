@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fencepost.app import Fencepost
+from fencepost.cli.leases import shown_leases
 from fencepost.cli.metrics import metrics_beside, metrics_option
 from fencepost.cli.options import Place, broker_option, in_store, in_stores, logged
+from fencepost.cli.serving import Stopper, serve
+from fencepost.cli.target import load_target
 from fencepost.cli.waiting import until_reachable, wait_option
 from fencepost.cli.web import NO_TLS, TlsFiles, bind_option, open_door, takes_tls, web_beside
-
-if TYPE_CHECKING:
-    from fencepost.app import Fencepost
-    from fencepost.cli.serving import Stopper
+from fencepost.model.address import mask
+from fencepost.telemetry.logs import Log
+from fencepost.wiring import shown_store
 
 target_argument = click.argument("target", metavar="TARGET")
 concurrency_option = click.option(
@@ -156,9 +159,6 @@ def _serve(
     tls: TlsFiles = NO_TLS,
     **overrides: Any,
 ) -> int:
-    from fencepost.cli.serving import serve
-    from fencepost.cli.target import load_target
-
     app = load_target(target)
     app.configure(store=place.store, leases=place.leases, namespace=place.namespace, **overrides)
 
@@ -183,11 +183,6 @@ def _serve(
 
 
 def _announce(target: str, app: Fencepost, plans: bool, works: bool) -> None:
-    from fencepost.cli.leases import shown_leases
-    from fencepost.model.address import mask
-    from fencepost.telemetry.logs import Log
-    from fencepost.wiring import shown_store
-
     log, settings = Log("serving"), app.settings
     log.info("store", url=shown_store(settings), namespace=settings.namespace)
     if plans:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Iterator
 
 import click
 
+from fencepost.cli.calling import Caller, calling
 from fencepost.cli.options import Place, asks, json_option
 from fencepost.cli.output import print_json, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fencepost.cli.calling import Caller
-    from fencepost.operations.shapes.runs import LogChunk
+from fencepost.core.lifecycle import ENDED
+from fencepost.operations.runs import OneRun, ReadLog, read_log, show_run
+from fencepost.operations.shapes.runs import LogChunk
 
 LOOK_EVERY_S = 1.0
 
@@ -36,8 +35,6 @@ def logs(run_key: str, attempt: int | None, follow: bool, place: Place, as_json:
     """
     if follow and as_json:
         raise click.UsageError("--json prints one document, and --follow has no end; leave one of them out")
-    from fencepost.cli.calling import calling
-
     with calling(place) as caller:
         log = Log(caller, run_key, attempt)
         if as_json:
@@ -66,8 +63,6 @@ class Log:
 
     def written(self) -> Iterator[LogChunk]:
         """To its present end."""
-        from fencepost.operations.runs import ReadLog, read_log
-
         while True:
             asked = ReadLog(run_key=self._run_key, attempt=self._attempt, after=self._after)
             page = self._caller.call(read_log, asked)
@@ -78,8 +73,6 @@ class Log:
 
     def followed(self) -> Iterator[LogChunk]:
         """Until the run has ended; the state is read before the log, so that nothing is missed at the end."""
-        import time
-
         over = False
         while True:
             ended = self._has_ended()
@@ -90,9 +83,6 @@ class Log:
             time.sleep(LOOK_EVERY_S)
 
     def _has_ended(self) -> bool:
-        from fencepost.core.lifecycle import ENDED
-        from fencepost.operations.runs import OneRun, show_run
-
         run = self._caller.call(show_run, OneRun(run_key=self._run_key))
         return run.state in ENDED or (self._attempt is not None and run.attempt > self._attempt)
 

@@ -24,16 +24,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
-from fencepost.app import JOB_THREAD
+from fencepost.app import JOB_THREAD, Fencepost
 from fencepost.cli.faults import NO, guarded
 from fencepost.services.aside import is_thinking
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.traces.set_up import close, set_up
-
-if TYPE_CHECKING:
-    from fencepost.app import Fencepost
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 IDLE_THREADS_S = 0.5

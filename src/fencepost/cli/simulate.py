@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fencepost.cli.local import ask
 from fencepost.cli.options import Place, in_store, json_option, tz_option
 from fencepost.cli.output import print_json
+from fencepost.cli.reading import read_duration, read_time
+from fencepost.cli.target import load_target
+from fencepost.errors import UnknownSchedule, UsageError
+from fencepost.model.identifiers import ScheduleId
+from fencepost.testing.simulating import simulate as run_through
+from fencepost.triggers import zone
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,9 +63,6 @@ def simulate(
       fencepost simulate nightly --from 2026-03-01 --to 2026-03-02 --outage 2026-03-01T02:00/2026-03-01T05:30
       fencepost simulate nightly fencepost.toml --from 2026-03-01 --to 2026-03-08 --duration 90m
     """
-    from fencepost.cli.calling import ask
-    from fencepost.cli.reading import read_duration, read_time
-
     found = _in_target(target, schedule_id) if target else ask(place, lambda one: _in_store(one, schedule_id))
     shown = _simulated(
         schedule_id,
@@ -71,15 +75,10 @@ def simulate(
     if as_json:
         print_json(shown.to_json())
     else:
-        from fencepost.triggers import zone
-
         click.echo(shown.table(None if tz is None else zone(tz)))
 
 
 def _outage(text: str, tz: str | None) -> tuple[datetime, datetime]:
-    from fencepost.cli.reading import read_time
-    from fencepost.errors import UsageError
-
     first, slash, last = text.partition("/")
     if not slash:
         raise UsageError(f"--outage {text}: expected two times with a / between them")
@@ -93,10 +92,6 @@ async def _in_store(control: Control, schedule_id: str) -> Found:
 
 
 def _in_target(target: str, schedule_id: str) -> Found:
-    from fencepost.cli.target import load_target
-    from fencepost.errors import UnknownSchedule
-    from fencepost.model.identifiers import ScheduleId
-
     app = load_target(target)
     spec = app.code_schedules.get(ScheduleId(schedule_id))
     if spec is None:
@@ -113,8 +108,6 @@ def _simulated(
     away: str,
     duration_s: float,
 ) -> Simulation:
-    from fencepost.testing.simulating import simulate as run_through
-
     spec, job, calendars = found
     return run_through(
         spec,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import click
 
 from fencepost.cli.options import Command
+from fencepost.model.dataclasses import dataclass
 
 OPTIONS = (
     click.option("--job", metavar="JOB", help="What runs: a job that some process has registered."),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from fencepost.cli.calling import calling, whole
+from fencepost.cli.fleet_views import print_alarms, print_nodes, print_shards, print_trouble
 from fencepost.cli.options import Place, asks_stores, json_option
 from fencepost.cli.output import cell, print_json, shown_span
-
-if TYPE_CHECKING:
-    from fencepost.operations.shapes.status import CompletenessShape, QueueDepthShape, StatusAnswer
+from fencepost.operations.fleet import ListNodes, list_nodes
+from fencepost.operations.shapes.status import CompletenessShape, QueueDepthShape, StatusAnswer
+from fencepost.operations.status import AskStatus, show_status
 
 
 @click.command()
@@ -31,11 +31,6 @@ def status(place: Place, as_json: bool) -> None:
       fencepost status --store sqlite:///fencepost.db
       fencepost status --leases etcd://etcd-1:2379 --json
     """
-    from fencepost.cli.calling import calling, whole
-    from fencepost.cli.fleet_views import print_alarms, print_nodes, print_shards, print_trouble
-    from fencepost.operations.fleet import ListNodes, list_nodes
-    from fencepost.operations.status import AskStatus, show_status
-
     with calling(place) as caller:
         found = caller.call(show_status, AskStatus())
         print_trouble(found.leases.trouble)

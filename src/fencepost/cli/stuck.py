@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
+from msgspec.structs import asdict
 
+from fencepost.cli.calling import ALL, pages
 from fencepost.cli.faults import NO
 from fencepost.cli.options import Place, asks, json_option, tz_option
 from fencepost.cli.output import brief, print_json, print_table, shown_moment, shown_span
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fencepost.operations.shapes.accounts import StuckShape
+from fencepost.cli.requests import takes
+from fencepost.cli.run_views import shown_progress
+from fencepost.operations.shapes.accounts import StuckShape
+from fencepost.operations.stuck import FindStuck, find_stuck
 
 
 @click.command()
-@click.option("--older-than", metavar="DURATION", help="Also whatever has been running longer than that.")
+@takes(FindStuck)
 @tz_option
 @asks
 @json_option
 @click.pass_context
-def stuck(
-    context: click.Context, older_than: str | None, tz: str | None, place: Place, as_json: bool
-) -> None:
+def stuck(context: click.Context, asked: FindStuck, tz: str | None, place: Place, as_json: bool) -> None:
     """List runs that were started and whose worker shows no life, by job, the oldest first.
 
     Also those that say nothing past their job's progress deadline. A job without one that hangs may look
@@ -34,7 +34,7 @@ def stuck(
     Example:
       fencepost runs stuck --older-than 2h
     """
-    found = _stuck(place, older_than)
+    found = pages(place, find_stuck, asked, ALL)
     if as_json:
         print_json([_document(one) for one in found])
     elif found:
@@ -45,27 +45,12 @@ def stuck(
         context.exit(NO)
 
 
-def _stuck(place: Place, older_than: str | None) -> Sequence[StuckShape]:
-    from fencepost.cli.calling import pages
-    from fencepost.cli.filters import LIMIT_MAX
-    from fencepost.cli.reading import read_duration
-    from fencepost.operations.stuck import FindStuck, find_stuck
-
-    older_than_s = None if older_than is None else read_duration("--older-than", older_than).total_seconds()
-
-    return pages(place, find_stuck, FindStuck(older_than_s=older_than_s), LIMIT_MAX)
-
-
 def _document(stuck: StuckShape) -> dict[str, Any]:
     """What is wrong first, then the run."""
-    import msgspec
-
-    return {"why": stuck.why, "age_s": stuck.age_s, **msgspec.structs.asdict(stuck)}
+    return {"why": stuck.why, "age_s": stuck.age_s, **asdict(stuck)}
 
 
 def _print_stuck(found: Sequence[StuckShape], tz: str | None) -> None:
-    from fencepost.cli.run_views import shown_progress
-
     print_table(
         ("JOB", "AGE", "RUN", "WORKER", "STARTED", "ATTEMPT", "PROGRESS", "WHY"),
         [

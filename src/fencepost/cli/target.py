@@ -8,12 +8,10 @@ import traceback
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
+from fencepost.app import Fencepost
 from fencepost.errors import UsageError
-
-if TYPE_CHECKING:
-    from fencepost.app import Fencepost
+from fencepost.manifest import load
 
 EXPECTED = "expected module:app or a .toml file"
 
@@ -21,8 +19,6 @@ EXPECTED = "expected module:app or a .toml file"
 def load_target(target: str) -> Fencepost:
     """The application; modules are looked for in the current folder first."""
     if target.endswith(".toml"):
-        from fencepost.manifest import load
-
         return load(target)
     name, colon, attribute = target.partition(":")
     if not name or not colon or not attribute or name.startswith("."):
@@ -60,8 +56,6 @@ def _where(error: Exception) -> str:
 
 
 def _application(target: str, module: ModuleType, attribute: str) -> Fencepost:
-    from fencepost.app import Fencepost
-
     found: object = module
     for part in attribute.split("."):
         found = getattr(found, part, None)

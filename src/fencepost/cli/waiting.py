@@ -7,6 +7,7 @@ wrong password, is an error of the call and ends the process at once.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -29,8 +30,6 @@ wait_option = click.option(
 
 async def until_reachable(work: Callable[[], Awaitable[T]], wait: bool) -> T:
     """What the work answers, as soon as the stores that it needs do."""
-    import asyncio
-
     log, pause_s, told = Log("start"), PAUSE_FIRST_S, ""
     while True:
         try:

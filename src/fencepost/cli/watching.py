@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import click
 
+from fencepost.cli.calling import Caller
 from fencepost.cli.progress import Progress
 from fencepost.core.lifecycle import ENDED
 from fencepost.model.backfill import BackfillState
 from fencepost.operations.backfills import ChangeBackfill, OneBackfill, fill_backfill, show_backfill
 from fencepost.operations.fleet import ListNodes, list_nodes
 from fencepost.operations.paging import LIMIT_MAX
-
-if TYPE_CHECKING:
-    from fencepost.cli.calling import Caller
-    from fencepost.operations.shapes.backfills import BackfillShape
+from fencepost.operations.shapes.backfills import BackfillShape
 
 LOOK_EVERY_S = 1.0
 

@@ -3,23 +3,26 @@ work."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
-from dataclasses import dataclass
 from functools import partial
+from socket import socket
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fencepost.app import Fencepost
+from fencepost.cli.leases import leases_elsewhere
 from fencepost.cli.options import Command, Place, in_store, logged
+from fencepost.cli.serving import Stopper, serve
+from fencepost.cli.target import load_target
 from fencepost.cli.waiting import until_reachable, wait_option
-from fencepost.web.binding import DEFAULT_BIND
+from fencepost.model.dataclasses import dataclass
+from fencepost.telemetry.logs import Log
+from fencepost.web.binding import DEFAULT_BIND, bound, is_loopback
+from fencepost.wiring import open_store, require_web
 
 if TYPE_CHECKING:
-    import asyncio
-    from socket import socket
-
-    from fencepost.app import Fencepost
-    from fencepost.cli.serving import Stopper
     from fencepost.web.server import WebThread
     from fencepost.web.tls import Tls
 
@@ -85,9 +88,6 @@ def web(context: click.Context, target: str, bind: str, tls: TlsFiles, wait: boo
       fencepost web shop:app --bind 0.0.0.0:8580 --tls-cert cron.pem --tls-key cron.key
       export FENCEPOST_TOKEN="$(openssl rand -hex 32)"
     """
-    from fencepost.cli.serving import serve
-    from fencepost.cli.target import load_target
-
     app = load_target(target)
     app.configure(store=place.store, namespace=place.namespace)
     listener = open_door(app, bind, tls)
@@ -105,12 +105,8 @@ def web(context: click.Context, target: str, bind: str, tls: TlsFiles, wait: boo
 
 def open_door(app: Fencepost, bind: str, tls: TlsFiles = NO_TLS) -> socket:
     """The socket of the web; what cannot be served is refused here, before anything begins."""
-    from fencepost.wiring import require_web
-
     require_web()
-    from fencepost.telemetry.logs import Log
     from fencepost.web.auth import checked_token
-    from fencepost.web.binding import bound, is_loopback
 
     if app.settings.token:
         checked_token(app.settings.token)
@@ -126,9 +122,7 @@ def open_door(app: Fencepost, bind: str, tls: TlsFiles = NO_TLS) -> socket:
 
 def web_beside(app: Fencepost, door: socket | str, stop: asyncio.Event, tls: TlsFiles = NO_TLS) -> WebThread:
     """A server of the application's store, to be run beside the services of a node."""
-    from fencepost.cli.leases import leases_elsewhere
     from fencepost.web.server import WebThread
-    from fencepost.wiring import open_store
 
     listener = open_door(app, door, tls) if isinstance(door, str) else door
     settings = app.settings

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import click
+from fencepost.cli.commands import command
+from fencepost.cli.output import print_fields
+from fencepost.operations.access import show_whoami
+from fencepost.operations.shapes.access import WhoAmI
 
-from fencepost.cli.options import Place, asks, json_option
-from fencepost.cli.output import print_fields, print_json
 
-
-@click.command()
-@asks
-@json_option
-def whoami(place: Place, as_json: bool) -> None:
-    """Show as whom a server knows you, and what you may do there.
-
-    Without --server it is who you are at the store itself, where you may do anything.
-
-    \b
-    Example:
-      fencepost whoami --server https://cron.example.org
-    """
-    from fencepost.cli.calling import call
-    from fencepost.operations.access import AskWhoAmI, show_whoami
-
-    found = call(place, show_whoami, AskWhoAmI())
-    if as_json:
-        print_json(found)
-        return
+@command(show_whoami, None, "fencepost whoami --server https://cron.example.org", name="whoami")
+def whoami(found: WhoAmI) -> None:
+    """Who is asking."""
     print_fields(
         [
             ("name", found.name),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from fencepost.cli.calling import call
 from fencepost.cli.options import Place, asks, json_option, tz_option
 from fencepost.cli.output import cell, print_json, shown_moment
-
-if TYPE_CHECKING:
-    from fencepost.operations.shapes.accounts import StoryShape
+from fencepost.cli.reading import read_time
+from fencepost.model.times import to_utc_text
+from fencepost.operations.runs import OneRun
+from fencepost.operations.shapes.accounts import StoryShape
+from fencepost.operations.why import LATEST, OneTick, why_run, why_tick
 
 
 @click.command()
@@ -45,12 +46,6 @@ def why(name: str, fire_time: str | None, tz: str | None, place: Place, as_json:
 
 
 def _story(place: Place, name: str, fire_time: str | None, tz: str | None) -> StoryShape:
-    from fencepost.cli.calling import call
-    from fencepost.cli.reading import read_time
-    from fencepost.model.times import to_utc_text
-    from fencepost.operations.runs import OneRun
-    from fencepost.operations.why import LATEST, OneTick, why_run, why_tick
-
     if fire_time is not None:
         instant = to_utc_text(read_time("TIME", fire_time, tz))
         return call(place, why_tick, OneTick(schedule_id=name, fire_time=instant))

@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import assert_never
 
 from fencepost.model.access import EVERYWHERE, SETTING_ID, Principal, SessionRecord, TokenRecord
 from fencepost.model.clocks import StoreTime, later
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace
 
 NOTED_EVERY_S = 60.0

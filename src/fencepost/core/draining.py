@@ -8,10 +8,11 @@ drain was asked for counts for nothing; what the second one says, the node said 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.node import NodeRecord
 
 REPORTS_MIN = 2

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from fencepost.model.audit import Action, Entry
 from fencepost.model.chain import Chain
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.freeze import Freeze
 from fencepost.model.gate import ClosedGate
 from fencepost.model.identifiers import JobName, NodeId, RunKey, ScheduleId

@@ -11,12 +11,13 @@ before it is complete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from fencepost.core.checkup.herds import HERD_MIN, spread_for
 from fencepost.core.spreading import due_at
 from fencepost.errors import SearchExhausted
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.stretch import Stretch

@@ -10,7 +10,6 @@ history of the schedule says about an instant at which there is nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
@@ -22,6 +21,7 @@ from fencepost.core.run_story import hold_words, is_held, run_mends, run_words, 
 from fencepost.core.serving import unserved_words
 from fencepost.core.suspicion import begun, shown_span
 from fencepost.model.audit import Action
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.run import RunRecord, RunState
 from fencepost.model.schedule import ScheduleState, ScheduleVersion

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from fencepost.errors import InvalidSettings
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 MASK = "***"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
 from fencepost.errors import InvalidDuration, UsageError
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import Duration, format_duration, parse_duration
 from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject, canonical

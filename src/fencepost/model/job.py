@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fencepost.errors import InvalidSpec
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
 from fencepost.model.limits import JobLimit

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from fencepost.errors import InvalidSpec
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.quoting import quoted
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
+
+from fencepost.model.dataclasses import dataclass
 
 
 class Quota(StrEnum):

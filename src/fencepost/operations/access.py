@@ -64,10 +64,13 @@ class CreateToken(Change, frozen=True, kw_only=True):
     """What a new token is to be good for."""
 
     name: Label
-    role: Role
+    role: Annotated[Role, Meta(description="What it may do.")]
     namespace: Where | None = None
     lasts_s: (
-        Annotated[Seconds, Meta(gt=0, le=LIFETIME_MAX_S, description="For how long; for good unless given.")]
+        Annotated[
+            Seconds,
+            Meta(gt=0, le=LIFETIME_MAX_S, description="For how long it is good; for good unless given."),
+        ]
         | None
     ) = None
 
@@ -76,7 +79,14 @@ class RotateToken(Change, frozen=True, kw_only=True):
     """Which token gets a successor, and how long it stays good beside it."""
 
     token_id: CredentialId
-    overlap_s: Annotated[Seconds, Meta(ge=0, le=OVERLAP_MAX_S)] = 0.0
+    overlap_s: Annotated[
+        Seconds,
+        Meta(
+            ge=0,
+            le=OVERLAP_MAX_S,
+            description="For how long the old one stays good; not at all unless given.",
+        ),
+    ] = 0.0
 
 
 class OneToken(Change, frozen=True, kw_only=True):
@@ -88,7 +98,7 @@ class OneToken(Change, frozen=True, kw_only=True):
 class OpenLink(Change, frozen=True, kw_only=True):
     """What whoever uses the link may do."""
 
-    role: Role = Role.ADMIN
+    role: Annotated[Role, Meta(description="What it may do.")] = Role.ADMIN
     namespace: Where | None = None
     lasts_s: Annotated[
         Seconds, Meta(gt=0, le=LINK_LASTS_MAX_S, description="How long the link can be used.")
@@ -110,7 +120,9 @@ class OneSession(Change, frozen=True, kw_only=True):
 
 @operation("whoami.show", "GET /whoami", Role.VIEWER)
 async def show_whoami(control: Control, asked: AskWhoAmI) -> WhoAmI:
-    """Say who is asking, and what they may do. Whoever opens the store itself may do anything."""
+    """Show as whom a server knows you, and what you may do there.
+
+    Where you open the store itself you may do anything."""
     who = control.principal
     if who is None:
         return WhoAmI(
@@ -139,7 +151,7 @@ async def list_tokens(control: Control, asked: ListTokens) -> TokenPage:
     example={"name": "ci", "role": "operator", "lasts_s": 7776000.0},
 )
 async def create_token(control: Control, asked: CreateToken) -> MadeToken:
-    """Make a token. The answer has it, and it is not shown again."""
+    """Make a token. The answer has it; it cannot be shown again."""
     return made_token(await control.access.create(asked.name, asked.role, asked.namespace, asked.lasts_s))
 
 

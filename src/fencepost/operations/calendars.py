@@ -62,14 +62,14 @@ class SetCalendar(Change, frozen=True, kw_only=True):
         Annotated[str, Meta(max_length=64)] | Annotated[list[WeekdayText], Meta(max_length=7)] | None,
         Meta(description="Days without work, SAT,SUN unless given; or none.", examples=["SAT,SUN"]),
     ] = None
-    holidays: Annotated[Dates | None, Meta(description="Days without work.")] = None
-    workdays: Annotated[Dates | None, Meta(description="Days that are worked all the same.")] = None
+    holidays: Annotated[Dates | None, Meta(description="A day without work.")] = None
+    workdays: Annotated[Dates | None, Meta(description="A day that is worked all the same.")] = None
     region: (
         Annotated[
             str,
             Meta(
                 max_length=64,
-                description="The holidays of a country, a part or a market.",
+                description="The holidays of a country, a part or a market, such as DE-BY or XNYS.",
                 examples=["DE-BY", "XNYS"],
             ),
         ]
@@ -80,7 +80,7 @@ class SetCalendar(Change, frozen=True, kw_only=True):
             str,
             Meta(
                 max_length=16,
-                description="For which years to look the region up.",
+                description="For which years to look the region up, such as 2026-2030.",
                 examples=["2026-2030"],
             ),
         ]
@@ -99,7 +99,7 @@ class RemoveCalendar(Change, frozen=True, kw_only=True):
 
 @operation("calendars.list", "GET /calendars", Role.VIEWER)
 async def list_calendars(control: Control, asked: ListCalendars) -> CalendarPage:
-    """List calendars, by name, with the schedules that use them."""
+    """List calendars by name: their revision, their days, and which schedules use them."""
     found = await control.calendars.all()
     page, after = sliced(found, lambda one: (one.name,), tuple[str], asked.limit, asked.after)
     users = await control.calendars.users([one.name for one in page], USERS_MAX)

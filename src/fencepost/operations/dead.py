@@ -26,13 +26,13 @@ ONLY_DEAD = frozenset({RunState.DEAD})
 class DeadChoice(Asked, frozen=True, kw_only=True):
     """Which dead runs: all that fit everything that is given."""
 
-    schedule: ScheduleIdText | None = None
-    job: Name | None = None
+    schedule: Annotated[ScheduleIdText, Meta(description="Only the ticks of this schedule.")] | None = None
+    job: Annotated[Name, Meta(description="Only runs of this job.")] | None = None
     since: Annotated[When, Meta(description="Fire times from then on.")] | None = None
     until: Annotated[When, Meta(description="Fire times up to then.")] | None = None
-    error: Annotated[Text, Meta(description="The error contains this.")] | None = None
-    text: Annotated[Text, Meta(description="The run's key contains this.")] | None = None
-    queue: Name | None = None
+    error: Annotated[Text, Meta(description="Only runs whose error contains this.")] | None = None
+    text: Annotated[Text, Meta(description="Only runs whose key contains this.")] | None = None
+    queue: Annotated[Name, Meta(description="Only runs of this queue.")] | None = None
 
 
 class ListDead(DeadChoice, frozen=True, kw_only=True):

@@ -93,10 +93,11 @@ async def undrain_node(control: Control, asked: ChangeNode) -> DrainAnswer:
     example={"shards": 32, "reason": "twelve planners"},
 )
 async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
-    """Cut the schedules into another number of shards, while nodes run.
+    """Cut the schedules into another number of shards, from 1 to 1024, while nodes run.
 
-    All schedules move in one transaction, in which every epoch rises; no tick is lost or doubled. Nodes
-    follow by themselves."""
+    A shard is what one node plans at a time, so there should be several for each node that plans. All
+    schedules move in one transaction, in which every epoch rises: what leaders of the old cut still have on
+    its way is refused, and no tick is lost or doubled. Nodes follow by themselves."""
     return reshard_answer(await control.fleet.reshard(asked.shards))
 
 

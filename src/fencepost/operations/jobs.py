@@ -19,6 +19,7 @@ from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.shapes.jobs import Enqueued, JobPage, JobShape, job_shape
 from fencepost.operations.words import (
     PLAIN_PATTERN,
+    WHEN_OR_AFTER,
     Moment,
     Name,
     Text,
@@ -35,8 +36,8 @@ JobText = Annotated[Name, Meta(description="The job's name.", examples=["resize"
 class ListJobs(Asked, frozen=True, kw_only=True):
     """Which jobs to list."""
 
-    text: Annotated[Text, Meta(description="The job's name contains this.")] | None = None
-    queue: Name | None = None
+    text: Annotated[Text, Meta(description="Only jobs whose name contains this.")] | None = None
+    queue: Annotated[Name, Meta(description="Only jobs of this queue.")] | None = None
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
@@ -54,8 +55,8 @@ class Enqueue(Change, frozen=True, kw_only=True):
     key: Annotated[
         Annotated[str, Meta(min_length=1, max_length=KEY_LENGTH_MAX)] | None,
         Meta(
-            description="A second call with the same key changes nothing. Printable characters other than #; "
-            "over HTTP one that is made of the `Idempotency-Key` unless given.",
+            description="A second call with the same key changes nothing; printable characters other than #. "
+            "Over HTTP it is made of the `Idempotency-Key` unless given.",
             examples=["resize-7"],
         ),
     ] = None
@@ -69,7 +70,7 @@ class Enqueue(Change, frozen=True, kw_only=True):
     queue: Annotated[Name | None, Meta(description="Another queue than the job's own.")] = None
     priority: Annotated[
         Annotated[int, Meta(ge=PRIORITY_FIRST, le=PRIORITY_LAST)] | None,
-        Meta(description="Instead of the job's own; 1 is first."),
+        Meta(description="1 (first) to 4 (last), instead of the job's own."),
     ] = None
     unique: Annotated[
         Word | None,
@@ -88,16 +89,17 @@ class Enqueue(Change, frozen=True, kw_only=True):
         Meta(
             description="It ends as `missed` unless it begins by then: an instant, or `10m` after it is due.",
             examples=["10m"],
+            extra={"reads": WHEN_OR_AFTER},
         ),
     ] = None
-    payload: Annotated[dict[str, Any], Meta(description="What the job is given.")] = field(
+    payload: Annotated[dict[str, Any], Meta(description="What the job is given: a JSON object.")] = field(
         default_factory=dict
     )
 
 
 @operation("jobs.list", "GET /jobs", Role.VIEWER)
 async def list_jobs(control: Control, asked: ListJobs) -> JobPage:
-    """List the jobs that are registered in the store, by name, and say what each takes and does."""
+    """List jobs by name, and say what each takes and does."""
     found = (
         one
         for one in (await control.jobs()).values()
@@ -109,7 +111,7 @@ async def list_jobs(control: Control, asked: ListJobs) -> JobPage:
 
 @operation("jobs.show", "GET /jobs/{job}", Role.VIEWER)
 async def show_job(control: Control, asked: OneJob) -> JobShape:
-    """Show one job."""
+    """Show one job: what it takes, and how its failures are treated."""
     return job_shape(await known_job(control.store, control.namespace, asked.job))
 
 

@@ -21,7 +21,9 @@ class ListLog(Asked, frozen=True, kw_only=True):
     subject: Annotated[Text, Meta(description="Only of this schedule, run, calendar or backfill.")] | None = (
         None
     )
-    action: Action | None = None
+    action: (
+        Annotated[Action, Meta(description="Only this, such as `schedule.pause` or `run.replay`.")] | None
+    ) = None
     by: Annotated[Text, Meta(description="Only by this name, or by this credential.")] | None = None
     since: Annotated[When, Meta(description="From then on.")] | None = None
     until: Annotated[When, Meta(description="Up to then.")] | None = None
@@ -31,7 +33,7 @@ class ListLog(Asked, frozen=True, kw_only=True):
 
 @operation("log.list", "GET /log", Role.VIEWER)
 async def list_log(control: Control, asked: ListLog) -> EntryPage:
-    """List what people changed, the newest first, with what it was before and after."""
+    """Show what people changed, the newest first, with what it was before and after."""
     now = await control.store.now()
     wanted = LogFilter(
         subject=asked.subject,

@@ -50,8 +50,8 @@ class PutTarget(Change, frozen=True, kw_only=True):
     """All of a target."""
 
     name: TargetName
-    kind: Annotated[TargetKind, Meta(description="`webhook`, `slack` or `email`; hooks are made in code.")]
-    events: Annotated[Names, Meta(description="Of what it is told; all where none is given.")] = field(
+    kind: Annotated[TargetKind, Meta(description="How it is told; a hook is made in code.")]
+    events: Annotated[Names, Meta(description="Of what it is told; all unless given.")] = field(
         default_factory=list
     )
     jobs: Annotated[Names, Meta(description="Of which jobs; a name may end in `*`.")] = field(
@@ -69,9 +69,9 @@ class PutTarget(Change, frozen=True, kw_only=True):
         ),
     ] = ""
     secret: Annotated[
-        Text | None, Meta(description="`secret:NAME`: what a webhook's requests are signed with.")
+        Text | None, Meta(description="What a webhook's requests are signed with, as `secret:NAME`.")
     ] = None
-    to: Annotated[Names, Meta(description="Addresses of an e-mail.")] = field(default_factory=list)
+    to: Annotated[Names, Meta(description="Whom an e-mail goes to.")] = field(default_factory=list)
 
 
 class ChangeTarget(Change, frozen=True, kw_only=True):

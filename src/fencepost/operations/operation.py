@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import getdoc
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_type_hints
 
 from msgspec import Meta, Struct
 
 from fencepost.model.access import Role
+from fencepost.model.dataclasses import dataclass
 
 API = "/api/v1"
 """The root of every path, over HTTP."""

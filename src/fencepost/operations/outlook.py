@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from fencepost.core.planning import Rules, plan
 from fencepost.errors import UsageError
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import DEFAULT_QUEUE, Epoch
 from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.plan import Cursor, Tick

@@ -29,7 +29,7 @@ from fencepost.services.desks.schedules import Resumed
 MANY_MAX = 500
 
 CatchUpFlag = Annotated[
-    bool, Meta(description="False: nothing of the pause fires, whatever the schedule's catch-up says.")
+    bool, Meta(description="False: nothing of the pause fires, whatever the catch-up of the schedule says.")
 ]
 
 

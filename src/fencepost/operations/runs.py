@@ -47,17 +47,24 @@ KEYS_MAX = 1_000
 class RunChoice(Asked, frozen=True, kw_only=True):
     """Which runs: all that fit everything that is given."""
 
-    schedule: ScheduleIdText | None = None
-    job: Name | None = None
-    state: RunState | None = None
+    schedule: Annotated[ScheduleIdText, Meta(description="Only the ticks of this schedule.")] | None = None
+    job: Annotated[Name, Meta(description="Only runs of this job.")] | None = None
+    state: Annotated[RunState, Meta(description="Only runs in this state, such as ready or dead.")] | None = (
+        None
+    )
     since: Annotated[When, Meta(description="Fire times from then on.")] | None = None
     until: Annotated[When, Meta(description="Fire times up to then.")] | None = None
-    origin: Origin | None = None
-    error: Annotated[Text, Meta(description="The error contains this.")] | None = None
-    text: Annotated[Text, Meta(description="The run's key contains this.")] | None = None
-    worker: Text | None = None
-    queue: Name | None = None
-    backfill: Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | None = None
+    origin: (
+        Annotated[Origin, Meta(description="Only runs of this origin, such as live, catch_up or backfill.")]
+        | None
+    ) = None
+    error: Annotated[Text, Meta(description="Only runs whose error contains this.")] | None = None
+    text: Annotated[Text, Meta(description="Only runs whose key contains this.")] | None = None
+    worker: Annotated[Text, Meta(description="Only runs whose last attempt this worker made.")] | None = None
+    queue: Annotated[Name, Meta(description="Only runs of this queue.")] | None = None
+    backfill: (
+        Annotated[int, Meta(ge=1, le=INTEGER_MAX, description="Only the runs of this backfill.")] | None
+    ) = None
     held: Annotated[bool, Meta(description="Only runs that nobody may start at the moment.")] = False
 
 
@@ -166,7 +173,9 @@ async def hold_run(control: Control, asked: ChangeRun) -> RunShape:
 
 @operation("runs.release", "POST /runs/{run_key}/release", Role.OPERATOR)
 async def release_run(control: Control, asked: ChangeRun) -> RunShape:
-    """Release a run that somebody holds; one whose time has come meanwhile is due from now on."""
+    """Release a run that is held.
+
+    One whose time has come meanwhile is due from now on."""
     return run_shape(await control.runs.release(asked.run_key))
 
 

@@ -48,16 +48,26 @@ TRIES_MAX = 3
 class ScheduleChoice(Asked, frozen=True, kw_only=True):
     """Which schedules: all that fit everything that is given."""
 
-    text: Annotated[Text, Meta(description="The id or the job contains this.")] | None = None
+    text: Annotated[Text, Meta(description="Only schedules whose id or job contains this.")] | None = None
     state: (
-        Annotated[ScheduleState, Meta(description="Removed ones are there only where they are asked for.")]
+        Annotated[
+            ScheduleState,
+            Meta(description="Only schedules in this state; removed ones are not listed without it."),
+        ]
         | None
     ) = None
-    job: Name | None = None
+    job: Annotated[Name, Meta(description="Only schedules of this job.")] | None = None
     label: (
-        Annotated[Text, Meta(description="`key=value`, or only the key.", examples=["team=ops"])] | None
+        Annotated[
+            Text,
+            Meta(
+                description="Only schedules with this label: `key=value`, or its key alone.",
+                examples=["team=ops"],
+            ),
+        ]
+        | None
     ) = None
-    frozen: bool | None = None
+    frozen: Annotated[bool, Meta(description="Only schedules that a freeze holds.")] | None = None
 
 
 class ListSchedules(ScheduleChoice, frozen=True, kw_only=True):
@@ -102,7 +112,7 @@ class EditSchedule(ScheduleWords, frozen=True, kw_only=True):
 
 @operation("schedules.list", "GET /schedules", Role.VIEWER)
 async def list_schedules(control: Control, asked: ListSchedules) -> SchedulePage:
-    """List schedules, by id."""
+    """List all schedules that are not removed, or those that fit, by id."""
     after = None if asked.after is None else ScheduleId(decode_cursor(asked.after, tuple[Name])[0])
     wanted = replace(schedule_filter(asked), limit=asked.limit + 1, after=after)
     page, last = cut(await control.schedules.find(wanted), asked.limit)
@@ -185,7 +195,7 @@ async def remove_schedule(control: Control, asked: ChangeSchedule) -> RemovedSch
 
 @operation("schedules.trigger", "POST /schedules/{schedule_id}/trigger", Role.OPERATOR)
 async def trigger_schedule(control: Control, asked: ChangeSchedule) -> Triggered:
-    """Run one extra tick of a schedule, now."""
+    """Run one extra tick of a schedule, now, and answer with its key."""
     return Triggered(run_key=await control.schedules.trigger(asked.schedule_id, control.asked_at))
 
 

@@ -10,7 +10,7 @@ from fencepost.model.access import Role
 from fencepost.operations.operation import operation
 from fencepost.operations.schedules import ChangeSchedule
 from fencepost.operations.shapes.runs import RunShape, run_shape
-from fencepost.operations.words import read_instant
+from fencepost.operations.words import MOMENT, read_instant
 from fencepost.services.control import Control
 
 
@@ -19,26 +19,35 @@ class ChangeTick(ChangeSchedule, frozen=True, kw_only=True):
 
     fire_time: Annotated[
         str,
-        Meta(max_length=64, description="The nominal time of the tick.", examples=["2026-12-25T06:00:00Z"]),
+        Meta(
+            max_length=64,
+            description="The nominal time of the tick.",
+            examples=["2026-12-25T06:00:00Z"],
+            extra={"reads": MOMENT},
+        ),
     ]
 
 
 @operation("schedules.skip", "POST /schedules/{schedule_id}/ticks/{fire_time}/skip", Role.OPERATOR)
 async def skip_tick(control: Control, asked: ChangeTick) -> RunShape:
-    """Call off the tick of one fire time. One that has begun or ended stays as it is."""
+    """Call off the tick of one fire time, also one that is not planned yet.
+
+    One that has begun or ended stays as it is."""
     fire_time = read_instant("fire_time", asked.fire_time)
     return run_shape(await control.schedules.skip(asked.schedule_id, fire_time))
 
 
 @operation("schedules.hold", "POST /schedules/{schedule_id}/ticks/{fire_time}/hold", Role.OPERATOR)
 async def hold_tick(control: Control, asked: ChangeTick) -> RunShape:
-    """Hold the tick of one fire time until it is released. One that runs or has ended stays as it is."""
+    """Hold the tick of one fire time, also one that is not planned yet, until it is released.
+
+    One that runs or has ended stays as it is."""
     fire_time = read_instant("fire_time", asked.fire_time)
     return run_shape(await control.schedules.hold(asked.schedule_id, fire_time))
 
 
 @operation("schedules.release", "POST /schedules/{schedule_id}/ticks/{fire_time}/release", Role.OPERATOR)
 async def release_tick(control: Control, asked: ChangeTick) -> RunShape:
-    """Release the tick of one fire time that somebody holds."""
+    """Release the tick of one fire time that is held."""
     fire_time = read_instant("fire_time", asked.fire_time)
     return run_shape(await control.schedules.release(asked.schedule_id, fire_time))

@@ -7,13 +7,14 @@ number. A field that is none of the struct's is refused, wherever it stands.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec import Struct, ValidationError
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.operations.operation import VERSION_FIELD, Asked, Operation
 
 Q = TypeVar("Q", bound=Struct)

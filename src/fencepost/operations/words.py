@@ -16,6 +16,9 @@ NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/-]*$(?!\n)"
 """To Python `$` is also before a last line break, to JSON Schema it is not; this means the same to both."""
 PLAIN_PATTERN = r"^[^\u0000]*$"
 """No database keeps a text with a NUL in it."""
+WHEN, WHEN_OR_AFTER, MOMENT, LENGTH = "when", "when_or_after", "moment", "length"
+"""How a command line reads a text: as an instant or a length of time before now, as an instant or a length of
+time after something, as an instant, or as a length of time, which is asked for in seconds."""
 INTEGER_MAX = 2**31 - 1
 BIG_INTEGER_MAX = 2**63 - 1
 RUN_KEY_LENGTH_MAX = NAME_LENGTH_MAX + KEY_LENGTH_MAX + 1
@@ -35,7 +38,12 @@ RunKeyText: TypeAlias = Annotated[
 ]
 ScheduleIdText: TypeAlias = Annotated[Name, Meta(description="The schedule's id.", examples=["invoices"])]
 Moment: TypeAlias = Annotated[
-    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-03-01T00:00:00Z"])
+    str,
+    Meta(
+        extra_json_schema={"format": "date-time"},
+        extra={"reads": MOMENT},
+        examples=["2026-03-01T00:00:00Z"],
+    ),
 ]
 When: TypeAlias = Annotated[
     str,
@@ -43,9 +51,10 @@ When: TypeAlias = Annotated[
         max_length=64,
         description="An instant (RFC 3339), or a length of time before now, such as `2h`.",
         examples=["2026-03-01T00:00:00Z", "2h"],
+        extra={"reads": WHEN},
     ),
 ]
-Seconds: TypeAlias = Annotated[float, Meta(examples=[30.0])]
+Seconds: TypeAlias = Annotated[float, Meta(examples=[30.0], extra={"reads": LENGTH})]
 
 
 @overload

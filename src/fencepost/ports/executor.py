@@ -8,9 +8,9 @@ called when the application is closed, and lets go what the executor holds open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject
 from fencepost.ports.run import Run

@@ -8,12 +8,13 @@ lane that has no portion, comes after all that have one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TypeAlias
 
 from fencepost.model.claiming import Portion
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Queue, RunKey
 from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitRuling, Waiting
 from fencepost.model.run import Hold

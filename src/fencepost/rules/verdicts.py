@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Generic, TypeVar, assert_never
 
 from fencepost.model.claiming import Admit, CloseGate, End, Judge, ScheduleFacts, Start, Stop, Verdict, Wait
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.job import PRIORITY_BEHIND
 from fencepost.model.run import IN_TURN, Hold, Origin

@@ -9,7 +9,7 @@ where there are faults, the ground is looked at again, and the account is made a
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby, islice
@@ -26,6 +26,7 @@ from fencepost.model.audit import Author
 from fencepost.model.claiming import FINISHED_KEPT
 from fencepost.model.clocks import StoreTime
 from fencepost.model.clocks import since as time_since
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Namespace, NodeId, RunKey, ScheduleId
 from fencepost.model.plan import Tick
 from fencepost.model.run import Attempt, Origin, RunFilter, RunRecord

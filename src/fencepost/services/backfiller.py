@@ -12,7 +12,6 @@ no tick late.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from fencepost.clock import Clock
@@ -22,6 +21,7 @@ from fencepost.core.fair_share import in_turn, passed_over
 from fencepost.errors import UsageError
 from fencepost.model.audit import HOUSE, Author
 from fencepost.model.backfill import Backfill
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.quotas import Quota
 from fencepost.model.schedule import ScheduleVersion

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
@@ -38,6 +38,7 @@ from fencepost.core.lifecycle import ENDED
 from fencepost.errors import InvalidSpec, SearchExhausted, UsageError
 from fencepost.model.audit import Action, LogFilter
 from fencepost.model.caveat import Caveat
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Namespace, RunKey, ScheduleId
 from fencepost.model.json import JsonObject, canonical
 from fencepost.model.node import NodeRecord

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 from typing import assert_never
 
@@ -17,6 +17,7 @@ from fencepost.config import Settings
 from fencepost.core.apportioning import portions, share
 from fencepost.core.limits import decide
 from fencepost.model.claiming import Appetite, Head, Outlook, Portion
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.run import Claim
 from fencepost.ports.ledger import Ledger

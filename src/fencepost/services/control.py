@@ -7,7 +7,6 @@ where, and the mend. What it changes is written down in the name of the author.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fencepost.config import Settings
 from fencepost.core.access import kept_to
@@ -16,6 +15,7 @@ from fencepost.core.serving import Unserved
 from fencepost.model.access import Principal
 from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.freeze import Freeze
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec

@@ -18,11 +18,11 @@ compared at the end, and a copy of something that changed is not finished.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from fencepost.errors import UsageError
 from fencepost.model.audit import Author
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.high_water import HighWater
 from fencepost.model.identifiers import Namespace
 from fencepost.model.table import Range, Row, Table

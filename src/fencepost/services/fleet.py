@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from fencepost.core.fleet import (
@@ -24,6 +24,7 @@ from fencepost.core.fleet import (
 )
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.lease import LeaseRecord
 from fencepost.model.node import NodeRecord

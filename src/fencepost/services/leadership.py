@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fencepost.core import election
 from fencepost.core.election import Election, Follower, Leader
 from fencepost.core.fleet import epoch_numbers, shard_numbers
 from fencepost.model.clocks import Monotonic
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Shard
 from fencepost.model.lease import LeaseTerms
 from fencepost.model.node import Led

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fencepost.core.restoring import ahead, behind_guard
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.high_water import HighWater
 from fencepost.model.json import JsonObject
 from fencepost.model.lease import OWN_LINEAGE

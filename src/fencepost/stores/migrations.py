@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 
 from fencepost.errors import SchemaMismatch
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.tables import UNFINISHED, unfinished_copy
 
 SHARED = ("tables", "run_indexes")

@@ -7,10 +7,10 @@ that they hold."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, assert_never
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.table import (
     Above,
     AnyBit,

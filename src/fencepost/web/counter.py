@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 
 from fencepost.model.audit import Author
+from fencepost.model.dataclasses import dataclass
 from fencepost.services.desks.work import WorkDesk
 from fencepost.web.serving import Caller, Serving
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import uuid4
 
@@ -41,6 +41,7 @@ from fencepost.errors import (
     UnknownToken,
     UsageError,
 )
+from fencepost.model.dataclasses import dataclass
 from fencepost.telemetry.logs import FIELDS, ROOT
 
 MEDIA_TYPE = "application/problem+json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from fencepost.config import Settings
@@ -13,6 +13,7 @@ from fencepost.core.fair_share import Allowance
 from fencepost.model.access import Principal
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace
 from fencepost.ports.store import Store
 from fencepost.services.aside import Thinkers

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from typing import NoReturn
 
 from fencepost.errors import InvalidSettings
+from fencepost.model.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fencepost.errors import InvalidSettings
 from fencepost.model.address import Address, Host, parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 PORT = 9092

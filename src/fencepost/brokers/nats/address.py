@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fencepost.model.address import Address, parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 PORT = 4222

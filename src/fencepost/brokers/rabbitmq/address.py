@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from fencepost.model.address import parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 PORTS = {"amqp": 5672, "amqps": 5671}

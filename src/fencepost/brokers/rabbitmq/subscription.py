@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from aiormq.abc import AbstractChannel, ArgumentsType, DeliveredMessage
@@ -16,6 +15,7 @@ from fencepost.brokers.rabbitmq.declaring import arguments_of, dead_letters_of
 from fencepost.brokers.rabbitmq.faults import bounded
 from fencepost.brokers.rabbitmq.link import Link, close_channel
 from fencepost.errors import BrokerRefused, BrokerUnavailable
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.message import Confirmed, Delivery, Message, Publication, Refused, Unconfirmed
 from fencepost.model.quoting import quoted
 

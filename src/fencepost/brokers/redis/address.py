@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Connection, SSLConnection
 
 from fencepost.model.address import Address, parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 PORT = 6379

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -18,6 +17,7 @@ from pymongo.uri_parser import split_options
 
 from fencepost.errors import InvalidSettings
 from fencepost.model.address import Address, parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 SCHEMES = ("mongodb", "mongodb+srv")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fencepost.errors import InvalidSettings
 from fencepost.model.address import Address, parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 PORT = 2379

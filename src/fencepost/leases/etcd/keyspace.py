@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +15,7 @@ from fencepost.leases.etcd import wire
 from fencepost.leases.etcd.faults import Doubtful, Fault
 from fencepost.leases.etcd.gateway import Answer, Gateway
 from fencepost.leases.etcd.wire import Operation
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 
 MARK = "mark"

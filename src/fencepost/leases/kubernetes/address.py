@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost.errors import InvalidSettings
 from fencepost.model.address import Address, parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 LABEL_LENGTH_MAX = 63

@@ -12,7 +12,6 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -21,6 +20,7 @@ from fencepost.errors import LeaseStoreUnavailable
 from fencepost.leases.kubernetes.credentials import Certificate, Credentials, Identity
 from fencepost.leases.kubernetes.faults import Denied, translated
 from fencepost.leases.kubernetes.tls import Trust, context_of
+from fencepost.model.dataclasses import dataclass
 
 CONNECT_TIMEOUT_S = 2.5
 CALL_PATIENCE = aiohttp.ClientTimeout(total=10.0, sock_connect=CONNECT_TIMEOUT_S)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TypeAlias
 
 from fencepost.clock import Clock
+from fencepost.model.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from fencepost.errors import InvalidSettings
 from fencepost.leases.kubernetes.credentials import Credentials, Identity
 from fencepost.leases.kubernetes.tls import Trust
 from fencepost.leases.kubernetes.users import Entry, identity_of, read
+from fencepost.model.dataclasses import dataclass
 
 EXTENSION = "client.authentication.k8s.io/exec"
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
 from fencepost.errors import LeaseStoreUnavailable
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 from fencepost.model.lease import Granted
 

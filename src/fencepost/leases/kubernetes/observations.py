@@ -18,11 +18,12 @@ write was sent. After that the write can no longer happen: its version has passe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fencepost.clock import Clock
 from fencepost.leases.kubernetes.lease import Lease
 from fencepost.model.clocks import Monotonic
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import NodeId
 
 

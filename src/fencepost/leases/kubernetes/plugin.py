@@ -14,13 +14,14 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from fencepost.errors import InvalidSettings, LeaseStoreUnavailable
 from fencepost.leases.kubernetes.credentials import Certificate, Identity
+from fencepost.model.dataclasses import dataclass
 
 PLUGIN_TIMEOUT_S = 15.0
 END_TIMEOUT_S = 5.0

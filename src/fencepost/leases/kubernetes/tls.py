@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fencepost.errors import InvalidSettings
 from fencepost.leases.kubernetes.credentials import Certificate
+from fencepost.model.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import asyncio
 import binascii
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from fencepost.clock import Clock
 from fencepost.errors import InvalidSettings
 from fencepost.leases.kubernetes.credentials import Certificate, Identity
 from fencepost.leases.kubernetes.plugin import plugin_of
+from fencepost.model.dataclasses import dataclass
 
 REREAD_AFTER = timedelta(seconds=60)
 """A mounted token is replaced long before its end; it is looked for this often."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost.errors import InvalidSettings
 from fencepost.model.address import Address, Host, parse_address
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 SCHEMES = ("redis", "rediss", "redis+sentinel", "rediss+sentinel")

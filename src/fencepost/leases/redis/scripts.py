@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import resources
+
+from fencepost.model.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

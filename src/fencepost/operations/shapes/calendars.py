@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fencepost.errors import UsageError
 from fencepost.model.calendar import CalendarRecord
+from fencepost.model.dataclasses import dataclass
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
 from fencepost.triggers import Calendar

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fencepost.core.access import (
     SessionTerms,
@@ -35,6 +34,7 @@ from fencepost.model.access import (
     mint,
 )
 from fencepost.model.audit import Author
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import NAME_LENGTH_MAX, Namespace, checked_name
 from fencepost.ports.store import Store
 from fencepost.services.desks.desk import PROGRAM, Desk

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from fencepost.core.backfilling import FIRE_TIMES_MAX, Account, duration_s
 from fencepost.errors import TurnedAway, UnknownBackfill, UnknownSchedule, UsageError
 from fencepost.model.backfill import Backfill, BackfillState, FillMode, NewBackfill
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.policies import AT_ONCE_MAX
 from fencepost.model.run import RunRecord

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fencepost.errors import UnknownGate
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.gate import ClosedGate, GateDecision
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.schedule import ScheduleSpec

@@ -8,13 +8,13 @@ finds a run at that fire time and leaves it alone, also under a later version.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from fencepost.core import mends
 from fencepost.core.expectation import tick_of, version_at
 from fencepost.errors import UsageError
 from fencepost.model.audit import Author
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey
 from fencepost.model.plan import Fate, Tick
 from fencepost.model.run import RunRecord, RunState

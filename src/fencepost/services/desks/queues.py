@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
 from fencepost.model.identifiers import Queue
 from fencepost.model.status import QueueView

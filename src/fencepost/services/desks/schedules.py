@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import partial
@@ -22,6 +21,7 @@ from fencepost.errors import (
     UsageError,
 )
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, RunKey, ScheduleId, checked_name
 from fencepost.model.job import JobSpec, RetryWindow
 from fencepost.model.plan import Fate

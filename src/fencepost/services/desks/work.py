@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from fencepost.config import Settings
@@ -31,6 +30,7 @@ from fencepost.model.access import is_token_id
 from fencepost.model.audit import Action, Author
 from fencepost.model.claiming import Appetite
 from fencepost.model.clocks import StoreTime, since
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, RunKey, claimed_with, is_outside
 from fencepost.model.job import JobSpec
 from fencepost.model.json import JsonObject

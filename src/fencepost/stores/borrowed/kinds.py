@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import Any, Protocol, runtime_checkable
+
+from fencepost.model.dataclasses import dataclass
 
 
 class Dialect(StrEnum):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from fencepost.errors import InvalidSettings
 from fencepost.model.address import UNREADABLE, mask
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.quoting import quoted
 
 SCHEMES = frozenset({"postgresql", "postgres"})

@@ -27,7 +27,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -38,6 +37,7 @@ import apsw
 from fencepost.clock import Clock
 from fencepost.errors import StoreUnavailable
 from fencepost.model.clocks import StoreTime, is_from_the_future
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite.files import DatabaseFiles

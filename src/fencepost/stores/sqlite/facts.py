@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeAlias
@@ -22,6 +22,7 @@ from fencepost.model.claiming import (
     parked_max,
 )
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.model.run import LIVE_ORIGINS, Origin
 from fencepost.rules.facts import DUE_MAX, SCHEDULES_MAX, WALK_MAX

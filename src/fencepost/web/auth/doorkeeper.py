@@ -16,7 +16,6 @@ import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from litestar.types import HTTPScope, Scope
 
@@ -40,6 +39,7 @@ from fencepost.model.access import (
     read_credential,
 )
 from fencepost.model.audit import Author
+from fencepost.model.dataclasses import dataclass
 from fencepost.ports.store import Store
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.secrets import remember

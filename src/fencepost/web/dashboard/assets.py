@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from fencepost.model.dataclasses import dataclass
 
 PREFIX = "/static/"
 KINDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from litestar import Request, Response
@@ -26,6 +26,7 @@ from fencepost.errors import (
     UsageError,
 )
 from fencepost.model.access import Principal
+from fencepost.model.dataclasses import dataclass
 from fencepost.web.auth.reading import wants_page
 from fencepost.web.auth.redirects import asked_path
 from fencepost.web.dashboard.rendering import render_alone

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from fencepost.core.accounting import SETTLING, Frame, due_of
 from fencepost.core.expectation import Expected, TriggerOf, expected
 from fencepost.core.suspicion import begun, why_late
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey
 from fencepost.model.run import Origin, RunRecord, RunState
 from fencepost.model.schedule import ScheduleVersion

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fencepost.model.access import Role
+from fencepost.model.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from fencepost.core.completeness import OPEN_AFTER_S, Completeness, completeness
 from fencepost.core.fleet import Alarm
@@ -12,6 +11,7 @@ from fencepost.core.masking import masked_text
 from fencepost.core.serving import Unserved, unserved_jobs, unserved_words
 from fencepost.core.suspicion import why_stuck
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.freeze import Freeze, ScopeKind
 from fencepost.model.gate import ClosedGate
 from fencepost.model.identifiers import JobName

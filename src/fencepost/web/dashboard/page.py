@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from fencepost.model.access import Principal, Role
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.views import Attention
 from fencepost.services.control import Control
 from fencepost.web.dashboard.forecasts import Forecasts

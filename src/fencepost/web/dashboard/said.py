@@ -6,11 +6,11 @@ It is text and nothing else. A link in it is one that this house made, and leads
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 
 import msgspec
 from litestar.datastructures import Cookie
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.web.dashboard.links import is_local
 
 NAME = "fencepost_said"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fencepost.core.accounting import Frame
 from fencepost.errors import UnknownSchedule, UsageError
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.gate import ClosedGate
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.run import RunRecord

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from zoneinfo import ZoneInfo
 
 from fencepost.errors import UsageError
+from fencepost.model.dataclasses import dataclass
 from fencepost.triggers import Combinable
 from fencepost.web.dashboard.grid import CELLS_MAX
 

@@ -6,13 +6,13 @@ Every moment is a `<time>` whose `datetime` is RFC 3339 in UTC, and whose title 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.times import from_utc_text, to_utc_text
 
 NEVER = "–"

@@ -6,11 +6,11 @@ An attempt that failed, was lost or left output is kept; of the others only the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from markupsafe import Markup
 
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.run import Attempt, RunRecord, RunState
 from fencepost.web.dashboard.charts.timeline import Stretch, timeline
 from fencepost.web.dashboard.tell import Tell, span

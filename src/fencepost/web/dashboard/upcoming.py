@@ -7,10 +7,10 @@ schedule looks longer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from fencepost.errors import UsageError
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.schedule import Schedule, ScheduleState
 from fencepost.operations.shapes.triggers import described

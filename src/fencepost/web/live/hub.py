@@ -17,11 +17,11 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from fencepost.clock import Clock
 from fencepost.model.access import Principal
 from fencepost.model.clocks import Monotonic, StoreTime, later
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run_log import LogPlace
 from fencepost.model.times import from_epoch_s

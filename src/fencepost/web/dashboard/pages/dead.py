@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from msgspec import Meta
 
 from fencepost.core.masking import masked_text
 from fencepost.model.access import Role
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.run import RunRecord, RunState
 from fencepost.model.views import COUNTED_MAX, shown_error
 from fencepost.operations.dead import CHOSEN_MAX

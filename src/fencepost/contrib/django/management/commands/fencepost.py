@@ -35,7 +35,7 @@ class Command(BaseCommand):
         app = application()
         shut_the_ledgers_file(app)
         arguments = list(without_djangos(options["arguments"]))
-        cli.main(args=with_target(arguments), default_map=places(cli, app.settings))
+        cli.main(args=with_target(arguments), default_map=places(cli, app.settings, arguments[:1]))
 
 
 def with_target(arguments: list[str]) -> list[str]:
@@ -45,12 +45,13 @@ def with_target(arguments: list[str]) -> list[str]:
     return [arguments[0], target(), *arguments[1:]] if takes_it else arguments
 
 
-def places(group: click.Group, settings: Settings) -> dict[str, Any]:
-    """What each command takes for the store, where nothing else is said: that of the application."""
+def places(group: click.Group, settings: Settings, names: Sequence[str]) -> dict[str, Any]:
+    """What each of these commands takes for the store, where nothing else is said: that of the
+    application."""
     context = click.Context(group)
-    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    found = {name: group.get_command(context, name) for name in names}
     return {
-        name: places(command, settings)
+        name: places(command, settings, command.list_commands(context))
         if isinstance(command, click.Group)
         else {one.name: getattr(settings, one.name) for one in command.params if one.name in ABOUT_PLACE}
         for name, command in found.items()

@@ -1,0 +1,263 @@
+"""Options and arguments of a command, made from the struct that an operation asks for.
+
+A field's name is the option's, its description the help, its type says how the text is read:
+
+| field | on the command line |
+| --- | --- |
+| stands in the path | an argument |
+| `bool` | a flag; `--no-…` where it is true unless given |
+| an enum | one of its values, with a hint where it is none |
+| `When`, `Moment` | TIME, in the zone of `--tz` |
+| `Seconds` | DURATION, without the `_s` of the name |
+| a list | an option that may be repeated |
+| an object | JSON |
+| `int` | a number within its bounds |
+
+An option that is left out leaves the field to the struct's own default. The part of a list, the namespace and
+the reason of a change have options of their own, which all commands share.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+from msgspec import Struct, inspect
+
+from fencepost.cli.options import Command
+from fencepost.cli.reading import checked_choice, read_duration, read_instant, read_payload, read_when
+from fencepost.errors import UsageError
+from fencepost.model.durations import format_duration
+from fencepost.operations.operation import VERSION_FIELD
+from fencepost.operations.words import INTEGER_MAX, LENGTH, MOMENT, WHEN, WHEN_OR_AFTER
+
+REASON = "reason"
+NOT_TYPED = frozenset({"limit", "after", "namespace", REASON, VERSION_FIELD})
+CHOICES_SHOWN_MAX = 4
+REPEATED, AGO, NOT = "; may be repeated", "; also a length of time ago: 2h", "False: "
+METAVARS = {
+    "by": "NAME",
+    "delay": "DURATION",
+    "error": "TEXT",
+    "holiday": "DATE",
+    "label": "KEY[=VALUE]",
+    "queue": "NAME",
+    "region": "CODE",
+    "schedule": "ID",
+    "secret": "secret:NAME",
+    "to": "ADDRESS",
+    "unique": "FOR",
+    "weekend": "DAYS",
+    "workday": "DATE",
+    "years": "A-B",
+}
+"""What a value is called, where it is not called as its option is."""
+FIELD_NAME = re.compile(r"`(\w+)`")
+
+Read = Callable[[str, Any, str | None], Any]
+"""The value of a field, from the name of its option, what was typed, and the zone that times are read in."""
+Declare = Callable[[Command], Command]
+
+
+class Field(NamedTuple):
+    """A field without the words around its type."""
+
+    name: str
+    kind: inspect.Type
+    prose: str
+    reads: str | None
+    required: bool
+    default: Any
+
+
+class Parameter(NamedTuple):
+    """A field as a command has it."""
+
+    field: str
+    option: str
+    declare: Declare
+    read: Read
+    paired: bool
+
+
+def takes(
+    asked: type[Struct],
+    *,
+    arguments: Collection[str] = (),
+    names: Mapping[str, str] | None = None,
+    without: Collection[str] = (),
+    pairs: bool = False,
+) -> Declare:
+    """Give a command the options of a request, handed over as one `asked`. `names` calls fields otherwise,
+    `without` leaves fields to the command, and `pairs` has them given as `--filter NAME=VALUE` too."""
+    needs_reason = any(one.name == REASON and one.required for one in fields_of(asked))
+    fields = [one for one in fields_of(asked) if one.name not in NOT_TYPED and one.name not in without]
+    called = {one.name: (names or {}).get(one.name) or _option(one) for one in fields}
+    parameters = [
+        _argument(one) if one.name in arguments else _choice(one, called[one.name], called) for one in fields
+    ]
+    declared = [one.declare for one in parameters] + ([pairs_option] if pairs else [])
+
+    def give(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_request(*args: Any, **options: Any) -> Any:
+            typed = {one.field: options.pop(one.field) for one in parameters}
+            typed |= _paired(parameters, options.pop("pairs", ()))
+            given = {
+                one.field: one.read(one.option, typed[one.field], options.get("tz"))
+                for one in parameters
+                if typed[one.field] not in (None, ())
+            }
+            if needs_reason:
+                given[REASON] = _reason(options)
+            return command(*args, asked=asked(**given), **options)
+
+        whole: Command = with_request
+        for declare in reversed(declared):
+            whole = declare(whole)
+        return whole
+
+    return give
+
+
+def _reason(options: Mapping[str, Any]) -> str:
+    if not (options[REASON] or "").strip():
+        raise UsageError("say why with --reason; the log and the runs will say it")
+    return str(options[REASON])
+
+
+def fields_of(asked: type[Struct]) -> Iterator[Field]:
+    """The fields of a request, each with what its type says of it."""
+    types = inspect.type_info(asked)
+    assert isinstance(types, inspect.StructType)
+    for one in types.fields:
+        kind, prose, reads = _plain(one.type)
+        default = None if one.default is msgspec.NODEFAULT else one.default
+        yield Field(one.name, kind, prose, reads, one.required, default)
+
+
+def reads_times(asked: type[Struct]) -> bool:
+    """Whether some of it is read in a zone."""
+    return any(
+        one.reads in (WHEN, WHEN_OR_AFTER, MOMENT) for one in fields_of(asked) if one.name not in NOT_TYPED
+    )
+
+
+def _plain(info: inspect.Type) -> tuple[inspect.Type, str, str | None]:
+    """The type itself, its description, and how its texts are read; the outermost counts."""
+    if isinstance(info, inspect.Metadata):
+        kind, prose, reads = _plain(info.type)
+        own = info.extra_json_schema or {}
+        return kind, own.get("description", prose), (info.extra or {}).get("reads", reads)
+    if isinstance(info, inspect.UnionType):
+        return _plain(next(one for one in info.types if not isinstance(one, inspect.NoneType)))
+    return info, "", None
+
+
+def _argument(field: Field) -> Parameter:
+    terms, read = _terms(field)
+    metavar = field.name.rpartition("_")[2].upper()
+    if terms.pop("multiple", False):
+        terms, metavar = {"nargs": -1, **terms}, f"{metavar.removesuffix('S')}..."
+    terms = {"metavar": metavar, **terms, "required": True}
+    return Parameter(field.name, metavar, click.argument(field.name, **terms), read, False)
+
+
+def _choice(field: Field, option: str, called: Mapping[str, str]) -> Parameter:
+    """The option of a field; where its description names another field, the help names that one's option."""
+    assert field.prose, f"{field.name}: an option has a description"
+    terms, read = _terms(field)
+    prose = FIELD_NAME.sub(lambda found: called.get(found[1], found[0]), field.prose.removeprefix(NOT))
+    more = (AGO if field.reads == WHEN else "") + (REPEATED if "multiple" in terms else "")
+    terms["help"] = f"{prose[0].upper()}{prose[1:].removesuffix('.')}{more}."
+    if terms.get("is_flag"):
+        return Parameter(field.name, option, click.option(option, field.name, **terms), read, False)
+    word = option.removeprefix("--")
+    terms = {"metavar": METAVARS.get(word, word.rpartition("-")[2].upper()), **terms}
+    if field.default not in (None, "", 0):
+        terms |= {"default": _typed(field), "show_default": True}
+    declare = click.option(option, field.name, required=field.required, **terms)
+    return Parameter(field.name, option, declare, read, not terms.keys() & {"type", "multiple"})
+
+
+def _option(field: Field) -> str:
+    name = field.name
+    if field.reads == LENGTH:
+        name = name.removesuffix("_s")
+    if isinstance(field.kind, inspect.ListType):
+        name = name.removesuffix("s")
+    if isinstance(field.kind, inspect.BoolType) and field.default is True:
+        name = f"no_{name}"
+    return f"--{name.replace('_', '-')}"
+
+
+def _typed(field: Field) -> str:
+    """The default, as it would be typed."""
+    return format_duration(timedelta(seconds=field.default)) if field.reads == LENGTH else str(field.default)
+
+
+def _terms(field: Field) -> tuple[dict[str, Any], Read]:
+    """What click is told of a field, and how it is read."""
+    if field.reads is not None:
+        terms, read = READ[field.reads]
+        return dict(terms), read
+    match field.kind:
+        case inspect.BoolType():
+            return {
+                "is_flag": True
+            }, lambda _, typed, __: typed is not field.default if field.default else typed
+        case inspect.EnumType(cls=cls):
+            values = [str(one.value) for one in cls]
+            shown = {"metavar": f"[{'|'.join(values)}]"} if len(values) <= CHOICES_SHOWN_MAX else {}
+            return shown, lambda option, typed, _: cls(checked_choice(option, typed, values))
+        case inspect.IntType(ge=least, le=most, lt=below):
+            most = below - 1 if below is not None else most
+            within = click.IntRange(least, None if most == INTEGER_MAX else most)
+            return {"type": within, "metavar": "N"}, _as_typed
+        case inspect.ListType():
+            return {"multiple": True}, lambda _, typed, __: list(typed)
+        case inspect.DictType():
+            return {"metavar": "JSON"}, lambda _, typed, __: read_payload(typed)
+        case _:
+            return {}, _as_typed
+
+
+def _as_typed(_: str, typed: Any, __: str | None) -> Any:
+    return typed
+
+
+READ: dict[str, tuple[dict[str, Any], Read]] = {
+    WHEN: ({"metavar": "TIME"}, read_when),
+    WHEN_OR_AFTER: ({"metavar": "WHEN"}, read_when),
+    MOMENT: ({"metavar": "TIME"}, read_instant),
+    LENGTH: (
+        {"metavar": "DURATION"},
+        lambda option, typed, _: read_duration(option, typed).total_seconds(),
+    ),
+}
+
+
+pairs_option = click.option(
+    "--filter",
+    "pairs",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="One of these as a pair, such as job=send; may be repeated.",
+)
+
+
+def _paired(parameters: Collection[Parameter], pairs: Collection[str]) -> dict[str, str]:
+    """What was given as pairs, by the names of the options."""
+    known = {one.option.removeprefix("--"): one.field for one in parameters if one.paired}
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not value:
+            raise UsageError(f"--filter {pair}: expected name=value, such as job=send")
+        found[known[checked_choice("--filter", name, list(known))]] = value
+    return found
