@@ -11,12 +11,15 @@ from fencepost import Fencepost
 from fencepost.cli.gate import load_words
 from fencepost.model.claiming import Admit, CloseGate, ScheduleFacts, Verdict
 from fencepost.model.clocks import StoreTime
+from fencepost.model.codec import schedule_to_text
 from fencepost.model.gate import ClosedGate
-from fencepost.model.identifiers import DEFAULT_NAMESPACE, ScheduleId
+from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, ScheduleId
 from fencepost.model.plan import Tick
+from fencepost.model.policies import CatchUp, parse_overlap
+from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.times import EPOCH
 from fencepost.operations.shapes.gates import gate_shape
-from fencepost.services.control import GateView
+from fencepost.triggers import Every
 from tests.cli.calls import call, called, called_json, refused
 
 
@@ -90,8 +93,11 @@ def test_a_closed_gate_is_shown_and_decided(
 )
 def test_the_load_behind_a_gate_is_told_in_words(run_s: float | None, at_once: int, words: str) -> None:
     moment = StoreTime(EPOCH)
-    gate = ClosedGate(DEFAULT_NAMESPACE, ScheduleId("x"), moment, "many", 120, moment, moment, run_s)
-    assert load_words(gate_shape(GateView(gate, at_once))) == words
+    overlap, catch_up = parse_overlap("allow"), CatchUp(f"parallel({at_once})", "1h")
+    spec = ScheduleSpec(JobName("x"), Every(60).to_json(), overlap=overlap, catch_up=catch_up)
+    text = schedule_to_text(spec)
+    gate = ClosedGate(DEFAULT_NAMESPACE, ScheduleId("x"), moment, "many", 120, moment, moment, run_s, text)
+    assert load_words(gate_shape(gate)) == words
 
 
 def test_the_log_says_who_did_what_and_why(used: str) -> None:

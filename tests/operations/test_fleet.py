@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import ValidationError
 
-from fencepost.errors import UnknownNode
+from fencepost.errors import UnknownNode, UsageError
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.identifiers import NodeId
@@ -51,7 +52,19 @@ async def test_nodes_are_listed_and_found_by_name_or_id() -> None:
     assert await names(control, name="db") == []
     assert await names(control, node_id="web-1") == ["web-1"]
     assert await names(control, node_id="web-") == []
-    assert "which one?" in await refused(control, list_nodes, ListNodes(name="web-"))
+    said = await refused(control, list_nodes, ListNodes(name="web-"))
+    assert said == 'node "web-": which one? web-1, web-1-a, web-1-b, web-2'
+
+
+async def test_many_candidates_are_not_listed_to_the_end() -> None:
+    _, control = await open_fleet(*(f"web-{number:02}" for number in range(20)))
+    assert (await refused(control, list_nodes, ListNodes(name="web"))).endswith("web-07 and 12 more")
+
+
+async def test_an_empty_name_means_no_node_even_where_there_is_one() -> None:
+    _, control = await open_fleet("web-1")
+    with pytest.raises(UsageError, match="see: fencepost status"):
+        await list_nodes.carry_out(control, ListNodes(name=""))
 
 
 async def test_nodes_are_given_in_pages() -> None:
@@ -101,6 +114,14 @@ async def test_shards_are_cut_anew() -> None:
     assert (done.before, done.after, done.changed) == (8, 32, True)
     assert not (await asked(control, reshard, Reshard(shards=32))).changed
     assert await house.memory.epochs.shards() == 32
+    assert await logged(control) == [(Action.RESHARD, "shards")]
+
+
+@pytest.mark.parametrize("shards", [-1, 0, 1025])
+async def test_shards_stay_within_their_bounds(shards: int) -> None:
+    _, control = await open_fleet()
+    with pytest.raises(ValidationError):
+        await asked(control, reshard, Reshard(shards=shards))
 
 
 def test_no_tenant_changes_the_fleet() -> None:

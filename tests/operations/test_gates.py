@@ -15,6 +15,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.gate import GateDecision
 from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.plan import Tick
+from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.run import RunState
 from fencepost.operations.gates import (
     DecideGate,
@@ -36,10 +37,10 @@ QUESTION = DecideGate(schedule_id="invoices")
 DROP = DropGate(schedule_id="invoices", reason="old news")
 
 
-async def closed(house: House, *schedules: str) -> Control:
+async def closed(house: House, *schedules: str, **rest: Any) -> Control:
     """Each of these holds back three late ticks."""
     for name in schedules:
-        await house.put_spec(name, spec())
+        await house.put_spec(name, spec(**rest))
         times = [START + count * timedelta.resolution for count in (1, 2, 3)]
         ticks = [Tick(one, one) for one in times]
         await house.memory.ledger.plan_by_name(NS, ScheduleId(name), 1, ticks, None)
@@ -78,6 +79,17 @@ async def test_a_closed_gate_is_decided(
     assert (await asked(control, list_gates, ListGates())).items == []
     with pytest.raises(UnknownGate):
         await asked(control, verb, question)
+
+
+async def test_a_gate_says_how_many_of_its_runs_would_run_at_a_time_and_its_runs_who_decided() -> None:
+    house = House()
+    overlap, catch_up = parse_overlap("allow(2)"), CatchUp("parallel(4)", "1h")
+    control = await closed(house, "invoices", overlap=overlap, catch_up=catch_up)
+    (gate,) = (await asked(control, list_gates, ListGates())).items
+    assert (gate.at_once, gate.lasts_s) == (2, None)
+    await asked(control, keep_latest, QUESTION)
+    missed = [one for one in await house.runs() if one.state is RunState.MISSED]
+    assert ["anna: the bank is closed" in (one.reason or "") for one in missed] == [True, True]
 
 
 async def test_another_namespaces_gate_is_not_there() -> None:

@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from fencepost.errors import PermanentFailure, UnknownRun, UsageError
+from fencepost.errors import PermanentFailure, UnknownRun
 from fencepost.model.audit import Action, LogFilter
-from fencepost.model.claiming import Admit, CloseGate, ScheduleFacts, Verdict
-from fencepost.model.clocks import StoreTime
-from fencepost.model.freeze import Scope, ScopeKind, label_scope
-from fencepost.model.gate import GateDecision
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.run import Origin, RunFilter, RunState
 from fencepost.services.control import PROGRAM, Control
@@ -181,24 +177,6 @@ async def test_runs_are_read_to_the_last_one_also_where_a_page_ends_amid_a_fire_
     assert found == [one.run_key for one in await control.runs.list(RunFilter(limit=100))]
 
 
-async def test_a_freeze_says_what_it_covers_and_a_second_changes_nothing() -> None:
-    house = House()
-    control = await open_control(house, labels={"team": "ops"})
-    await control.schedules.add("other", spec())
-    label, all_of_it = label_scope("team=ops"), Scope(ScopeKind.ALL)
-    assert await control.freezes.freeze(label) is True
-    assert await control.freezes.freeze(label) is False
-    counts = [
-        await control.freezes.covered(one) for one in (label, all_of_it, Scope(ScopeKind.SCHEDULE, "x"))
-    ]
-    assert counts == [1, 2, 0]
-    assert (await control.schedules.get("invoices")).frozen
-    status = await control.status()
-    assert [one.scope for one in status.freezes] == [label]
-    assert await control.freezes.thaw(label) is True
-    assert await control.freezes.thaw(label) is False
-
-
 async def test_status_counts_what_needs_a_person_and_not_what_waits_for_its_turn() -> None:
     house = House()
     control = await open_control(house)
@@ -208,33 +186,3 @@ async def test_status_counts_what_needs_a_person_and_not_what_waits_for_its_turn
     await control.runs.cancel("report#1")
     status = await control.status()
     assert (status.dead, status.held, status.gates) == (0, 1, [])
-
-
-async def close_gate(house: House, control: Control) -> None:
-    """Three late ticks wait behind a gate."""
-    await plan(house)
-    house.clock.advance(200)
-    await plan(house)
-
-    def judge(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Verdict]:
-        late = [Admit(one.run_key, held=True) for one in facts.due]
-        return [*late, CloseGate("too many wait")]
-
-    await house.memory.ledger.sweep_late(0, 10, judge)
-
-
-async def test_a_closed_gate_is_seen_and_decided_once() -> None:
-    house = House()
-    control = await open_control(
-        house, catch_up=CatchUp("parallel(4)", "1h"), overlap=parse_overlap("allow(2)")
-    )
-    await close_gate(house, control)
-    (view,) = await control.gates.closed()
-    assert (view.gate.held, view.gate.reason, view.at_once, view.lasts_s) == (3, "too many wait", 2, None)
-    assert await control.gates.decide("invoices", GateDecision.LATEST) == 1
-    assert await control.gates.closed() == []
-    with pytest.raises(UsageError, match="gate invoices: is not closed"):
-        await control.gates.decide("invoices", GateDecision.OPEN)
-    missed = [one for one in await house.runs() if one.state is RunState.MISSED]
-    assert len(missed) == 2
-    assert all("anna: the bank is closed" in (one.reason or "") for one in missed)

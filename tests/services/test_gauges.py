@@ -10,7 +10,7 @@ from fencepost.core.completeness import OPEN_AFTER_S
 from fencepost.errors import PermanentFailure, StoreUnavailable
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.run import RunState
-from fencepost.services.control import Control
+from fencepost.services.control import PROGRAM, Control
 from fencepost.services.gauges import REST_PER_READING, Gauges
 from fencepost.telemetry.events import Event, LedgerMeasured, Share, listen
 from tests.services.house import NS, Bench, House, PlanningNode, WorkingNode, make_job, until
@@ -106,11 +106,11 @@ async def test_a_freeze_spends_no_budget(heard: list[LedgerMeasured]) -> None:
     await planning.elector.run_once()
     await planning.planner.run_once()
     control = Control(house.store, NS)
-    await control.freezes.freeze(Scope(ScopeKind.SCHEDULE, "beat"))
+    await control.store.freezes.freeze(NS, Scope(ScopeKind.SCHEDULE, "beat"), PROGRAM)
     house.clock.advance(3 * OPEN_AFTER_S)
     await gauges(house).run_once()
     assert heard[0].budget_left == 1.0
-    await control.freezes.thaw(Scope(ScopeKind.SCHEDULE, "beat"))
+    await control.store.freezes.thaw(NS, Scope(ScopeKind.SCHEDULE, "beat"), PROGRAM)
     await gauges(house).run_once()
     assert heard[1].budget_left < 0
 
@@ -118,7 +118,7 @@ async def test_a_freeze_spends_no_budget(heard: list[LedgerMeasured]) -> None:
 async def test_shards_that_are_no_more_are_not_counted_as_led(heard: list[LedgerMeasured]) -> None:
     house = House(shards=4)
     await PlanningNode(house, "alice").elector.run_once()
-    await Control(house.store, NS).fleet.reshard(2)
+    await house.store.epochs.reshard(2, NS, PROGRAM)
     await gauges(house).run_once()
     assert (heard[0].shards, heard[0].shards_unled) == (2, 0)
 

@@ -14,7 +14,7 @@ from fencepost.model.node import Node, NodeReport
 from fencepost.model.notification import DELIVERY, Event, Target, TargetKind
 from fencepost.model.run import RunFilter, RunRecord
 from fencepost.rules.gates import close_gate
-from fencepost.services.control import Control
+from fencepost.services.control import PROGRAM
 from fencepost.services.notifier import IDLE_S, Notifier
 from tests.services.house import NS, Bench, House, WorkingNode, make_job, until
 
@@ -164,7 +164,7 @@ async def test_a_gate_that_closes_is_told() -> None:
     await house.memory.rows.write(lambda tx: close_gate(tx, NS, ScheduleId("beat"), "3 of 4 failed"))
     (run,) = await after_the_window(house, notifier)
     assert subjects(run) == ["beat"]
-    await Control(house.store, NS).gates.decide("beat", GateDecision.DROP)
+    await house.store.gates.decide(NS, ScheduleId("beat"), GateDecision.DROP, PROGRAM)
     assert len(await after_the_window(house, notifier)) == 1
 
 
@@ -201,7 +201,7 @@ async def test_an_alarm_that_no_longer_fits_into_the_list_is_not_over(
         closing = partial(close_gate, namespace=NS, schedule_id=ScheduleId(name), reason="3 failed")
         await house.memory.rows.write(closing)
         assert events(await after_the_window(house, notifier)) == ["gate_closed"]
-    await Control(house.store, NS).gates.decide("late", GateDecision.DROP)
+    await house.store.gates.decide(NS, ScheduleId("late"), GateDecision.DROP, PROGRAM)
     assert events(await after_the_window(house, notifier)) == ["gate_closed", "gate_closed", "recovered"]
 
 
@@ -216,7 +216,7 @@ async def test_an_alarm_that_ends_is_told_although_there_are_more_than_fit(
     (run,) = await after_the_window(house, notifier)
     assert subjects(run) == ["a", "b", "c"]
     monkeypatch.setattr("fencepost.services.notifier.STATES_MAX", 1)
-    await Control(house.store, NS).gates.decide("b", GateDecision.DROP)
+    await house.store.gates.decide(NS, ScheduleId("b"), GateDecision.DROP, PROGRAM)
     assert events(await after_the_window(house, notifier)) == ["gate_closed", "recovered"]
 
 

@@ -110,11 +110,15 @@ class Schedules:
 
     async def freeze(self, schedule_id: str) -> bool:
         """Start nothing of a schedule until it thaws."""
-        return await (await self._control()).freezes.freeze(Scope(ScopeKind.SCHEDULE, schedule_id))
+        control = await self._control()
+        scope = Scope(ScopeKind.SCHEDULE, schedule_id)
+        return await control.store.freezes.freeze(control.namespace, scope, control.author)
 
     async def thaw(self, schedule_id: str) -> bool:
         """End that freeze."""
-        return await (await self._control()).freezes.thaw(Scope(ScopeKind.SCHEDULE, schedule_id))
+        control = await self._control()
+        scope = Scope(ScopeKind.SCHEDULE, schedule_id)
+        return await control.store.freezes.thaw(control.namespace, scope, control.author)
 
     async def backfill(
         self,

@@ -108,8 +108,8 @@ def _door(app: Fencepost, bind: str | None) -> socket:
 
 async def _sign_in_link(app: Fencepost, address: str) -> str:
     """Good for one browser, for a day; printed here and nowhere else."""
-    desk = Control(await app.open(), app.settings.namespace, Author("you", "the demo")).access
-    made = await desk.open_link(lasts_s=LINK_LASTS_MAX_S)
+    access = Control(await app.open(), app.settings.namespace, Author("you", "the demo")).access
+    made = await access.open_link(lasts_s=LINK_LASTS_MAX_S)
     return f"{address}/sign-in?link={made.credential.reveal()}"
 
 

@@ -125,7 +125,8 @@ class _Past:
         await self._operate()
         await self._work_until(self._now - timedelta(minutes=75))
         tier = Scope(ScopeKind.LABEL, "tier=batch")
-        await self._control(*ANNA, "the disks are being moved").freezes.freeze(tier)
+        author = self._control(*ANNA, "the disks are being moved").author
+        await self._store.freezes.freeze(self._namespace, tier, author)
         await self._work_until(self._now - LIVELY_FOR)
         await self._deploy(dict(self._app.code_schedules))
         await self._work_until(self._now - timedelta(minutes=35))

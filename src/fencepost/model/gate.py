@@ -53,6 +53,20 @@ class ClosedGate:
             return None
 
     @property
+    def at_once(self) -> int:
+        """How many of the runs that it holds would run at a time once it is open."""
+        spec = self.spec
+        if spec is None:
+            return 1
+        most, at_once = spec.overlap.at_once_max, spec.catch_up.at_once
+        return at_once if most is None else min(at_once, most)
+
+    @property
+    def lasts_s(self) -> float | None:
+        """How long those would take, as far as one can tell."""
+        return None if self.load_s is None else self.load_s / self.at_once
+
+    @property
     def load_s(self) -> float | None:
         """How much work is held, as far as one can tell."""
         return None if self.run_s is None else self.held * self.run_s

@@ -92,8 +92,8 @@ async def replay_dead(control: Control, asked: ReplayDead) -> DeadReplay:
             replayed=[], left=left, would_replay=would, duration_s=_duration(len(would), asked.every_s)
         )
     replayed: set[str] = set()
-    desk = control.runs.replaying(keys, asked.every_s, only=ONLY_DEAD, first_in_s=asked.first_in_s)
-    async for batch in desk:
+    batches = control.runs.replaying(keys, asked.every_s, only=ONLY_DEAD, first_in_s=asked.first_in_s)
+    async for batch in batches:
         replayed |= set(batch)
     return DeadReplay(
         replayed=[one for one in keys if one in replayed],

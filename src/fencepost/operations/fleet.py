@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
+from fencepost.core.draining import left_undone
 from fencepost.core.fleet import is_skewed
-from fencepost.errors import UnknownNode
+from fencepost.errors import UnknownNode, UsageError
 from fencepost.model.access import Role
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import NodeRecord
@@ -22,10 +24,10 @@ from fencepost.operations.shapes.fleet import (
     fleet_node,
     reshard_answer,
 )
-from fencepost.operations.words import Text, moment
+from fencepost.operations.words import SHARDS_MAX, Text, moment
 from fencepost.services.control import Control
-from fencepost.services.desks.fleet import SHARDS_MAX
 
+NAMED_MAX = 8
 NodeName = Annotated[Text, Meta(min_length=1, description="The node's id.", examples=["web-3-4711-a1b2"])]
 
 
@@ -63,7 +65,9 @@ class Reshard(Change, frozen=True, kw_only=True):
 @operation("nodes.list", "GET /nodes", Role.VIEWER)
 async def list_nodes(control: Control, asked: ListNodes) -> NodePage:
     """List the live nodes: what they do, lead and run, and their clocks' skew."""
-    found = await control.fleet.all() if asked.name is None else await _named(control, asked.name)
+    found = await live_nodes(control)
+    if asked.name is not None:
+        found = _named(asked.name, found)
     wanted = [one for one in found if asked.node_id in (None, one.node.node_id)]
     page, after = sliced(wanted, lambda one: (str(one.node.node_id),), tuple[str], asked.limit, asked.after)
     now = await control.store.now()
@@ -98,28 +102,53 @@ async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
     A shard is what one node plans at a time, so there should be several for each node that plans. All
     schedules move in one transaction, in which every epoch rises: what leaders of the old cut still have on
     its way is refused, and no tick is lost or doubled. Nodes follow by themselves."""
-    return reshard_answer(await control.fleet.reshard(asked.shards))
+    older = [one for one in await control.store.roster.live() if one.reported_at is None]
+    if older:
+        raise UsageError(
+            f"shards {asked.shards}: {_names(older)} would go on by the old number; "
+            "upgrade every process, applications too, before the first reshard"
+        )
+    done = await control.store.epochs.reshard(asked.shards, control.namespace, control.author)
+    return reshard_answer(done)
 
 
-async def _named(control: Control, name: str) -> list[NodeRecord]:
-    found = await control.fleet.find(name)
-    return [] if found is None else [found]
+async def live_nodes(control: Control) -> list[NodeRecord]:
+    """The live nodes that the caller may see, by id."""
+    live = await control.store.roster.live()
+    return [one for one in live if control.kept_to in (None, one.node.namespace)]
+
+
+def _named(name: str, live: Sequence[NodeRecord]) -> list[NodeRecord]:
+    """The node of this id, or the only one whose id begins so; refused where several do."""
+    if not name:
+        raise UsageError("node: expected an id or the beginning of one; see: fencepost status")
+    exact = [one for one in live if one.node.node_id == name]
+    found = exact or [one for one in live if one.node.node_id.startswith(name)]
+    if len(found) > 1:
+        raise UsageError(f"node {quoted(name)}: which one? {_names(found)}")
+    return found
+
+
+def _names(found: Sequence[NodeRecord]) -> str:
+    left = len(found) - NAMED_MAX
+    names = ", ".join(one.node.node_id for one in found[:NAMED_MAX])
+    return f"{names} and {left} more" if left > 0 else names
 
 
 async def _drained(control: Control, node_id: NodeId, draining: bool) -> DrainAnswer:
     before = await _known(control, node_id)
-    await (control.fleet.drain if draining else control.fleet.undrain)(node_id)
+    await control.store.roster.drain(node_id, draining, control.namespace, control.author)
     record = await _known(control, node_id)
-    undone = await control.fleet.left_undone(record) if draining else []
+    undone = left_undone(record, await control.store.roster.live()) if draining else []
     changed = before.draining is not record.draining
     return DrainAnswer(node=_shape(control, record), changed=changed, undone=undone)
 
 
 async def _known(control: Control, node_id: NodeId) -> NodeRecord:
-    found = await control.fleet.get(node_id)
-    if found is None:
-        raise UnknownNode(f"node {quoted(node_id)}: no live node is called so; see: fencepost status")
-    return found
+    for one in await control.store.roster.live():
+        if one.node.node_id == node_id:
+            return one
+    raise UnknownNode(f"node {quoted(node_id)}: no live node is called so; see: fencepost status")
 
 
 def _shape(control: Control, record: NodeRecord) -> FleetNode:

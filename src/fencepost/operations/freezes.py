@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta
@@ -9,12 +10,16 @@ from msgspec import Meta
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.freeze import Freeze, Scope, ScopeKind, label_scope
-from fencepost.model.identifiers import checked_name
+from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, ScheduleId, checked_name
+from fencepost.model.job import JobSpec
+from fencepost.model.schedule import Schedule
 from fencepost.operations.operation import Asked, Change, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.shapes.freezes import FreezeAnswer, FreezePage, freeze_shape
 from fencepost.operations.words import Text
 from fencepost.services.control import Control
+
+PAGE = 500
 
 
 class ListFreezes(Asked, frozen=True, kw_only=True):
@@ -41,7 +46,9 @@ class ChangeFreeze(Change, frozen=True, kw_only=True):
 @operation("freezes.list", "GET /freezes", Role.VIEWER)
 async def list_freezes(control: Control, asked: ListFreezes) -> FreezePage:
     """List the freezes in force."""
-    page, after = sliced(await control.freezes.all(), _place, tuple[str, str], asked.limit, asked.after)
+    page, after = sliced(
+        await control.store.freezes.all(control.namespace), _place, tuple[str, str], asked.limit, asked.after
+    )
     return FreezePage(items=[freeze_shape(one) for one in page], next=after)
 
 
@@ -56,7 +63,9 @@ async def freeze(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
 
     Ticks go on being planned and accounted for, and what runs is let finish."""
     scope = _scope(asked)
-    return await _answer(control, scope, await control.freezes.freeze(scope))
+    return await _answer(
+        control, scope, await control.store.freezes.freeze(control.namespace, scope, control.author)
+    )
 
 
 @operation(
@@ -67,7 +76,9 @@ async def thaw(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
 
     What another freeze covers too stays frozen."""
     scope = _scope(asked)
-    return await _answer(control, scope, await control.freezes.thaw(scope))
+    return await _answer(
+        control, scope, await control.store.freezes.thaw(control.namespace, scope, control.author)
+    )
 
 
 def _scope(asked: ChangeFreeze) -> Scope:
@@ -83,8 +94,32 @@ def _scope(asked: ChangeFreeze) -> Scope:
 
 
 async def _answer(control: Control, scope: Scope, changed: bool) -> FreezeAnswer:
-    covered = await control.freezes.covered(scope)
+    covered = await _covered(control, scope)
     return FreezeAnswer(kind=scope.kind, value=scope.value, changed=changed, schedules=covered)
+
+
+async def _covered(control: Control, scope: Scope) -> int:
+    """How many schedules a scope has at this moment."""
+    count, after = 0, None
+    jobs = await control.store.jobs.all(control.namespace)
+    while page := await control.store.schedules.page(control.namespace, after, PAGE):
+        count += sum(_covers(scope, one, jobs) for one in page)
+        after = page[-1].schedule_id
+    return count
+
+
+def _covers(scope: Scope, schedule: Schedule, jobs: Mapping[JobName, JobSpec]) -> bool:
+    match scope.kind:
+        case ScopeKind.ALL:
+            return True
+        case ScopeKind.SCHEDULE:
+            return schedule.schedule_id == ScheduleId(scope.value)
+        case ScopeKind.LABEL:
+            key, value = scope.label
+            return schedule.spec.labels.get(key) == value
+        case ScopeKind.QUEUE:
+            job = jobs.get(schedule.spec.job)
+            return (schedule.spec.queue or (job.queue if job else DEFAULT_QUEUE)) == scope.value
 
 
 def _place(freeze: Freeze) -> tuple[str, str]:

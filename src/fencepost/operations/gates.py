@@ -10,6 +10,7 @@ from fencepost.errors import UnknownGate, UsageError
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.gate import GateDecision
+from fencepost.model.identifiers import ScheduleId
 from fencepost.operations.operation import REASON_LENGTH_MAX, Asked, Change, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.shapes.gates import GateAnswer, GatePage, gate_shape
@@ -43,10 +44,8 @@ class DropGate(Asked, frozen=True, kw_only=True):
 @operation("gates.list", "GET /gates", Role.VIEWER)
 async def list_gates(control: Control, asked: ListGates) -> GatePage:
     """List closed gates: what each holds, why, and how much work that is."""
-    found = await control.gates.closed()
-    page, after = sliced(
-        found, lambda one: (str(one.gate.schedule_id),), tuple[str], asked.limit, asked.after
-    )
+    found = await control.store.gates.closed(control.namespace)
+    page, after = sliced(found, lambda one: (str(one.schedule_id),), tuple[str], asked.limit, asked.after)
     return GatePage(items=[gate_shape(one) for one in page], next=after)
 
 
@@ -76,11 +75,12 @@ async def drop_gate(control: Control, asked: DropGate) -> GateAnswer:
 
 
 async def _decide(control: Control, schedule_id: str, decision: GateDecision) -> GateAnswer:
-    try:
-        released = await control.gates.decide(schedule_id, decision)
-    except UnknownGate:
+    released = await control.store.gates.decide(
+        control.namespace, ScheduleId(schedule_id), decision, control.author
+    )
+    if released is None:
         decided = await control.done_before(Action(f"gate.{decision}"), schedule_id)
         if decided is None:
-            raise
+            raise UnknownGate(f"gate {schedule_id}: is not closed; see: fencepost gate list")
         released = cast("int", decided.after["released"])
     return GateAnswer(schedule_id=schedule_id, decision=decision, released=released)

@@ -30,9 +30,8 @@ from fencepost.operations.shapes.fleet import (
     shard_shape,
     term_shape,
 )
-from fencepost.operations.words import moment
+from fencepost.operations.words import SHARDS_MAX, moment
 from fencepost.services.control import Control
-from fencepost.services.desks.fleet import SHARDS_MAX
 from fencepost.services.fleet import FleetView, look, shown_names
 
 Shown: TypeAlias = Callable[[NodeId], NodeId]

@@ -7,10 +7,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from fencepost.model.access import Role
+from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import Queue, checked_name
+from fencepost.model.status import QueueView
 from fencepost.operations.operation import Asked, Change, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
-from fencepost.operations.shapes.queues import QueueAnswer, QueuePage, queue_shape
+from fencepost.operations.shapes.queues import QueueAnswer, QueuePage, QueueShape, queue_shape
 from fencepost.operations.words import Name
 from fencepost.services.control import Control
 
@@ -31,25 +33,46 @@ class ChangeQueue(Change, frozen=True, kw_only=True):
 @operation("queues.list", "GET /queues", Role.VIEWER)
 async def list_queues(control: Control, asked: ListQueues) -> QueuePage:
     """List queues: what is due, what waits for the limits of its job, what runs, how old the oldest is."""
-    found = await control.queues.all()
-    page, after = sliced(found, lambda one: (str(one.view.queue),), tuple[str], asked.limit, asked.after)
-    weights = control.settings.weights
-    return QueuePage(items=[queue_shape(one, weights.get(one.view.queue)) for one in page], next=after)
+    found = await all_queues(control)
+    page, after = sliced(found, lambda one: (one.queue,), tuple[str], asked.limit, asked.after)
+    return QueuePage(items=list(page), next=after)
 
 
 @operation("queues.pause", "POST /queues/{queue}/pause", Role.OPERATOR)
 async def pause_queue(control: Control, asked: ChangeQueue) -> QueueAnswer:
     """Start nothing of a queue: no tick, no retry, no run by hand. What runs is let finish."""
-    changed = await control.queues.pause(_named(asked))
+    scope = _scope(asked)
+    changed = await control.store.freezes.freeze(control.namespace, scope, control.author)
     return QueueAnswer(queue=asked.queue, paused=True, changed=changed)
 
 
 @operation("queues.resume", "POST /queues/{queue}/resume", Role.OPERATOR)
 async def resume_queue(control: Control, asked: ChangeQueue) -> QueueAnswer:
     """Let a paused queue go on."""
-    changed = await control.queues.resume(_named(asked))
+    scope = _scope(asked)
+    changed = await control.store.freezes.thaw(control.namespace, scope, control.author)
     return QueueAnswer(queue=asked.queue, paused=False, changed=changed)
 
 
-def _named(asked: ChangeQueue) -> Queue:
-    return Queue(checked_name("queue", asked.queue))
+async def all_queues(control: Control) -> list[QueueShape]:
+    """Every queue that has something in it, has a worker of this namespace, or is paused, by name."""
+    store, namespace = control.store, control.namespace
+    views = {one.queue: one for one in await store.ledger.queues(namespace)}
+    nodes = [one.node for one in await store.roster.live()]
+    working = [one.queues for one in nodes if one.works and one.namespace == namespace]
+    freezes = await store.freezes.all(namespace)
+    paused = {Queue(one.scope.value): one for one in freezes if one.scope.kind is ScopeKind.QUEUE}
+    names = {*views, *paused, *(queue for queues in working for queue in queues)}
+    return [
+        queue_shape(
+            views.get(name) or QueueView(name),
+            sum(name in queues for queues in working),
+            paused.get(name),
+            control.settings.weights.get(name),
+        )
+        for name in sorted(names)
+    ]
+
+
+def _scope(asked: ChangeQueue) -> Scope:
+    return Scope(ScopeKind.QUEUE, checked_name("queue", asked.queue))

@@ -20,6 +20,7 @@ WHEN, WHEN_OR_AFTER, MOMENT, LENGTH = "when", "when_or_after", "moment", "length
 """How a command line reads a text: as an instant or a length of time before now, as an instant or a length of
 time after something, as an instant, or as a length of time, which is asked for in seconds."""
 INTEGER_MAX = 2**31 - 1
+SHARDS_MAX = 1_024
 BIG_INTEGER_MAX = 2**63 - 1
 RUN_KEY_LENGTH_MAX = NAME_LENGTH_MAX + KEY_LENGTH_MAX + 1
 TEXT_LENGTH_MAX = 1_000

@@ -17,6 +17,7 @@ from fencepost.model.audit import Action, Author, Entry, LogFilter
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.freeze import Freeze
+from fencepost.model.gate import ClosedGate
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState
@@ -27,10 +28,6 @@ from fencepost.services.calendars import CalendarDesk
 from fencepost.services.desks.access import AccessDesk
 from fencepost.services.desks.backfills import BackfillDesk
 from fencepost.services.desks.desk import PROGRAM
-from fencepost.services.desks.fleet import FleetDesk
-from fencepost.services.desks.freezes import FreezeDesk
-from fencepost.services.desks.gates import GateDesk, GateView
-from fencepost.services.desks.queues import QueueDesk
 from fencepost.services.desks.runs import RunDesk, known_job, new_run
 from fencepost.services.desks.schedules import ScheduleDesk
 from fencepost.services.fleet import FleetView, LeaseReader, look
@@ -40,7 +37,6 @@ from fencepost.services.serving import unserved
 __all__ = [
     "PROGRAM",
     "Control",
-    "GateView",
     "RunDesk",
     "ScheduleDesk",
     "Status",
@@ -62,7 +58,7 @@ class Status:
     queue: QueueDepth
     tally: Mapping[RunState, int]
     freezes: Sequence[Freeze]
-    gates: Sequence[GateView]
+    gates: Sequence[ClosedGate]
     dead: int
     held: int
     unserved: Sequence[Unserved] = ()
@@ -107,13 +103,9 @@ class Control:
         self.schedules = ScheduleDesk(store, namespace, author, aside, quotas, self.run_quota)
         self.runs = RunDesk(store, namespace, author, run_quota=self.run_quota)
         self.calendars = CalendarDesk(store, namespace, author)
-        self.gates = GateDesk(store, namespace, author)
-        self.freezes = FreezeDesk(store, namespace, author)
-        self.queues = QueueDesk(store, namespace, author)
         self.backfills = BackfillDesk(store, namespace, author, aside, run_quota=self.run_quota)
         self.kept_to = kept_to(principal)
         """The namespace whose part of the fleet is shown; None: all of it."""
-        self.fleet = FleetDesk(store, namespace, author, self.kept_to)
         self.access = AccessDesk(store, namespace, author, principal)
 
     async def jobs(self) -> Mapping[JobName, JobSpec]:
@@ -139,8 +131,8 @@ class Control:
             fleet=await look(self.store, self.leases, skew_warning_s, self.kept_to),
             queue=await self.store.ledger.depth(self.namespace),
             tally=await self.store.ledger.tally(self.namespace, COMPLETENESS_WINDOW_S),
-            freezes=await self.freezes.all(),
-            gates=await self.gates.closed(),
+            freezes=await self.store.freezes.all(self.namespace),
+            gates=await self.store.gates.closed(self.namespace),
             dead=attention.dead,
             held=attention.held,
             unserved=await unserved(self.store, self.namespace),

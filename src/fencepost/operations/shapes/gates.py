@@ -6,10 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.model.gate import GateDecision
+from fencepost.model.gate import ClosedGate, GateDecision
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
-from fencepost.services.desks.gates import GateView
 
 
 class GateShape(Struct, kw_only=True):
@@ -42,9 +41,8 @@ class GateAnswer(Struct, kw_only=True):
     released: int
 
 
-def gate_shape(view: GateView) -> GateShape:
+def gate_shape(gate: ClosedGate) -> GateShape:
     """A closed gate."""
-    gate = view.gate
     return GateShape(
         schedule_id=gate.schedule_id,
         closed_at=moment(gate.closed_at),
@@ -54,6 +52,6 @@ def gate_shape(view: GateView) -> GateShape:
         newest=moment(gate.newest),
         run_s=gate.run_s,
         load_s=gate.load_s,
-        at_once=view.at_once,
-        lasts_s=view.lasts_s,
+        at_once=gate.at_once,
+        lasts_s=gate.lasts_s,
     )

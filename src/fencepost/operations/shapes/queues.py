@@ -6,9 +6,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from fencepost.model.freeze import Freeze
+from fencepost.model.status import QueueView
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
-from fencepost.services.desks.queues import QueueLine
 
 
 class QueueShape(Struct, kw_only=True):
@@ -45,16 +46,15 @@ class QueueAnswer(Struct, kw_only=True):
     changed: bool
 
 
-def queue_shape(line: QueueLine, weight: int | None) -> QueueShape:
-    """A queue."""
-    view, paused = line.view, line.paused
+def queue_shape(view: QueueView, workers: int, paused: Freeze | None, weight: int | None) -> QueueShape:
+    """A queue, with how many live workers take from it, and what pauses it."""
     return QueueShape(
         queue=view.queue,
         ready=view.ready,
         waiting=view.waiting,
         running=view.running,
         oldest_s=view.oldest_s,
-        workers=line.workers,
+        workers=workers,
         paused=paused is not None,
         paused_since=None if paused is None else moment(paused.since),
         paused_by=None if paused is None else paused.author.name,

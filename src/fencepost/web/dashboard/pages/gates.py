@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fencepost.model.access import Role
+from fencepost.model.gate import ClosedGate
 from fencepost.operations.words import PLAIN_PATTERN
-from fencepost.services.control import GateView
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
 from fencepost.web.dashboard.tell import count, span
@@ -25,23 +25,22 @@ class GateQuery(Struct, frozen=True):
 @page("/gates", Role.VIEWER, title="Catch-up gates", template="gates.html", section="gates", query=GateQuery)
 async def gates_page(visit: Visit[GateQuery]) -> Shown:
     """The inbox, by schedule."""
-    gates = await visit.control.gates.closed()
-    behind = [one for one in gates if one.gate.schedule_id > visit.query.after]
+    gates = await visit.control.store.gates.closed(visit.control.namespace)
+    behind = [one for one in gates if one.schedule_id > visit.query.after]
     shown, more = behind[:SHOWN_MAX], len(behind) > SHOWN_MAX
     return {
         "gates": [(one, words(one)) for one in shown],
         "total": len(gates),
-        "held": sum(one.gate.held for one in gates),
-        "next_url": links.with_query("/gates", {"after": shown[-1].gate.schedule_id}) if more else None,
+        "held": sum(one.held for one in gates),
+        "next_url": links.with_query("/gates", {"after": shown[-1].schedule_id}) if more else None,
         "first_url": "/gates" if visit.query.after else None,
     }
 
 
-def words(view: GateView) -> str:
+def words(gate: ClosedGate) -> str:
     """How much work is held, as far as one can tell."""
-    gate = view.gate
     runs = f"{count(gate.held)} {'run' if gate.held == 1 else 'runs'}"
-    if gate.run_s is None or view.lasts_s is None:
+    if gate.run_s is None or gate.lasts_s is None:
         return f"{runs}; how long one takes nobody can tell yet."
-    at_once = "one at a time" if view.at_once == 1 else f"{view.at_once} at a time"
-    return f"{runs} of about {span(gate.run_s)} each: {at_once} that takes {span(view.lasts_s)}."
+    at_once = "one at a time" if gate.at_once == 1 else f"{gate.at_once} at a time"
+    return f"{runs} of about {span(gate.run_s)} each: {at_once} that takes {span(gate.lasts_s)}."

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from fencepost.model.access import Role
 from fencepost.model.identifiers import Shard
 from fencepost.operations.leases import shown_leases, with_holder, with_holders
-from fencepost.services.desks.fleet import SHARDS_MAX
+from fencepost.operations.words import SHARDS_MAX
 from fencepost.services.fleet import look, shown_names
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.lease_terms import colours_of, terms_chart

@@ -13,8 +13,9 @@ from fencepost.model.access import EVERYWHERE, Role
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.node import NodeRecord
 from fencepost.model.run import RunRecord
+from fencepost.operations.fleet import live_nodes
 from fencepost.operations.paging import CURSOR_LENGTH_MAX, sliced
-from fencepost.operations.shapes.queues import queue_shape
+from fencepost.operations.queues import all_queues
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
 
@@ -35,15 +36,14 @@ async def workers_page(visit: Visit[WorkerQuery]) -> Shown:
     """Nodes, queues and freezes."""
     control = visit.control
     nodes, queues, running, freezes = await asyncio.gather(
-        control.fleet.all(),
-        control.queues.all(),
+        live_nodes(control),
+        all_queues(control),
         control.store.ledger.running(control.namespace, RUNNING_MAX),
-        control.freezes.all(),
+        control.store.freezes.all(control.namespace),
     )
     shown, following = sliced(
         nodes, lambda one: (str(one.node.node_id),), tuple[str], NODES_SHOWN, visit.query.after or None
     )
-    weights = control.settings.weights
     return {
         "nodes": [
             (one, is_skewed(one, control.settings.skew_warning_s), of_node(running, one)) for one in shown
@@ -51,9 +51,9 @@ async def workers_page(visit: Visit[WorkerQuery]) -> Shown:
         "nodes_total": len(nodes),
         "room": sum(one.node.concurrency for one in nodes if one.node.works and not one.draining),
         "running": sum(one.report.running for one in nodes),
-        "queues": [queue_shape(one, weights.get(one.view.queue)) for one in queues[:QUEUES_SHOWN]],
+        "queues": queues[:QUEUES_SHOWN],
         "queues_left": max(len(queues) - QUEUES_SHOWN, 0),
-        "weighted": bool(weights),
+        "weighted": bool(control.settings.weights),
         "orphans": orphans(running, nodes),
         "freezes": [one for one in freezes if one.scope.kind is not ScopeKind.QUEUE],
         "whole_fleet": visit.may("admin") and visit.principal.namespace == EVERYWHERE,
