@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from fencepost.cli.main import NAME, SUMMARIES, Commands, cli
+from fencepost.cli.groups import SUMMARIES
+from fencepost.cli.main import NAME, Commands, cli
 from fencepost.core.lifecycle import ENDED, INITIAL, REPLAYS, TRANSITIONS
 from fencepost.model.run import RunState
 

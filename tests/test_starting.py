@@ -79,12 +79,12 @@ def test_the_version_is_said_without_the_command_line() -> None:
     assert len(ours(modules)) <= 5, sorted(ours(modules))
 
 
-@pytest.mark.parametrize("words", [["--help"], ["schedulse"], []])
+@pytest.mark.parametrize("words", [["--help"], ["schedulse"], [], ["schedules", "--help"]])
 def test_help_loads_no_command(words: list[str]) -> None:
     modules = loaded(CALLED.format(words=words))
     assert modules & {*NODE, *DRIVERS, *SLOW, "asyncio", "msgspec"} - {"fencepost.cli", "click"} == set()
     assert ours(modules) <= {
-        *(f"fencepost.cli{part}" for part in ("", ".main", ".groups", ".faults")),
+        *(f"fencepost.cli{part}" for part in ("", ".main", ".groups", ".faults", ".nouns")),
         *("fencepost", "fencepost.errors", "fencepost.version", "fencepost.model", "fencepost.model.lazy"),
     }
 

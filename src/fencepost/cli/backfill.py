@@ -11,7 +11,7 @@ from fencepost.cli.backfill_views import print_backfill, print_backfills, print_
 from fencepost.cli.calling import Caller, calling
 from fencepost.cli.commands import command, listing, show
 from fencepost.cli.faults import FINE, INTERRUPTED, NO
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import backfills
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.reading import read_rate, read_when
@@ -113,16 +113,6 @@ def backfill(
         started = caller.call(start_backfill, StartBackfill(**meant))
         click.echo(f"backfill {started.backfill_id}: started", err=True)
         _carry_on(context, caller, started, estimate, detach, as_json)
-
-
-@click.group(cls=CommandGroup)
-def backfills() -> None:
-    """Look at backfills, watch them and cancel them.
-
-    \b
-    Example:
-      fencepost backfills list
-    """
 
 
 listing(list_backfills, backfills, "fencepost backfills list", none="no backfills", limit=20, zoned=True)(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fencepost.cli.calendar_views import print_calendar, print_calendars, print_change
 from fencepost.cli.calling import call
 from fencepost.cli.commands import command, listing, show
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import calendars
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.reading import read_dates
 from fencepost.cli.requests import takes
@@ -27,16 +27,6 @@ from fencepost.operations.calendars import (
 from fencepost.operations.shapes.calendars import RemovedCalendar
 
 NAMES = {"holidays": "--holiday", "workdays": "--workday"}
-
-
-@click.group(cls=CommandGroup)
-def calendars() -> None:
-    """Look at business calendars and change them.
-
-    \b
-    Example:
-      fencepost calendars set de --region DE-BY --years 2026-2030 --holiday 2026-12-24
-    """
 
 
 listing(list_calendars, calendars, "fencepost calendars list", none="no calendars")(print_calendars)

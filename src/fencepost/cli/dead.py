@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from fencepost.cli.calling import Caller, calling, every
 from fencepost.cli.commands import command, listing
 from fencepost.cli.faults import FINE, NO
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import dead
 from fencepost.cli.options import Place, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json, shown_span
 from fencepost.cli.progress import Progress
@@ -25,16 +25,6 @@ from fencepost.operations.shapes.runs import RunWithAttempts
 
 BATCH = 500
 LEFT_TOLD_MAX = 100
-
-
-@click.group(cls=CommandGroup)
-def dead() -> None:
-    """Look at dead runs, and send them on their way again.
-
-    \b
-    Example:
-      fencepost dead list --job send_invoices --since 2d
-    """
 
 
 listing(

@@ -7,22 +7,10 @@ from collections.abc import Sequence
 import click
 
 from fencepost.cli.commands import command, listing
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import gate
 from fencepost.cli.output import print_fields, shown_moment, shown_span
 from fencepost.operations.gates import drop_gate, keep_latest, list_gates, open_gate
 from fencepost.operations.shapes.gates import GateAnswer, GateShape
-
-
-@click.group(cls=CommandGroup)
-def gate() -> None:
-    """Look at closed catch-up gates, and decide what becomes of what they hold.
-
-    A gate closes when too many late ticks wait or too many of them fail, and never opens by itself.
-
-    \b
-    Example:
-      fencepost gate list
-    """
 
 
 @listing(list_gates, gate, "fencepost gate list", none="no gate is closed", zoned=True)

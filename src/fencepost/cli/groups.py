@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 OPTIONS = {"help": "--help", "version": "--version"}
 UNCUT = 1_000
+SUMMARIES = Path(__file__).with_name("summaries.txt")
+"""What each command does, in a sentence: help that loads none of them."""
 MEANT = {
     **dict.fromkeys(("retry", "rerun", "requeue"), ("replay",)),
     **dict.fromkeys(("delete", "rm"), ("remove", "revoke")),
@@ -39,6 +42,10 @@ class CommandGroup(click.Group):
 
     def summaries(self, ctx: click.Context) -> dict[str, str]:
         """What each command below this group does, by its path, in a sentence."""
+        return self.loaded_summaries(ctx)
+
+    def loaded_summaries(self, ctx: click.Context) -> dict[str, str]:
+        """The same, as the commands themselves say it."""
         found: dict[str, str] = {}
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
@@ -46,7 +53,7 @@ class CommandGroup(click.Group):
                 continue
             found[name] = command.get_short_help_str(UNCUT)
             if isinstance(command, CommandGroup):
-                found |= {f"{name} {path}": said for path, said in command.summaries(ctx).items()}
+                found |= {f"{name} {path}": said for path, said in command.loaded_summaries(ctx).items()}
         return found
 
     def resolve_command(
@@ -100,3 +107,39 @@ class LazyGroup(CommandGroup):
         module, _, name = self._homes[cmd_name].partition(":")
         command: click.Command = getattr(import_module(f"fencepost.cli.{module}"), name)
         return command
+
+
+class Noun(LazyGroup):
+    """The verbs of a noun, which stand in a module of the command line; it is loaded when one is called."""
+
+    def __init__(self, *args: Any, module: str, homes: Mapping[str, str] | None = None, **terms: Any) -> None:
+        super().__init__(*args, homes=homes or {}, **terms)
+        self._module = module
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All there are."""
+        self._load()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now."""
+        if cmd_name not in self._homes:
+            self._load()
+        return super().get_command(ctx, cmd_name)
+
+    def summaries(self, ctx: click.Context) -> dict[str, str]:
+        """As `make docs` wrote them."""
+        start = f"{self.name} "
+        return {
+            path.removeprefix(start): said
+            for path, said in written_summaries().items()
+            if path.startswith(start)
+        }
+
+    def _load(self) -> None:
+        import_module(f"fencepost.cli.{self._module}")
+
+
+def written_summaries() -> dict[str, str]:
+    """What each command does, as `make docs` wrote it."""
+    return dict(line.split("\t") for line in SUMMARIES.read_text("utf-8").splitlines())

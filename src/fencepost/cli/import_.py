@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fencepost.cli.faults import FINE, NO, one_line
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import import_group
 from fencepost.cli.options import Command, json_option
 from fencepost.cli.output import GAP, print_json
 from fencepost.errors import UsageError
@@ -59,20 +59,6 @@ def delivered(command: Command) -> Command:
         return command(*args, delivery=Delivery(out, force, strict, as_json), **options)
 
     return with_delivery
-
-
-@click.group("import", cls=CommandGroup)
-def import_group() -> None:
-    """Bring schedules over from another scheduler.
-
-    The result goes to stdout; what was left out and what to look at is told on stderr. Nothing is run, and no
-    store is touched.
-
-    \b
-    Example:
-      fencepost import crontab /etc/crontab --out fencepost.toml
-      fencepost import apscheduler jobs.json --out schedules.py
-    """
 
 
 @import_group.command()

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
 from fencepost.cli.commands import command, listing
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import jobs
 from fencepost.cli.output import print_fields, print_table, shown_span
 from fencepost.operations.jobs import list_jobs, show_job
 from fencepost.operations.shapes.jobs import JobShape
-
-
-@click.group(cls=CommandGroup)
-def jobs() -> None:
-    """Look at the jobs that are registered in the store.
-
-    \b
-    Example:
-      fencepost jobs list --queue mail
-    """
 
 
 @listing(list_jobs, jobs, "fencepost jobs list --text invoice", none="no jobs", limit=500)

@@ -5,52 +5,40 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
 from fencepost.cli.faults import check_words, guarded
-from fencepost.cli.groups import LazyGroup
+from fencepost.cli.groups import LazyGroup, written_summaries
 from fencepost.version import VERSION
 
 NAME = "fencepost"
+NOUNS = ("backfills", "calendars", "dead", "gate", "jobs", "notify", "queues", "runs", "schedules", "token")
+VERBS = (
+    *("audit", "backfill", "copy", "demo", "doctor", "drain", "enqueue", "explain", "log", "migrate"),
+    *("processor", "report", "reshard", "simulate", "status", "web", "whoami", "why"),
+)
 COMMANDS = {
+    **{name: f"nouns:{name}" for name in NOUNS},
+    **{name: f"{name}:{name}" for name in VERBS},
     **{name: f"run:{name}" for name in ("run", "scheduler", "worker")},
-    **{name: f"backfill:{name}" for name in ("backfill", "backfills")},
     **{name: f"freeze:{name}" for name in ("freeze", "thaw")},
-    **{
-        name: f"{name}:{name}"
-        for name in (
-            *("web", "demo", "explain", "doctor", "dead", "gate", "log", "audit", "why", "simulate", "drain"),
-            *("reshard", "whoami", "schedules", "calendars", "queues", "runs", "jobs", "enqueue", "status"),
-            *("migrate", "copy", "token", "report", "notify"),
-        )
-    },
-    "processor": "processor:processor",
     "next": "next:next_times",
     "leases": "lease_history:leases",
     "restore-check": "restore_check:restore_check",
-    "import": "import_:import_group",
+    "import": "nouns:import_group",
 }
 """In which module a command is, and its name there. A module is loaded when its command is asked for: each
 brings what it works with."""
-
-
-SUMMARIES = Path(__file__).with_name("summaries.txt")
-"""What each command does, in a sentence: help that loads none of them."""
 
 
 class Commands(LazyGroup):
     """All commands, whose faults are one line each."""
 
     def summaries(self, ctx: click.Context) -> dict[str, str]:
-        """As they were when `make docs` wrote the file."""
-        return dict(line.split("\t") for line in SUMMARIES.read_text("utf-8").splitlines())
-
-    def loaded_summaries(self, ctx: click.Context) -> dict[str, str]:
-        """As the commands themselves say."""
-        return super().summaries(ctx)
+        """As `make docs` wrote them."""
+        return written_summaries()
 
     def main(self, *args: Any, **options: Any) -> Any:
         """As click's own, with our exit codes."""

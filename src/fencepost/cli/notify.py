@@ -10,7 +10,7 @@ import click
 from fencepost.cli.calling import calling
 from fencepost.cli.commands import command, listing
 from fencepost.cli.faults import FINE, NO
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import notify
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import brief, print_json, print_table
 from fencepost.operations.notify import ChangeTarget, list_targets, put_target, remove_target, try_target
@@ -19,17 +19,6 @@ from fencepost.operations.shapes.notify import RemovedTarget, TargetShape
 from fencepost.operations.shapes.runs import RunWithAttempts
 
 LOOK_EVERY_S = 0.2
-
-
-@click.group(cls=CommandGroup)
-def notify() -> None:
-    """Look at notification targets, change them and test them.
-
-    \b
-    Example:
-      fencepost notify set ops --kind email --to ops@example.org --event dead
-      fencepost notify test ops
-    """
 
 
 @listing(list_targets, notify, "fencepost notify list", none="no targets")

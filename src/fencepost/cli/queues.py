@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
-import click
-
 from fencepost.cli.commands import command, listing
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import queues
 from fencepost.cli.output import print_table, shown_span
 from fencepost.operations.queues import list_queues, pause_queue, resume_queue
 from fencepost.operations.shapes.queues import QueueAnswer, QueueShape
 
 HEADINGS = ("queue", "ready", "waiting", "running", "oldest", "workers")
-
-
-@click.group(cls=CommandGroup)
-def queues() -> None:
-    """Look at queues, pause them, and let them go on.
-
-    \b
-    Example:
-      fencepost queues list
-    """
 
 
 @listing(

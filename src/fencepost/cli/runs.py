@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from fencepost.cli.calling import call, calling, pages
 from fencepost.cli.commands import command, limit_option, show_all
 from fencepost.cli.faults import FINE, NO
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import runs
 from fencepost.cli.options import Place, asks, changes_store, json_option, tz_option
 from fencepost.cli.output import print_json
 from fencepost.cli.requests import takes
@@ -47,16 +47,6 @@ from fencepost.operations.shapes.runs import ReplayAnswer, RunShape
 
 NOW = "0s"
 """So long ago, by the store's clock."""
-
-
-@click.group(cls=CommandGroup)
-def runs() -> None:
-    """Look at runs, and change what becomes of them.
-
-    \b
-    Example:
-      fencepost runs list --schedule invoices --since 2d
-    """
 
 
 runs.add_command(stuck)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fencepost.cli.calling import call, calling
 from fencepost.cli.commands import command, listing
-from fencepost.cli.groups import LazyGroup
+from fencepost.cli.nouns import schedules
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import print_json, shown_moment
 from fencepost.cli.run_changes import changes, held, released, skipped
@@ -40,16 +40,6 @@ from fencepost.operations.shapes.schedules import (
 from fencepost.operations.ticks import hold_tick, release_tick, skip_tick
 
 id_argument = click.argument("schedule_id", metavar="ID")
-
-
-@click.group(cls=LazyGroup, homes={"apply": "applying:apply"})
-def schedules() -> None:
-    """Look at schedules and change them.
-
-    \b
-    Example:
-      fencepost schedules add hourly-eu --job report --every 1h --payload '{"region": "eu"}'
-    """
 
 
 listing(

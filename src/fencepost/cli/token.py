@@ -9,7 +9,7 @@ import click
 
 from fencepost.cli.calling import call
 from fencepost.cli.commands import command, listing
-from fencepost.cli.groups import CommandGroup
+from fencepost.cli.nouns import token
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.cli.requests import takes
@@ -27,20 +27,6 @@ from fencepost.operations.shapes.access import MadeToken, TokenShape
 HEADINGS = ("id", "name", "role", "namespace", "state", "last used", "expires")
 
 LASTS = {"lasts_s": "--expires"}
-
-
-@click.group(cls=CommandGroup)
-def token() -> None:
-    """Make, list, rotate and revoke tokens, and make sign-in links.
-
-    A token is shown once, when it is made; the store keeps only a digest of it. --namespace '*' makes one
-    that is good in all namespaces.
-
-    \b
-    Example:
-      fencepost token create ci --role operator --expires 90d
-      fencepost token list
-    """
 
 
 @listing(
