@@ -28,6 +28,9 @@ def test_a_freeze_says_what_it_covers_and_thaws_once(used: str) -> None:
     again = call("freeze", "--label", "team=ops", "--store", used)
     assert (again.exit_code, again.stdout) == (1, "label team=ops: was frozen already\n")
     assert called_json("schedules", "show", "report", "--store", used)["frozen"] is True
+    for more in ((), ("--frozen",)):
+        (listed,) = called_json("schedules", "list", *more, "--store", used)
+        assert listed["schedule_id"] == "report"
     assert called("freeze", "--store", used) == "frozen: everything, 1 schedule\n"
     assert called("thaw", "--store", used) == "thawed: everything, 1 schedule; still frozen: label team=ops\n"
     found = called_json("thaw", "--label", "team=ops", "--store", used)

@@ -42,6 +42,7 @@ class Request(Asked, frozen=True, kw_only=True):
     payload: described(dict[str, Any], "What it is given.") = field(default_factory=dict)  # type: ignore[valid-type]
     count: Annotated[int, Meta(ge=1, le=9, description="How many.")] = 3
     loud: described(bool, "Say it.") = False  # type: ignore[valid-type]
+    seen: described(bool, "Only what was seen.") | None = None  # type: ignore[valid-type]
     careful: described(bool, "False: look at nothing.") = True  # type: ignore[valid-type]
     limit: int = 50
     after: str | None = None
@@ -88,6 +89,7 @@ def test_what_is_left_out_is_left_to_the_request() -> None:
         (["--count", "9"], {"count": 9}),
         (["--loud"], {"loud": True}),
         (["--no-careful"], {"careful": False}),
+        (["--seen"], {"seen": True}),
     ],
 )
 def test_a_text_is_read_by_the_type_of_its_field(words: list[str], given: dict[str, Any]) -> None:

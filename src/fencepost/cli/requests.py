@@ -208,9 +208,7 @@ def _terms(field: Field) -> tuple[dict[str, Any], Read]:
         return dict(terms), read
     match field.kind:
         case inspect.BoolType():
-            return {
-                "is_flag": True
-            }, lambda _, typed, __: typed is not field.default if field.default else typed
+            return {"is_flag": True, "default": None}, lambda _, __, ___: field.default is not True
         case inspect.EnumType(cls=cls):
             values = [str(one.value) for one in cls]
             shown = {"metavar": f"[{'|'.join(values)}]"} if len(values) <= CHOICES_SHOWN_MAX else {}
