@@ -99,7 +99,6 @@ class Making:
     arguments: Sequence[str] = ()
     """The fields that are arguments, beside those of the path."""
     names: Mapping[str, str] = field(default_factory=dict)
-    without: Sequence[str] = ()
     pairs: bool = False
 
     def made(self, carry_out: Command, *options: Command) -> click.Command:
@@ -109,7 +108,6 @@ class Making:
             self.operation.asked,
             arguments=arguments,
             names=self.names,
-            without=self.without,
             pairs=self.pairs,
         )
         place = changes_store if self.operation.changes else asks

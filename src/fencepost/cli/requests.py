@@ -90,13 +90,12 @@ def takes(
     *,
     arguments: Collection[str] = (),
     names: Mapping[str, str] | None = None,
-    without: Collection[str] = (),
     pairs: bool = False,
 ) -> Declare:
     """Give a command the options of a request, handed over as one `asked`. `names` calls fields otherwise,
-    `without` leaves fields to the command, and `pairs` has them given as `--filter NAME=VALUE` too."""
+    `pairs` has them given as `--filter NAME=VALUE` too."""
     needs_reason = any(one.name == REASON and one.required for one in fields_of(asked))
-    fields = [one for one in fields_of(asked) if one.name not in NOT_TYPED and one.name not in without]
+    fields = [one for one in fields_of(asked) if one.name not in NOT_TYPED]
     called = {one.name: (names or {}).get(one.name) or _option(one) for one in fields}
     parameters = [
         _argument(one) if one.name in arguments else _choice(one, called[one.name], called) for one in fields

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from fencepost.cli.calling import call
+from fencepost.cli.commands import show
 from fencepost.cli.options import Place, asks, json_option, tz_option
-from fencepost.cli.output import cell, print_json, shown_moment
+from fencepost.cli.output import cell, shown_moment
 from fencepost.cli.reading import read_time
 from fencepost.model.times import to_utc_text
 from fencepost.operations.runs import OneRun
@@ -33,10 +34,10 @@ def why(name: str, fire_time: str | None, tz: str | None, place: Place, as_json:
       fencepost why invoices 2026-03-29T02:30 --tz Europe/Berlin
       fencepost why 'invoices#2026-03-01T00:00:00Z#3'
     """
-    story = _story(place, name, fire_time, tz)
-    if as_json:
-        print_json(story)
-        return
+    show(_story(place, name, fire_time, tz), as_json, _print, name, tz)
+
+
+def _print(story: StoryShape, name: str, tz: str | None) -> None:
     what = story.schedule_id or name
     click.echo(f"{what} {shown_moment(story.fire_time, tz)}: {story.verdict}")
     for sentence in story.sentences:
