@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from fencepost.services.active import WAITING_BEATS_MAX, StopCause
 from fencepost.services.prefetch import Prefetch
 from fencepost.telemetry.events import AttemptFinished, Event, RunClaimed, listen
 from tests.services.house import Bench, House, WorkingNode, make_job, until
+
+LEFT = ContextVar("left", default="nothing")
 
 
 async def short_runs(house: House, bench: Bench, **options: Any) -> WorkingNode:
@@ -99,6 +102,23 @@ async def test_short_runs_are_claimed_ahead_and_done_one_after_the_other() -> No
     await node.reported(0)
     assert (bench.most, len(bench.begun)) == (1, 3)
     assert {left(run) for run in await runs_of(house)} == {(RunState.SUCCEEDED, 1)}
+
+
+async def test_a_run_begins_with_nothing_in_its_context_that_the_one_before_it_has_left() -> None:
+    house, seen = House(concurrency=1), list[str]()
+
+    async def report() -> None:
+        seen.append(LEFT.get())
+        LEFT.set("left")
+
+    node = WorkingNode(house, make_job(report))
+    await node.register()
+    for key in "abc":
+        await house.enqueue(key)
+    node.worker._prefetch.size = 2
+    await node.worker._claim()
+    await node.reported(0)
+    assert seen == ["nothing"] * 3
 
 
 async def test_without_a_pace_nothing_is_claimed_ahead() -> None:

@@ -45,10 +45,13 @@ class Binding:
         self._function = function
         self.is_async = inspect.iscoroutinefunction(function)
         self._hints = _hints(function)
-        self._exact = {name: hint for name, hint in self._hints.items() if hint in EXACT}
         self._arguments, self.takes_run, self.is_open = _signature(function)
+        self._exact = {
+            name: hint for name, hint in self._hints.items() if name in self._arguments and hint in EXACT
+        }
         self._known = ", ".join(self._arguments) or "none"
-        self._required = [one.name for one in self._arguments.values() if one.default is one.empty]
+        required = (one.name for one in self._arguments.values() if one.default is one.empty)
+        self._required = dict.fromkeys(required).keys()
         self._returns = self._hints.get("return", Any)
 
     @property
@@ -61,7 +64,8 @@ class Binding:
 
     def check(self, payload: JsonObject) -> None:
         """Raise `InvalidPayload` where the function could not be called with it."""
-        self._bind(payload, secrets_of(self._function).named)
+        if not self._fits(payload):
+            self._bind(payload, secrets_of(self._function).named)
 
     def kept(self, result: Any) -> str | None:
         """What is kept of what the function returned, so that `returned` reads the same."""
@@ -84,12 +88,19 @@ class Binding:
 
     def call_for(self, run: Run) -> Callable[[], Any]:
         """The call that does this run. A payload that does not fit is a failure that no retry mends."""
+        arguments = run.payload
         try:
-            arguments = self._bind(run.payload, secrets_of(self._function).resolved)
+            if not self._fits(arguments):
+                arguments = self._bind(arguments, secrets_of(self._function).resolved)
         except InvalidPayload as error:
             raise PermanentFailure(str(error)) from None
         leading = (run,) if self.takes_run else ()
         return partial(self._function, *leading, **arguments)
+
+    def _fits(self, payload: JsonObject) -> bool:
+        """Whether nothing is missing and each value is of exactly its type: then they are the arguments."""
+        wanted = list(map(self._exact.get, payload))
+        return list(map(type, payload.values())) == wanted and payload.keys() >= self._required
 
     def _bind(self, payload: JsonObject, secret_of: SecretOf) -> dict[str, Any]:
         self._check_names(payload)

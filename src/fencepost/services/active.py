@@ -30,7 +30,7 @@ class ActiveRun:
     __slots__ = (
         *("_beats_left", "_loop", "_marks_seen", "_quiet_beats_left", "_quiet_beats_max", "_task"),
         *("_waiting_beats_left", "cause", "claim", "is_adopted", "is_given_back", "is_waiting"),
-        *("log", "reach", "run", "ticket", "took_s", "trace"),
+        *("is_under_way", "log", "reach", "run", "ticket", "took_s", "trace"),
     )
 
     def __init__(
@@ -59,6 +59,9 @@ class ActiveRun:
         """Whether it was found to be ours after the answer to its claim was lost."""
         self.is_given_back = False
         """Whether it was handed back to the ledger before it began."""
+        self.is_under_way = False
+        """Whether its task has made its first step. Before that a stop only leaves its cause: a task that is
+        cancelled then would never say how it ended."""
         self.took_s: float | None = None
         """How long the work took, once it has ended."""
         self.trace = traces.UNTRACED
@@ -79,6 +82,11 @@ class ActiveRun:
 
     def attach(self, task: asyncio.Task[None]) -> None:
         self._task, self.is_waiting = task, False
+
+    def begin(self) -> bool:
+        """The first step of its task; False where a stop came before it."""
+        self.is_under_way = self.cause is None
+        return self.is_under_way
 
     @property
     def settlement(self) -> Settlement:
@@ -122,8 +130,8 @@ class ActiveRun:
             self.cause = cause
             self.run.is_handed_on = cause is not StopCause.REQUESTED
             self.run.ask_to_stop()
-            if self._task is not None:
-                self._task.cancel()
+            if self.is_under_way:
+                self.task.cancel()
 
 
 class ActiveRuns:

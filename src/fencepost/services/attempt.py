@@ -38,7 +38,7 @@ from fencepost.model.faults import traceback_of, words_of
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec, error_names
 from fencepost.model.quoting import quoted
-from fencepost.model.run import Claim
+from fencepost.model.run import Claim, Outcome
 from fencepost.model.text import storable
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
@@ -93,6 +93,9 @@ class Attempts:
 
     async def do(self, active: ActiveRun) -> None:
         """The whole attempt; its outcome is with the clerk when this returns, unless the run was lost."""
+        if not active.begin():
+            self.hand_back(active)
+            return
         job, begun = self._jobs[active.claim.job], _now()
         KEEP.set(active.log.write)
         active.trace = traces.begin(active.claim, self._worker)
@@ -111,17 +114,21 @@ class Attempts:
             self._active.remove(active.ticket)
             active.trace.lost(active.took_s)
             return
-        so_far = Round(active.claim.spent, _waited_s(active.claim) + active.took_s)
-        budget = self._budgets.get(active.claim.job)
         in_doubt = active.reach is not None and active.reach.is_in_doubt
         if active.settlement is Settlement.HANDED_OVER and isinstance(ending, Succeeded):
             ending = NOT_COMMITTED
+        self._clerk.file(self._settled(active, job.spec, ending, in_doubt), in_doubt=in_doubt)
+
+    def _settled(self, active: ActiveRun, job: JobSpec, ending: Ending, in_doubt: bool) -> Outcome:
+        if isinstance(ending, Succeeded):
+            return settle(active.ticket, job, ending, 0.0)
+        so_far = Round(active.claim.spent, _waited_s(active.claim) + (active.took_s or 0.0))
         # What may have succeeded after all must not use up the budget of what fails.
-        paid = None if in_doubt else budget
-        outcome = settle(active.ticket, job.spec, ending, self._dice(), so_far, paid)
+        budget = None if in_doubt else self._budgets.get(active.claim.job)
+        outcome = settle(active.ticket, job, ending, self._dice(), so_far, budget)
         if outcome.snoozed and outcome.reason is not None:
             active.log.write(outcome.reason)
-        self._clerk.file(outcome, in_doubt=in_doubt)
+        return outcome
 
     def hand_back(self, active: ActiveRun) -> None:
         """End an attempt that has not begun, and that nobody else has by now."""

@@ -14,9 +14,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 
 from fencepost.config import Settings
 from fencepost.errors import StoreUnavailable
@@ -84,6 +84,8 @@ class Worker(Service):
             for name, job in jobs.items()
         }
         self._tasks: set[asyncio.Task[None]] = set()
+        self._context = copy_context()
+        """Each attempt begins in a copy of it, and not in what the one before it has left."""
         self._begun = 0
         """How many runs have begun in this turn of the loop."""
         self._prefetch = Prefetch(settings.prefetch)
@@ -266,7 +268,7 @@ class Worker(Service):
 
     def _begin(self, claims: Sequence[Claim], *, adopted: bool = False) -> None:
         """Start what there is room for; the others wait, until they do or are handed back."""
-        now_s = _now_s()
+        now_s, self._context = _now_s(), copy_context()
         for claim in claims:
             beats, quiet_beats = self._beats[claim.job]
             active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
@@ -289,10 +291,18 @@ class Worker(Service):
             emit(RunClaimed(claim, adopted=active.is_adopted))
         if not self._tasks:
             self._prefetch.note_work(True, _now_s())
-        task = asyncio.create_task(self._attempts.do(active))
+        task = asyncio.get_running_loop().create_task(self._do(active), context=self._context.copy())
         active.attach(task)
         self._tasks.add(task)
-        task.add_done_callback(partial(self._ended, claim.job))
+
+    async def _do(self, active: ActiveRun) -> None:
+        """One attempt, and then, in the same step, the next."""
+        try:
+            await self._attempts.do(active)
+        except Exception as error:
+            self._bug = error
+        finally:
+            self._ended(active)
 
     def _hand_back_all(self) -> None:
         self._hand_back(iter(self._prefetch.next, None))
@@ -316,16 +326,14 @@ class Worker(Service):
         alive_s = limit.total_seconds() + self._settings.heartbeat_timeout_s
         return math.ceil(alive_s / self._settings.heartbeat_every_s)
 
-    def _ended(self, job: JobName, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+    def _ended(self, active: ActiveRun) -> None:
+        self._tasks.discard(active.task)
         self._prefetch.ended += 1
         if self._prefetch.waiting:
             self._start_next()
         if not self._tasks:
             self._prefetch.note_work(False, _now_s())
-        if not task.cancelled() and task.exception() is not None:
-            self._bug = task.exception()
-        if job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
+        if active.claim.job in self._queueing or self._bug or (self._due_left and self._prefetch.is_low):
             self.wakeup.wake()
 
     def _claim_more(self) -> None:

@@ -154,10 +154,11 @@ class _Lines(logging.StreamHandler[TextIO]):
 
 def keep_stderr() -> None:
     """Give the process its stderr back where a job has closed it: warnings and tracebacks of others go there,
-    and the next file that is opened must not become it."""
+    and the next file that is opened must not become it. This is asked after every run: no call says sooner
+    whether a descriptor is open."""
     for own in _own:
         try:
-            os.fstat(STDERR)
+            os.get_inheritable(STDERR)
         except OSError:
             os.dup2(own.fileno(), STDERR)
         if sys.stderr is None or sys.stderr.closed:
