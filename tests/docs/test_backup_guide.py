@@ -38,10 +38,7 @@ command = ["true"]
 job = "tick"
 every = "1s"
 overlap = "allow"
-catch_up = "none"
 """
-"""Nothing is caught up: a claim of many ticks that is begun again draws as many fences again, and soon more
-than the few that were given out after the backup."""
 RUNS = 5
 PAST = 10
 PATIENCE_S = 90

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -142,6 +143,24 @@ async def test_a_ledger_whose_fences_have_fallen_says_so_with_each_sign_of_life(
         assert found.high_water.fence == before.high_water.fence - 1
 
 
+async def test_a_ledger_that_has_fallen_by_less_than_one_claim_draws_is_noticed(
+    store: MongoStore, mongo_store_url: str
+) -> None:
+    """A rule that runs again draws later fences each time, soon past all that were given out before."""
+    await store._rows.write(lambda tx: tx.fences(5))
+    assert (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water.older is None
+    with MongoClient[dict[str, Any]](mongo_store_url) as client:
+        client.get_default_database()[COUNTERS].update_one({"_id": FENCES}, {"$inc": {"last": -2}})
+    await store._rows.write(lambda tx: tx.fences(5))
+    found = (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water
+    assert (found.fence, found.older) == (8, "node alice found that it gave out fence 4, after fence 5")
+
+
+async def test_fences_that_were_asked_for_at_once_may_be_told_in_any_order(store: MongoStore) -> None:
+    await asyncio.gather(*(store._rows.write(lambda tx: tx.fences(5)) for _ in range(10)))
+    assert (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water.older is None
+
+
 async def test_a_majority_confirms_how_far_the_ledger_has_come(
     store: MongoStore, mongo_store_url: str
 ) -> None:
@@ -200,6 +219,27 @@ async def test_what_happened_while_the_stream_was_broken_is_not_missed(
     await eventually(lambda: store.signals.are_connected)
     assert heard.is_set()
     stop()
+
+
+async def test_a_stream_that_was_cut_goes_on_where_it_was(store: MongoStore, mongo_store_url: str) -> None:
+    """By its token: nobody is told to look at everything."""
+    heard, looked = asyncio.Event(), asyncio.Event()
+    stops = [await store.signals.listen(Topic.RUNS, heard.set)]
+    stops += [await store.signals.listen(Topic.LEASES, looked.set)]
+    namespace = f"{store.signals._collection.database.name}.{SIGNALS}"
+    cut: dict[str, Any] = {"failCommands": ["getMore"], "closeConnection": True, "namespace": namespace}
+    with MongoClient[dict[str, Any]](mongo_store_url) as client:
+        switch = partial(client.admin.command, "configureFailPoint", "failCommand")
+        before = switch(mode={"times": 1}, data=cut)["count"]
+        for number in (1, 2):
+            heard.clear()
+            await store.ledger.enqueue(NS, [NewRun(RunKey(f"report#{number}"), JOB, {}, DEFAULT_QUEUE, 2)])
+            await asyncio.wait_for(heard.wait(), PATIENCE_S)
+        assert switch(mode="off")["count"] == before + 1
+    assert store.signals.are_connected
+    assert not looked.is_set()
+    for stop in stops:
+        stop()
 
 
 async def enqueue_claim_and_finish(store: MongoStore) -> None:

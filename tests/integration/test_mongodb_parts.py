@@ -15,7 +15,17 @@ from fencepost.model.claiming import Portion
 from fencepost.model.identifiers import DEFAULT_QUEUE, ScheduleId
 from fencepost.model.run import Claim
 from fencepost.stores.mongodb import ledger
-from fencepost.testing.conformance.builders import ALICE, appetite, make_spec, plan_ticks, put, start_all
+from fencepost.testing.conformance.builders import (
+    ALICE,
+    MANY,
+    appetite,
+    end_all,
+    leave_all,
+    make_spec,
+    plan_ticks,
+    put,
+    start_all,
+)
 from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.limits import limit
 from tests.conformance.on_mongodb import open_mongodb
@@ -126,3 +136,11 @@ async def test_a_claim_of_many_ticks_asks_no_more_often_than_one_of_few(
         assert len(await claim(harness, room)) == room
         asked.append(Counter(listener.commands))
     assert asked[0] == asked[1]
+
+
+async def test_late_ticks_that_only_wait_are_not_locked(harness: StoreHarness, listener: Listener) -> None:
+    await harness.advance(60)
+    listener.commands.clear()
+    assert await harness.store.ledger.sweep_late(10, MANY, leave_all) == 0
+    assert set(map(str, listener.commands)) <= {"find", "hello", "aggregate"}
+    assert await harness.store.ledger.sweep_late(10, MANY, end_all) == SCHEDULES - ROOM

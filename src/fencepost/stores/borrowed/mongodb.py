@@ -17,6 +17,7 @@ from fencepost.model.tables import META, RUNS
 from fencepost.ports.rows import Rule
 from fencepost.stores.borrowed.kinds import Kind, Lent
 from fencepost.stores.mongodb.documents import filter_of
+from fencepost.stores.mongodb.given import GivenFences
 from fencepost.stores.mongodb.migrations import SCHEMA
 from fencepost.stores.mongodb.rows import MAJORITY
 from fencepost.stores.mongodb.sharding import catch_up, shard_time
@@ -36,6 +37,7 @@ class BorrowedRows:
         self.database = client.get_database(self.name, write_concern=MAJORITY)
         self._admin = client.get_database("admin")
         self._is_sharded = is_sharded
+        self.given = GivenFences()
 
     @property
     def is_sharded(self) -> bool:

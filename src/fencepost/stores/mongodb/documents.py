@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import prod
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from bson import Int64, MaxKey
@@ -73,16 +74,15 @@ def to_us(moment: datetime) -> int:
     return (moment - EPOCH) // MICROSECOND
 
 
+@lru_cache(1_000)
 def from_us(number: int) -> datetime:
+    """Runs of one batch have most of their moments in common."""
     return EPOCH + timedelta(microseconds=number)
 
 
 def encoded(table: Table, values: Mapping[str, Any]) -> Document:
     """Columns as a document has them."""
-    return {
-        name: value if (kind := type(value)) in PLAIN else to_us(value) if kind is datetime else _plain(value)
-        for name, value in values.items()
-    }
+    return {name: value if type(value) in PLAIN else _stored(value) for name, value in values.items()}
 
 
 def to_document(table: Table, row: Row) -> Document:
@@ -95,7 +95,7 @@ def to_document(table: Table, row: Row) -> Document:
 def to_row(table: Table, document: Mapping[str, Any]) -> Row:
     """The driver has a type of its own for large numbers, which JSON encoders refuse."""
     try:
-        row = {name: document[name] for name in table.columns}
+        row = dict(zip(table.columns, _columns(table)(document), strict=True))
     except KeyError:
         # It was written before the table had all of these columns.
         row = {name: document.get(name, table.defaults.get(name)) for name in table.columns}
@@ -137,11 +137,11 @@ def filter_of(selection: Selection) -> Filter:
 def filter_of_each(ranges: Sequence[Range]) -> Filter:
     """What finds the rows of several ranges of an index, and perhaps some more: lists of what may be in their
     columns, with which the server is much faster than with as many ranges."""
-    first, equals = ranges[0], [_equal(one) for one in ranges]
-    lists = [list(dict.fromkeys(value for _, value in column)) for column in zip(*equals, strict=True)]
+    first, columns = ranges[0], zip(*(one.equal for one in ranges), strict=True)
+    lists = [[first.index.name], *(list(map(_stored, dict.fromkeys(column))) for column in columns)]
     if _is_key(first.index) or prod(map(len, lists)) > SPARE * len(ranges):
         return {"$or": [filter_of(one) for one in ranges]}
-    same = {path: {"$in": some} for (path, _), some in zip(equals[0], lists, strict=True)}
+    same = {path: {"$in": some} for path, some in zip(_paths(first.index), lists, strict=False)}
     low, high = _widest([one.low for one in ranges], min), _widest([one.high for one in ranges], max)
     return _both(same, _both(*_beyond(first, low, "$gt"), *_beyond(first, high, "$lt")))
 
@@ -344,9 +344,18 @@ def _integers(table: Table) -> tuple[str, ...]:
     return tuple(name for name, kind in table.columns.items() if kind is Kind.INTEGER)
 
 
-def _plain(value: Any) -> Any:
-    """The base type of a value: the driver refuses enumerations and named strings."""
+@lru_cache(100)
+def _columns(table: Table) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """What a document has in the columns of its table; each has several."""
+    return itemgetter(*table.columns)
+
+
+def _stored(value: Any) -> Any:
+    """A moment as its number, else the base type of a value: the driver refuses enumerations and named
+    strings."""
     match value:
+        case datetime():
+            return to_us(value)
         case bool() | None | bytes() | float():
             return value
         case str():

@@ -51,10 +51,13 @@ class Overtaken(Exception):
 
 
 class EachRows:
-    """See `ports.rows`; `write` raises `Together` and `Overtaken`."""
+    """See `ports.rows`; `write` raises `Together` and `Overtaken`. A rule that changes nothing needs its
+    locks where it answers by them: a new primary may show what is older than was acknowledged. One that looks
+    again later may do without."""
 
-    def __init__(self, rows: MongoRows) -> None:
+    def __init__(self, rows: MongoRows, *, may_only_look: bool = False) -> None:
         self._rows = rows
+        self._may_only_look = may_only_look
         self._rests_until = 0.0
         self.has_servers_clock = rows.has_servers_clock
 
@@ -78,7 +81,9 @@ class EachRows:
 
     async def _write(self, rule: Rule[T]) -> tuple[T, Iterable[Topic], set[Key]]:
         async with await self._rows.session(snapshot=True) as session:
-            transaction = EachTransaction(self._rows, session, self._rows.begun)
+            transaction = EachTransaction(
+                self._rows, session, self._rows.begun, may_only_look=self._may_only_look
+            )
             try:
                 result = await rule(transaction)
             except OperationFailure as error:
@@ -109,9 +114,12 @@ class EachRows:
 class EachTransaction(MongoTransaction):
     """A snapshot, and changes of runs, or of one other row, that were seen in it."""
 
-    def __init__(self, rows: MongoRows, session: AsyncClientSession, known: BegunRuns) -> None:
+    def __init__(
+        self, rows: MongoRows, session: AsyncClientSession, known: BegunRuns, *, may_only_look: bool
+    ) -> None:
         super().__init__(rows, session, set())
         self._begun = known
+        self._may_only_look = may_only_look
         self._changes: dict[tuple[Table, Key], Change] = {}
         self._drawn: asyncio.Task[Sequence[int]] | None = None
 
@@ -121,6 +129,8 @@ class EachTransaction(MongoTransaction):
     def changes(self) -> Sequence[Change]:
         """What is to be written. A row that was locked and left alone needs a transaction."""
         changes = list(self._changes.values())
+        if self._may_only_look and not changes:
+            return []
         alone = len(changes) == 1 or all(one.table is RUNS for one in changes)
         return changes if alone and not any(self._locked.values()) else _together()
 

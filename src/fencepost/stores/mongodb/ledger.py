@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.audit import Author
-from fencepost.model.claiming import Appetite, Judge, Outlook
+from fencepost.model.claiming import Appetite, Judge, Outlook, Portion
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace
 from fencepost.model.limits import Limiter
@@ -28,10 +28,12 @@ from fencepost.model.tables import (
     RUNS_DUE_DIRECT,
     RUNS_DUE_TICKS,
     RUNS_LINED,
+    SCHEDULES,
     SUCCESSORS,
 )
 from fencepost.ports.rows import Transaction
 from fencepost.rules.claims import limits_of, open_walk, wants
+from fencepost.rules.epochs import EpochRules
 from fencepost.rules.facts import SCHEDULES_MAX, due_schedules
 from fencepost.rules.part import reads
 from fencepost.rules.roster import RosterRules
@@ -67,6 +69,7 @@ class MongoLedger(LedgerRules):
         super().__init__(rows)
         self._mongo_rows, self._each_rows = rows, EachRows(rows)
         self._each = LedgerRules(self._each_rows)
+        self._looking = LedgerRules(EachRows(rows, may_only_look=True))
         self._many_wait = self._found_single = False
 
     async def outlook(self, appetite: Appetite) -> Outlook:
@@ -114,10 +117,11 @@ class MongoLedger(LedgerRules):
         """The first schedules of which ticks are due, in parts where there are enough of one lane. Limits
         would be in the way of those who claim at once."""
         walk = await open_walk(tx, appetite, limit) or ()
-        found = (await due_schedules(tx, appetite, walk, wants(appetite, walk)))[:limit]
-        alike = len(walk) == 1 and len(found) == limit and not await limits_of(tx, appetite)
-        parts = PARTS if alike else 1
-        return [found[number::parts] for number in range(parts)]
+        if len(walk) == 1 and not await limits_of(tx, appetite):
+            found = await _first_schedules(tx, appetite, walk[0], limit)
+            if len(found) == limit:
+                return [found[number::PARTS] for number in range(PARTS)]
+        return [(await due_schedules(tx, appetite, walk, wants(appetite, walk)))[:limit]]
 
     async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
         claims = await self._claim_direct(appetite, limit)
@@ -155,6 +159,12 @@ class MongoLedger(LedgerRules):
                 await super().unpark(WOKEN_MAX)
             return [next(again) if place in lost else one for place, one in enumerate(some.result)]
 
+    async def sweep_late(self, older_than_s: float, limit: int, judge: Judge) -> int:
+        """Mostly the late ticks only wait for a worker: to lock their schedules would keep it from them."""
+        with suppress(Together, Overtaken):
+            return await self._looking.sweep_late(older_than_s, limit, judge)
+        return await super().sweep_late(older_than_s, limit, judge)
+
     async def unpark(self, limit: int) -> int:
         """A run in its own transaction may be in the way of those beside it; a transaction passes by."""
         with suppress(Together, Overtaken, StoreUnavailable):
@@ -173,12 +183,16 @@ class MongoRoster(RosterRules):
     def __init__(self, rows: MongoRows) -> None:
         super().__init__(rows)
         self._each = RosterRules(BatchedRows(EachRows(rows), STANDING))
+        self._standing = EpochRules(rows)
+        self._given = rows.given
         self._fence = self._epochs = 0
 
     async def beat(self, node: Node, report: NodeReport, alive_for_s: float) -> BeatResponse:
         """A primary that was just elected may not know yet all that a majority has, and shows less of it than
         the one before. It knows once it has acknowledged a write. So where the ledger seems to have fallen,
         it is asked again after that."""
+        if self._given.fallen is not None:
+            await self._standing.mark_older(f"node {node.node_id} found that {self._given.fallen}")
         with suppress(Together, Overtaken):
             answer = await self._each.beat(node, report, alive_for_s)
             if not self._has_fallen(answer):
@@ -191,6 +205,7 @@ class MongoRoster(RosterRules):
         """Whether this is less than was heard before."""
         before, now = (self._fence, self._epochs), (answer.high_water.fence, answer.high_water.epochs)
         self._fence, self._epochs = map(max, before, now)
+        self._given.note(self._fence)
         return (self._fence, self._epochs) != now
 
 
@@ -201,6 +216,13 @@ def _before(appetite: Appetite, limit: int) -> ReadBatch:
     heads = [(RUNS_DUE_DIRECT(namespace, queue), 1) for queue in queues if limit == 1][:QUEUES_MAX]
     limits = LIMITS.among((namespace, job) for job in appetite.jobs[:JOBS_MAX])
     return ReadBatch([limits], [(FREEZES.all(namespace), None), *heads])
+
+
+async def _first_schedules(tx: Any, appetite: Appetite, lane: Portion, most: int) -> list[Key]:
+    """Those of the first due ticks of a lane; no more of the ticks is read."""
+    due = RUNS_DUE_TICKS(appetite.namespace, lane.queue, lane.priority).through(await tx.now())
+    jobs, ticks = frozenset(appetite.jobs), await tx.find_columns(due, (*SCHEDULES.key, "job"), most)
+    return list(dict.fromkeys(tuple(owner) for *owner, job in ticks if job in jobs))
 
 
 def _granted(answer: T | BaseException) -> T:

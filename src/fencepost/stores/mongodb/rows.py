@@ -40,6 +40,7 @@ from fencepost.ports.signals import Topic
 from fencepost.stores.mongodb.begun import BegunRuns
 from fencepost.stores.mongodb.changes import REVISION
 from fencepost.stores.mongodb.documents import Document, id_of
+from fencepost.stores.mongodb.given import GivenFences
 from fencepost.stores.mongodb.sharding import catch_up, shard_time
 from fencepost.stores.mongodb.transaction import SIGNALS, MongoTransaction, is_conflict, left_for
 
@@ -83,6 +84,7 @@ class MongoRows:
         self.has_servers_clock = server_time is None
         self.is_sharded = False
         self.begun = BegunRuns()
+        self.given = GivenFences()
 
     async def session(self, *, snapshot: bool = False) -> AsyncClientSession:
         """A session for a rule, or one that sees one moment and cannot write."""

@@ -34,6 +34,7 @@ from fencepost.stores.mongodb.documents import (
     to_document,
     to_row,
 )
+from fencepost.stores.mongodb.given import GivenFences
 from fencepost.stores.mongodb.read_batch import KnownRanges, ReadBatch
 
 RANGES_MAX = 200
@@ -56,6 +57,9 @@ class Ledger(Protocol):
     def server_time(self) -> Callable[[], Awaitable[StoreTime]]:
         """The primary's clock."""
         ...
+
+    @property
+    def given(self) -> GivenFences: ...
 
     @property
     def is_sharded(self) -> bool:
@@ -131,6 +135,13 @@ class MongoTransaction:
             order = order_of(selection, reverse=reverse)
             found = await self._ask(selection.table, filter_of(selection), sort=order, limit=limit or 0)
         return [to_row(selection.table, one) for one in found]
+
+    async def find_columns(self, one: Range, names: Sequence[str], limit: int) -> list[tuple[Any, ...]]:
+        """Only these columns, in which no moments are, of the first rows of a range."""
+        await self._flush(one.table.name)
+        how = {"sort": order_of(one, reverse=False), "limit": limit, "session": self._session}
+        found = self._collection(one.table).find(filter_of(one), {"_id": 0, **dict.fromkeys(names, 1)}, **how)
+        return [tuple(map(document.__getitem__, names)) for document in await found.to_list()]
 
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
         firsts = [first for one in ranges if (first := self._known.find(one, limit)) is not None]
@@ -230,7 +241,9 @@ class MongoTransaction:
     async def fences(self, count: int) -> Sequence[int]:
         if not count:
             return [await self._last_given()]
+        before = self._rows.given.last
         self._last_fence = last = await self._count(FENCES, count)
+        self._rows.given.note(last, first=last - count + 1, before=before)
         return range(last - count + 1, last + 1)
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:
