@@ -10,6 +10,7 @@ import pytest
 from fencepost import Fencepost
 from fencepost.errors import RunLost, StoreUnavailable, TimedOut, UnfitConnection, UsageError
 from fencepost.model.rescue import Rescue
+from fencepost.model.identifiers import RunKey
 from fencepost.model.run import Outcome, Receipt, RunState
 from fencepost.ports.run import Run
 from fencepost.services.reach import LedgerReach
@@ -202,21 +203,18 @@ async def test_django_does_not_take_a_spoiled_block_for_committed(on_postgres: G
     assert told == []
 
 
-async def test_the_tx_of_a_plain_function_is_refused_where_it_would_have_to_be_awaited(
-    ground: Ground,
-) -> None:
+async def test_what_a_plain_function_enqueues_with_its_tx_needs_no_await(ground: Ground) -> None:
     run = ground.run(await ground.claimed())
     app = Fencepost(ground.url)
     app.job("report")(lambda: None)
 
     def job() -> str:
         with run.transaction() as tx:
-            with pytest.raises(UnfitConnection, match=r"app\.enqueue_in"):
-                asyncio.run(app.enqueue("report", connection=tx))
+            app.enqueue("report", key="0", connection=tx)
             return app.enqueue_in(tx, "report", key="1")
 
-    key = await asyncio.to_thread(job)
-    assert (await ground.record(key)).state is RunState.READY  # type: ignore[arg-type]
+    keys = RunKey("report#0"), RunKey(await asyncio.to_thread(job))
+    assert [(await ground.record(one)).state for one in keys] == [RunState.READY, RunState.READY]
     app.retire()
 
 
