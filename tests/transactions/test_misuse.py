@@ -9,8 +9,8 @@ import pytest
 
 from fencepost import Fencepost
 from fencepost.errors import RunLost, StoreUnavailable, TimedOut, UnfitConnection, UsageError
-from fencepost.model.rescue import Rescue
 from fencepost.model.identifiers import RunKey
+from fencepost.model.rescue import Rescue
 from fencepost.model.run import Outcome, Receipt, RunState
 from fencepost.ports.run import Run
 from fencepost.services.reach import LedgerReach
