@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.clock import SystemClock
-from fencepost.core.judgement import judge
+from fencepost.core.verdict import judge
 from fencepost.model.audit import LogFilter
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobName, NodeId, RunKey, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.node import Node, NodeReport
@@ -36,7 +36,7 @@ NS, JOB, WORKER = DEFAULT_NAMESPACE, JobName("report"), NodeId("worker-1")
 SCHEDULES, ENDED, WAITING, RUNNING = 2_000, 20_000, 1_000, 100
 BATCH, TURNS = 500, 15
 DAY_S = 86_400.0
-WANTED = Appetite(WORKER, (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+WANTED = ClaimRequest(WORKER, (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
 NODE = Node(WORKER, "host", 1, plans=False, works=True, concurrency=10)
 
 Question = Callable[[Any], Awaitable[Any]]
@@ -63,14 +63,14 @@ def questions(running: Sequence[Claim]) -> dict[str, Question]:
         "ledger.unpark": lambda one: one.ledger.unpark(100),
         "ledger.forget": lambda one: one.ledger.forget(DAY_S, 1_000),
         "ledger.sweep_late": lambda one: one.ledger.sweep_late(60.0, 100, judge),
-        "planbook.window": lambda one: one.planbook.window(range(8), 60.0, 500),
+        "plans.window": lambda one: one.plans.window(range(8), 60.0, 500),
         "schedules.find": lambda one: one.schedules.find(NS, ScheduleFilter()),
         "schedules.find, a text": lambda one: one.schedules.find(NS, ScheduleFilter(text="-1999")),
         "schedules.count": lambda one: one.schedules.count(NS, ScheduleFilter()),
         "schedules.labels": lambda one: one.schedules.labels(NS, 100),
         "steps.record": lambda one: one.steps.record(tickets[0], f"step-{next(steps)}", "1"),
-        "roster.beat": lambda one: one.roster.beat(NODE, NodeReport(), 30.0),
-        "roster.live": lambda one: one.roster.live(),
+        "nodes.beat": lambda one: one.nodes.beat(NODE, NodeReport(), 30.0),
+        "nodes.live": lambda one: one.nodes.live(),
         "audit_log.list": lambda one: one.audit_log.list(NS, LogFilter(limit=50)),
     }
 

@@ -20,7 +20,7 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.identifiers import Epoch, JobName, Namespace, Queue, ScheduleId, Shard
 from fencepost.model.plan import Cursor
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.services.planner import TriggerShelf
+from fencepost.services.planner import TriggerCache
 from fencepost.triggers import Combinable, Cron, tzdata_version
 
 ZONE = "Europe/Berlin"
@@ -187,12 +187,12 @@ class _Counting:
 def _planning() -> Iterator[Figure]:
     """One pass over many schedules that share few expressions, as the planner does it."""
     counting = _Counting()
-    shelf = TriggerShelf(counting.watch)
+    store = TriggerCache(counting.watch)
     cursors = [_cursor(number) for number in range(SCHEDULES)]
     through, rules = START + HORIZON, Rules(tzdata_version(), START)
     watch, ticks = Stopwatch(), 0
     for cursor in cursors:
-        planned = plan(cursor, shelf.get(cursor), through, Epoch(1), 1_000, rules)
+        planned = plan(cursor, store.get(cursor), through, Epoch(1), 1_000, rules)
         ticks += len(planned.ticks)
     rate = SCHEDULES / watch.seconds
     yield Figure("planning, 100,000 schedules of 100 expressions", rate, "/s")

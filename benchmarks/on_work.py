@@ -37,7 +37,7 @@ async def measure(url: str) -> AsyncIterator[Figure]:
     for figure in await pick_up(url):
         yield figure
     heading("1,000 async runs at once in one worker")
-    yield await asyncio.to_thread(crowd, url)
+    yield await asyncio.to_thread(connection_limit, url)
 
 
 async def pick_up(url: str) -> list[Figure]:
@@ -127,10 +127,10 @@ async def _worker(url: str) -> AsyncIterator[Bench]:
         yield bench
 
 
-def crowd(url: str) -> Figure:
+def connection_limit(url: str) -> Figure:
     """The peak of a process of its own, from its start to when all of them have ended."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.crowd_process", url],
+        [sys.executable, "-m", "benchmarks.connection_limit_process", url],
         capture_output=True,
         text=True,
         check=True,

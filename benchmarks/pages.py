@@ -143,7 +143,7 @@ async def boards(store: Store, now: StoreTime) -> dict[str, Reading]:
         "ticks of a week": partial(ledger.ticks, NS, schedule, *span, None, 1_000),
         "a run": partial(ledger.get, NS, run.run_key),
         "its attempts": partial(ledger.attempts, NS, run.run_key),
-        "its log": partial(store.logbook.tail, NS, run.run_key, limit=20),
+        "its log": partial(store.run_logs.tail, NS, run.run_key, limit=20),
         "history of a schedule": partial(store.schedules.history, NS, schedule),
         "audit log": partial(store.audit_log.list, NS, LogFilter()),
         "audit log of a subject": partial(store.audit_log.list, NS, LogFilter(subject=schedule)),
@@ -155,7 +155,7 @@ async def boards(store: Store, now: StoreTime) -> dict[str, Reading]:
         "terms": partial(store.epochs.terms, None, None, 50),
         "terms of a shard": partial(store.epochs.terms, 3, None, 50),  # type: ignore[arg-type]
         "refusals": partial(store.epochs.refusals, None, 50),
-        "fleet": store.roster.live,
+        "fleet": store.nodes.live,
     }
 
 

@@ -24,7 +24,7 @@ async def plan(url: str) -> None:
         async def count() -> None:
             nonlocal unplanned
             shards = [Shard(number) for number in range(await store.epochs.shards())]
-            unplanned = len((await store.planbook.window(shards, 60, 1)).cursors)
+            unplanned = len((await store.plans.window(shards, 60, 1)).cursors)
 
         await asyncio.sleep(1)
         for _ in range(100):

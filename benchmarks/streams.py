@@ -20,7 +20,7 @@ from benchmarks import noop
 from benchmarks.report import Figure, heading, median, percentile
 from benchmarks.timing import Stopwatch, until
 from tests.cli.calls import called
-from tests.web.live.crowd import Ear, Statistics, Stream, crowd, ears_of, statistics
+from tests.web.live.connection_limit import Ear, Statistics, Stream, connection_limit, ears_of, statistics
 from tests.web.serving import Server
 
 STREAMS, TOKENS = 200, 10
@@ -99,10 +99,10 @@ async def measure(server_url: str, url: str) -> list[Figure]:
         await bench.asked.during(SETTLED_S)
         running = await bench.begin()
         nobody, _ = await bench.spent()
-        async with crowd(bench.server.port, bench.ears[:1]):
+        async with connection_limit(bench.server.port, bench.ears[:1]):
             one, _ = await bench.spent()
         hearing = Hearing()
-        async with crowd(bench.server.port, bench.ears, hearing.told) as streams:
+        async with connection_limit(bench.server.port, bench.ears, hearing.told) as streams:
             many, idle = await bench.spent()
             await bench.end(running)
             heading(f"{TRIES} changes, each to {STREAMS} streams")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fencepost.web.admission import AT_ONCE_MAX, REPORTS_AT_ONCE_MAX, WITHIN_S
 from fencepost.web.api.claims import KNOWN_MAX, LIMIT_MAX, WAIT_MAX_S
 from fencepost.web.application import describe
 from fencepost.web.connections import CONNECTIONS_MAX
-from fencepost.web.doorway import BODY_BYTES_MAX, BODY_WITHIN_S
 from fencepost.web.lanes import WAITING_MAX
 from fencepost.web.problems import KINDS, TYPES
-from fencepost.web.turns import AT_ONCE_MAX, REPORTS_AT_ONCE_MAX, WITHIN_S
+from fencepost.web.request_limits import BODY_BYTES_MAX, BODY_WITHIN_S
 
 PREAMBLE = """Every answer is JSON, and so is every body. Every request but those for health shows a
 credential: a token in `Authorization: Bearer TOKEN` (`fencepost token create`), or the

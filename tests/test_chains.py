@@ -19,7 +19,7 @@ from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName, RunKey
 from fencepost.model.job import AfterOn
 from fencepost.model.run import Predecessor, RunState
-from fencepost.services.storyteller import Storyteller
+from fencepost.services.explainer import Explainer
 
 SUCCEEDED, DEAD = RunState.SUCCEEDED, RunState.DEAD
 NONE_ENDED = 20.0
@@ -136,11 +136,11 @@ async def test_the_story_of_a_run_does_not_leave_out_its_chain(app: Fencepost) -
     async with app.running(plans=False):
         await app.enqueue(extract, key="1")
         await asyncio.wait_for(came, NONE_ENDED)
-    stories = Storyteller(await app.open(), app.settings.namespace)
-    first = await stories.why_run("extract#1")
+    explanations = Explainer(await app.open(), app.settings.namespace)
+    first = await explanations.why_run("extract#1")
     assert any(one.startswith("load#after#extract#1 was enqueued after it") for one in first.sentences)
     assert any(one.startswith("mail#join#1 is not enqueued") for one in first.sentences)
-    second = await stories.why_run("load#after#extract#1")
+    second = await explanations.why_run("load#after#extract#1")
     assert "It follows extract#1, which succeeded." in second.sentences
 
 

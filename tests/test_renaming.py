@@ -53,7 +53,7 @@ async def test_what_was_enqueued_and_scheduled_under_the_old_name_is_done_by_the
         judged = await judge_keys.carry_out(await after.control(), JudgeKeys(run_keys=[key], job="new"))
         store = await after.open()
         kept = await store.schedules.get(after.settings.namespace, ScheduleId("old"))
-        (node,) = await store.roster.live()
+        (node,) = await store.nodes.live()
     assert sorted(done) == sorted([key, tick])
     assert [one.verdict for one in judged.items] == ["succeeded"]
     assert kept is not None

@@ -22,7 +22,6 @@ from fencepost.ports.executor import Job
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
-from fencepost.services.aside import Thinkers
 from fencepost.services.broker_checkup import BrokerView, look
 from fencepost.services.broker_link import BrokerLink, BrokerServices
 from fencepost.services.deliverer import Deliverer
@@ -30,6 +29,7 @@ from fencepost.services.heartbeat import HeartbeatThread
 from fencepost.services.intake import IntakeService
 from fencepost.services.job_loop import JobLoop
 from fencepost.services.node import SERVICES_THAT_THINK, NodeRunner, Surroundings
+from fencepost.services.offload import OffloadThreads
 from fencepost.services.processor import Processor
 from fencepost.services.processors import Processors
 from fencepost.services.replies import Replies
@@ -78,7 +78,7 @@ def build_node(
             settings=settings,
             jobs={name: job for name, job in jobs.items() if not job.spec.is_done_elsewhere},
             heart=lambda active: _heart(active, settings, clock),
-            thinkers=Thinkers(threads=SERVICES_THAT_THINK) if plans else None,
+            thinkers=OffloadThreads(threads=SERVICES_THAT_THINK) if plans else None,
         ),
     )
     watch = StallWatch(clock, settings.lease_ttl_s)
@@ -103,7 +103,7 @@ async def broker_services(
         return None
     if not settings.broker:
         names = ", ".join(sorted([*sent, *(one.job for one in intakes)]))
-        Log("broker").warning("no broker is set: these jobs wait", jobs=names, mend="--broker URL")
+        Log("broker").warning("no broker is set: these jobs wait", jobs=names, remedy="--broker URL")
         return None
     destinations = broker_destinations(settings, sent.values(), intakes)
     link, trail = BrokerLink(lambda: open_broker(settings), destinations), Trail(store)

@@ -90,7 +90,8 @@ async def test_a_hook_is_called_once_for_all_that_died_within_the_window(app: Fe
 async def test_a_planner_that_is_gone_after_it_told_is_not_needed_for_the_delivery(app: Fencepost) -> None:
     failing(app)
     async with served() as hooks:
-        app.add_notify("ops", "webhook", url=f"http://127.0.0.1:{hooks.port}/", allow_private=True)
+        url = f"http://127.0.0.1:{hooks.port}/"
+        app.add_notify("ops", "webhook", events=["dead"], url=url, allow_private=True)
         async with app.running(plans=False):
             await app.enqueue("bill", key="7", number=7)
             await there(app, "bill", state=RunState.DEAD)

@@ -112,7 +112,7 @@ class Post:
         node = Node(NodeId("node-1"), "host-1", 1, plans=False, works=True)
         away_s = 0.0 if heard_s else 60.0
         report = NodeReport(broker=BrokerReport("memory", away_s, heard_s=heard_s))
-        await self.memory.roster.beat(node, report, 3600.0)
+        await self.memory.nodes.beat(node, report, 3600.0)
 
     async def run(self, key: RunKey) -> RunRecord:
         found = await self.memory.ledger.get(NS, key)

@@ -8,15 +8,15 @@ from functools import partial
 from unittest.mock import patch
 
 from fencepost.core.messages import PROCESSORS
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import RunKey
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Message, Publication
 from fencepost.model.run import Claim, RunState, Ticket
 from fencepost.model.run_log import LogPage
 from fencepost.services.broker_link import BrokerServices
-from fencepost.services.desks.taking import HINTS_MAX
 from fencepost.services.trail import Station
+from fencepost.services.verbs.taking import HINTS_MAX
 from tests.brokers.post import NS, PATIENCE_S, THUMBS, Post, until
 
 QUIET_S = 0.2
@@ -119,7 +119,7 @@ async def test_what_is_being_written_when_a_process_stops_is_written() -> None:
     post = Post()
     key, _ = await post.one_sent()
     run = await post.run(key)
-    append, begun = post.memory.logbook.append, asyncio.Event()
+    append, begun = post.memory.run_logs.append, asyncio.Event()
 
     async def slow(pages: Sequence[LogPage]) -> Sequence[bool]:
         if not begun.is_set():
@@ -127,11 +127,11 @@ async def test_what_is_being_written_when_a_process_stops_is_written() -> None:
             await asyncio.Event().wait()
         return await append(pages)
 
-    post.memory.logbook.append = slow  # type: ignore[method-assign]
+    post.memory.run_logs.append = slow  # type: ignore[method-assign]
     post.trail.note(Station.STARTED, [(Ticket(NS, key, run.attempt, run.fence), "started by vm-1")])
     await asyncio.wait_for(begun.wait(), PATIENCE_S)
     await post.trail.close()
-    chunks = await post.memory.logbook.read(NS, key, limit=10)
+    chunks = await post.memory.run_logs.read(NS, key, limit=10)
     assert [one.chunk.text for one in chunks][1:] == ["started by vm-1"]
 
 
@@ -150,8 +150,8 @@ async def test_a_claim_that_comes_while_the_deliverer_stops_costs_no_attempt() -
     (key,) = await post.enqueue("1")
     claim, asked, may_answer = post.memory.ledger.claim_direct, asyncio.Event(), asyncio.Event()
 
-    async def slow(appetite: Appetite, limit: int) -> Sequence[Claim]:
-        claims = await claim(appetite, limit)
+    async def slow(claim_request: ClaimRequest, limit: int) -> Sequence[Claim]:
+        claims = await claim(claim_request, limit)
         asked.set()
         await may_answer.wait()
         return claims
@@ -169,7 +169,7 @@ async def test_a_claim_that_comes_while_the_deliverer_stops_costs_no_attempt() -
 
 
 async def has_travelled(post: Post, key: RunKey) -> bool:
-    return bool(await post.memory.logbook.read(NS, key, limit=10))
+    return bool(await post.memory.run_logs.read(NS, key, limit=10))
 
 
 async def is_sent(post: Post, key: RunKey) -> bool:

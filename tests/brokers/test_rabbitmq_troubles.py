@@ -70,8 +70,10 @@ async def test_a_forbidden_exchange_costs_no_other_message_its_answer_twice(
     there, secret = await declared(harness), f"secret.{uuid4().hex}"
     await channel.exchange_declare(secret, exchange_type="topic", durable=True)
     await channel.queue_bind(there, secret, "#")
-    await asyncio.to_thread(server.control, "add_user", "clerk", "CHANGE-ME")
-    await asyncio.to_thread(server.control, "set_permissions", "clerk", "", r"^(amq\.default|orders)", ".*")
+    await asyncio.to_thread(server.control, "add_user", "reporter", "CHANGE-ME")
+    await asyncio.to_thread(
+        server.control, "set_permissions", "reporter", "", r"^(amq\.default|orders)", ".*"
+    )
     async with AsyncExitStack() as stack:
         broker = await opened(f"amqp://clerk:CHANGE-ME@127.0.0.1:{server.port}/", stack)
 
@@ -87,7 +89,7 @@ async def test_a_forbidden_exchange_costs_no_other_message_its_answer_twice(
                 assert f"exchange '{secret}'" in one.reason
                 assert "grant the user" in one.reason
         assert [second for _, second, _ in answers[1:]] == [Confirmed()] * 2
-        await asyncio.to_thread(server.control, "set_permissions", "clerk", "", ".*", ".*")
+        await asyncio.to_thread(server.control, "set_permissions", "reporter", "", ".*", ".*")
         assert await publish(3) == [Confirmed()] * 3
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from fencepost.core.messages import REPLIES, control_topic, reply_destination
 from fencepost.errors import BrokerUnavailable, StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import Namespace, NodeId, Queue
 from fencepost.model.job import Retry
 from fencepost.model.message import Message, Publication, Unconfirmed
@@ -74,7 +74,7 @@ async def test_a_run_does_not_end_before_its_processor_says_so() -> None:
     assert await post.state(key) is RunState.SUCCEEDED
     (attempt,) = await post.memory.ledger.attempts(NS, key)
     assert attempt.output == '{"width":800}'
-    chunks = await post.memory.logbook.read(NS, key, limit=10)
+    chunks = await post.memory.run_logs.read(NS, key, limit=10)
     assert [one.chunk.text for one in chunks] == [
         "published to thumbs, memory has it",
         "started by vm-1",
@@ -220,8 +220,8 @@ async def test_a_reply_without_sense_does_not_block_the_others(body: bytes, fate
 async def test_no_reply_ends_a_run_of_a_worker_of_the_program(fates: list[ReplyFate]) -> None:
     post = Post()
     (key,) = await post.enqueue("1")
-    appetite = Appetite(NodeId("host-1"), (Queue("default"),), (THUMBS,), 30.0)
-    (claim,) = await post.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("host-1"), (Queue("default"),), (THUMBS,), 30.0)
+    (claim,) = await post.memory.ledger.claim_direct(claim_request, 1)
     await post.reply(run_key=key, attempt=claim.attempt, fence=claim.fence, outcome="succeeded")
     assert await post.state(key) is RunState.RUNNING
     assert fates == [ReplyFate.UNKNOWN]

@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def admin_at_a_desk(browser: Browser, cluster: Cluster) -> Iterator[Looker]:
+def admin_at_a_verbs(browser: Browser, cluster: Cluster) -> Iterator[Looker]:
     with looker_at(browser, cluster) as looker:
         yield looker
 
@@ -42,22 +42,22 @@ def admin_with_a_phone(browser: Browser, cluster: Cluster) -> Iterator[Looker]:
 
 
 @pytest.fixture(scope="module")
-def viewer_at_a_desk(browser: Browser, cluster: Cluster) -> Iterator[Looker]:
+def viewer_at_a_verbs(browser: Browser, cluster: Cluster) -> Iterator[Looker]:
     with looker_at(browser, cluster, role="viewer") as looker:
         yield looker
 
 
 @pytest.fixture(scope="module")
-def admins(browser: Browser, cluster: Cluster, admin_at_a_desk: Looker) -> Iterator[dict[str, Looker]]:
+def admins(browser: Browser, cluster: Cluster, admin_at_a_verbs: Looker) -> Iterator[dict[str, Looker]]:
     """One whose browser runs scripts, and one whose does not."""
     with looker_at(browser, cluster, script=False) as without_script:
-        yield {"script": admin_at_a_desk, "no-script": without_script}
+        yield {"script": admin_at_a_verbs, "no-script": without_script}
 
 
 @pytest.fixture
-def admin(admin_at_a_desk: Looker) -> Iterator[Looker]:
+def admin(admin_at_a_verbs: Looker) -> Iterator[Looker]:
     """An admin who has seen no complaint at the end of the test."""
-    yield from _watched(admin_at_a_desk)
+    yield from _watched(admin_at_a_verbs)
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def phone(admin_with_a_phone: Looker) -> Iterator[Looker]:
 
 
 @pytest.fixture
-def viewer(viewer_at_a_desk: Looker) -> Iterator[Looker]:
+def viewer(viewer_at_a_verbs: Looker) -> Iterator[Looker]:
     """A viewer who has seen no complaint at the end of the test."""
-    yield from _watched(viewer_at_a_desk)
+    yield from _watched(viewer_at_a_verbs)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Somebody at a browser: signed in with a role, at a desk or with a phone, in light or dark."""
+"""Somebody at a browser: signed in with a role, at a control or with a phone, in light or dark."""
 
 from __future__ import annotations
 

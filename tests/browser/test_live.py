@@ -48,7 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def visitor(browser: Browser, cluster: Cluster) -> Iterator[Looker]:
+def poller(browser: Browser, cluster: Cluster) -> Iterator[Looker]:
     """Somebody whom nobody knows yet, and whose end is part of the test."""
     with looker_at(browser, cluster, role=None) as looker:
         yield looker
@@ -129,26 +129,26 @@ def test_a_log_grows_while_somebody_reads_it(admin: Looker, cluster: Cluster) ->
     cluster.told("runs", "cancel", "slow#read-live")
 
 
-def test_a_revoked_token_ends_the_stream_and_the_page_says_so(visitor: Looker, cluster: Cluster) -> None:
+def test_a_revoked_token_ends_the_stream_and_the_page_says_so(poller: Looker, cluster: Cluster) -> None:
     made = cluster.told_json("token", "create", "for-a-while", "--role", "viewer")
-    page = visitor.go("/sign-in")
+    page = poller.go("/sign-in")
     page.get_by_label("Token").fill(made["token"])
-    visitor.press("Sign in")
+    poller.press("Sign in")
     expect(page.locator("[data-live-switch]")).to_have_attribute("data-state", "live")
     cluster.told("token", "revoke", made["token_id"])
     expect(page.get_by_role("alert")).to_contain_text("Your session has ended")
     expect(page.get_by_role("link", name="Sign in again")).to_have_attribute("href", "/sign-in?next=%2F")
     expect(page.locator("[data-live-switch]")).to_have_attribute("data-state", "over")
-    visitor.watch.forget()
+    poller.watch.forget()
 
 
 def test_a_page_whose_server_is_away_comes_again_at_its_own_time_and_more_and_more_patiently(
-    visitor: Looker, cluster: Cluster
+    poller: Looker, cluster: Cluster
 ) -> None:
     """Many pages lose their server together: without dice they would all come back in the same moment."""
-    sign_in_by_link(visitor, "viewer")
-    visitor.page.add_init_script(NOBODY_ANSWERS)
-    page = visitor.go("/runs")
+    sign_in_by_link(poller, "viewer")
+    poller.page.add_init_script(NOBODY_ANSWERS)
+    page = poller.go("/runs")
     waits = page.evaluate(FIRST_WAITS, TRIES)
     most = [min(1_000 * 2**tries, 60_000) for tries in range(1, TRIES + 1)]
     assert all(wide / 2 <= wait <= wide for wait, wide in zip(waits, most, strict=True)), waits

@@ -21,7 +21,7 @@ class Bug:
     area: str
     trap: str
     """What somebody has fallen into, in a few words."""
-    story: str
+    explanation: str
     """What goes wrong in the world."""
     plant: Callable[[], Planted]
     caught_by: str
@@ -40,9 +40,9 @@ def bug(
     """Make a bug of a function that plants it: named by its name, told of by its docstring."""
 
     def made(plant: Callable[[], Planted]) -> Bug:
-        story = " ".join((plant.__doc__ or "").split())
+        explanation = " ".join((plant.__doc__ or "").split())
         area = plant.__module__.rpartition(".")[2]
-        return Bug(plant.__name__, area, trap, story, plant, caught_by, seed, hours)
+        return Bug(plant.__name__, area, trap, explanation, plant, caught_by, seed, hours)
 
     return made
 

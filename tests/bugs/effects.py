@@ -10,7 +10,7 @@ from unittest.mock import patch
 from fencepost.model.run import Outcome, RunState, Ticket
 from fencepost.model.table import Row
 from fencepost.services.heartbeat import Heartbeat
-from fencepost.services.reach import LedgerReach, Settlement
+from fencepost.services.run_context import LedgerRunContext, Settlement
 from fencepost.stores.borrowed.store import Borrowed
 from fencepost.stores.postgres import transactions as postgres_transactions
 from fencepost.stores.postgres.transactions import PostgresTransactions
@@ -88,14 +88,14 @@ def transaction_without_a_lock_on_its_run() -> Planted:
 )
 def success_reported_though_the_caller_rolled_back() -> Planted:
     """The function returned, the worker reports success, and the rows were never there."""
-    complete_in = LedgerReach.complete_in
+    complete_in = LedgerRunContext.complete_in
 
     def hasty(self: Any, connection: object, result: object) -> Any:
         done = complete_in(self, connection, result)
         self.settlement = Settlement.OPEN
         return done
 
-    return patch.object(LedgerReach, "complete_in", hasty)
+    return patch.object(LedgerRunContext, "complete_in", hasty)
 
 
 @bug(
@@ -120,11 +120,11 @@ def heartbeat_stops_who_has_committed() -> Planted:
     heed = Heartbeat._heed
 
     def deaf(self: Any, one: Any, pulse: Any) -> None:
-        if one.reach is None:
+        if one.run_context is None:
             heed(self, one, pulse)
             return
-        settlement, one.reach.settlement = one.reach.settlement, Settlement.OPEN
+        settlement, one.run_context.settlement = one.run_context.settlement, Settlement.OPEN
         heed(self, one, pulse)
-        one.reach.settlement = settlement
+        one.run_context.settlement = settlement
 
     return patch.object(Heartbeat, "_heed", deaf)

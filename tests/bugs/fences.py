@@ -15,7 +15,7 @@ from fencepost.model.tables import EPOCHS, META
 from fencepost.rules import claims, epochs, reports
 from fencepost.rules.epochs import EpochRules
 from fencepost.rules.part import writes
-from fencepost.rules.planbook import PlanRules
+from fencepost.rules.plans import PlanRules
 from fencepost.rules.reports import ReportRules
 from fencepost.rules.runs import change, is_of
 from fencepost.services.ledger_watch import LedgerWatch
@@ -157,11 +157,11 @@ def fences_counted_by_worker() -> Planted:
     start = claims._start
     counted: Counter[NodeId] = Counter()
 
-    async def per_worker(tx: Any, runs: Any, appetite: Any, *arguments: Any) -> Any:
+    async def per_worker(tx: Any, runs: Any, claim_request: Any, *arguments: Any) -> Any:
         (last,) = await tx.fences(0)
-        await tx.fences(counted[appetite.worker] - last)
-        begun = await start(tx, runs, appetite, *arguments)
-        (counted[appetite.worker],) = await tx.fences(0)
+        await tx.fences(counted[claim_request.worker] - last)
+        begun = await start(tx, runs, claim_request, *arguments)
+        (counted[claim_request.worker],) = await tx.fences(0)
         return begun
 
     return behind_the_watch(patch.object(claims, "_start", per_worker))

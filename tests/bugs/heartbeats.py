@@ -20,8 +20,8 @@ from fencepost.rules.runs import change
 from fencepost.services import reaper
 from fencepost.services.active import ActiveRun, StopCause
 from fencepost.services.attempt import Attempts
-from fencepost.services.clerk import Clerk
 from fencepost.services.heartbeat import Heartbeat, HeartbeatThread
+from fencepost.services.reporter import Reporter
 from fencepost.services.worker import Worker
 from tests.bugs.bug import Planted, all_of, bug
 from tests.bugs.misled import Misled, See
@@ -188,11 +188,11 @@ def known_runs_adopted_again() -> Planted:
 
 @bug(
     "nothing is done before the ledger has it",
-    "tests/services/test_clerk.py::test_outcomes_are_kept_while_the_store_is_away_and_end_the_run_once",
+    "tests/services/test_reporter.py::test_outcomes_are_kept_while_the_store_is_away_and_end_the_run_once",
 )
 def report_dropped_while_the_store_is_away() -> Planted:
     """The work was done, the report was lost, and the work is done again."""
-    report = Clerk._report
+    report = Reporter._report
 
     async def once(self: Any, batch: Any) -> None:
         try:
@@ -201,7 +201,7 @@ def report_dropped_while_the_store_is_away() -> Planted:
             self._waiting.clear()
             self._empty.set()
 
-    return patch.object(Clerk, "_report", once)
+    return patch.object(Reporter, "_report", once)
 
 
 @bug("success is reported after the work", "effects")

@@ -8,7 +8,7 @@ from inspect import unwrap
 from typing import Any
 from unittest.mock import patch
 
-from fencepost.core import deployment, judgement, retry, settling
+from fencepost.core import deployment, outcome, retry, verdict
 from fencepost.model.clocks import later
 from fencepost.model.run import Hold, RunState
 from fencepost.model.table import Ranges, Row
@@ -36,9 +36,9 @@ def overlap_judged_by_ones_own_runs() -> Planted:
     """Each worker sees to it that it does not overlap with itself."""
     claim_ticks = unwrap(ClaimRules._claim_ticks)
 
-    async def own(self: Any, tx: Any, appetite: Any, *arguments: Any) -> Any:
-        mine = _unfinished_if(lambda run: run["worker"] == appetite.worker)
-        return await claim_ticks(self, Misled(tx, mine), appetite, *arguments)
+    async def own(self: Any, tx: Any, claim_request: Any, *arguments: Any) -> Any:
+        mine = _unfinished_if(lambda run: run["worker"] == claim_request.worker)
+        return await claim_ticks(self, Misled(tx, mine), claim_request, *arguments)
 
     return patch.object(ClaimRules, "_claim_ticks", writes(own))
 
@@ -59,8 +59,8 @@ def due_by_the_workers_clock() -> Planted:
     """A worker whose clock is half a minute fast begins retries half a minute early."""
     take = claims._take_direct
 
-    async def early(tx: Any, appetite: Any, portion: Any, most: int, now: Any) -> Any:
-        return await take(tx, appetite, portion, most, later(now, WALL_CLOCK_OFF_S))
+    async def early(tx: Any, claim_request: Any, lane_limit: Any, most: int, now: Any) -> Any:
+        return await take(tx, claim_request, lane_limit, most, later(now, WALL_CLOCK_OFF_S))
 
     return patch.object(claims, "_take_direct", early)
 
@@ -70,11 +70,11 @@ def held_runs_claimed() -> Planted:
     """Somebody holds a run back, or freezes everything, and it starts all the same."""
     claim_ticks = unwrap(ClaimRules._claim_ticks)
 
-    async def greedy(self: Any, tx: Any, appetite: Any, *arguments: Any) -> Any:
-        (claimed, full), now = await claim_ticks(self, tx, appetite, *arguments), await tx.now()
+    async def greedy(self: Any, tx: Any, claim_request: Any, *arguments: Any) -> Any:
+        (claimed, full), now = await claim_ticks(self, tx, claim_request, *arguments), await tx.now()
         waiting = [run for run in await tx.take(RUNS_HELD()) if run["state"] in WAITING]
         held = [run for run in waiting if run["run_at"] <= now and run["held"] & ~Hold.PARKED.value]
-        return [*claimed, *await claims._start(tx, held, appetite, now, {})], full
+        return [*claimed, *await claims._start(tx, held, claim_request, now, {})], full
 
     return patch.object(ClaimRules, "_claim_ticks", writes(greedy))
 
@@ -88,7 +88,7 @@ def one_attempt_too_many() -> Planted:
         more = replace(policy, max_attempts=policy.max_attempts + 1)
         return after_failure(more, failure, dice, budget)
 
-    return patch.object(settling, "after_failure", generous)
+    return patch.object(outcome, "after_failure", generous)
 
 
 @bug("a retry keeps its key", "I3")
@@ -217,13 +217,13 @@ def old_code_fights_new_code() -> Planted:
 
 
 @bug(
-    "one judgement does not contradict itself",
-    "tests/core/test_judgement.py::test_what_a_judgement_starts_it_does_not_stop",
+    "one verdict does not contradict itself",
+    "tests/core/test_verdict.py::test_what_a_judgement_starts_it_does_not_stop",
 )
 def started_and_stopped_at_once() -> Planted:
     """A tick of the version before an edit starts, and in the same claim makes way for one after it: it runs
     although it was called off."""
-    return patch.object(judgement._Session, "_starts_any", lambda self, runs: False)
+    return patch.object(verdict._Session, "_starts_any", lambda self, runs: False)
 
 
 @bug(

@@ -6,12 +6,12 @@ from typing import Any
 from unittest.mock import patch
 
 from fencepost.leases.etcd.renewing import Renewing
-from fencepost.leases.kubernetes.shelf import Shelf
+from fencepost.leases.kubernetes.lease_objects import LeaseObjects
 from fencepost.leases.redis import leases as redis_leases
 from fencepost.leases.redis.scripts import RELEASE, Script
 from fencepost.stores.postgres import claims as postgres_claims
 from fencepost.stores.postgres import leases as postgres_leases
-from fencepost.stores.postgres import planbook as postgres_planbook
+from fencepost.stores.postgres import plans as postgres_plans
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import connection as sqlite_connection
 from fencepost.stores.sqlite import ledger as sqlite_ledger
@@ -48,7 +48,7 @@ def retry_claimed_without_its_schedule() -> Planted:
 )
 def fence_row_not_locked() -> Planted:
     """The plan has seen its epoch, a successor registers, and the plan commits after it."""
-    return _reworded(postgres_planbook.QUERIES, "write", ("FOR SHARE OF known", ""))
+    return _reworded(postgres_plans.QUERIES, "write", ("FOR SHARE OF known", ""))
 
 
 @bug(
@@ -123,14 +123,14 @@ def etcd_compares_existence_only() -> Planted:
 def kubernetes_writes_upon_the_newest_version() -> Planted:
     """A conflict is taken for a nuisance: the version is read once more, and what was decided before is
     written over what has happened since."""
-    replace = Shelf.replace
+    replace = LeaseObjects.replace
 
     async def blindly(self: Any, name: str, body: Any, **more: Any) -> Any:
         newest = (await self._api.call("GET", f"{self.path}/{name}")).body.get("metadata", {})
         versions = {key: newest[key] for key in ("resourceVersion", "uid") if key in newest}
         return await replace(self, name, {**body, "metadata": {**body["metadata"], **versions}}, **more)
 
-    return patch.object(Shelf, "replace", blindly)
+    return patch.object(LeaseObjects, "replace", blindly)
 
 
 @bug(

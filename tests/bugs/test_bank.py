@@ -26,7 +26,7 @@ WORLDS = sorted({(one.seed, one.hours) for one in BANK if one.by_a_world})
 @pytest.mark.parametrize("bug", CASES)
 def test_no_bug_goes_unnoticed(bug: Bug) -> None:
     """Some seconds for each bug: a world, or a test in a process of its own."""
-    assert hunt(bug) is not None, f"{bug.caught_by} did not notice: {bug.story}"
+    assert hunt(bug) is not None, f"{bug.caught_by} did not notice: {bug.explanation}"
 
 
 @pytest.mark.proof
@@ -42,7 +42,7 @@ def test_there_are_many_and_no_two_are_called_the_same() -> None:
 
 
 def test_every_bug_says_what_goes_wrong() -> None:
-    assert not [one.name for one in BANK if not (one.story and one.trap)]
+    assert not [one.name for one in BANK if not (one.explanation and one.trap)]
 
 
 def test_whoever_is_to_notice_a_bug_is_there() -> None:

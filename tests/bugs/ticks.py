@@ -9,14 +9,14 @@ from typing import Any
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
-from fencepost.core import catchup, judgement, overlap
+from fencepost.core import catchup, overlap, verdict
 from fencepost.core import planning as core_planning
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import RunKey
 from fencepost.model.plan import Tick
 from fencepost.model.policies import CatchUpMode
 from fencepost.model.tables import CURSORS, RUNS_BY_SCHEDULE, SCHEDULES, VERSIONS
-from fencepost.rules import planbook, schedules, versions
+from fencepost.rules import plans, schedules, versions
 from fencepost.rules.part import writes
 from fencepost.rules.reports import ReportRules
 from fencepost.services import planner
@@ -33,7 +33,7 @@ def cursor_moved_before_the_runs_are_written() -> Planted:
 
     async def write(self: Any, plans: Any, grants: Any) -> None:
         async with self._leadership.writing:
-            await self._store.planbook.write([replace(one, ticks=()) for one in plans])
+            await self._store.plans.write([replace(one, ticks=()) for one in plans])
         for one in plans:
             at = one.cursor
             where = at.namespace, at.schedule_id, at.version
@@ -101,7 +101,7 @@ def stale_spec_planned_after_an_edit() -> Planted:
     def fits(known: Any, cursor: Any) -> bool:
         return bool(known["planned_through"] == cursor.planned_through)
 
-    return patch.object(planbook, "_fits", fits)
+    return patch.object(plans, "_fits", fits)
 
 
 @bug("a pause takes back what was planned", "I3", seed=2)
@@ -170,7 +170,7 @@ def key_by_local_time() -> Planted:
     def local_key(schedule_id: str, fire_time: datetime, version: int) -> RunKey:
         return RunKey(f"{schedule_id}#{fire_time.astimezone(LONDON):%Y-%m-%dT%H:%M:%S}#{version}")
 
-    return patch.object(planbook, "tick_key", local_key)
+    return patch.object(plans, "tick_key", local_key)
 
 
 @bug("spread and jitter never change the key", "I3")
@@ -187,7 +187,7 @@ def key_by_the_time_it_is_due() -> Planted:
 
 @bug(
     "missed ticks do not fire all at once",
-    "tests/core/test_judgement.py::test_a_stall_longer_than_the_window_runs_the_newest_and_none_of_what_is_too_late",
+    "tests/core/test_verdict.py::test_a_stall_longer_than_the_window_runs_the_newest_and_none_of_what_is_too_late",
 )
 def everything_missed_fires_at_once() -> Planted:
     """After a stall all ticks that were missed meanwhile are run, although nobody asked for catch-up."""
@@ -196,7 +196,7 @@ def everything_missed_fires_at_once() -> Planted:
 
 @bug(
     "coalescing keeps the newest",
-    "tests/core/test_judgement.py::test_with_latest_no_late_tick_runs_but_the_newest",
+    "tests/core/test_verdict.py::test_with_latest_no_late_tick_runs_but_the_newest",
 )
 def coalescing_keeps_the_oldest() -> Planted:
     """Of an hour of missed ticks the first is run, with the news of an hour ago."""
@@ -231,7 +231,7 @@ def lateness_counted_from_the_end_of_any_run() -> Planted:
 def newest_of_what_is_written() -> Planted:
     """The workers are back before the planners and run the newest tick that they find; the planners then
     write a newer one, which runs too."""
-    return patch.object(judgement._Session, "_newest_due", lambda self, tick: self.facts.newest_due)
+    return patch.object(verdict._Session, "_newest_due", lambda self, tick: self.facts.newest_due)
 
 
 async def _latest_cursor(tx: Any, schedule: Any) -> Any:

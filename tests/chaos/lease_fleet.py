@@ -1,7 +1,7 @@
 """Schedulers over one ledger and one lease store, each behind lines of its own that can be cut.
 
-There is one shard, so there is one leader. A fleet is settled when every scheduler is on the roster, the one
-that should lead does, nobody else believes to, and the plans reach as far ahead as they should.
+There is one shard, so there is one leader. A fleet is settled when every scheduler is on the list of nodes,
+the one that should lead does, nobody else believes to, and the plans reach as far ahead as they should.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ import apsw
 
 from fencepost.clock import SystemClock
 from fencepost.config import settings_from
-from fencepost.core.judgement import judge
 from fencepost.core.planning import Rules, plan
-from fencepost.model.claiming import Appetite
+from fencepost.core.verdict import judge
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Epoch, JobName, NodeId, Shard
 from fencepost.model.job import JobSpec
 from fencepost.model.run import Outcome, RunState
@@ -66,16 +66,16 @@ async def _beat(url: str) -> None:
 
 async def _plan(store: Store) -> None:
     shards = [Shard(one) for one in range(await store.epochs.shards())]
-    window = await store.planbook.window(shards, 60.0, 10)
+    window = await store.plans.window(shards, 60.0, 10)
     plans = []
     for cursor in window.cursors:
         assert cursor.spec is not None
         trigger = stored_trigger(cursor.spec, cursor.schedule_id)
         plans.append(plan(cursor, trigger, window.through, LEADER, 100, Rules(tzdata_version(), window.now)))
-    await store.planbook.write(plans)
+    await store.plans.write(plans)
 
 
 async def _work(store: Store) -> None:
-    appetite = Appetite(NodeId("worker-1"), (DEFAULT_QUEUE,), (JOB,), 30.0)
-    claims = await store.ledger.claim_ticks(appetite, 10, judge)
+    claim_request = ClaimRequest(NodeId("worker-1"), (DEFAULT_QUEUE,), (JOB,), 30.0)
+    claims = await store.ledger.claim_ticks(claim_request, 10, judge)
     await store.ledger.finish([Outcome(one.ticket, RunState.SUCCEEDED) for one in claims])

@@ -163,10 +163,10 @@ def test_a_stuck_run_is_listed_by_job_and_age(beaten: str) -> None:
 def test_a_story_is_told_by_schedule_and_time_and_by_key(beaten: str) -> None:
     victim = keys(beaten)[4]
     fire_time = victim.split("#")[1]
-    story = called_json("why", "beat", fire_time, "--store", beaten)
-    assert list(story) == ["schedule_id", "fire_time", "verdict", "sentences", "mends", "run_keys"]
-    assert (story["verdict"], story["run_keys"]) == ("succeeded", [victim])
-    assert called_json("why", victim, "--store", beaten) == story
+    explanation = called_json("why", "beat", fire_time, "--store", beaten)
+    assert list(explanation) == ["schedule_id", "fire_time", "verdict", "sentences", "remedies", "run_keys"]
+    assert (explanation["verdict"], explanation["run_keys"]) == ("succeeded", [victim])
+    assert called_json("why", victim, "--store", beaten) == explanation
     spoil(beaten, DELETE, victim)
     shown = called("why", "beat", fire_time.removesuffix("Z"), "--tz", "UTC", "--store", beaten)
     assert "missing" in shown.splitlines()[0]
@@ -176,22 +176,26 @@ def test_a_story_is_told_by_schedule_and_time_and_by_key(beaten: str) -> None:
 def test_without_a_time_it_is_the_latest_tick(beaten: str) -> None:
     called("schedules", "pause", "beat", "--store", beaten)
     victim = max(keys(beaten))
-    story = called_json("why", "beat", "--store", beaten)
-    assert story == called_json("why", victim, "--store", beaten)
-    assert (story["verdict"], story["run_keys"]) == ("succeeded", [victim])
+    explanation = called_json("why", "beat", "--store", beaten)
+    assert explanation == called_json("why", victim, "--store", beaten)
+    assert (explanation["verdict"], explanation["run_keys"]) == ("succeeded", [victim])
 
 
 def test_the_latest_tick_is_told_also_where_there_is_no_row_of_it(beaten: str) -> None:
     called("schedules", "pause", "beat", "--store", beaten)
     victim = max(keys(beaten))
     spoil(beaten, DELETE, victim)
-    story = called_json("why", "beat", "--store", beaten)
-    assert (story["fire_time"], story["verdict"]) == (victim.split("#")[1], "missing")
+    explanation = called_json("why", "beat", "--store", beaten)
+    assert (explanation["fire_time"], explanation["verdict"]) == (victim.split("#")[1], "missing")
 
 
 def test_without_a_schedule_it_is_the_latest_run_of_the_job(used: str) -> None:
-    story = called_json("why", "burn", "--store", used)
-    assert (story["schedule_id"], story["verdict"], story["run_keys"]) == (None, "dead", ["burn#bad"])
+    explanation = called_json("why", "burn", "--store", used)
+    assert (explanation["schedule_id"], explanation["verdict"], explanation["run_keys"]) == (
+        None,
+        "dead",
+        ["burn#bad"],
+    )
 
 
 def test_a_tick_to_come_is_not_the_latest(used: str) -> None:

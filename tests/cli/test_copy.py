@@ -13,7 +13,7 @@ from click.testing import Result
 
 from fencepost.cli.progress import Progress
 from fencepost.config import settings_from
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, NodeId
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import Claim
@@ -60,7 +60,7 @@ def test_what_was_done_is_not_done_again_on_the_target(used: str, target: str) -
 
 def test_a_source_with_living_nodes_is_refused_and_no_target_is_made(used: str, target: str) -> None:
     node = Node(NodeId("alice-1"), "host", 7, plans=True, works=True)
-    on(used, lambda store: store.roster.beat(node, NodeReport(), 30))
+    on(used, lambda store: store.nodes.beat(node, NodeReport(), 30))
     refused = copied(used, target)
     assert refused.exit_code == REFUSED
     assert "source: alice-1 is alive; stop every process of this store" in refused.stderr
@@ -139,7 +139,7 @@ def test_a_source_in_which_a_run_ends_meanwhile_is_not_copied(
 
     async def claim(store: Store) -> None:
         await store.ledger.enqueue(DEFAULT_NAMESPACE, [by_hand("under way")])
-        wanted = Appetite(ALICE, (DEFAULT_QUEUE,), (JOB,), 0.0, DEFAULT_NAMESPACE)
+        wanted = ClaimRequest(ALICE, (DEFAULT_QUEUE,), (JOB,), 0.0, DEFAULT_NAMESPACE)
         claims.extend(await store.ledger.claim_direct(wanted, 1))
 
     on(used, claim)

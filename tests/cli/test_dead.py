@@ -11,7 +11,7 @@ from fencepost import Fencepost, PermanentFailure, Retry
 from fencepost.cli import calling, dead
 from fencepost.model.run import RunState
 from fencepost.ports.store import Store
-from fencepost.services.desks.runs import RunDesk
+from fencepost.services.verbs.runs import RunVerbs
 from tests.cli.calls import call, called, called_json, refused
 
 
@@ -76,17 +76,17 @@ async def in_store(url: str, act: Callable[[Store], Awaitable[object]]) -> None:
         await act(await app.open())
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[RunDesk], Awaitable[object]]) -> None:
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[RunVerbs], Awaitable[object]]) -> None:
     """Somebody acts when the runs have been chosen and are not replayed yet."""
-    replaying = RunDesk.replaying
+    replaying = RunVerbs.replaying
 
-    async def slowly(desk: RunDesk, *given: Any, **rest: Any) -> Any:
-        monkeypatch.setattr(RunDesk, "replaying", replaying)
-        await act(desk)
-        async for batch in replaying(desk, *given, **rest):
+    async def slowly(verbs: RunVerbs, *given: Any, **rest: Any) -> Any:
+        monkeypatch.setattr(RunVerbs, "replaying", replaying)
+        await act(verbs)
+        async for batch in replaying(verbs, *given, **rest):
             yield batch
 
-    monkeypatch.setattr(RunDesk, "replaying", slowly)
+    monkeypatch.setattr(RunVerbs, "replaying", slowly)
 
 
 @pytest.mark.parametrize(("which", "code"), [(("burn#bad",), 1), (("--all",), 0)])
@@ -95,9 +95,9 @@ def test_a_run_that_is_not_dead_any_more_is_left_alone(
 ) -> None:
     """It was replayed and cancelled meanwhile: that can be replayed too, and is not what was asked for."""
 
-    async def act(desk: RunDesk) -> None:
-        await desk.replay(["burn#bad"])
-        await desk.cancel("burn#bad")
+    async def act(verbs: RunVerbs) -> None:
+        await verbs.replay(["burn#bad"])
+        await verbs.cancel("burn#bad")
 
     meanwhile(monkeypatch, act)
     result = call("dead", "replay", *which, "--store", used)

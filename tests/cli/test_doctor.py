@@ -118,8 +118,8 @@ def test_what_breaks_the_promise_exits_with_1() -> None:
     assert set(reasons(found, "fail")) == {"retention"}
     assert found["points"]["dst"] == "warn"
     (fail,) = (one for one in found["findings"] if one["severity"] == "fail")
-    assert list(fail) == ["severity", "point", "schedules", "reason", "mend", "example"]
-    assert (fail["schedules"], fail["mend"]) == (
+    assert list(fail) == ["severity", "point", "schedules", "reason", "remedy", "example"]
+    assert (fail["schedules"], fail["remedy"]) == (
         ["sweep"],
         'retention_s = "4d" or more in every process, or a shorter max_lateness',
     )

@@ -116,8 +116,8 @@ def test_a_wrong_token_is_one_line_that_does_not_show_it(server: Server) -> None
     wrong = "not-the-token-of-this-server-at-all"
     said = refused("runs", "list", "--server", f"http://127.0.0.1:{server.port}", "--token", wrong)
     assert wrong not in said
-    mend = "show another with --token, or in FENCEPOST_TOKEN"
-    assert said == f"this token is not known here, or has ended; {mend}"
+    remedy = "show another with --token, or in FENCEPOST_TOKEN"
+    assert said == f"this token is not known here, or has ended; {remedy}"
 
 
 def test_an_answer_that_was_lost_is_asked_for_again_under_the_same_key() -> None:

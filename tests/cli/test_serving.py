@@ -201,7 +201,7 @@ def test_a_job_that_swallows_its_cancellation_does_not_keep_the_process(shop: Pa
 ENDLESS = """
 import threading
 from fencepost import Every, Fencepost
-from fencepost.services.aside import THOUGHT_THREAD
+from fencepost.services.offload import THOUGHT_THREAD
 
 app = Fencepost()
 next_after = Every.next_after

@@ -11,7 +11,7 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.config import settings_from
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,
     DEFAULT_QUEUE,
@@ -70,20 +70,20 @@ async def work_at(url: str, *jobs: str) -> None:
     """A sign of life of a worker that has these jobs."""
     node = Node(NodeId("worker"), "web", 1, plans=False, works=True)
     async with opened(url) as store:
-        await store.roster.beat(node, NodeReport(jobs=tuple(map(JobName, jobs))), 60)
+        await store.nodes.beat(node, NodeReport(jobs=tuple(map(JobName, jobs))), 60)
 
 
 async def report(url: str, node_id: str, *leads: Led) -> None:
     """A sign of life of a planner whose clock is ahead."""
     node = Node(NodeId(node_id), "web", 1, plans=True, works=False)
     async with opened(url) as store:
-        await store.roster.beat(node, NodeReport(skew_s=2.5, leads=leads), 60)
+        await store.nodes.beat(node, NodeReport(skew_s=2.5, leads=leads), 60)
 
 
 async def beat_an_hour_ahead(url: str, node_id: str) -> None:
     """A sign of life from before the clock of the store was set back."""
     store = await sqlite.open_store(url, clock=VirtualClock(SystemClock().wall() + timedelta(hours=1)))
-    await store.roster.beat(Node(NodeId(node_id), "web", 1, plans=True, works=False), NodeReport(), 60)
+    await store.nodes.beat(Node(NodeId(node_id), "web", 1, plans=True, works=False), NodeReport(), 60)
     await store.close()
 
 
@@ -94,7 +94,7 @@ async def line_up(url: str) -> None:
         await store.jobs.register(DEFAULT_NAMESPACE, [JobSpec(job, limit=JobLimit(1))])
         runs = [NewRun(RunKey(f"limited#{number}"), job, {}, DEFAULT_QUEUE, 2) for number in range(2)]
         await store.ledger.enqueue(DEFAULT_NAMESPACE, runs)
-        wanted = Appetite(NodeId("w"), (DEFAULT_QUEUE,), (job,), 30.0)
+        wanted = ClaimRequest(NodeId("w"), (DEFAULT_QUEUE,), (job,), 30.0)
         assert list(await store.ledger.claim_direct(wanted, 5)) == []
 
 

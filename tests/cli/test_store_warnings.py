@@ -48,13 +48,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def mends_of(what: dict[str, str], expected: dict[str, str]) -> dict[str, str]:
+def remedies_of(what: dict[str, str], expected: dict[str, str]) -> dict[str, str]:
     """Those of what was told that are expected, without the rest of their sentences."""
     return {
-        start: mend
-        for start, mend in expected.items()
+        start: remedy
+        for start, remedy in expected.items()
         for one in what
-        if one.startswith(start) and mend in what[one]
+        if one.startswith(start) and remedy in what[one]
     }
 
 
@@ -63,11 +63,13 @@ def test_doctor_does_not_keep_a_careless_server_to_itself(careless: str, more: s
     arguments = ("doctor", "jobs.toml", "--only", "retention", "--store", careless + more)
     lines = [line for line in called(*arguments).splitlines() if line.startswith("warn     retention")]
     told = {
-        one["reason"]: one["mend"] for one in called_json(*arguments)["findings"] if one["severity"] == "warn"
+        one["reason"]: one["remedy"]
+        for one in called_json(*arguments)["findings"]
+        if one["severity"] == "warn"
     }
     assert (len(lines), len(told)) == (len(WARNINGS[more]), len(WARNINGS[more]))
-    assert mends_of(told, WARNINGS[more]) == WARNINGS[more]
-    assert all(f"{reason}; mend: {mend}" in "\n".join(lines) for reason, mend in told.items())
+    assert remedies_of(told, WARNINGS[more]) == WARNINGS[more]
+    assert all(f"{reason}; mend: {remedy}" in "\n".join(lines) for reason, remedy in told.items())
     assert call(*arguments, "--strict").exit_code == 1
 
 
@@ -82,8 +84,8 @@ def test_no_process_starts_on_a_careless_server_in_silence(careless: str, folder
         process.signal(SIGTERM)
         assert process.ended() == 0, process.said
     lines = [json.loads(line) for line in process.lines if '"level": "warning"' in line]
-    told = {one["event"]: one["mend"] for one in lines if "mend" in one}
-    assert mends_of(told, WARNINGS[POOLED]) == WARNINGS[POOLED]
+    told = {one["event"]: one["remedy"] for one in lines if "remedy" in one}
+    assert remedies_of(told, WARNINGS[POOLED]) == WARNINGS[POOLED]
 
 
 def test_a_server_that_forgets_nothing_is_not_warned_of() -> None:

@@ -7,21 +7,21 @@ from random import Random
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from fencepost.core.judgement import judge
 from fencepost.core.limits import decide
+from fencepost.core.verdict import judge
 from fencepost.model.access import NewSession, NewToken, Role
-from fencepost.model.claiming import Appetite, Judge
+from fencepost.model.claiming import ClaimRequest, Judge
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
 from fencepost.model.limits import JobLimit
 from fencepost.model.run import Ticket
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.testing.conformance.builders import JOB, MANY, appetite, start_all
+from fencepost.testing.conformance.builders import JOB, MANY, claim_request, start_all
 from tests.conformance.operating_lives import ANNA, LABEL, OperatingLives
 from tests.conformance.planning_lives import HEAVY, NODES, specs, strides
 from tests.conformance.questions import NAMESPACES, QUEUES, Questioner
-from tests.conformance.running_lives import appetites, judges, outcome_of
+from tests.conformance.running_lives import claim_requests, judges, outcome_of
 from tests.conformance.twins import Twin
 
 MINUTES = 20
@@ -53,14 +53,14 @@ class AnsweringLives(OperatingLives):
     def go_to(self, namespace: Namespace) -> None:
         self.ns = namespace
 
-    @rule(wanted=appetites)
-    def claim_direct(self, wanted: Appetite, limit: int = MANY) -> None:
+    @rule(wanted=claim_requests)
+    def claim_direct(self, wanted: ClaimRequest, limit: int = MANY) -> None:
         """All that is due: which of two of one lane and time comes first is left open."""
         wanted = replace(wanted, namespace=self.ns)
         self.take(self.twins.play(lambda one: one.store.ledger.claim_direct(wanted, MANY)))
 
-    @rule(wanted=appetites, judge=judges)
-    def claim_ticks(self, wanted: Appetite, limit: int = MANY, judge: Judge = judge) -> None:
+    @rule(wanted=claim_requests, judge=judges)
+    def claim_ticks(self, wanted: ClaimRequest, limit: int = MANY, judge: Judge = judge) -> None:
         wanted = replace(wanted, namespace=self.ns)
         self.take(self.twins.play(lambda one: one.store.ledger.claim_ticks(wanted, MANY, judge, decide)))
 
@@ -72,7 +72,7 @@ class AnsweringLives(OperatingLives):
             self.do_something_else(dice)
             self.plan(dice.choices((5, 10, 25), k=2), 0, "2026a", False)
             self.twins.advance(dice.choice((20, 31, 45)))
-            wanted, seen = appetite(dice.choice(NODES), queues=QUEUES), len(self.tickets)
+            wanted, seen = claim_request(dice.choice(NODES), queues=QUEUES), len(self.tickets)
             self.claim_ticks(wanted, judge=dice.choice((start_all, start_all, judge)))
             self.claim_direct(wanted)
             self.twins.advance(dice.choice((1, 2.5, 7)))
@@ -113,7 +113,7 @@ class AnsweringLives(OperatingLives):
         for key in keys:
             self.twins.advance(0.5)
             self.enqueue(key, LIMITED_JOB, 2, None)
-        wanted = appetite(queues=QUEUES, jobs=(LIMITED_JOB,), namespace=self.ns)
+        wanted = claim_request(queues=QUEUES, jobs=(LIMITED_JOB,), namespace=self.ns)
         self.claim_direct(wanted)
         self.take(self.twins.play(lambda one: one.store.ledger.claim_lined(wanted, MANY, decide)))
 

@@ -76,7 +76,7 @@ class OperatingLives(RunningLives):
             gone = ticks[:-1] if many else ()
             missed = (MissedTicks(tuple(tick.fire_time for tick in gone), "too late"),) if gone else ()
             plans.append(replace(plan, ticks=ticks[len(gone) :], missed=missed))
-        self.twins.play(lambda one: one.store.planbook.write(plans))
+        self.twins.play(lambda one: one.store.plans.write(plans))
 
     @rule(schedule_id=schedules, decision=st.sampled_from(tuple(GateDecision)))
     def decide(self, schedule_id: ScheduleId, decision: GateDecision) -> None:

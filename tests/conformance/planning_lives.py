@@ -18,7 +18,7 @@ from fencepost.model.policies import OVERLAPS, CatchUp, GateTerms, parse_overlap
 from fencepost.model.run import Ticket
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, make_plan, make_spec, register
-from fencepost.testing.conformance.roster import make_node
+from fencepost.testing.conformance.nodes import make_node
 from fencepost.triggers import Calendar, Every
 from tests.conformance.twins import CALENDARS, RULES, Twin, Twins, read_outlived
 
@@ -172,7 +172,7 @@ class PlanningLives(RuleBasedStateMachine):
         plans = [self.make_plan(cursor, steps, delay_s, tzdata) for cursor in cursors]
         if plans and ends:
             plans[0] = replace(plans[0], next_fire_at=None)
-        self.twins.play(lambda one: one.store.planbook.write(plans))
+        self.twins.play(lambda one: one.store.plans.write(plans))
 
     @rule(pick=picks, step=st.sampled_from((-1, 0, 0, 1)), steps=strides, delay_s=delays, tzdata=rules)
     def plan_late(self, pick: int, step: int, steps: list[int], delay_s: int, tzdata: str) -> None:
@@ -181,14 +181,14 @@ class PlanningLives(RuleBasedStateMachine):
         if cursor is not None:
             plan = self.make_plan(cursor, steps, delay_s, tzdata)
             plan = replace(plan, epoch=Epoch(plan.epoch + step))
-            self.twins.play(lambda one: one.store.planbook.write([plan]))
+            self.twins.play(lambda one: one.store.plans.write([plan]))
 
     @rule(pick=picks, by_s=st.sampled_from((5, 30, 700)))
     def postpone(self, pick: int, by_s: int) -> None:
         """A planner that could not read what it saw, now or some time ago."""
         cursor = picked(self.cursors or [*self.window(0)], pick)
         if cursor is not None:
-            self.twins.play(lambda one: one.store.planbook.postpone([cursor], by_s))
+            self.twins.play(lambda one: one.store.plans.postpone([cursor], by_s))
 
     @rule(tzdata=rules, after_s=st.sampled_from((None, 0, 30, 700)), seen=sights)
     def confirm(self, tzdata: str, after_s: int | None, seen: str) -> None:
@@ -237,12 +237,12 @@ class PlanningLives(RuleBasedStateMachine):
             case "beat":
                 self.twins.play(partial(_beat, node))
             case "leave":
-                self.twins.play(lambda one: one.store.roster.leave(node))
+                self.twins.play(lambda one: one.store.nodes.leave(node))
             case _:
-                self.twins.play(lambda one: one.store.roster.sweep(30.0))
+                self.twins.play(lambda one: one.store.nodes.sweep(30.0))
 
     def confirm_one(self, cursor: Cursor, upcoming: StoreTime | None, tzdata: str) -> None:
-        self.twins.play(lambda one: one.store.planbook.confirm([(cursor, upcoming)], tzdata))
+        self.twins.play(lambda one: one.store.plans.confirm([(cursor, upcoming)], tzdata))
 
     def acquire(self, node: NodeId, shards: Sequence[Shard]) -> None:
         answers = self.twins.play(lambda one: one.store.leases.acquire(shards, node, TTL_S))
@@ -256,7 +256,7 @@ class PlanningLives(RuleBasedStateMachine):
 
     def window(self, horizon_s: float) -> Sequence[Cursor]:
         shards = sorted({self.shard_of(one) for one in SCHEDULES})
-        window = self.twins.play(lambda one: one.store.planbook.window(shards, horizon_s, MANY))
+        window = self.twins.play(lambda one: one.store.plans.window(shards, horizon_s, MANY))
         self.cursors += window.cursors
         return window.cursors
 
@@ -276,7 +276,7 @@ class PlanningLives(RuleBasedStateMachine):
 
 async def _beat(node: NodeId, one: Twin) -> object:
     """Who lives then; how far the ledgers have come differs."""
-    return (await one.store.roster.beat(make_node(node), NodeReport(0.5), 15.0)).live
+    return (await one.store.nodes.beat(make_node(node), NodeReport(0.5), 15.0)).live
 
 
 def picked(things: Sequence[T], pick: int) -> T | None:

@@ -20,8 +20,8 @@ from fencepost.model.identifiers import Namespace, Queue, RunKey, ScheduleId, Sh
 from fencepost.model.run import Origin, RunFilter, RunPlace, RunRecord, RunState
 from fencepost.model.run_log import LOG_BEGIN, LogPlace, LogSpot
 from fencepost.model.schedule import ScheduleFilter, ScheduleState
-from fencepost.services.accounting import AuditDesk
-from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, OTHER_NS, appetite
+from fencepost.services.accounting import Auditor
+from fencepost.testing.conformance.builders import JOB, MANY, NS, OTHER_JOB, OTHER_NS, claim_request
 from fencepost.web.dashboard.forecasts import compute
 from tests.conformance.planning_lives import HEAVY, NODES, SCHEDULES
 from tests.conformance.twins import CALENDARS, Play, Twin
@@ -115,7 +115,7 @@ class Questioner:
         yield "queues", lambda one: one.store.ledger.queues(ns)
         yield "forgotten_before", lambda one: one.store.ledger.forgotten_before()
         yield "completeness", partial(_completeness, ns, since_s, late_s)
-        yield "audit", lambda one: AuditDesk(one.store, ns).audit(None, later(self.now, -1_000), self.now)
+        yield "audit", lambda one: Auditor(one.store, ns).audit(None, later(self.now, -1_000), self.now)
         yield "forecast", partial(_forecast, ns, self.now)
 
     def _about_schedules(self) -> Iterator[Question]:
@@ -162,12 +162,12 @@ class Questioner:
     def _about_work(self) -> Iterator[Question]:
         shards = [Shard(number) for number in range(8)]
         queues = tuple(self.dice.sample(QUEUES, self.dice.choice((1, 2))))
-        hungry = appetite(self.dice.choice(NODES), queues=queues, namespace=self.namespace)
+        hungry = claim_request(self.dice.choice(NODES), queues=queues, namespace=self.namespace)
         yield "outlook", lambda one: one.store.ledger.outlook(hungry)
         yield "window", partial(_window, shards, self._seconds())
         yield "terms", partial(_terms, self._maybe(shards), self.dice.choice((1, 2, 5)))
         yield "leaders", lambda one: one.store.epochs.all()
-        yield "nodes", lambda one: one.store.roster.live()
+        yield "nodes", lambda one: one.store.nodes.live()
         yield "jobs", lambda one: one.store.jobs.all(self.namespace)
 
     def _moments(self) -> list[datetime]:
@@ -197,8 +197,8 @@ async def _run(namespace: Namespace, key: RunKey, twin: Twin) -> object:
 async def _history(
     namespace: Namespace, schedule_id: ScheduleId, after: int, since: datetime | None, twin: Twin
 ) -> object:
-    shelf = twin.store.schedules
-    return await shelf.history(namespace, schedule_id, after=after, limit=3, since=since)
+    schedules = twin.store.schedules
+    return await schedules.history(namespace, schedule_id, after=after, limit=3, since=since)
 
 
 async def _runs(namespace: Namespace, wanted: RunFilter, twin: Twin) -> object:
@@ -232,7 +232,7 @@ async def _ticks(
 
 
 async def _log(namespace: Namespace, key: RunKey, most: int, twin: Twin) -> object:
-    book = twin.store.logbook
+    book = twin.store.run_logs
     read = await _pages(
         lambda last: book.read(namespace, key, after=last.place if last else LOG_BEGIN, limit=most)
     )
@@ -254,19 +254,19 @@ async def _forecast(namespace: Namespace, now: StoreTime, twin: Twin) -> object:
 
 async def _window(shards: Sequence[Shard], horizon_s: float, twin: Twin) -> object:
     """Which of two cursors that are looked at together comes first is left open."""
-    window = await twin.store.planbook.window(shards, horizon_s, MANY)
+    window = await twin.store.plans.window(shards, horizon_s, MANY)
     return replace(window, cursors=tuple(sorted(window.cursors, key=repr)))
 
 
 async def _schedule_pages(namespace: Namespace, most: int, twin: Twin) -> object:
-    shelf = twin.store.schedules
-    return await _pages(lambda last: shelf.page(namespace, last.schedule_id if last else None, most))
+    schedules = twin.store.schedules
+    return await _pages(lambda last: schedules.page(namespace, last.schedule_id if last else None, most))
 
 
 async def _found_pages(namespace: Namespace, wanted: ScheduleFilter, twin: Twin) -> object:
-    shelf = twin.store.schedules
+    schedules = twin.store.schedules
     return await _pages(
-        lambda last: shelf.find(namespace, replace(wanted, after=last.schedule_id if last else None))
+        lambda last: schedules.find(namespace, replace(wanted, after=last.schedule_id if last else None))
     )
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from fencepost.core.judgement import judge
-from fencepost.model.claiming import Appetite, End, Judge, ScheduleFacts, Start, Verdict
+from fencepost.core.verdict import judge
+from fencepost.model.claiming import ClaimRequest, End, Judge, ScheduleFacts, Start, Verdict
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.enqueueing import Unique
 from fencepost.model.identifiers import Fence, JobName, NodeId, Queue, ScheduleId
@@ -27,8 +27,8 @@ from fencepost.testing.conformance.builders import (
     JOB,
     MANY,
     OTHER_JOB,
-    appetite,
     by_hand,
+    claim_request,
     death,
     end_all,
     leave_all,
@@ -52,8 +52,8 @@ from tests.conformance.planning_lives import (
 )
 from tests.conformance.twins import Recording, Twin
 
-appetites = st.builds(
-    appetite,
+claim_requests = st.builds(
+    claim_request,
     nodes,
     queues=st.sampled_from(((Queue("default"), HEAVY), (Queue("default"), HEAVY), (HEAVY,))),
     jobs=st.sampled_from(((JOB, OTHER_JOB), (JOB, OTHER_JOB), (JOB,))),
@@ -154,14 +154,14 @@ class RunningLives(PlanningLives):
         fire_time = self.twins.now
         self.twins.play(lambda one: one.store.ledger.trigger(self.ns, schedule_id, fire_time))
 
-    @rule(wanted=appetites, limit=limits)
-    def claim_direct(self, wanted: Appetite, limit: int) -> None:
+    @rule(wanted=claim_requests, limit=limits)
+    def claim_direct(self, wanted: ClaimRequest, limit: int) -> None:
         wanted = replace(wanted, namespace=self.ns)
         self.twins.play(lambda one: one.store.ledger.outlook(wanted))
         self.take(self.twins.play(lambda one: one.store.ledger.claim_direct(wanted, limit)))
 
-    @rule(wanted=appetites, limit=limits, judge=judges)
-    def claim_ticks(self, wanted: Appetite, limit: int, judge: Judge) -> None:
+    @rule(wanted=claim_requests, limit=limits, judge=judges)
+    def claim_ticks(self, wanted: ClaimRequest, limit: int, judge: Judge) -> None:
         wanted = replace(wanted, namespace=self.ns)
 
         async def play(twin: Twin) -> tuple[list[Claim], list[object]]:
@@ -177,7 +177,7 @@ class RunningLives(PlanningLives):
         tzdata=rules,
         other=rules,
         seen=sights,
-        wanted=appetites,
+        wanted=claim_requests,
         judge=judges,
         kinds=st.lists(kinds, max_size=3),
     )
@@ -188,7 +188,7 @@ class RunningLives(PlanningLives):
         tzdata: str,
         other: str,
         seen: str,
-        wanted: Appetite,
+        wanted: ClaimRequest,
         judge: Judge,
         kinds: list[str],
     ) -> None:
@@ -227,10 +227,10 @@ class RunningLives(PlanningLives):
         ticket = picked(tickets, pick)
         if ticket is not None:
             self.twins.play(lambda one: one.store.ledger.report_progress([said(one.own(ticket), pick)]))
-            self.twins.play(lambda one: one.store.logbook.append([page(one.own(ticket), pick)]))
+            self.twins.play(lambda one: one.store.run_logs.append([page(one.own(ticket), pick)]))
             self.twins.play(lambda one: one.store.steps.record(one.own(ticket), f"step {pick}", f"{count}"))
             self.twins.play(lambda one: one.store.steps.recorded(self.ns, ticket.run_key))
-            self.twins.play(lambda one: one.store.logbook.read(self.ns, ticket.run_key, limit=MANY))
+            self.twins.play(lambda one: one.store.run_logs.read(self.ns, ticket.run_key, limit=MANY))
 
     @rule(pick=picks, kind=kinds, again=st.booleans())
     def finish(self, pick: int, kind: str, again: bool) -> None:

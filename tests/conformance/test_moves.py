@@ -32,8 +32,8 @@ from fencepost.testing.conformance.builders import (
     MANY,
     NS,
     SCHEDULE,
-    appetite,
     at,
+    claim_request,
     make_plan,
     make_spec,
     put,
@@ -166,9 +166,9 @@ async def rescue(watched: Watched, rows: Sequence[Row], state: RunState) -> None
 
 async def claim(watched: Watched, judge: Any) -> None:
     ledger = watched.store.ledger
-    await perhaps(ledger.claim_ticks(appetite(), MANY, judge, decide))
-    await ledger.claim_direct(appetite(), MANY)
-    await ledger.claim_lined(appetite(), MANY, decide)
+    await perhaps(ledger.claim_ticks(claim_request(), MANY, judge, decide))
+    await ledger.claim_direct(claim_request(), MANY)
+    await ledger.claim_lined(claim_request(), MANY, decide)
 
 
 async def sweep(watched: Watched, judge: Any) -> None:
@@ -203,7 +203,7 @@ async def fill(watched: Watched, rows: Sequence[Row], mode: FillMode) -> None:
     assert begun is not None
     times = sorted({row["fire_time"] for row in rows if row["schedule_id"] and row["fire_time"] <= now})
     await backfills.fill(begun, [FillTick(one, 1) for one in times], now, ANNA)
-    await watched.store.ledger.claim_ticks(appetite(), 1, start_all)
+    await watched.store.ledger.claim_ticks(claim_request(), 1, start_all)
     await backfills.cancel(NS, begun.backfill_id, ANNA)
 
 
@@ -215,7 +215,7 @@ async def write_plans(watched: Watched, rows: Sequence[Row]) -> None:
     for number, cursor in enumerate(await read_cursors(watched)):
         await register(watched.store, cursor.shard, 9 + number)
         later = [one for one in times if one > cursor.planned_through]
-        await watched.store.planbook.write([make_plan(cursor, *later, epoch=9 + number)])  # type: ignore[arg-type]
+        await watched.store.plans.write([make_plan(cursor, *later, epoch=9 + number)])  # type: ignore[arg-type]
 
 
 async def freeze(watched: Watched, rows: Sequence[Row]) -> None:

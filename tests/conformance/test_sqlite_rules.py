@@ -14,8 +14,8 @@ from tests.conformance.on_sqlite import open_sqlite
 
 pytestmark = pytest.mark.proof
 PARTS = (
-    *("jobs", "schedules", "calendars", "epochs", "planbook", "ledger", "roster", "gates", "freezes"),
-    *("backfills", "audit_log", "access", "answers", "logbook", "notifications", "steps"),
+    *("jobs", "schedules", "calendars", "epochs", "plans", "ledger", "nodes", "gates", "freezes"),
+    *("backfills", "audit_log", "access", "answers", "run_logs", "notifications", "steps"),
 )
 
 

@@ -164,7 +164,7 @@ class Twins:
         self._compare(lambda twin: _read_schedules(twin, schedules))
         self._compare(_read_rules)
         self._compare(_read_calendars)
-        self._compare(lambda twin: _read_desks(twin, schedules))
+        self._compare(lambda twin: _read_verbs(twin, schedules))
         self._compare(lambda twin: _read_views(twin, schedules))
         for twin in (self._elder, self._younger):
             twin.read_to = twin.fences[-1]
@@ -210,7 +210,7 @@ def fields_of(value: Any) -> list[tuple[str, Any]]:
 
 async def read_outlived(twin: Twin, tzdata: str) -> list[Outlived]:
     """What these rules outlived, by schedule."""
-    found = await twin.store.planbook.outlived(_all_shards(twin), tzdata, MANY)
+    found = await twin.store.plans.outlived(_all_shards(twin), tzdata, MANY)
     return sorted(found, key=lambda one: one.cursor.schedule_id)
 
 
@@ -228,7 +228,7 @@ async def _read_runs(twin: Twin) -> object:
 
 async def _read_fleet(twin: Twin) -> object:
     leases = await twin.store.leases.read()
-    return [_ran_out(one) for one in leases], await twin.store.roster.live()
+    return [_ran_out(one) for one in leases], await twin.store.nodes.live()
 
 
 def _ran_out(lease: LeaseRecord) -> LeaseRecord:
@@ -237,15 +237,15 @@ def _ran_out(lease: LeaseRecord) -> LeaseRecord:
 
 
 async def _read_schedules(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
-    shelf = twin.store.schedules
-    return [(await shelf.get(NS, one), await shelf.history(NS, one)) for one in schedules]
+    stored = twin.store.schedules
+    return [(await stored.get(NS, one), await stored.history(NS, one)) for one in schedules]
 
 
 async def _read_rules(twin: Twin) -> object:
     return [await read_outlived(twin, tzdata) for tzdata in (*RULES[1:], "2026d")]
 
 
-async def _read_desks(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
+async def _read_verbs(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
     store, since = twin.store, datetime(2020, 1, 1, tzinfo=UTC)
     until = datetime(2100, 1, 1, tzinfo=UTC)
     of_schedules = [
@@ -283,9 +283,9 @@ async def _read_views(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
 
 
 async def _read_calendars(twin: Twin) -> object:
-    shelf = twin.store.calendars
-    users = await shelf.users(NS, CALENDARS, MANY)
-    return await shelf.all(NS), users, await shelf.behind(_all_shards(twin), MANY)
+    stored = twin.store.calendars
+    users = await stored.users(NS, CALENDARS, MANY)
+    return await stored.all(NS), users, await stored.behind(_all_shards(twin), MANY)
 
 
 def _all_shards(twin: Twin) -> list[Shard]:

@@ -91,11 +91,11 @@ async def test_a_tracked_run_does_not_end_before_its_task(
         notes.let_go("over-rabbitmq")
         run, (attempt,) = await until_ended(app, key)
         assert (run.state, attempt.output) == (RunState.SUCCEEDED, "done")
-        failed, attempts = await ended(app, bad, words="no such shelf")
+        failed, attempts = await ended(app, bad, words="no such store")
         said += [await next_of(notes) for _ in range(3)]
     assert sender.is_open is False
     assert (failed.state, failed.attempt) == (RunState.DEAD, 3)
-    assert failed.error == "LookupError: no such shelf"
+    assert failed.error == "LookupError: no such store"
     assert "raise LookupError(words)" in (attempts[0].detail or "")
     sent = [id_of(run, 1), *(id_of(failed, number) for number in (1, 2, 3))]
     assert [one["task_id"] for one in said] == sent

@@ -104,10 +104,10 @@ async def test_a_run_that_is_tracked_ends_as_its_task_ends(
     async with app, app.running(plans=False):
         run, (attempt,) = await ended(app, good)
         assert (run.state, attempt.output) == (RunState.SUCCEEDED, "noted 0")
-        failed, attempts = await ended(app, bad, words="no such shelf")
+        failed, attempts = await ended(app, bad, words="no such store")
         said = [await next_of(notes) for _ in range(4)]
     assert (failed.state, failed.attempt) == (RunState.DEAD, 3)
-    assert failed.error == "LookupError: no such shelf"
+    assert failed.error == "LookupError: no such store"
     assert "raise LookupError(words)" in (attempts[0].detail or "")
     sent = [id_of(run, 1), *(id_of(failed, number) for number in (1, 2, 3))]
     assert [one["task_id"] for one in said] == sent

@@ -118,14 +118,14 @@ class History:
             workers=frozenset({WORKER}),
         )
 
-    def account(self, portion: int = 3) -> Account:
+    def account(self, lane_limit: int = 3) -> Account:
         """The account, with the runs taken a few at a time."""
         frame = self.frame()
         accountant = Accountant(frame, trigger_of)
         inside = [one for one in self.runs if frame.judged_since < one.fire_time <= frame.judged_until]
         inside.sort(key=lambda one: (one.fire_time, one.run_key))
-        for start in range(0, len(inside), portion):
-            accountant.take(inside[start : start + portion], self.attempts, {})
+        for start in range(0, len(inside), lane_limit):
+            accountant.take(inside[start : start + lane_limit], self.attempts, {})
         return accountant.close()
 
     def found(self) -> list[tuple[str, float]]:
@@ -166,12 +166,12 @@ def _accounted(draw: st.DrawFn, due: list[tuple[float, int]]) -> tuple[list[RunR
     settled = [one for one in RunState if one not in (RunState.PLANNED, RunState.READY, RunState.WITHDRAWN)]
     while due:
         length = draw(st.integers(1, 5))
-        portion = [one for one in due[:length] if one[1] == due[0][1]]
-        due = due[len(portion) :]
+        lane_limit = [one for one in due[:length] if one[1] == due[0][1]]
+        due = due[len(lane_limit) :]
         if draw(st.booleans()):
-            runs += [run(at, draw(st.sampled_from(settled)), number) for at, number in portion]
+            runs += [run(at, draw(st.sampled_from(settled)), number) for at, number in lane_limit]
         else:
-            ranges.append(missed(portion[0][0], portion[-1][0], len(portion), portion[0][1]))
+            ranges.append(missed(lane_limit[0][0], lane_limit[-1][0], len(lane_limit), lane_limit[0][1]))
             # A key that was withdrawn accounts for nothing and hides nothing.
-            runs += [run(at, RunState.WITHDRAWN, number) for at, number in portion[:1]]
+            runs += [run(at, RunState.WITHDRAWN, number) for at, number in lane_limit[:1]]
     return runs, ranges

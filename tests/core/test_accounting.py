@@ -301,8 +301,8 @@ def test_the_gravest_findings_come_first() -> None:
 
 
 @given(honest_histories(), st.integers(1, 7))
-def test_an_honest_history_has_no_faults_however_it_is_cut(case: History, portion: int) -> None:
-    account = case.account(portion)
+def test_an_honest_history_has_no_faults_however_it_is_cut(case: History, lane_limit: int) -> None:
+    account = case.account(lane_limit)
     assert (account.counts, account.recorded) == ({}, account.expected)
 
 
@@ -348,7 +348,8 @@ def test_a_wrong_count_is_found_and_nothing_else(case: History, data: st.DataObj
 
 
 def test_a_long_range_is_walked_without_holding_it() -> None:
-    """Runs come in portions, and expected fire times one at a time: nothing is kept of what was in order."""
+    """Runs come in lane limits, and expected fire times one at a time: nothing is kept of what was in
+    order."""
     versions = (version(1, 0, every_s=1),)
     frame = History(versions, now_s=10_000, until_s=10_000, planned_s=10_000).frame()
     accountant = Accountant(frame, trigger_of)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.core.apportioning import portions, share
+from fencepost.core.lane_limits import lane_limits, share
 from fencepost.model.claiming import Head
 from fencepost.model.identifiers import DEFAULT_QUEUE, Queue
 from fencepost.model.job import LANES, PRIORITY_BEHIND
@@ -23,7 +23,7 @@ def head(priority: int, waited_s: float, queue: Queue = DEFAULT_QUEUE) -> Head:
 def walk(*heads: Head, most: int = 10, turn: int = 0) -> list[tuple[Queue, int, int]]:
     queues = {one.queue for one in heads}
     given, turns = dict.fromkeys(queues, most), dict.fromkeys(queues, turn)
-    return [(one.queue, one.priority, one.most) for one in portions(heads, given, AGEING_S, turns)]
+    return [(one.queue, one.priority, one.most) for one in lane_limits(heads, given, AGEING_S, turns)]
 
 
 def test_fresh_work_does_not_leave_the_order_of_its_priority() -> None:
@@ -123,7 +123,7 @@ lanes = st.builds(
 def test_the_room_is_given_out_exactly(heads: list[Head], room: int, weight: int, turn: int) -> None:
     given_out = share(heads, room, {MAIL: weight}, {}, AGEING_S)
     assert sum(given_out.values()) == (room if heads else 0)
-    walked = portions(heads, given_out, AGEING_S, dict.fromkeys(given_out, turn))
+    walked = lane_limits(heads, given_out, AGEING_S, dict.fromkeys(given_out, turn))
     assert all(0 < one.most <= given_out[one.queue] for one in walked)
     for queue in {one.queue for one in walked}:
         firsts = [one for one in walked if one.queue == queue]

@@ -48,7 +48,7 @@ def trigger_of(one: ScheduleVersion) -> Trigger:
 def walked(
     versions: list[ScheduleVersion], since: float, until: float, limit: int = 100
 ) -> list[tuple[float, int]]:
-    """Minutes and versions of the whole range, in batches."""
+    """VerdictLog and versions of the whole range, in batches."""
     found: list[FillTick] = []
     after = at(since)
     while after < at(until):

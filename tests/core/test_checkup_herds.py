@@ -43,7 +43,7 @@ def test_a_herd_is_told_once_with_its_count_and_a_spread() -> None:
         "700 runs are due in the second of 2026-03-01T12:00:00Z and in 23 more seconds until a day later: "
         "s000, s001, s002 and 697 more"
     )
-    assert finding.mend == 'spread = "2m" on each of these schedules'
+    assert finding.remedy == 'spread = "2m" on each of these schedules'
 
 
 def test_the_spread_that_is_offered_is_a_mend() -> None:
@@ -124,4 +124,4 @@ def test_a_schedule_that_cannot_be_read_joins_no_herd() -> None:
 @pytest.mark.parametrize(("pool_max", "found_it"), [(None, False), (3, False), (2, True)])
 def test_a_pool_in_which_everybody_waits_is_found(pool_max: int | None, found_it: bool) -> None:
     told = found(Point.HERDS, facts(schedule(), limits=replace(LIMITS, pool_max=pool_max)))
-    assert ([one.mend for one in told if one.mend] == ["pool_max = 3 or more"]) == found_it
+    assert ([one.remedy for one in told if one.remedy] == ["pool_max = 3 or more"]) == found_it

@@ -38,7 +38,7 @@ def test_no_overlap_is_questioned_that_costs_nothing(case: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("case", "reason", "mend"),
+    ("case", "reason", "remedy"),
     [
         (
             {"typical": timedelta(seconds=4000.4)},
@@ -85,16 +85,16 @@ def test_no_overlap_is_questioned_that_costs_nothing(case: dict[str, Any]) -> No
         ),
     ],
 )
-def test_an_overlap_that_costs_ticks_is_found(case: dict[str, Any], reason: str, mend: str) -> None:
+def test_an_overlap_that_costs_ticks_is_found(case: dict[str, Any], reason: str, remedy: str) -> None:
     finding = only(Point.OVERLAP, facts(schedule(**case)))
-    assert (finding.severity, finding.reason, finding.mend) == (Severity.WARN, reason, mend)
+    assert (finding.severity, finding.reason, finding.remedy) == (Severity.WARN, reason, remedy)
     assert finding.schedules == ("beat",)
 
 
 def test_a_length_that_nobody_knows_is_not_called_good() -> None:
     finding, fine = found(Point.OVERLAP, facts(schedule(doing=job(timeout=None, retry=Retry(2)))))
     assert (finding.severity, fine.severity) == (Severity.UNKNOWN, Severity.OK)
-    assert finding.mend == "a timeout, or look again when it has run"
+    assert finding.remedy == "a timeout, or look again when it has run"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_no_catch_up_is_questioned_that_suits_the_period(case: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(
-    ("case", "reason", "mend"),
+    ("case", "reason", "remedy"),
     [
         (
             {"every": DAY},
@@ -162,9 +162,9 @@ def test_no_catch_up_is_questioned_that_suits_the_period(case: dict[str, Any]) -
         ),
     ],
 )
-def test_a_catch_up_that_loses_or_floods_is_found(case: dict[str, Any], reason: str, mend: str) -> None:
+def test_a_catch_up_that_loses_or_floods_is_found(case: dict[str, Any], reason: str, remedy: str) -> None:
     finding = only(Point.CATCH_UP, facts(schedule(**case)))
-    assert (finding.severity, finding.reason, finding.mend) == (Severity.WARN, reason, mend)
+    assert (finding.severity, finding.reason, finding.remedy) == (Severity.WARN, reason, remedy)
 
 
 def test_retries_that_fit_the_period_are_not_found() -> None:
@@ -179,7 +179,7 @@ def test_retries_that_outgrow_the_period_are_found_with_the_mend() -> None:
         "job report: its retries may go on for 2m5s, longer than the period of 2m, "
         "and overlap skip lets no other tick start meanwhile"
     )
-    assert finding.mend == (
+    assert finding.remedy == (
         "a retry deadline of 1m, a shorter cap, fewer attempts, a shorter timeout or overlap allow"
     )
 

@@ -33,7 +33,7 @@ def test_a_function_without_a_run_is_found_with_all_its_schedules() -> None:
     )
     assert (finding.severity, finding.schedules) == (Severity.WARN, ("a", "b"))
     assert finding.reason.startswith("job send-mail: its function takes no run")
-    assert finding.mend == (
+    assert finding.remedy == (
         "take it as the first argument, def work(run: Run, ...), and pass run.key and run.fence on"
     )
     assert fine.reason == "1 job is handed the run key"
@@ -42,7 +42,7 @@ def test_a_function_without_a_run_is_found_with_all_its_schedules() -> None:
 def test_a_job_whose_code_is_elsewhere_is_not_called_good() -> None:
     finding = only(Point.RUN_KEY, facts(schedule(doing=job(takes_run=None))))
     assert finding.severity is Severity.UNKNOWN
-    assert finding.mend == "look at the target that has it"
+    assert finding.remedy == "look at the target that has it"
 
 
 def test_an_empty_target_has_nothing_to_find() -> None:
@@ -62,7 +62,7 @@ def test_the_ledger_must_remember_longer_than_a_tick_may_be_late(lateness: str, 
 def test_a_retention_that_is_too_short_names_the_one_that_is_not() -> None:
     known = facts(schedule(catch_up=CatchUp("latest", "40d")))
     finding = only(Point.RETENTION, known)
-    assert finding.mend == 'retention_s = "41d" or more in every process, or a shorter max_lateness'
+    assert finding.remedy == 'retention_s = "41d" or more in every process, or a shorter max_lateness'
     mended = replace(known, limits=replace(LIMITS, retention=timedelta(days=41)))
     assert is_clean(Point.RETENTION, mended)
 
@@ -71,7 +71,7 @@ def test_a_tick_that_comes_when_the_one_before_is_forgotten_is_found() -> None:
     finding = only(Point.RETENTION, facts(schedule(every=31 * DAY, catch_up=CatchUp("latest", "1d"))))
     assert finding.severity is Severity.WARN
     assert "run.previous is empty" in finding.reason
-    assert finding.mend == 'retention_s = "62d" or more in every process'
+    assert finding.remedy == 'retention_s = "62d" or more in every process'
 
 
 def test_findings_that_say_the_same_are_told_once_and_the_grave_ones_first() -> None:
@@ -110,7 +110,7 @@ def test_there_are_ten_points_and_each_says_something() -> None:
 def test_a_server_that_may_forget_what_it_acknowledged_is_found() -> None:
     ledger = LedgerSheet(caveats=(Caveat("PostgreSQL runs with fsync=off", "set fsync = on"),))
     finding = only(Point.RETENTION, facts(schedule(), ledger=ledger))
-    assert (finding.severity, finding.mend) == (Severity.WARN, "set fsync = on")
+    assert (finding.severity, finding.remedy) == (Severity.WARN, "set fsync = on")
 
 
 def test_only_the_points_asked_for_are_looked_at() -> None:

@@ -29,7 +29,7 @@ KEY = RunKey("beat#2026-03-01T11:00:00Z#1")
 
 
 @pytest.mark.parametrize(
-    ("ledger", "severity", "reason", "mend"),
+    ("ledger", "severity", "reason", "remedy"),
     [
         ({}, Severity.OK, "the ledger holds no dead run that would need it", None),
         (
@@ -47,10 +47,10 @@ KEY = RunKey("beat#2026-03-01T11:00:00Z#1")
     ],
 )
 def test_replay_is_good_once_it_was_tried_or_not_needed(
-    ledger: dict[str, Any], severity: Severity, reason: str, mend: str | None
+    ledger: dict[str, Any], severity: Severity, reason: str, remedy: str | None
 ) -> None:
     finding = only(Point.REPLAY, facts(ledger=LedgerSheet(**ledger)))
-    assert finding == Finding(Point.REPLAY, severity, reason, mend)
+    assert finding == Finding(Point.REPLAY, severity, reason, remedy)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_leases_are_to_outlast_the_longest_pause_three_times(
     (finding,) = (one for one in findings if "web-3" in one.reason)
     assert (finding.severity, words in finding.reason) == (severity, True)
     assert f"stood still for {longest_s}s" in finding.reason
-    assert (finding.mend or "").startswith("lease_ttl_s = 11 or more") is (severity is Severity.WARN)
+    assert (finding.remedy or "").startswith("lease_ttl_s = 11 or more") is (severity is Severity.WARN)
 
 
 @pytest.mark.parametrize("point", [Point.REPLAY, Point.FENCING])
@@ -73,7 +73,7 @@ def test_without_a_store_nothing_of_the_past_is_called_good(point: Point) -> Non
     finding = only(point, facts(unasked="there is no store yet"))
     assert finding.severity is Severity.UNKNOWN
     assert finding.reason == "there is no store yet: what has happened cannot be seen"
-    assert finding.mend
+    assert finding.remedy
 
 
 def test_fencing_is_good_only_where_it_was_seen() -> None:
@@ -90,12 +90,12 @@ def test_fencing_is_good_only_where_it_was_seen() -> None:
 def test_fencing_that_was_not_seen_is_unknown_and_can_be_rehearsed(runs_read: int, reason: str) -> None:
     finding = only(Point.FENCING, facts(ledger=LedgerSheet(runs_read=runs_read)))
     assert (finding.severity, finding.reason) == (Severity.UNKNOWN, reason)
-    assert finding.mend is not None
-    assert "kill -STOP the worker that has it, wait 35s, kill -CONT it" in finding.mend
+    assert finding.remedy is not None
+    assert "kill -STOP the worker that has it, wait 35s, kill -CONT it" in finding.remedy
 
 
 @pytest.mark.parametrize(
-    ("effect", "severity", "mend"),
+    ("effect", "severity", "remedy"),
     [
         (Effect.SKIPPED, Severity.WARN, "the policy gap shift"),
         (Effect.DOUBLED, Severity.WARN, "the policy fold first"),
@@ -104,13 +104,13 @@ def test_fencing_that_was_not_seen_is_unknown_and_can_be_rehearsed(runs_read: in
     ],
 )
 def test_an_edge_is_listed_and_a_lost_or_doubled_tick_needs_a_decision(
-    effect: Effect, severity: Severity, mend: str | None
+    effect: Effect, severity: Severity, remedy: str | None
 ) -> None:
     edge = Edge(effect, "On 2026-03-29 the clocks go.")
     told = found(Point.DST, facts(schedule(beat=rhythm(HOUR, edges=[edge]))))
     (finding,) = (one for one in told if one.schedules)
     assert (finding.severity, finding.reason) == (severity, "On 2026-03-29 the clocks go")
-    assert (mend or "") in (finding.mend or "")
+    assert (remedy or "") in (finding.remedy or "")
     assert any("no tick of the next year" in one.reason for one in told) == (severity is not Severity.WARN)
 
 
@@ -162,4 +162,4 @@ def test_what_the_last_audit_said_counts_more_than_that_there_is_one(
     (finding,) = (one for one in told if KEY in one.reason)
     assert finding.severity is severity
     if state is RunState.DEAD:
-        assert finding.mend == f"see what it said: fencepost runs show {KEY}"
+        assert finding.remedy == f"see what it said: fencepost runs show {KEY}"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fencepost.core.lending import alive_for_s, error_kinds, first_end, is_given_again, settle_report
-from fencepost.core.settling import Failed, Succeeded
-from fencepost.core.suspicion import why_uncertain
+from fencepost.core.external_runs import alive_for_s, error_kinds, first_end, is_given_again, settle_report
+from fencepost.core.outcome import Failed, Succeeded
+from fencepost.core.stuck import why_uncertain
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,

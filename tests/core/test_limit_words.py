@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from fencepost.core.evidence import Evidence
-from fencepost.core.run_story import hold_words, run_mends
+from fencepost.core.run_explanation import hold_words, run_remedies
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Freeze, Scope, ScopeKind
@@ -43,5 +43,5 @@ async def test_a_run_of_a_paused_queue_names_the_pause_and_its_end() -> None:
     evidence = Evidence(NOW, NOW, freezes=(paused, other))
     (words,) = hold_words(run, evidence)
     assert words == 'Queue default is frozen since 2026-03-01T00:00:00Z by anna: "the relay is down".'
-    assert "to end the freeze: fencepost thaw --queue default" in run_mends(run, evidence)
+    assert "to end the freeze: fencepost thaw --queue default" in run_remedies(run, evidence)
     assert hold_words(run, Evidence(NOW, NOW, freezes=(other,))) == ()

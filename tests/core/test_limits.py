@@ -11,7 +11,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, RunKey
 from fencepost.model.job import JobSpec, Parameter
-from fencepost.model.limits import BURST_MAX, Candidate, JobLimit, LimitFacts, LimitRuling
+from fencepost.model.limits import BURST_MAX, Candidate, JobLimit, LimitFacts, LimitVerdict
 from fencepost.model.run import Hold
 
 NOW = StoreTime(datetime(2026, 3, 1, tzinfo=UTC))
@@ -24,21 +24,21 @@ def facts(limit: JobLimit, *slots: str, **known: object) -> LimitFacts:
     return LimitFacts(DEFAULT_NAMESPACE, JOB, limit, candidates, **terms)  # type: ignore[arg-type]
 
 
-def numbers(ruling: LimitRuling) -> list[str]:
-    return [one.run_key[-1] for one in ruling.starts]
+def numbers(verdict: LimitVerdict) -> list[str]:
+    return [one.run_key[-1] for one in verdict.starts]
 
 
 def test_no_more_start_than_there_are_slots() -> None:
-    ruling = decide(facts(JobLimit(3), *[""] * 5, running={"": 1}), NOW, 9)
-    assert numbers(ruling) == ["0", "1"]
-    assert {one.hold for one in ruling.waits} == {Hold.LIMITED}
-    assert ruling.waits[0].reason == "waits for a slot of job report (3 running)"
+    verdict = decide(facts(JobLimit(3), *[""] * 5, running={"": 1}), NOW, 9)
+    assert numbers(verdict) == ["0", "1"]
+    assert {one.hold for one in verdict.waits} == {Hold.LIMITED}
+    assert verdict.waits[0].reason == "waits for a slot of job report (3 running)"
 
 
 def test_a_full_slot_does_not_stop_the_next() -> None:
-    ruling = decide(facts(JobLimit(1, "customer"), "a", "a", "b", running={"a": 1}), NOW, 9)
-    assert numbers(ruling) == ["2"]
-    assert ruling.waits[0].reason == "waits for a slot of job report with customer a (1 running)"
+    verdict = decide(facts(JobLimit(1, "customer"), "a", "a", "b", running={"a": 1}), NOW, 9)
+    assert numbers(verdict) == ["2"]
+    assert verdict.waits[0].reason == "waits for a slot of job report with customer a (1 running)"
 
 
 def test_a_limit_below_what_runs_lets_nothing_start() -> None:
@@ -46,26 +46,26 @@ def test_a_limit_below_what_runs_lets_nothing_start() -> None:
 
 
 def test_without_room_nothing_is_said() -> None:
-    ruling = decide(facts(JobLimit(5), "", ""), NOW, 0)
-    assert (ruling.starts, ruling.waits) == ((), ())
+    verdict = decide(facts(JobLimit(5), "", ""), NOW, 0)
+    assert (verdict.starts, verdict.waits) == ((), ())
 
 
 def test_the_rate_says_when_the_next_may_go() -> None:
-    ruling = decide(facts(JobLimit(rate="6/m"), "", ""), NOW, 9)
-    assert numbers(ruling) == ["0"]
-    assert ruling.next_at == later(NOW, 10)
-    assert ruling.waits[0].hold is Hold.PACED
+    verdict = decide(facts(JobLimit(rate="6/m"), "", ""), NOW, 9)
+    assert numbers(verdict) == ["0"]
+    assert verdict.next_at == later(NOW, 10)
+    assert verdict.waits[0].hold is Hold.PACED
 
 
 def test_what_waits_for_a_slot_uses_up_none_of_the_rate() -> None:
-    ruling = decide(facts(JobLimit(1, "k", "6/m"), "a", "b", running={"a": 1}), NOW, 9)
-    assert numbers(ruling) == ["1"]
+    verdict = decide(facts(JobLimit(1, "k", "6/m"), "a", "b", running={"a": 1}), NOW, 9)
+    assert numbers(verdict) == ["1"]
 
 
 def test_a_long_rest_does_not_buy_more_than_one_burst() -> None:
     long_ago = later(NOW, -86_400)
-    ruling = decide(facts(JobLimit(rate="600/m"), *[""] * 50, paid_until=long_ago), NOW, 99)
-    assert len(ruling.starts) == BURST_MAX
+    verdict = decide(facts(JobLimit(rate="600/m"), *[""] * 50, paid_until=long_ago), NOW, 99)
+    assert len(verdict.starts) == BURST_MAX
 
 
 @given(
@@ -80,9 +80,9 @@ def test_no_stretch_has_more_starts_than_intervals_and_one_burst(
     starts: list[datetime] = []
     for seconds, asked in waits:
         now = later(now, seconds)
-        ruling = decide(facts(limit, *[""] * asked, paid_until=paid), now, asked)
-        paid = ruling.paid_until
-        starts += [now] * len(ruling.starts)
+        verdict = decide(facts(limit, *[""] * asked, paid_until=paid), now, asked)
+        paid = verdict.paid_until
+        starts += [now] * len(verdict.starts)
     assert limit.every_s is not None
     for first in range(len(starts)):
         for last in range(first, len(starts)):
@@ -99,10 +99,10 @@ def test_no_stretch_has_more_starts_than_intervals_and_one_burst(
 def test_no_slot_ever_has_more_than_may_run(
     most: int, running: dict[str, int], slots: list[str], room: int
 ) -> None:
-    ruling = decide(facts(JobLimit(most, "k"), *slots, running=running), NOW, room)
-    assert len(ruling.starts) <= room
+    verdict = decide(facts(JobLimit(most, "k"), *slots, running=running), NOW, room)
+    assert len(verdict.starts) <= room
     for slot in "abc":
-        begun = sum(one.slot == slot for one in ruling.starts)
+        begun = sum(one.slot == slot for one in verdict.starts)
         assert begun <= max(0, most - running.get(slot, 0))
 
 

@@ -75,7 +75,7 @@ def test_no_warning_where_the_retries_fit_or_there_are_none(spec: JobSpec, perio
 
 
 @pytest.mark.parametrize(
-    ("spec", "period", "trouble", "mend"),
+    ("spec", "period", "trouble", "remedy"),
     [
         (
             job(Retry(2, "5s")),
@@ -98,10 +98,10 @@ def test_no_warning_where_the_retries_fit_or_there_are_none(spec: JobSpec, perio
     ],
 )
 def test_a_warning_is_one_line_with_its_mend(
-    spec: JobSpec, period: timedelta, trouble: str, mend: str
+    spec: JobSpec, period: timedelta, trouble: str, remedy: str
 ) -> None:
     assert outgrows(period, spec, Overlap.SKIP) == (
-        f"job report: {trouble}, and overlap skip lets no other tick start meanwhile; mend: {mend}"
+        f"job report: {trouble}, and overlap skip lets no other tick start meanwhile; mend: {remedy}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.core.settling import Failed, Interrupted, Overdue, Round, Stopped, Succeeded, settle
+from fencepost.core.outcome import Failed, Interrupted, Overdue, Round, Stopped, Succeeded, settle
 from fencepost.errors import Snooze
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Fence, JobName, RunKey
 from fencepost.model.job import JobSpec, Retry, error_names

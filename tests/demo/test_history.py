@@ -13,7 +13,7 @@ from fencepost.demo import build, write_history
 from fencepost.model.audit import LogFilter
 from fencepost.model.run import Origin, RunFilter, RunRecord, RunState
 from fencepost.ports.store import Store
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.services.control import Control
 
 RUNS_MAX = 100_000
@@ -35,7 +35,7 @@ async def test_an_audit_over_all_of_it_finds_no_fault(app: Fencepost) -> None:
     async with app:
         store = await app.open()
         now = await store.now()
-        report = await AuditDesk(store, app.settings.namespace).audit(None, now - timedelta(days=5), now)
+        report = await Auditor(store, app.settings.namespace).audit(None, now - timedelta(days=5), now)
     assert (report.faults, set(report.counts) - {Kind.LATE}) == (0, set())
     assert report.recorded == report.expected > 10_000
 

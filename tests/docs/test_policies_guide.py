@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fencepost.core import judgement
+from fencepost.core import verdict
 from fencepost.manifest import load
 from fencepost.model.policies import CatchUpMode, GateTerms, OverlapKind, parse_overlap
 
@@ -34,7 +34,7 @@ def test_every_catch_up_mode_is_in_the_table_and_nothing_else() -> None:
 
 def test_the_precedence_is_the_table_of_the_judge() -> None:
     page = _table_after("## Lateness first, then overlap")
-    rows = re.findall(r"^\| (?!the tick|---)(.*) \|$", judgement.__doc__ or "", re.MULTILINE)
+    rows = re.findall(r"^\| (?!the tick|---)(.*) \|$", verdict.__doc__ or "", re.MULTILINE)
     assert len(page) == len(rows)
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import fencepost.wiring
-from fencepost.core.judgement import judge
 from fencepost.core.liveness import sweep_terms
-from fencepost.model.claiming import Appetite
+from fencepost.core.verdict import judge
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,
     DEFAULT_QUEUE,
@@ -124,10 +124,10 @@ def _work_of_hour(hour: int) -> Callable[[Store], Awaitable[None]]:
 
 
 async def _plan(store: Store, schedule_id: ScheduleId, hour: int, catches_up: bool) -> None:
-    window = await store.planbook.window([shard_of(NS, schedule_id, 1)], 60, 10)
+    window = await store.plans.window([shard_of(NS, schedule_id, 1)], 60, 10)
     cursor = next(one for one in window.cursors if one.schedule_id == schedule_id)
     moment = MIDNIGHT + timedelta(hours=hour)
-    await store.planbook.write([_one_tick(cursor, moment, catches_up)])
+    await store.plans.write([_one_tick(cursor, moment, catches_up)])
 
 
 def _one_tick(cursor: Cursor, moment: datetime, catches_up: bool) -> Plan:
@@ -137,8 +137,8 @@ def _one_tick(cursor: Cursor, moment: datetime, catches_up: bool) -> Plan:
 
 
 async def _claim(store: Store, job: str) -> list[Claim]:
-    appetite = Appetite(NodeId("web-3"), (DEFAULT_QUEUE,), (JobName(job),), alive_for_s=60)
-    return list(await store.ledger.claim_ticks(appetite, 10, judge))
+    claim_request = ClaimRequest(NodeId("web-3"), (DEFAULT_QUEUE,), (JobName(job),), alive_for_s=60)
+    return list(await store.ledger.claim_ticks(claim_request, 10, judge))
 
 
 async def _fail(store: Store, claims: list[Claim], error: str) -> None:

@@ -54,7 +54,7 @@ async def test_a_job_that_hangs_in_c_code_is_ended_at_its_timeout_while_others_g
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_a_thousand_async_runs_at_once_do_not_fill_the_memory(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.crowd_process", f"sqlite:///{tmp_path / 'ledger.db'}"],
+        [sys.executable, "-m", "benchmarks.connection_limit_process", f"sqlite:///{tmp_path / 'ledger.db'}"],
         capture_output=True,
         text=True,
         timeout=300,

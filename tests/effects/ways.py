@@ -108,15 +108,15 @@ def url() -> str:
 
 @cache
 def _psycopg_shelf() -> queue.LifoQueue[Any]:
-    shelf: queue.LifoQueue[Any] = queue.LifoQueue()
+    store: queue.LifoQueue[Any] = queue.LifoQueue()
     for _ in range(POOL_MAX):
-        shelf.put(None)
-    return shelf
+        store.put(None)
+    return store
 
 
 @contextmanager
 def lent_psycopg() -> Iterator[Any]:
-    """One of the shelf, opened when it is first taken, or when it has broken."""
+    """One of the store, opened when it is first taken, or when it has broken."""
     import psycopg
 
     connection = _psycopg_shelf().get()
@@ -130,10 +130,10 @@ def lent_psycopg() -> Iterator[Any]:
 
 @cache
 def _async_psycopg_shelf() -> asyncio.LifoQueue[Any]:
-    shelf: asyncio.LifoQueue[Any] = asyncio.LifoQueue()
+    store: asyncio.LifoQueue[Any] = asyncio.LifoQueue()
     for _ in range(POOL_MAX):
-        shelf.put_nowait(None)
-    return shelf
+        store.put_nowait(None)
+    return store
 
 
 @asynccontextmanager

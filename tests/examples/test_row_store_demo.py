@@ -17,7 +17,7 @@ from fencepost.demo.shop import LIVELY, NIGHTLY
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, NodeId
 from fencepost.model.node import Node
 from fencepost.model.run import RunFilter, RunState
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.services.deployer import Deployer
 from fencepost.services.heartbeat import Heartbeat
 from fencepost.services.node import NodeRunner, Surroundings
@@ -61,7 +61,7 @@ async def shift(path: Path, begins_at: datetime, name: str) -> Accounting:
 
 
 async def node_of(app: Fencepost, store: JournalStore, clock: LoopClock, name: str) -> NodeRunner:
-    app._threads.submit = on_the_spot  # type: ignore[method-assign]
+    app._threads.submit = inline  # type: ignore[method-assign]
     settings, specs = app.settings, app.specs()
     deployer = Deployer(store, DEFAULT_NAMESPACE, specs, app.code_schedules, app.code_calendars)
     await deployer.start()
@@ -79,7 +79,7 @@ async def node_of(app: Fencepost, store: JournalStore, clock: LoopClock, name: s
     return node
 
 
-def on_the_spot(function: Callable[..., Any], *args: Any, **words: Any) -> Future[Any]:
+def inline(function: Callable[..., Any], *args: Any, **words: Any) -> Future[Any]:
     """In virtual time there are no threads."""
     done: Future[Any] = Future()
     try:
@@ -95,5 +95,5 @@ async def check(store: JournalStore) -> None:
     assert {one.schedule_id for one in runs} >= OFTEN
     assert max(one.attempt for one in runs) == 2
     assert len({one.fence for one in runs}) == len(runs)
-    report = await AuditDesk(store, DEFAULT_NAMESPACE).audit(None, OPENED_AT, await store.now())
+    report = await Auditor(store, DEFAULT_NAMESPACE).audit(None, OPENED_AT, await store.now())
     assert report.faults == 0, report.counts

@@ -73,7 +73,7 @@ def tell_and_wait(run: Run, path: str) -> None:
         time.sleep(0.005)
 
 
-def reach(run: Run) -> None:
+def run_context(run: Run) -> None:
     run.transaction()
 
 

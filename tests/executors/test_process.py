@@ -91,7 +91,7 @@ async def test_progress_and_log_are_heard_while_the_function_works(pool: Process
 
 
 async def test_what_needs_the_ledger_is_out_of_reach(pool: ProcessPool) -> None:
-    error = await failure(pool, far.reach)
+    error = await failure(pool, far.run_context)
     assert str(error).startswith("OutOfReach: run.transaction() needs the ledger")
 
 

@@ -309,10 +309,10 @@ async def test_a_server_without_the_code_refuses_what_the_application_would(give
     app, store = make_app([]), House().memory
     app.secret("later", "env:LATER")
     await store.jobs.register(NS, list(app.specs().values()))
-    desk = Control(store, NS)
+    verbs = Control(store, NS)
     hourly = ScheduleSpec(JobName("charge"), Every("1h").to_json(), payload={"token": given})
-    for refused in (desk.runs.enqueue("charge", {"token": given}, "1"), desk.schedules.add("s", hourly)):
+    for refused in (verbs.runs.enqueue("charge", {"token": given}, "1"), verbs.schedules.add("s", hourly)):
         with pytest.raises(InvalidPayload, match=f"payload of job charge: token: .*{told}") as error:
             await refused
         assert VALUE not in str(error.value)
-    await desk.runs.enqueue("charge", {"token": "secret:later"}, "2")
+    await verbs.runs.enqueue("charge", {"token": "secret:later"}, "2")

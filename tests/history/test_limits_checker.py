@@ -12,7 +12,7 @@ from fencepost.model.limits import JobLimit
 from fencepost.model.run import Claim, RunState
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
-from fencepost.testing.conformance.builders import JOB, MANY, appetite, enqueue, finish, success
+from fencepost.testing.conformance.builders import JOB, MANY, claim_request, enqueue, finish, success
 from fencepost.testing.conformance.limits import limit
 from tests.conformance.clocked import START, ClockHarness
 from tests.history.checkers import limits
@@ -30,8 +30,8 @@ async def recorded(**terms: Any) -> History:
     await enqueue(harness, *(f"run-{number}" for number in range(30)))
     ledger, running = harness.store.ledger, list[Claim]()
     for _ in range(60):
-        await ledger.claim_direct(appetite(), MANY)
-        running += await ledger.claim_lined(appetite(), 3, decide)
+        await ledger.claim_direct(claim_request(), MANY)
+        running += await ledger.claim_lined(claim_request(), 3, decide)
         for claim in running[:2]:
             await finish(harness, success(claim.ticket))
         del running[:2]

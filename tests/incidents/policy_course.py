@@ -20,7 +20,7 @@ from fencepost.model.policies import CatchUp, Overlap
 from fencepost.model.run import Origin, RunFilter, RunRecord
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.ports.executor import Job
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
 from fencepost.testing.engine import Engine
@@ -95,7 +95,7 @@ class Course:
 
     async def account(self, last: float) -> Account:
         """The audit of all ticks up to then."""
-        report = await AuditDesk(self.store, NS).audit(SCHEDULE, START, moment(last))
+        report = await Auditor(self.store, NS).audit(SCHEDULE, START, moment(last))
         return report.accounts[0]
 
     def history(self) -> History:

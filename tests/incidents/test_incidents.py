@@ -20,7 +20,7 @@ from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.policies import CatchUp, Overlap
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.services.control import Control, ScheduleDesk
+from fencepost.services.control import Control, ScheduleVerbs
 from fencepost.services.deployer import Deployer
 from fencepost.services.janitor import Janitor
 from fencepost.triggers import Cron, Every
@@ -63,10 +63,10 @@ async def worker(house: House, work: object, **options: int) -> WorkingNode:
 async def settle(node: WorkingNode) -> None:
     """Claim until nothing more begins: what is admitted to catch-up starts with the pass after."""
     for _ in range(500):
-        before = node.clerk.settled
+        before = node.reporter.settled
         await node.reaper.run_once()
         await node.work()
-        if node.clerk.settled == before:
+        if node.reporter.settled == before:
             return
     raise AssertionError("the work does not come to an end")
 
@@ -83,10 +83,10 @@ async def test_a_stale_leader_does_not_fire_everything_twice_for_days() -> None:
     for _ in range(3 * 24):
         await fresh.elector.run_once()
         await fresh.planner.run_once()
-        window = await house.memory.planbook.window(sorted(grants), 60, 500)
+        window = await house.memory.plans.window(sorted(grants), 60, 500)
         plans = [*filter(None, stale.planner._plans(window, grants, []))]
         if plans:
-            assert (await house.memory.planbook.write(plans)).runs_written == 0
+            assert (await house.memory.plans.write(plans)).runs_written == 0
         await settle(node)
         house.clock.advance(5)
     assert mail.letters, "nothing ran at all"
@@ -140,7 +140,7 @@ async def test_pruned_evidence_does_not_let_a_tick_fire_again() -> None:
     await house.put("billing", every_s=600, catch_up=CatchUp("sequential", "30d"))
     planner = await leader(house)
     node = await worker(house, mail.send)
-    lagging = await house.memory.planbook.window(sorted(planner.shards), 3600, 500)
+    lagging = await house.memory.plans.window(sorted(planner.shards), 3600, 500)
     for _ in range(40):
         await planner.elector.run_once()
         await planner.planner.run_once()
@@ -152,7 +152,7 @@ async def test_pruned_evidence_does_not_let_a_tick_fire_again() -> None:
     await planner.elector.run_once()
     grants = planner.leadership.grants(house.clock.monotonic())
     for plan in filter(None, planner.planner._plans(lagging, grants, [])):
-        await house.memory.planbook.write([plan])
+        await house.memory.plans.write([plan])
     await (await leader(house, "another")).planner.run_once()
     backfills = Control(house.memory, NS).backfills
     asked = NewBackfill(ScheduleId("billing"), START, house.clock.wall(), FillMode.MISSED)
@@ -167,18 +167,18 @@ async def test_neither_unpausing_nor_an_edit_fires_by_surprise() -> None:
     await house.put("nightly", every_s=600)
     planner = await leader(house)
     node = await worker(house, mail.send)
-    desk = ScheduleDesk(house.memory, NS)
+    verbs = ScheduleVerbs(house.memory, NS)
     await planner.planner.run_once()
-    await desk.pause("nightly")
+    await verbs.pause("nightly")
     house.clock.advance(45 * DAY + 1)
-    await desk.resume("nightly")
+    await verbs.resume("nightly")
     await planner.elector.run_once()
     await planner.planner.run_once()
     await settle(node)
     assert mail.letters == []
-    current = await desk.get("nightly")
+    current = await verbs.get("nightly")
     slower = ScheduleSpec(JobName("report"), trigger=Every(900).to_json())
-    await desk.edit("nightly", slower, current.version)
+    await verbs.edit("nightly", slower, current.version)
     await planner.planner.run_once()
     await settle(node)
     assert mail.letters == []
@@ -234,7 +234,7 @@ async def test_an_error_while_publishing_does_not_lose_the_tick(when: str) -> No
     await house.put("billing", every_s=60)
     planner = await leader(house)
     node = await worker(house, mail.send)
-    getattr(house.store, f"fail_{when}")("planbook.write")
+    getattr(house.store, f"fail_{when}")("plans.write")
     with pytest.raises(StoreUnavailable):
         await planner.planner.run_once()
     await planner.planner.run_once()

@@ -6,7 +6,7 @@ import sys
 import apsw
 
 from fencepost.clock import SystemClock
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.run import NewRun, Outcome, RunState
@@ -25,8 +25,8 @@ def by_hand(key: str) -> NewRun:
 
 async def drain(store: SqliteStore) -> None:
     """Claim and finish until nothing is due; say what was acknowledged."""
-    appetite = Appetite(NodeId("peer"), (DEFAULT_QUEUE,), (JOB,), 60.0)
-    while claims := await store.ledger.claim_direct(appetite, BATCH):
+    claim_request = ClaimRequest(NodeId("peer"), (DEFAULT_QUEUE,), (JOB,), 60.0)
+    while claims := await store.ledger.claim_direct(claim_request, BATCH):
         receipts = await store.ledger.finish([Outcome(one.ticket, RunState.SUCCEEDED) for one in claims])
         for one, receipt in zip(claims, receipts, strict=True):
             say(f"{one.run_key} {one.fence} {receipt}")

@@ -18,7 +18,7 @@ PROGRAM = """
 import asyncio, os, signal, sys
 from fencepost import Fencepost
 from fencepost.rules import runs
-from fencepost.services.clerk import Clerk
+from fencepost.services.reporter import Reporter
 
 url, point = sys.argv[1:]
 app = Fencepost(url, poll_s=0.1)

@@ -19,8 +19,8 @@ from fencepost.testing.conformance.builders import (
     JOB,
     NS,
     SCHEDULE,
-    appetite,
     claim,
+    claim_request,
     finish,
     retry,
     start_tick,
@@ -85,7 +85,7 @@ async def test_nor_is_one_from_the_line_of_its_job(harness: StoreHarness) -> Non
 
 
 async def from_line(harness: StoreHarness) -> list[Claim]:
-    return list(await harness.store.ledger.claim_lined(appetite(BOB), 10, decide))
+    return list(await harness.store.ledger.claim_lined(claim_request(BOB), 10, decide))
 
 
 async def rises(before: list[Claim], between: int, after: list[Claim]) -> None:

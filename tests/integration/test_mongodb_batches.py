@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.run import NewRun, Outcome, RunState
@@ -26,8 +26,8 @@ from tests.conformance.on_mongodb import empty
 
 JOB = JobName("report")
 KEYS = tuple(RunKey(f"report#{number}") for number in range(3))
-APPETITE = Appetite(NodeId("worker"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
-OTHER = Appetite(NodeId("other"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+APPETITE = ClaimRequest(NodeId("worker"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+OTHER = ClaimRequest(NodeId("other"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
 LANE = RUNS_DUE_DIRECT(NS, DEFAULT_QUEUE, 2)
 MOMENTS = [datetime(2031, 3, 1, 12, minute, tzinfo=UTC) for minute in range(4)]
 

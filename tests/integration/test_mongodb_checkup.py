@@ -48,7 +48,7 @@ def address(url: str) -> str:
 def told(url: str) -> dict[str, str]:
     """What `doctor` warns of, each with its mend."""
     found = called_json("doctor", "jobs.toml", "--only", "retention", "--store", url)
-    return {one["reason"]: one["mend"] for one in found["findings"] if one["severity"] == "warn"}
+    return {one["reason"]: one["remedy"] for one in found["findings"] if one["severity"] == "warn"}
 
 
 def test_a_server_that_is_as_it_should_be_is_not_warned_of(server: MongoServer) -> None:
@@ -98,9 +98,9 @@ def test_an_oplog_that_forgets_within_the_hour_is_told_of(
     server: MongoServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caveats, "FULL", 0.0)
-    ((reason, mend),) = told(address(server.url)).items()
+    ((reason, remedy),) = told(address(server.url)).items()
     assert reason.startswith("the oplog covers ")
-    assert "replSetResizeOplog" in mend
+    assert "replSetResizeOplog" in remedy
 
 
 @pytest.mark.parametrize(

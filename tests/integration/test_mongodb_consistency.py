@@ -15,7 +15,7 @@ import pytest
 from pymongo import MongoClient
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.node import Node, NodeReport
@@ -123,23 +123,23 @@ async def test_a_new_primary_that_does_not_know_all_yet_is_not_taken_for_an_olde
         found = known(self, documents)
         return found._replace(counters={name: last - 1 for name, last in found.counters.items()})
 
-    await store.roster.beat(NODE, NodeReport(), 30.0)
+    await store.nodes.beat(NODE, NodeReport(), 30.0)
     await enqueue_claim_and_finish(store)
-    before = await store.roster.beat(NODE, NodeReport(), 30.0)
+    before = await store.nodes.beat(NODE, NodeReport(), 30.0)
     monkeypatch.setattr(ReadBatch, "answer", answer)
-    assert (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water == before.high_water
+    assert (await store.nodes.beat(NODE, NodeReport(), 30.0)).high_water == before.high_water
 
 
 async def test_a_ledger_whose_fences_have_fallen_says_so_with_each_sign_of_life(
     store: MongoStore, mongo_store_url: str
 ) -> None:
-    await store.roster.beat(NODE, NodeReport(), 30.0)
+    await store.nodes.beat(NODE, NodeReport(), 30.0)
     await enqueue_claim_and_finish(store)
-    before = await store.roster.beat(NODE, NodeReport(), 30.0)
+    before = await store.nodes.beat(NODE, NodeReport(), 30.0)
     with MongoClient[dict[str, Any]](mongo_store_url) as client:
         client.get_default_database()[COUNTERS].update_one({"_id": FENCES}, {"$inc": {"last": -1}})
     for _ in range(2):
-        found = await store.roster.beat(NODE, NodeReport(), 30.0)
+        found = await store.nodes.beat(NODE, NodeReport(), 30.0)
         assert found.high_water.fence == before.high_water.fence - 1
 
 
@@ -148,17 +148,17 @@ async def test_a_ledger_that_has_fallen_by_less_than_one_claim_draws_is_noticed(
 ) -> None:
     """A rule that runs again draws later fences each time, soon past all that were given out before."""
     await store._rows.write(lambda tx: tx.fences(5))
-    assert (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water.older is None
+    assert (await store.nodes.beat(NODE, NodeReport(), 30.0)).high_water.older is None
     with MongoClient[dict[str, Any]](mongo_store_url) as client:
         client.get_default_database()[COUNTERS].update_one({"_id": FENCES}, {"$inc": {"last": -2}})
     await store._rows.write(lambda tx: tx.fences(5))
-    found = (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water
+    found = (await store.nodes.beat(NODE, NodeReport(), 30.0)).high_water
     assert (found.fence, found.older) == (8, "node alice found that it gave out fence 4, after fence 5")
 
 
 async def test_fences_that_were_asked_for_at_once_may_be_told_in_any_order(store: MongoStore) -> None:
     await asyncio.gather(*(store._rows.write(lambda tx: tx.fences(5)) for _ in range(10)))
-    assert (await store.roster.beat(NODE, NodeReport(), 30.0)).high_water.older is None
+    assert (await store.nodes.beat(NODE, NodeReport(), 30.0)).high_water.older is None
 
 
 async def test_a_majority_confirms_how_far_the_ledger_has_come(
@@ -244,8 +244,8 @@ async def test_a_stream_that_was_cut_goes_on_where_it_was(store: MongoStore, mon
 
 async def enqueue_claim_and_finish(store: MongoStore) -> None:
     await store.ledger.enqueue(NS, [RUN])
-    appetite = Appetite(NodeId("a"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
-    (claim,) = await store.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("a"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+    (claim,) = await store.ledger.claim_direct(claim_request, 1)
     await store.ledger.finish([Outcome(claim.ticket, RunState.SUCCEEDED)])
 
 

@@ -12,7 +12,7 @@ from bson import ObjectId
 from pymongo import MongoClient
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import DEFAULT_QUEUE, Fence, JobName, NodeId, RunKey
 from fencepost.model.run import Claim, Hold, NewRun, Outcome, Receipt, RunState, Ticket
@@ -24,7 +24,7 @@ from tests.conformance.on_mongodb import empty
 
 JOB = JobName("report")
 KEYS = tuple(RunKey(f"report#{number}") for number in range(3))
-APPETITE = Appetite(NodeId("worker"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+APPETITE = ClaimRequest(NodeId("worker"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.run import Claim, NewRun, Outcome, RunFilter, RunState
@@ -59,11 +59,11 @@ async def test_what_was_acknowledged_stays_when_the_primary_is_lost_in_the_midst
             written.extend(keys)
 
     async def work(name: str) -> None:
-        appetite = Appetite(NodeId(name), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+        claim_request = ClaimRequest(NodeId(name), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
         while len(ended) < RUNS:
-            mine = [*await answered(partial(store.ledger.claim_direct, appetite, BATCH))]
+            mine = [*await answered(partial(store.ledger.claim_direct, claim_request, BATCH))]
             known = [claim.fence for claim in (*claims, *mine)]
-            mine += await answered(partial(store.ledger.adopt, appetite.worker, known))
+            mine += await answered(partial(store.ledger.adopt, claim_request.worker, known))
             claims.extend(mine)
             outcomes = [Outcome(claim.ticket, RunState.SUCCEEDED) for claim in mine]
             if outcomes:

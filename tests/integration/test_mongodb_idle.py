@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE as NS
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.node import Node, NodeReport
@@ -26,14 +26,14 @@ from tests.services.idle import costs, per_second, runner
 COMMANDS_MAX = 1.7
 """A second; the stream asks besides every ten."""
 JOB = JobName("report")
-APPETITE = Appetite(NodeId("worker"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+APPETITE = ClaimRequest(NodeId("worker"), (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
 NODE = Node(NodeId("alice"), "host", 1, plans=True, works=True)
 ASKED: list[tuple[str, Callable[[MongoStore], Awaitable[Any]], dict[str, int]]] = [
     ("a look", lambda store: store.ledger.outlook(APPETITE), {"aggregate": 1}),
     ("a claim of one run", lambda store: store.ledger.claim_direct(APPETITE, 1), {"aggregate": 1}),
     (
         "a sign of life",
-        lambda store: store.roster.beat(NODE, NodeReport(), 30.0),
+        lambda store: store.nodes.beat(NODE, NodeReport(), 30.0),
         {"aggregate": 1, "update": 1},
     ),
     (

@@ -24,9 +24,9 @@ from fencepost.testing.conformance.builders import (
     ALICE,
     BOB,
     NS,
-    appetite,
     at,
     by_hand,
+    claim_request,
     death,
     make_plan,
     make_spec,
@@ -99,7 +99,7 @@ class Planning:
         left = [at(self._harness, one) for one in AFTER_S]
         left = [one for one in left if one > cursor.planned_through]
         if left:
-            await self._harness.store.planbook.write([make_plan(cursor, *left)])
+            await self._harness.store.plans.write([make_plan(cursor, *left)])
 
     async def check(self) -> None:
         runs = await _runs(self._harness)
@@ -121,7 +121,7 @@ class Claiming:
     async def work(self) -> None:
         ledger = self._harness.store.ledger
         mine = [*await answered(lambda: ledger.adopt(ALICE, [one.fence for one in self._claims.values()]))]
-        mine += await ledger.claim_ticks(appetite(alive_for_s=600), TICKS, start_all)
+        mine += await ledger.claim_ticks(claim_request(alive_for_s=600), TICKS, start_all)
         for one in mine:
             assert one.run_key not in self._claims, "it was given twice"
             self._claims[one.run_key] = one
@@ -236,9 +236,9 @@ async def test_a_primary_that_does_not_know_of_its_successor_acknowledges_nothin
         grant = {shard_for(harness): Granted(Epoch(2))}
         return await asyncio.gather(
             old.ledger.enqueue(NS, [by_hand(key)]),
-            old.ledger.claim_ticks(appetite(BOB), 1, start_all),
+            old.ledger.claim_ticks(claim_request(BOB), 1, start_all),
             old.ledger.finish([death(one.ticket) for one in reporting.claims]),
-            old.planbook.write([plan]),
+            old.plans.write([plan]),
             old.epochs.register(grant, BOB),
             return_exceptions=True,
         )
@@ -260,7 +260,7 @@ async def test_a_primary_that_does_not_know_of_its_successor_acknowledges_nothin
     assert {runs[one.run_key].state for one in reporting.claims} == {RunState.SUCCEEDED}
     assert (runs[tick.run_key].worker, runs[tick.run_key].fence) == (ALICE, tick.fence)
     assert len(runs) == len(reporting.claims) + 1
-    assert (await harness.store.planbook.write([plan])).runs_written == 1
+    assert (await harness.store.plans.write([plan])).runs_written == 1
 
 
 def _alone(member: MongoServer) -> str:

@@ -11,14 +11,14 @@ import pytest
 
 from fencepost.core.limits import decide
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Portion
+from fencepost.model.claiming import LaneLimit
 from fencepost.model.identifiers import DEFAULT_QUEUE, ScheduleId
 from fencepost.model.run import Claim
 from fencepost.stores.mongodb import ledger
 from fencepost.testing.conformance.builders import (
     ALICE,
     MANY,
-    appetite,
+    claim_request,
     end_all,
     leave_all,
     make_spec,
@@ -56,7 +56,7 @@ async def harness(
 
 
 async def claim(harness: StoreHarness, room: int = ROOM) -> Sequence[Claim]:
-    wanted = replace(appetite(), portions=(Portion(DEFAULT_QUEUE, 2, room),))
+    wanted = replace(claim_request(), lane_limits=(LaneLimit(DEFAULT_QUEUE, 2, room),))
     return await harness.store.ledger.claim_ticks(wanted, room, start_all, decide)
 
 
@@ -103,7 +103,7 @@ async def test_ticks_of_several_lanes_are_claimed_in_one_part(
 ) -> None:
     """What is urgent comes first, and no queue gets more than its share."""
     asked = witness(monkeypatch)
-    await harness.store.ledger.claim_ticks(appetite(), ROOM, start_all, decide)
+    await harness.store.ledger.claim_ticks(claim_request(), ROOM, start_all, decide)
     assert [len(part) for (part,) in asked] == [4]
 
 

@@ -11,7 +11,7 @@ import pytest
 from pymongo import MongoClient
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_QUEUE
 from fencepost.model.run import Hold
 from fencepost.model.tables import META, RUNS, RUNS_LIMITED
@@ -102,7 +102,7 @@ async def test_heartbeats_get_past_many_runs_that_are_in_transactions_of_their_o
         return await attempt(self, rule, avoided, careful=careful)
 
     assert all(await store.ledger.enqueue(NS, [by_hand(str(number)) for number in range(RUNS_AT_ONCE)]))
-    wanted = Appetite(ALICE, (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
+    wanted = ClaimRequest(ALICE, (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
     claims = await store.ledger.claim_direct(wanted, RUNS_AT_ONCE)
     tickets = [claim.ticket for claim in claims]
     async with AsyncExitStack() as stack:

@@ -126,7 +126,7 @@ def test_doctor_says_nothing_of_a_replica_set_that_it_does_not_see(
 
 def warnings(url: str) -> dict[str, str]:
     found = called_json("doctor", "jobs.toml", "--only", "retention", "--store", url)
-    return {one["reason"]: one["mend"] for one in found["findings"] if one["severity"] == "warn"}
+    return {one["reason"]: one["remedy"] for one in found["findings"] if one["severity"] == "warn"}
 
 
 async def test_the_clock_is_not_the_routers(stores: tuple[MongoStore, MongoStore]) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.model.access import NewLink, NewSession, NewToken, Role
-from fencepost.model.answers import Begun, InFlight
 from fencepost.model.audit import Author
+from fencepost.model.idempotency import Begun, InFlight
 from fencepost.model.identifiers import DEFAULT_NAMESPACE
 from fencepost.stores.postgres import PostgresStore, open_store
 from tests.integration.waiting import until_blocked

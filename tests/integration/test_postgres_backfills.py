@@ -64,7 +64,7 @@ async def test_a_fire_time_that_is_filled_in_while_its_plan_waits_does_not_run_t
     assert await register(harness.store, plan.cursor.shard, plan.epoch)
     async with rival.transaction():
         await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
-        writing = asyncio.create_task(harness.store.planbook.write([plan]))
+        writing = asyncio.create_task(harness.store.plans.write([plan]))
         await until_blocked(rival)
         assert await fill(harness, backfill, FillTick(moment, 1)) == 1
     receipt = await writing

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fencepost.clock import SystemClock
-from fencepost.core.judgement import judge
-from fencepost.model.claiming import Appetite
+from fencepost.core.verdict import judge
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobName
 from fencepost.model.policies import CatchUp
@@ -143,7 +143,7 @@ async def blocks_per_run(
 async def work_off(url: str, most: int) -> int:
     """Claim and finish all there is, so many at a time; returns how many that were."""
     store = await open_store(url, clock=SystemClock())
-    wanted = Appetite(ALICE, (DEFAULT_QUEUE,), (JobName("j"),), 600.0, DEFAULT_NAMESPACE)
+    wanted = ClaimRequest(ALICE, (DEFAULT_QUEUE,), (JobName("j"),), 600.0, DEFAULT_NAMESPACE)
     runs = 0
     while (await store.ledger.outlook(wanted)).is_anything_due:
         claims = await store.ledger.claim_ticks(wanted, most, judge)

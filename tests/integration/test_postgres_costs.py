@@ -13,7 +13,7 @@ from fencepost.stores.postgres.columns import joined
 from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.entries import QUERIES as ENTRIES
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
-from fencepost.stores.postgres.rulings import QUERIES as RULINGS
+from fencepost.stores.postgres.verdicts import QUERIES as RULINGS
 
 pytestmark = pytest.mark.postgres
 

@@ -109,7 +109,7 @@ async def test_a_grant_that_is_taken_away_in_mid_work_is_one_line_with_the_mend(
         for verb in (
             lambda: opened.ledger.enqueue(DEFAULT_NAMESPACE, [OTHER]),
             lambda: opened.ledger.get(DEFAULT_NAMESPACE, NEW.run_key),
-            lambda: opened.roster.live(),
+            lambda: opened.nodes.live(),
         ):
             with pytest.raises(StoreUnavailable) as caught:
                 await verb()
@@ -133,7 +133,7 @@ async def test_a_pooler_that_refuses_a_setting_is_told_with_its_mend(
 
 
 @pytest.mark.parametrize(
-    ("told", "pooled", "kind", "mend"),
+    ("told", "pooled", "kind", "remedy"),
     [
         ("unsupported startup parameter: x", False, InvalidSettings, "statement_cache_size=0"),
         ("unsupported startup parameter: x", True, InvalidSettings, "ignore_startup_parameters = x"),
@@ -141,10 +141,10 @@ async def test_a_pooler_that_refuses_a_setting_is_told_with_its_mend(
     ],
 )
 def test_what_a_pooler_refuses_is_told_apart(
-    told: str, pooled: bool, kind: type[FencepostError], mend: str
+    told: str, pooled: bool, kind: type[FencepostError], remedy: str
 ) -> None:
     address = parse_address("postgresql://u:p@h/d" + "?statement_cache_size=0" * pooled)
-    with pytest.raises(kind, match=re.escape(mend)), translated_at_open(address):
+    with pytest.raises(kind, match=re.escape(remedy)), translated_at_open(address):
         raise asyncpg.ProtocolViolationError(told)
 
 

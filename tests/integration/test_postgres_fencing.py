@@ -44,7 +44,7 @@ async def test_a_plan_is_refused_when_its_epoch_was_superseded_before(store: Pos
     schedule = await put(store)
     plan = await make_plan(store, schedule)
     assert await register(store, schedule.shard, NEW)
-    receipt = await store.planbook.write([plan])
+    receipt = await store.plans.write([plan])
     assert (receipt.runs_written, receipt.stale) == (0, (schedule.shard,))
 
 
@@ -55,7 +55,7 @@ async def test_a_plan_is_refused_when_its_epoch_is_superseded_while_it_waits(
     plan = await make_plan(store, schedule)
     async with held(rival):
         await rival.execute(REGISTER, schedule.shard, NEW)
-        writing = asyncio.create_task(store.planbook.write([plan]))
+        writing = asyncio.create_task(store.plans.write([plan]))
         await until_blocked(rival)
     receipt = await writing
     assert (receipt.runs_written, receipt.stale) == (0, (schedule.shard,))
@@ -71,7 +71,7 @@ async def test_a_plan_survives_when_the_epoch_it_waited_for_was_not_registered(
     transaction = rival.transaction()
     await transaction.start()
     await rival.execute(REGISTER, schedule.shard, NEW)
-    writing = asyncio.create_task(store.planbook.write([plan]))
+    writing = asyncio.create_task(store.plans.write([plan]))
     await until_blocked(rival)
     await transaction.rollback()
     assert (await writing).runs_written == 1
@@ -90,14 +90,14 @@ async def test_no_epoch_is_registered_before_a_plan_in_flight_is_durable(
             NS,
             tick_key(SCHEDULE, plan.ticks[0].fire_time, schedule.version),
         )
-        writing = asyncio.create_task(store.planbook.write([plan]))
+        writing = asyncio.create_task(store.plans.write([plan]))
         await until_blocked(rival)
         registering = asyncio.create_task(register(store, schedule.shard, NEW))
         await until_blocked(rival, 2)
         assert not registering.done()
     assert (await writing).runs_written == 1
     assert await registering
-    late = await store.planbook.write([await make_plan(store, schedule, registered=False)])
+    late = await store.plans.write([await make_plan(store, schedule, registered=False)])
     assert (late.runs_written, late.stale) == (0, (schedule.shard,))
 
 
@@ -106,7 +106,7 @@ async def test_a_stale_shard_does_not_hold_back_the_plans_of_another(store: Post
     assert first.shard != second.shard
     plans = [await make_plan(store, one) for one in (first, second)]
     await register(store, first.shard, NEW)
-    receipt = await store.planbook.write(plans)
+    receipt = await store.plans.write(plans)
     assert (receipt.runs_written, receipt.stale) == (1, (first.shard,))
 
 
@@ -118,7 +118,7 @@ async def test_a_plan_is_outdated_when_its_schedule_is_edited_while_it_waits(
     plan = await make_plan(store, schedule)
     async with held(rival):
         await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
-        writing = asyncio.create_task(store.planbook.write([plan]))
+        writing = asyncio.create_task(store.plans.write([plan]))
         await until_blocked(rival)
         await put(store, every_s=5)
     receipt = await writing
@@ -174,7 +174,7 @@ async def make_plan(store: PostgresStore, schedule: Schedule, *, registered: boo
     """A plan of the old leader, made while it was the leader."""
     if registered:
         assert await register(store, schedule.shard, OLD)
-    window = await store.planbook.window([schedule.shard], 3600.0, 10)
+    window = await store.plans.window([schedule.shard], 3600.0, 10)
     cursor = next(one for one in window.cursors if one.schedule_id == schedule.schedule_id)
     fire_time = cursor.planned_through + timedelta(seconds=60)
     return Plan(cursor, OLD, (Tick(fire_time, fire_time),), fire_time, fire_time, "2026a")

@@ -15,7 +15,7 @@ from fencepost.model.tables import CALENDAR_USES, TABLES
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.entries import QUERIES as ENTRIES
-from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
+from fencepost.stores.postgres.plans import QUERIES as PLANBOOK
 from fencepost.stores.postgres.rows import _by_keys, _delete, _update
 from tests.integration.test_postgres_probes import RUNNABLE, SMALL, nodes
 

@@ -8,13 +8,13 @@ from threading import Thread
 import pytest
 
 from fencepost.clock import SystemClock
-from fencepost.core.judgement import judge
 from fencepost.core.limits import decide
-from fencepost.model.claiming import Appetite
+from fencepost.core.verdict import judge
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.job import JobSpec
-from fencepost.model.limits import JobLimit, LimitFacts, LimitRuling
+from fencepost.model.limits import JobLimit, LimitFacts, LimitVerdict
 from fencepost.model.run import Claim, Hold, NewRun, Outcome, RunRecord, RunState
 from fencepost.rules import jobs
 from fencepost.stores.postgres import PostgresStore, open_store
@@ -37,8 +37,8 @@ async def store(emptied_postgres_url: str) -> AsyncIterator[PostgresStore]:
     await opened.close()
 
 
-def appetite(number: int) -> Appetite:
-    return Appetite(NodeId(f"w{number}"), (DEFAULT_QUEUE,), (JOB,), 30.0)
+def claim_request(number: int) -> ClaimRequest:
+    return ClaimRequest(NodeId(f"w{number}"), (DEFAULT_QUEUE,), (JOB,), 30.0)
 
 
 async def prepare(store: PostgresStore, limit: JobLimit, runs: int = RUNS) -> None:
@@ -49,7 +49,7 @@ async def prepare(store: PostgresStore, limit: JobLimit, runs: int = RUNS) -> No
 
 async def take(store: PostgresStore, number: int, most: int = 5) -> list[Claim]:
     """One pass of one claimer over all kinds."""
-    wanted, ledger = appetite(number), store.ledger
+    wanted, ledger = claim_request(number), store.ledger
     found = list(await ledger.claim_direct(wanted, most))
     found += await ledger.claim_lined(wanted, most, decide)
     return [*found, *await ledger.claim_ticks(wanted, most, judge, decide)]
@@ -90,7 +90,7 @@ async def test_a_slot_that_becomes_free_while_a_claim_finds_it_taken_does_not_st
         await other.ledger.finish([Outcome(first.ticket, RunState.SUCCEEDED)])
         await other.close()
 
-    def slowly(facts: LimitFacts, now: StoreTime, room: int) -> LimitRuling:
+    def slowly(facts: LimitFacts, now: StoreTime, room: int) -> LimitVerdict:
         if facts.candidates:
             ending = Thread(target=lambda: asyncio.run(end()))
             ending.start()
@@ -98,8 +98,8 @@ async def test_a_slot_that_becomes_free_while_a_claim_finds_it_taken_does_not_st
         return decide(facts, now, room)
 
     await store.jobs.register(NS, [JobSpec(JOB, open_payload=True, limit=JobLimit(1, rate="99/s"))])
-    await store.ledger.claim_direct(appetite(1), 5)
-    assert list(await store.ledger.claim_lined(appetite(1), 5, slowly)) == []
+    await store.ledger.claim_direct(claim_request(1), 5)
+    assert list(await store.ledger.claim_lined(claim_request(1), 5, slowly)) == []
     waiting = await store.ledger.get(NS, RunKey("j#1"))
     assert waiting is not None
     assert waiting.held is Hold.PACED
@@ -114,7 +114,7 @@ async def test_a_change_of_limits_does_not_lock_runs_in_another_order_than_that_
     for number in (9, 5, 1):
         key = RunKey(f"j#{number}")
         await store.ledger.enqueue(NS, [NewRun(key, JOB, {}, DEFAULT_QUEUE, 2)])
-        await store.ledger.claim_direct(appetite(0), 5)
+        await store.ledger.claim_direct(claim_request(0), 5)
     rival = await connect(parse_address(emptied_postgres_url))
     async with rival.transaction():
         await rival.fetch(LOCK_RUN, NS, "j#1")
@@ -148,7 +148,7 @@ async def test_a_long_line_is_not_released_in_one_go_and_nobody_is_left(
     await prepare(store, JobLimit(1), runs=8)
     await take(store, 0, most=20)
     await store.jobs.register(NS, [JobSpec(JOB, open_payload=True)])
-    assert len(await store.ledger.claim_direct(appetite(0), 20)) == 7
+    assert len(await store.ledger.claim_direct(claim_request(0), 20)) == 7
 
 
 async def test_what_was_not_released_by_a_process_that_died_is_not_forgotten(
@@ -160,19 +160,19 @@ async def test_what_was_not_released_by_a_process_that_died_is_not_forgotten(
     await rival.execute("DELETE FROM fencepost.limits")
     await rival.close()
     await store.ledger.unpark(100)
-    assert len(await store.ledger.claim_direct(appetite(0), 20)) == 2
+    assert len(await store.ledger.claim_direct(claim_request(0), 20)) == 2
 
 
 async def test_limits_of_a_newer_release_do_not_keep_a_worker_awake(
     store: PostgresStore, emptied_postgres_url: str
 ) -> None:
     await prepare(store, JobLimit(1), runs=3)
-    await store.ledger.claim_direct(appetite(0), 20)
-    assert (await store.ledger.outlook(appetite(0))).lined
+    await store.ledger.claim_direct(claim_request(0), 20)
+    assert (await store.ledger.outlook(claim_request(0))).lined
     rival = await connect(parse_address(emptied_postgres_url))
     await rival.execute("UPDATE fencepost.limits SET terms = '{\"v\": 99}'")
     await rival.close()
-    assert not (await store.ledger.outlook(appetite(0))).is_anything_due
+    assert not (await store.ledger.outlook(claim_request(0))).is_anything_due
     assert await take(store, 0) == []
 
 

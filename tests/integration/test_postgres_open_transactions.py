@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from fencepost.core.judgement import judge
 from fencepost.core.limits import decide
+from fencepost.core.verdict import judge
 from fencepost.model.audit import Action, Author
-from fencepost.model.claiming import Portion
+from fencepost.model.claiming import LaneLimit
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import DEFAULT_QUEUE, RunKey, ScheduleId
 from fencepost.model.job import JobSpec
@@ -29,9 +29,9 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_SCHEDULE,
     SCHEDULE,
-    appetite,
     at,
     claim,
+    claim_request,
     claim_with,
     death,
     due_ticks,
@@ -93,7 +93,7 @@ async def test_a_tick_that_cannot_displace_the_run_before_it_is_not_judged_over_
         waiting = await read(harness, key)
         assert waiting.held is Hold.PARKED
         assert waiting.reason == f"waits until {first.run_key}, in a transaction of its own, can be stopped"
-        assert (await harness.store.ledger.outlook(appetite())).tick is None
+        assert (await harness.store.ledger.outlook(claim_request())).tick is None
     await finish(harness, success(first.ticket))
     assert [one.run_key for one in await claim_with(harness, judge)] == [key]
 
@@ -223,7 +223,7 @@ async def test_a_freeze_does_not_wait_for_a_run_that_is_running(harness: Postgre
     await harness.store.ledger.unpark(MANY)
     assert await held(harness, first.run_key, tick) == [Hold.FROZEN, Hold.FROZEN]
     await finish(harness, retry(first.ticket))
-    assert list(await harness.store.ledger.claim_direct(appetite(), MANY)) == []
+    assert list(await harness.store.ledger.claim_direct(claim_request(), MANY)) == []
 
 
 async def test_a_run_that_was_running_at_the_thaw_is_not_held_for_ever(harness: PostgresHarness) -> None:
@@ -232,9 +232,9 @@ async def test_a_run_that_was_running_at_the_thaw_is_not_held_for_ever(harness: 
     async with own_transaction(harness, first):
         assert await harness.store.freezes.thaw(NS, THIS, ANNA)
     await finish(harness, retry(first.ticket))
-    assert list(await harness.store.ledger.claim_direct(appetite(), MANY)) == []
+    assert list(await harness.store.ledger.claim_direct(claim_request(), MANY)) == []
     await harness.store.ledger.unpark(MANY)
-    (again,) = await harness.store.ledger.claim_direct(appetite(), MANY)
+    (again,) = await harness.store.ledger.claim_direct(claim_request(), MANY)
     assert again.run_key == first.run_key
 
 
@@ -260,8 +260,8 @@ async def test_an_edit_that_stays_open_does_not_keep_others_from_being_put_off(
     cursors = [await cursor_of(harness, one) for one in (SCHEDULE, OTHER_SCHEDULE)]
     async with rival.transaction():
         await rival.execute(LOCK_PLANNING, SCHEDULE)
-        await harness.store.planbook.postpone(cursors, 5_000.0)
-    window = await harness.store.planbook.window([one.shard for one in cursors], 3_600.0, MANY)
+        await harness.store.plans.postpone(cursors, 5_000.0)
+    window = await harness.store.plans.window([one.shard for one in cursors], 3_600.0, MANY)
     assert [one.schedule_id for one in window.cursors] == [SCHEDULE]
 
 
@@ -274,9 +274,9 @@ async def test_an_edit_that_stays_open_does_not_keep_others_from_being_confirmed
     confirmed = [(one, at(harness, 60)) for one in cursors]
     async with rival.transaction():
         await rival.execute(LOCK_PLANNING, SCHEDULE)
-        await harness.store.planbook.confirm(confirmed, NEWER_TZDATA)
+        await harness.store.plans.confirm(confirmed, NEWER_TZDATA)
     shards = [one.shard for one in cursors]
-    outlived = await harness.store.planbook.outlived(shards, NEWER_TZDATA, MANY)
+    outlived = await harness.store.plans.outlived(shards, NEWER_TZDATA, MANY)
     assert [one.cursor.schedule_id for one in outlived] == [SCHEDULE]
 
 
@@ -290,7 +290,10 @@ async def test_an_edit_that_stays_open_does_not_keep_runs_behind_a_retry_from_st
     await enqueue(harness, "behind")
     if limited:
         assert await claim(harness) == []  # Both are in the line of the job now.
-    ledger, one_lane = harness.store.ledger, replace(appetite(), portions=(Portion(DEFAULT_QUEUE, 2, 1),))
+    ledger, one_lane = (
+        harness.store.ledger,
+        replace(claim_request(), lane_limits=(LaneLimit(DEFAULT_QUEUE, 2, 1),)),
+    )
     async with rival.transaction():
         await rival.execute(LOCK_PLANNING, SCHEDULE)
         if limited:

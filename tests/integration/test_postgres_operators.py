@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.core.judgement import judge
+from fencepost.core.verdict import judge
 from fencepost.model.audit import Author
 from fencepost.model.backfill import FillTick, NewBackfill
 from fencepost.model.freeze import Scope, ScopeKind
@@ -27,8 +27,8 @@ from fencepost.testing.conformance.builders import (
     MANY,
     NS,
     SCHEDULE,
-    appetite,
     at,
+    claim_request,
     claim_with,
     death,
     due_ticks,
@@ -81,9 +81,9 @@ async def test_a_plan_that_was_made_before_a_freeze_does_not_escape_it(
     async with holding(rival, key):
         freezing = asyncio.create_task(harness.store.freezes.freeze(NS, THIS, ANNA))
         await until_blocked(rival)
-        assert await harness.store.planbook.write([plan]) == PlanReceipt(0, dropped=(plan.cursor.place,))
+        assert await harness.store.plans.write([plan]) == PlanReceipt(0, dropped=(plan.cursor.place,))
     assert await freezing
-    assert (await harness.store.planbook.write([plan])).runs_written == 1
+    assert (await harness.store.plans.write([plan])).runs_written == 1
     assert await holds(harness) == [Hold.FROZEN, Hold.FROZEN]
 
 
@@ -96,7 +96,7 @@ async def test_a_plan_that_waits_for_its_fence_during_a_freeze_does_not_escape_i
     assert await register(harness.store, plan.cursor.shard, plan.epoch)
     async with rival.transaction():
         await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
-        writing = asyncio.create_task(harness.store.planbook.write([plan]))
+        writing = asyncio.create_task(harness.store.plans.write([plan]))
         await until_blocked(rival)
         assert await harness.store.freezes.freeze(NS, THIS, ANNA)
     assert (await writing).runs_written == 1
@@ -130,7 +130,7 @@ async def test_a_retry_that_is_being_claimed_does_not_escape_its_next_hold(
     assert (run.state, run.held) == (RunState.RUNNING, Hold.FROZEN)
     ticket = Ticket(NS, first.run_key, claimed["attempt"], claimed["fence"])
     assert await finish(harness, retry(ticket)) is Receipt.ACCEPTED
-    assert list(await harness.store.ledger.claim_direct(appetite(), MANY)) == []
+    assert list(await harness.store.ledger.claim_direct(claim_request(), MANY)) == []
 
 
 async def test_a_schedule_that_gets_a_label_does_not_miss_the_freeze_of_that_label(
@@ -297,7 +297,7 @@ async def test_a_plan_that_waits_while_ticks_are_written_by_name_does_not_count_
     assert await register(harness.store, plan.cursor.shard, plan.epoch)
     async with rival.transaction():
         await rival.execute("SELECT 1 FROM fencepost.epochs FOR UPDATE")
-        writing = asyncio.create_task(harness.store.planbook.write([plan]))
+        writing = asyncio.create_task(harness.store.plans.write([plan]))
         await until_blocked(rival)
         assert len(await harness.store.ledger.plan_by_name(NS, SCHEDULE, 1, named, ANNA)) == 5
     receipt = await writing
@@ -324,7 +324,7 @@ async def test_a_tick_that_is_held_during_an_edit_is_neither_withdrawn_nor_left_
 async def test_what_waits_behind_a_hundred_parked_ticks_does_not_keep_its_schedule_due(
     harness: PostgresHarness,
 ) -> None:
-    """A queue that is longer than what one judgement sees is parked to its end."""
+    """A queue that is longer than what one verdict sees is parked to its end."""
     await put(harness)
     first = await started(harness)
     since = at(harness, -10_000)
@@ -334,7 +334,7 @@ async def test_what_waits_behind_a_hundred_parked_ticks_does_not_keep_its_schedu
     assert await harness.store.backfills.fill(backfill, ticks, at(harness, 0), ANNA) == 350
     for _ in range(4):
         assert await claim_with(harness, judge) == []
-    assert (await harness.store.ledger.outlook(appetite())).tick is None
+    assert (await harness.store.ledger.outlook(claim_request())).tick is None
     await finish(harness, success(first.ticket))
     (next_one,) = await claim_with(harness, judge)
     assert next_one.fire_time == ticks[0].fire_time

@@ -21,10 +21,10 @@ from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.facts import LIMITS
 from fencepost.stores.postgres.facts import QUERIES as FACTS
 from fencepost.stores.postgres.ledger import QUERIES as LEDGER
-from fencepost.stores.postgres.planbook import QUERIES as PLANBOOK
+from fencepost.stores.postgres.plans import QUERIES as PLANBOOK
 from fencepost.stores.postgres.rows import PostgresRowTransaction, _arrays, count_each, find_each
-from fencepost.stores.postgres.rulings import QUERIES as RULINGS
 from fencepost.stores.postgres.runs import QUERIES as RUNS
+from fencepost.stores.postgres.verdicts import QUERIES as RULINGS
 from fencepost.stores.postgres.views import QUERIES as VIEWS
 from fencepost.stores.statements import shape_of
 from tests.marks import in_proof

@@ -70,8 +70,8 @@ async def test_migrating_does_not_change_the_number_of_shards(empty_postgres_url
 
 async def test_a_store_without_a_schema_is_not_opened(empty_postgres_url: str) -> None:
     line = await refusal(empty_postgres_url)
-    mend = f"run: fencepost migrate --store {empty_postgres_url}"
-    assert line == f"store {empty_postgres_url}: it has no schema yet; {mend}"
+    remedy = f"run: fencepost migrate --store {empty_postgres_url}"
+    assert line == f"store {empty_postgres_url}: it has no schema yet; {remedy}"
 
 
 async def test_an_older_schema_is_not_opened(postgres_url: str) -> None:

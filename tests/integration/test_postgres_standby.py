@@ -13,7 +13,7 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.run import NewRun, Outcome, Receipt, RunState
 from fencepost.stores.postgres import PostgresStore, migrate, open_store
@@ -24,7 +24,7 @@ from tests.servers.postgres_pair import PostgresPair
 WAIT_S = 20.0
 PATIENCE_S = 1.0
 ORDER = NewRun(RunKey("order#one"), JobName("order"), {}, DEFAULT_QUEUE, 2, None)
-APPETITE = Appetite(NodeId("me"), (DEFAULT_QUEUE,), (JobName("order"),), alive_for_s=30)
+APPETITE = ClaimRequest(NodeId("me"), (DEFAULT_QUEUE,), (JobName("order"),), alive_for_s=30)
 WAITING = (
     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'fencepost'"
 )

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from fencepost.clock import SystemClock
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.run import NewRun, ProgressReport, Ticket
 from fencepost.model.run_log import LogChunk, LogPage
@@ -40,7 +40,7 @@ async def rival(emptied_postgres_url: str) -> AsyncIterator[Any]:
 
 async def claimed(store: PostgresStore) -> Ticket:
     await store.ledger.enqueue(NS, [NewRun(KEY, JOB, {}, DEFAULT_QUEUE, 2)])
-    (claim,) = await store.ledger.claim_direct(Appetite(NodeId("n"), (DEFAULT_QUEUE,), (JOB,), 30), 1)
+    (claim,) = await store.ledger.claim_direct(ClaimRequest(NodeId("n"), (DEFAULT_QUEUE,), (JOB,), 30), 1)
     return claim.ticket
 
 
@@ -78,7 +78,7 @@ async def test_words_and_lines_do_not_wait_for_a_run_that_is_locked(store: Postg
     page, words = LogPage(ticket, (LogChunk(1, 0, 1, "a line"),)), ProgressReport(ticket, "0.5")
     async with asyncio.timeout(4), rival.transaction():
         await rival.fetchval(LOCK, KEY)
-        assert list(await store.logbook.append([page])) == [False]
+        assert list(await store.run_logs.append([page])) == [False]
         assert list(await store.ledger.report_progress([words])) == [False]
-    assert list(await store.logbook.append([page])) == [True]
+    assert list(await store.run_logs.append([page])) == [True]
     assert list(await store.ledger.report_progress([words])) == [True]

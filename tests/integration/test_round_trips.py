@@ -27,7 +27,7 @@ from fencepost.operations.runs import ReplayRuns, replay_runs
 from fencepost.services.control import Control
 from fencepost.stores.postgres import connection as on_postgres
 from fencepost.stores.sqlite.connection import Database
-from fencepost.testing.conformance.builders import MANY, NS, TZDATA, appetite, enqueue, make_spec, put
+from fencepost.testing.conformance.builders import MANY, NS, TZDATA, claim_request, enqueue, make_spec, put
 from fencepost.testing.conformance.calendars import CHRISTMAS, using
 from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.limits import limit, line_up
@@ -124,7 +124,7 @@ async def replay_for_a_look(ground: Ground, count: int) -> Awaitable[Any]:
 
 async def rescue(ground: Ground, count: int) -> Awaitable[Any]:
     await waiting(ground, count, f"silent-{count}")
-    claims = await ground.harness.store.ledger.claim_direct(appetite(), MANY)
+    claims = await ground.harness.store.ledger.claim_direct(claim_request(), MANY)
     await ground.harness.advance(3_600)
     lost = [Rescue(one.ticket, RunState.READY, "silent", 0.0) for one in claims]
     return ground.harness.store.ledger.rescue(lost)
@@ -175,8 +175,8 @@ async def test_a_batch_of_schedules_takes_as_many_statements_as_a_batch_of_two(
     async def write(count: int, every_s: int) -> Any:
         spec = make_spec(every_s=every_s, labels={"team": "red"})
         batch = [DesiredSchedule(ScheduleId(f"batch-{count}-{one:03}"), spec) for one in range(count)]
-        shelf = ground.harness.store.schedules
-        return await shelf.put_many(NS, batch, tzdata=TZDATA, author=ANNA, admit=lambda there, more: None)
+        schedules = ground.harness.store.schedules
+        return await schedules.put_many(NS, batch, tzdata=TZDATA, author=ANNA, admit=lambda there, more: None)
 
     trips = {count: [await ground.trips(write(count, one)) for one in every_s] for count in (FEW, BATCH)}
     assert 0 < sum(trips[BATCH]) <= sum(trips[FEW]) <= 50, ground.sent
@@ -192,5 +192,5 @@ async def test_a_small_claim_of_a_limited_job_asks_little(
     await limit(harness, **terms)
     await waiting(postgres_ground, FEW, "limited")
     await line_up(harness)
-    trips = await postgres_ground.trips(harness.store.ledger.claim_lined(appetite(), FEW, decide))
+    trips = await postgres_ground.trips(harness.store.ledger.claim_lined(claim_request(), FEW, decide))
     assert 0 < trips <= LINED_MAX, postgres_ground.sent

@@ -19,7 +19,7 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_SCHEDULE,
     SCHEDULE,
-    appetite,
+    claim_request,
     death,
     due_ticks,
     finish,
@@ -95,7 +95,7 @@ async def test_a_run_that_is_fenced_off_is_not_held(harness: ClockHarness) -> No
     (other,) = await due_ticks(harness, 60)
     await freeze(harness)
     await harness.store.freezes.thaw(NS, Scope(ScopeKind.SCHEDULE, SCHEDULE), ANNA)
-    await harness.store.ledger.claim_ticks(appetite(), MANY, displacing(claimed.run_key))
+    await harness.store.ledger.claim_ticks(claim_request(), MANY, displacing(claimed.run_key))
     assert (await read(harness, other)).state is RunState.RUNNING
     record = await read(harness, claimed.run_key)
     assert (record.state, record.held, record.alive_until) == (RunState.CANCELLED, Hold.NONE, None)

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.clock import SystemClock
 from fencepost.core.limits import decide
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, JobName, NodeId, RunKey
 from fencepost.model.job import JobSpec
@@ -31,7 +31,7 @@ async def stores(tmp_path: Path) -> AsyncIterator[list[SqliteStore]]:
 
 
 async def take(store: SqliteStore, number: int) -> list[Claim]:
-    wanted = Appetite(NodeId(f"w{number}"), (DEFAULT_QUEUE,), (JOB,), 30.0)
+    wanted = ClaimRequest(NodeId(f"w{number}"), (DEFAULT_QUEUE,), (JOB,), 30.0)
     direct = await store.ledger.claim_direct(wanted, 5)
     return [*direct, *await store.ledger.claim_lined(wanted, 5, decide)]
 
@@ -50,7 +50,7 @@ async def test_two_at_the_last_slot_do_not_both_get_it(stores: list[SqliteStore]
 
 
 async def test_limits_of_a_newer_release_do_not_keep_a_worker_awake(stores: list[SqliteStore]) -> None:
-    store, wanted = stores[0], Appetite(NodeId("w"), (DEFAULT_QUEUE,), (JOB,), 30.0)
+    store, wanted = stores[0], ClaimRequest(NodeId("w"), (DEFAULT_QUEUE,), (JOB,), 30.0)
     await store.jobs.register(NS, [JobSpec(JOB, open_payload=True, limit=JobLimit(1))])
     await store.ledger.enqueue(NS, [NewRun(RunKey("j#1"), JOB, {}, DEFAULT_QUEUE, 2)])
     await store.ledger.claim_direct(wanted, 5)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.core.judgement import judge
+from fencepost.core.verdict import judge
 from fencepost.model.audit import Author
 from fencepost.model.backfill import FillTick, NewBackfill
 from fencepost.model.claiming import ScheduleFacts
@@ -18,8 +18,8 @@ from fencepost.testing.conformance.builders import (
     NS,
     SCHEDULE,
     Witness,
-    appetite,
     at,
+    claim_request,
     due_ticks,
     finish,
     make_spec,
@@ -51,12 +51,12 @@ async def line_up(harness: ClockHarness) -> None:
 
 
 async def judged(harness: ClockHarness) -> list[Claim]:
-    return list(await harness.store.ledger.claim_ticks(appetite(), MANY, judge))
+    return list(await harness.store.ledger.claim_ticks(claim_request(), MANY, judge))
 
 
 async def facts_of(harness: ClockHarness) -> ScheduleFacts:
     witness = Witness()
-    await harness.store.ledger.claim_ticks(appetite(), MANY, witness)
+    await harness.store.ledger.claim_ticks(claim_request(), MANY, witness)
     (facts,) = witness.facts
     return facts
 
@@ -71,7 +71,7 @@ async def test_the_end_of_a_line_is_not_hidden_by_those_that_are_parked(harness:
     await line_up(harness)
     (first,) = await judged(harness)
     assert first.fire_time == at(harness, 1 - LINE)
-    while (await harness.store.ledger.outlook(appetite())).tick is not None:
+    while (await harness.store.ledger.outlook(claim_request())).tick is not None:
         before = len(await parked(harness))
         assert await judged(harness) == []
         assert len(await parked(harness)) > before, "a worker would ask for ever"

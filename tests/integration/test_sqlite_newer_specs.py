@@ -19,8 +19,8 @@ from fencepost.testing.conformance.builders import (
     OTHER_SCHEDULE,
     SCHEDULE,
     Witness,
-    appetite,
     claim,
+    claim_request,
     due_ticks,
     end_all,
     finish,
@@ -72,11 +72,11 @@ async def test_the_window_does_not_break_and_keeps_the_unreadable_apart(
 ) -> None:
     await rewrite(harness, newer)
     shards = sorted({shard_for(harness), shard_for(harness, OTHER_SCHEDULE)})
-    window = await harness.store.planbook.window(shards, 0, MANY)
+    window = await harness.store.plans.window(shards, 0, MANY)
     specs = {one.schedule_id: one.spec for one in window.cursors}
     assert specs == {SCHEDULE: None, OTHER_SCHEDULE: make_spec(payload={"n": 1})}
-    await harness.store.planbook.postpone([one for one in window.cursors if one.spec is None], 60)
-    window = await harness.store.planbook.window(shards, 0, MANY)
+    await harness.store.plans.postpone([one for one in window.cursors if one.spec is None], 60)
+    window = await harness.store.plans.window(shards, 0, MANY)
     assert [one.schedule_id for one in window.cursors] == [OTHER_SCHEDULE]
 
 
@@ -88,7 +88,7 @@ async def test_unreadable_ticks_wait_and_the_others_are_claimed(
     (ordinary,) = await due_ticks(harness, 60, schedule_id=OTHER_SCHEDULE)
     await rewrite(harness, newer)
     witness = Witness()
-    await harness.store.ledger.claim_ticks(appetite(), MANY, witness)
+    await harness.store.ledger.claim_ticks(claim_request(), MANY, witness)
     assert [one.schedule_id for one in witness.facts] == [OTHER_SCHEDULE]
     assert [one.run_key for one in await start_ticks(harness)] == [ordinary]
     assert await harness.store.ledger.sweep_late(0, MANY, end_all) == 0

@@ -30,7 +30,7 @@ def queries_of(part: str) -> dict[str, str]:
 
 
 CLAIMS, FACTS, LEDGER = (queries_of(one) for one in ("claims", "facts", "ledger"))
-PLANBOOK, RUNS = (queries_of(one) for one in ("planbook", "runs"))
+PLANBOOK, RUNS = (queries_of(one) for one in ("plans", "runs"))
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from fencepost.core.judgement import judge
 from fencepost.core.limits import decide
+from fencepost.core.verdict import judge
 from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Scope, ScopeKind
@@ -19,7 +19,7 @@ from fencepost.model.gate import GateDecision
 from fencepost.model.identifiers import Epoch, Fence, RunKey, Shard
 from fencepost.model.run import Claim, Ticket
 from fencepost.ports.rows import Rows
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.stores import postgres, sqlite
 from fencepost.stores.memory import MemoryStore
 from fencepost.stores.postgres import migrations as postgres_migrations
@@ -28,7 +28,7 @@ from fencepost.testing.clock import VirtualClock
 from fencepost.testing.conformance.builders import (
     MANY,
     NS,
-    appetite,
+    claim_request,
     make_plan,
     read_cursors,
     register,
@@ -151,7 +151,7 @@ def test_an_audit_does_not_find_fault_with_a_migrated_ledger_at_work(
 
 
 async def _expected_and_faults(harness: Harness, until: datetime) -> tuple[int, int]:
-    report = await AuditDesk(harness.store, NS).audit(None, SINCE, until)
+    report = await Auditor(harness.store, NS).audit(None, SINCE, until)
     assert all(one.faults == 0 for one in report.accounts), [one.findings for one in report.accounts]
     return report.expected, report.faults
 
@@ -167,14 +167,14 @@ async def _work(harness: Harness) -> None:
         (cursor,) = await read_cursors(harness, schedule_id)
         await register(store, cursor.shard, 8)
         times = [cursor.planned_through + EVERY * step for step in (1, 2, 3)]
-        receipt = await store.planbook.write([make_plan(cursor, *times, epoch=Epoch(8))])
+        receipt = await store.plans.write([make_plan(cursor, *times, epoch=Epoch(8))])
         assert receipt.runs_written == 3
     started: list[Claim] = []
     for _ in range(5):
         claims = [
-            *await store.ledger.claim_direct(appetite(), MANY),
-            *await store.ledger.claim_lined(appetite(), MANY, decide),
-            *await store.ledger.claim_ticks(appetite(), MANY, judge, decide),
+            *await store.ledger.claim_direct(claim_request(), MANY),
+            *await store.ledger.claim_lined(claim_request(), MANY, decide),
+            *await store.ledger.claim_ticks(claim_request(), MANY, judge, decide),
         ]
         assert all(one.fence > old_ledger.FENCE for one in claims)
         receipts = await store.ledger.finish([success(one.ticket) for one in claims])

@@ -118,12 +118,12 @@ async def test_watchers_are_told_of_a_session_that_ended(pair: Pair) -> None:
 async def test_a_node_whose_session_ended_is_not_live(pair: Pair) -> None:
     alice, bob = (Node(name, "host", 1, plans=True, works=False) for name in (ALICE, BOB))
     await pair.bob.signals.listen(Topic.RUNS, lambda: None)
-    await pair.alice.roster.beat(alice, NodeReport(), LONG_S)
-    assert len((await pair.bob.roster.beat(bob, NodeReport(), LONG_S)).live) == 2
+    await pair.alice.nodes.beat(alice, NodeReport(), LONG_S)
+    assert len((await pair.bob.nodes.beat(bob, NodeReport(), LONG_S)).live) == 2
     keep_away(pair)
     await pair.end_session_of_alice()
-    assert [one.node.node_id for one in await pair.bob.roster.live()] == [BOB]
-    heard = await pair.bob.roster.beat(bob, NodeReport(), LONG_S)
+    assert [one.node.node_id for one in await pair.bob.nodes.live()] == [BOB]
+    heard = await pair.bob.nodes.beat(bob, NodeReport(), LONG_S)
     assert [one.node.node_id for one in heard.live] == [BOB]
 
 
@@ -137,9 +137,9 @@ async def test_who_holds_without_a_session_is_not_taken_for_dead(
         await pooled.signals.listen(Topic.LEASES, lambda: None)
         assert isinstance((await pooled.leases.acquire([SHARD], ALICE, LONG_S))[SHARD], Granted)
         node = Node(ALICE, "host", 1, plans=True, works=False)
-        await pooled.roster.beat(node, NodeReport(), LONG_S)
+        await pooled.nodes.beat(node, NodeReport(), LONG_S)
         assert isinstance(await pair.asked_by_bob(), HeldBy)
-        assert [one.node.node_id for one in await pair.bob.roster.live()] == [ALICE]
+        assert [one.node.node_id for one in await pair.bob.nodes.live()] == [ALICE]
     finally:
         await pooled.close()
 

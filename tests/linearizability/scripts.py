@@ -114,7 +114,7 @@ def play(model: Model, acts: Sequence[Act]) -> list[LeaseOperation]:
 
 
 def random_acts(random: Random, acts: int) -> list[Act]:
-    """A life full of rivalry and bad luck."""
+    """A life full of split brain and bad luck."""
     return [_random_act(random) for _ in range(acts)]
 
 

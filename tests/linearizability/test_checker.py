@@ -107,9 +107,9 @@ def test_a_store_that_forgot_and_says_so_is_not_blamed() -> None:
 
 
 def test_gives_up_aloud_instead_of_searching_for_ever() -> None:
-    crowd = [NodeId(f"rival-{number}") for number in range(40)]
-    history = [unheard_grant(0, rival) for rival in crowd]
-    history += [granted(0, 100, rival, 1 + number) for number, rival in enumerate(crowd)]
+    connection_limit = [NodeId(f"rival-{number}") for number in range(40)]
+    history = [unheard_grant(0, rival) for rival in connection_limit]
+    history += [granted(0, 100, rival, 1 + number) for number, rival in enumerate(connection_limit)]
     history += [granted(101, 102, ANN, 1)]
     verdict = check(history, PATIENT, steps_max=2_000)
     assert verdict == GaveUp(2_000)

@@ -6,8 +6,8 @@ from fencepost.errors import PermanentFailure
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec, Retry
 from fencepost.services.control import Control
-from tests.services.desk_work import ANNA
 from tests.services.house import NS, House, WorkingNode, make_job
+from tests.services.verbs_work import ANNA
 
 
 def fails(**payload: object) -> None:

@@ -32,8 +32,8 @@ from fencepost.operations.access import (
 from fencepost.operations.catalogue import all_operations
 from fencepost.services.control import Control
 from tests.operations.asking import asked, there_and_back
-from tests.services.desk_work import ANNA
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA
 
 BILLING = Namespace("billing")
 

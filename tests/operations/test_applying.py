@@ -21,8 +21,8 @@ from fencepost.operations.applying import (
 from fencepost.operations.schedules import OneSchedule, show_schedule
 from fencepost.triggers import Every
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import logged, open_control
 from tests.services.house import House
+from tests.services.verbs_work import logged, open_control
 
 
 def entry(name: str, every: str = "1h", **words: Any) -> ScheduleEntry:

@@ -1,4 +1,4 @@
-"""Audits, repairs, stories and stuck runs, asked as over HTTP."""
+"""Audits, repairs, explanations and stuck runs, asked as over HTTP."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fencepost.operations.why import OneTick, why_run, why_tick
 from fencepost.services.accounting import Bounds, _silent
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import ANNA
 from tests.services.house import NS, START
 from tests.services.test_accounting import BEAT, Audited
+from tests.services.verbs_work import ANNA
 
 NARROW = Bounds(schedules_max=1, ticks_max=12)
 
@@ -147,7 +147,7 @@ async def test_a_story_is_told_by_schedule_and_time_and_by_key() -> None:
     world.delete(world.key(50))
     gone = await asked(control, why_run, OneRun(run_key=world.key(50)))
     assert gone.verdict == "missing"
-    assert any("--repair" in one for one in gone.mends)
+    assert any("--repair" in one for one in gone.remedies)
 
 
 async def test_a_story_is_told_without_the_secrets_of_its_errors() -> None:

@@ -27,8 +27,8 @@ from fencepost.operations.paging import encode_cursor
 from fencepost.operations.shapes.backfills import first_instant
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused, there_and_back
-from tests.services.desk_work import ANNA, open_control
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA, open_control
 
 PAST: dict[str, Any] = {
     "schedule_id": "invoices",

@@ -20,8 +20,8 @@ from fencepost.operations.calendars import (
 from fencepost.operations.schedules import AddSchedule, add_schedule
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import ANNA, open_control
 from tests.services.house import House
+from tests.services.verbs_work import ANNA, open_control
 
 DE = SetCalendar(name="de", holidays=["2026-12-25", "2026-12-26"], workdays=["2026-12-27"])
 

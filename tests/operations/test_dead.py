@@ -22,8 +22,8 @@ from fencepost.operations.dead import (
 from fencepost.operations.runs import OneRun
 from tests.operations.asking import asked, refused, there_and_back
 from tests.operations.dead_runs import burnt
-from tests.services.desk_work import ANNA, at
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA, at
 
 KEYS = ["burn#a", "burn#b", "burn#c"]
 

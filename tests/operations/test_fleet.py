@@ -29,8 +29,8 @@ from fencepost.operations.leases import (
 )
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import ANNA, logged
 from tests.services.house import NS, House, PlanningNode
+from tests.services.verbs_work import ANNA, logged
 
 
 async def open_fleet(*names: str) -> tuple[House, Control]:
@@ -78,7 +78,7 @@ async def test_nodes_are_given_in_pages() -> None:
 async def test_a_node_is_shown_with_all_it_does() -> None:
     house, control = await open_fleet()
     node = Node(NodeId("w"), "web", 7, plans=False, works=True, queues=house.settings.queues, concurrency=4)
-    await house.memory.roster.beat(node, NodeReport(skew_s=2.5, running=3), 60)
+    await house.memory.nodes.beat(node, NodeReport(skew_s=2.5, running=3), 60)
     (shown,) = (await asked(control, list_nodes, ListNodes())).items
     assert (shown.plans, shown.works, shown.queues, shown.concurrency) == (False, True, ["default"], 4)
     assert (shown.skewed, shown.running, shown.leads, shown.load) == (True, 3, 0, 3)

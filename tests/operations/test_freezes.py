@@ -9,8 +9,8 @@ from fencepost.model.identifiers import Namespace
 from fencepost.operations.freezes import ChangeFreeze, ListFreezes, freeze, list_freezes, thaw
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import ANNA, open_control
 from tests.services.house import House
+from tests.services.verbs_work import ANNA, open_control
 
 ALL, LABEL, QUEUE, SCHEDULE = ScopeKind.ALL, ScopeKind.LABEL, ScopeKind.QUEUE, ScopeKind.SCHEDULE
 

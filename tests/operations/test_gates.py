@@ -30,8 +30,8 @@ from fencepost.operations.operation import Operation
 from fencepost.operations.shapes.gates import GateAnswer
 from fencepost.services.control import Control
 from tests.operations.asking import asked, there_and_back
-from tests.services.desk_work import ANNA, spec
 from tests.services.house import NS, START, House
+from tests.services.verbs_work import ANNA, spec
 
 QUESTION = DecideGate(schedule_id="invoices")
 DROP = DropGate(schedule_id="invoices", reason="old news")

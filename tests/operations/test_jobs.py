@@ -20,8 +20,8 @@ from fencepost.operations.jobs import Enqueue, ListJobs, OneJob, enqueue, list_j
 from fencepost.operations.wire import Parts, Refused, from_call
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused, there_and_back
-from tests.services.desk_work import ANNA, at
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA, at
 
 RESIZE = JobSpec(
     JobName("resize"),

@@ -11,8 +11,8 @@ from fencepost.operations.log import ListLog, list_log
 from fencepost.operations.paging import encode_cursor
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import ANNA, spec
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA, spec
 
 
 async def told(control: Control, **wanted: object) -> list[str]:

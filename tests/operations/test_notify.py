@@ -18,8 +18,8 @@ from fencepost.operations.notify import (
 )
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import ANNA
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA
 
 OPS = PutTarget(
     name="ops",

@@ -20,8 +20,8 @@ from fencepost.operations.schedules import AddSchedule, ChangeSchedule, Schedule
 from fencepost.operations.ticks import ChangeTick, hold_tick, release_tick, skip_tick
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import open_control
 from tests.services.house import House
+from tests.services.verbs_work import open_control
 
 FIRE_TIME = "2026-12-24T18:00:00Z"
 

@@ -11,8 +11,8 @@ from fencepost.operations.paging import encode_cursor
 from fencepost.operations.queues import ChangeQueue, ListQueues, list_queues, pause_queue, resume_queue
 from fencepost.services.control import Control
 from tests.operations.asking import asked, there_and_back
-from tests.services.desk_work import ANNA
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA
 
 
 def opened(house: House, namespace: str = NS) -> Control:

@@ -7,8 +7,8 @@ import pytest
 from fencepost.operations.runs import ListRuns, list_runs
 from fencepost.services.control import Control
 from tests.operations.asking import asked
-from tests.services.desk_work import ANNA
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 6])

@@ -21,8 +21,8 @@ from fencepost.operations.schedules import (
 from fencepost.operations.shapes.schedules import ScheduleShape, SpecShape, spec_behind
 from fencepost.triggers import Every
 from tests.operations.asking import asked
-from tests.services.desk_work import open_control
 from tests.services.house import House
+from tests.services.verbs_work import open_control
 
 EVERYTHING = ScheduleSpec(
     JobName("report"),

@@ -38,8 +38,8 @@ from fencepost.operations.ticks import ChangeTick, skip_tick
 from fencepost.operations.wire import Parts, from_call
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
-from tests.services.desk_work import ANNA, at, open_control
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA, at, open_control
 
 NIGHTLY = AddSchedule(
     schedule_id="nightly",

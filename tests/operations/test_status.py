@@ -13,8 +13,8 @@ from fencepost.operations.status import AskStatus, show_status
 from fencepost.services.control import Control
 from tests.operations.asking import asked
 from tests.operations.test_gates import closed
-from tests.services.desk_work import ANNA
 from tests.services.house import NS, House, PlanningNode
+from tests.services.verbs_work import ANNA
 
 
 async def busy() -> House:
@@ -54,7 +54,7 @@ async def test_another_namespace_sees_the_fleet_and_nothing_of_its_neighbours() 
 async def test_the_skew_that_counts_is_the_settings(warning_s: float, alarms: list[str]) -> None:
     house = House(skew_warning_s=warning_s)
     node = Node(NodeId("w"), "web", 7, plans=False, works=True)
-    await house.memory.roster.beat(node, NodeReport(skew_s=2.5), 60)
+    await house.memory.nodes.beat(node, NodeReport(skew_s=2.5), 60)
     control = Control(house.store, NS, ANNA, settings=house.settings)
     status = await asked(control, show_status, AskStatus())
     assert [one.kind for one in status.alarms] == alarms

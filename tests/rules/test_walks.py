@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fencepost.core.limits import decide
-from fencepost.model.claiming import Appetite, Portion
+from fencepost.model.claiming import ClaimRequest, LaneLimit
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_QUEUE
 from fencepost.model.run import RunState
@@ -25,7 +25,7 @@ from fencepost.testing.conformance.builders import (
     MANY,
     NS,
     SCHEDULE,
-    appetite,
+    claim_request,
     enqueue,
     put,
     start_ticks,
@@ -70,15 +70,15 @@ def ground(monkeypatch: pytest.MonkeyPatch) -> Ground:
     return made
 
 
-def of_one_lane() -> Appetite:
+def of_one_lane() -> ClaimRequest:
     """What a worker with some room asks for where one lane has something due."""
-    return replace(appetite(), portions=(Portion(DEFAULT_QUEUE, 2, ROOM),))
+    return replace(claim_request(), lane_limits=(LaneLimit(DEFAULT_QUEUE, 2, ROOM),))
 
 
 async def lined(ground: Ground, count: int, **terms: Any) -> None:
     await limit(ground.harness, **terms)
     await enqueue(ground.harness, *(f"{number:03}" for number in range(count)))
-    await ground.store.ledger.claim_direct(appetite(), MANY)
+    await ground.store.ledger.claim_direct(claim_request(), MANY)
     ground.found.clear()
     ground.changed.clear()
 

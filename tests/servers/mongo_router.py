@@ -156,7 +156,7 @@ def _serve(router: MongoRouter, client: socket, server: socket) -> None:
         router.hear(command)
     dated = router.passed_on(command)
     if dated is not None:
-        _reach(server, dated["readConcern"]["atClusterTime"])
+        _run_context(server, dated["readConcern"]["atClusterTime"])
     server.sendall(_replaced(request, dated))
     if flags & NO_ANSWER:
         return
@@ -167,7 +167,7 @@ def _serve(router: MongoRouter, client: socket, server: socket) -> None:
     client.sendall(message if instead is None else _packed(opcode, number, instead))
 
 
-def _reach(server: socket, time: Timestamp) -> None:
+def _run_context(server: socket, time: Timestamp) -> None:
     """Have the server write up to a cluster time, as a shard does before it reads at one."""
     note = {"appendOplogNote": 1, "maxClusterTime": time, "data": {"msg": "noop"}, "$db": "admin"}
     server.sendall(_packed(OP_MSG, 0, note))

@@ -11,23 +11,23 @@ from typing import Any, cast
 from fencepost.errors import StoreUnavailable
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
-from fencepost.ports.access import AccessBook
-from fencepost.ports.answers import AnswerBook
+from fencepost.ports.access import AccessRecords
 from fencepost.ports.audit_log import AuditLog
 from fencepost.ports.backfills import Backfills
-from fencepost.ports.calendars import CalendarShelf
-from fencepost.ports.epochs import EpochBook
+from fencepost.ports.calendars import Calendars
+from fencepost.ports.epochs import Epochs
 from fencepost.ports.freezes import Freezes
 from fencepost.ports.gates import Gates
-from fencepost.ports.jobs import JobShelf
+from fencepost.ports.idempotency import IdempotencyKeys
+from fencepost.ports.jobs import Jobs
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
-from fencepost.ports.logbook import Logbook
+from fencepost.ports.nodes import Nodes
 from fencepost.ports.notifications import Notifications
-from fencepost.ports.planbook import PlanBook
-from fencepost.ports.roster import Roster
-from fencepost.ports.schedules import ScheduleShelf
-from fencepost.ports.steps import StepBook
+from fencepost.ports.plans import Plans
+from fencepost.ports.run_logs import RunLogs
+from fencepost.ports.schedules import Schedules
+from fencepost.ports.steps import RecordedSteps
 from fencepost.ports.store import Store
 
 Hook = Callable[[], Awaitable[None]]
@@ -56,23 +56,23 @@ class FaultyStore:
         self.signals = inner.signals
         self.caveats = inner.caveats
         self.rows = inner.rows
-        self.jobs = cast(JobShelf, _Part("jobs", inner.jobs, self))
-        self.calendars = cast(CalendarShelf, _Part("calendars", inner.calendars, self))
-        self.schedules = cast(ScheduleShelf, _Part("schedules", inner.schedules, self))
-        self.epochs = cast(EpochBook, _Part("epochs", inner.epochs, self))
-        self.planbook = cast(PlanBook, _Part("planbook", inner.planbook, self))
+        self.jobs = cast(Jobs, _Part("jobs", inner.jobs, self))
+        self.calendars = cast(Calendars, _Part("calendars", inner.calendars, self))
+        self.schedules = cast(Schedules, _Part("schedules", inner.schedules, self))
+        self.epochs = cast(Epochs, _Part("epochs", inner.epochs, self))
+        self.plans = cast(Plans, _Part("plans", inner.plans, self))
         self.ledger = cast(Ledger, _Part("ledger", inner.ledger, self))
         self.leases = cast(LeaseStore, _Part("leases", inner.leases, self))
-        self.roster = cast(Roster, _Part("roster", inner.roster, self))
+        self.nodes = cast(Nodes, _Part("nodes", inner.nodes, self))
         self.gates = cast(Gates, _Part("gates", inner.gates, self))
         self.freezes = cast(Freezes, _Part("freezes", inner.freezes, self))
         self.backfills = cast(Backfills, _Part("backfills", inner.backfills, self))
         self.audit_log = cast(AuditLog, _Part("audit_log", inner.audit_log, self))
-        self.access = cast(AccessBook, _Part("access", inner.access, self))
-        self.answers = cast(AnswerBook, _Part("answers", inner.answers, self))
+        self.access = cast(AccessRecords, _Part("access", inner.access, self))
+        self.answers = cast(IdempotencyKeys, _Part("answers", inner.answers, self))
         self.notifications = cast(Notifications, _Part("notifications", inner.notifications, self))
-        self.steps = cast(StepBook, _Part("steps", inner.steps, self))
-        self.logbook = cast(Logbook, _Part("logbook", inner.logbook, self))
+        self.steps = cast(RecordedSteps, _Part("steps", inner.steps, self))
+        self.run_logs = cast(RunLogs, _Part("run_logs", inner.run_logs, self))
         self.transactions = inner.transactions
 
     async def examine(self) -> Sequence[Caveat]:

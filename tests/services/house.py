@@ -28,14 +28,14 @@ from fencepost.model.run import NewRun, RunFilter, RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec
 from fencepost.ports.executor import Executor, Job
 from fencepost.services.active import ActiveRuns
-from fencepost.services.clerk import Clerk
 from fencepost.services.elector import Elector
 from fencepost.services.heartbeat import Heartbeat
 from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
 from fencepost.services.planner import Planner
 from fencepost.services.reaper import Reaper
-from fencepost.services.refresher import Refresher
+from fencepost.services.reporter import Reporter
+from fencepost.services.rules_refresher import RulesRefresher
 from fencepost.services.worker import Worker
 from fencepost.stores.memory import MemoryStore
 from fencepost.testing.clock import VirtualClock
@@ -110,7 +110,7 @@ class PlanningNode:
         self.planner = Planner(
             store, self.leadership, settings, clock, node.node_id, clock_watch=self.membership.clock_watch
         )
-        self.refresher = Refresher(house.store, self.leadership, house.clock)
+        self.rules_refresher = RulesRefresher(house.store, self.leadership, house.clock)
 
     @property
     def shards(self) -> set[Shard]:
@@ -129,14 +129,14 @@ class WorkingNode:
     def __init__(self, house: House, *jobs: Job, name: str = "worker-1") -> None:
         self.house = house
         self.active = ActiveRuns()
-        self.clerk = Clerk(house.store, self.active, house.settings)
+        self.reporter = Reporter(house.store, self.active, house.settings)
         self.heartbeat = Heartbeat(house.store, self.active, house.settings)
         self.reaper = Reaper(house.store, house.settings)
         self.worker = Worker(
             house.store,
             {job.spec.name: job for job in jobs},
             self.active,
-            self.clerk,
+            self.reporter,
             house.settings,
             NodeId(name),
             lambda: 0.5,
@@ -155,8 +155,8 @@ class WorkingNode:
     async def reported(self, still_running: int) -> None:
         """Wait until no more than so many attempts go on, and report the others."""
         await until(lambda: len(self.worker._tasks) <= still_running)
-        while self.clerk.backlog:
-            await self.clerk.run_once()
+        while self.reporter.backlog:
+            await self.reporter.run_once()
 
 
 def make_job(

@@ -29,8 +29,8 @@ def runner(store: Store, *, plans: bool = True, works: bool = True) -> NodeRunne
 
 
 def loops(of: NodeRunner) -> list[Service]:
-    """What asks by itself: the clerk and the heart only speak of runs."""
-    return [one for one in of._services() if isinstance(one, Service) and one.name != "clerk"]
+    """What asks by itself: the reporter and the heart only speak of runs."""
+    return [one for one in of._services() if isinstance(one, Service) and one.name != "reporter"]
 
 
 async def passes(asked: list[Any], one: Service, count: int = PASSES) -> tuple[float, float]:

@@ -1,4 +1,5 @@
-"""The audit desk on a real ledger: what planners and workers leave is sound, and what is broken is found."""
+"""Audits of a real ledger: what planners and workers leave is sound, and what is broken is
+found."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from fencepost.model.run import RunState
 from fencepost.model.stretch import parse_stretch
 from fencepost.model.tables import RUNS
 from fencepost.services import accounting
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from tests.rows import change_run, drop_run, put, row_of
 from tests.services.house import NS, START, House, PlanningNode, WorkingNode, make_job
 
@@ -32,7 +33,7 @@ class Audited(House):
         super().__init__()
         self.node = PlanningNode(self, "node-1")
         self.worker = WorkingNode(self, make_job(lambda: None))
-        self.desk = AuditDesk(self.store, NS)
+        self.verbs = Auditor(self.store, NS)
 
     async def pass_s(self, seconds: float, *, works: bool = True) -> None:
         """Let time pass, in steps of a planning pass."""
@@ -40,7 +41,7 @@ class Audited(House):
             await self.node.membership.run_once()
             await self.node.elector.run_once()
             await self.node.planner.run_once()
-            await self.memory.roster.beat(
+            await self.memory.nodes.beat(
                 Node(NodeId("worker-1"), "web", 2, plans=False, works=True), NodeReport(), 30.0
             )
             if works:
@@ -49,7 +50,7 @@ class Audited(House):
 
     async def audit(self, since_s: float = 0, until: datetime | None = None) -> Report:
         now = await self.memory.now()
-        return await self.desk.audit("beat", START + timedelta(seconds=since_s), until or now)
+        return await self.verbs.audit("beat", START + timedelta(seconds=since_s), until or now)
 
     async def faults(self) -> dict[Kind, int]:
         return dict((await self.audit()).counts)
@@ -129,17 +130,17 @@ async def test_a_deleted_row_is_found_and_repaired_under_its_own_key(house: Audi
     report = await house.audit()
     assert report.counts == {Kind.MISSING: 2}
     assert [one.run_keys for one in report.accounts[0].findings] == [(key,) for key in gone]
-    assert await house.desk.repair(report, ANNA) == gone
+    assert await house.verbs.repair(report, ANNA) == gone
     entries = await house.memory.audit_log.list(NS, LogFilter(action=Action.RUN_RESTORE))
     assert {(one.subject, one.author) for one in entries} == {(key, ANNA) for key in gone}
-    assert await house.desk.repair(await house.audit(), ANNA) == []
+    assert await house.verbs.repair(await house.audit(), ANNA) == []
 
 
 async def test_what_is_repaired_is_judged_for_lateness_like_any_tick(house: Audited) -> None:
     gone, fresh = (await house.runs("beat"))[0], (await house.runs("beat"))[9]
     await house.pass_s(5)
     house.delete(gone.run_key, fresh.run_key)
-    await house.desk.repair(await house.audit(), ANNA)
+    await house.verbs.repair(await house.audit(), ANNA)
     await house.pass_s(5)
     assert (await house.run(gone.run_key)).state is RunState.MISSED
     assert (await house.run(fresh.run_key)).state is RunState.SUCCEEDED
@@ -153,7 +154,7 @@ async def test_a_repaired_tick_is_due_when_the_planner_would_have_made_it_due() 
     before = {one.run_key: one.run_at for one in await house.runs("beat")}
     house.delete(*before)
     report = await house.audit(until=START + timedelta(seconds=60))
-    assert await house.desk.repair(report, ANNA)
+    assert await house.verbs.repair(report, ANNA)
     after = {one.run_key: one.run_at for one in await house.runs("beat")}
     assert after == {key: before[key] for key in after}
     assert any(one.run_at != one.fire_time for one in await house.runs("beat"))
@@ -168,7 +169,7 @@ async def test_a_repair_goes_on_where_a_report_was_cut(
     house.delete(*gone)
     report = await house.audit()
     assert len(report.accounts[0].findings) == 4
-    assert await house.desk.repair(report, ANNA) == gone
+    assert await house.verbs.repair(report, ANNA) == gone
 
 
 async def test_a_repair_that_can_write_nothing_ends(house: Audited) -> None:
@@ -176,7 +177,7 @@ async def test_a_repair_that_can_write_nothing_ends(house: Audited) -> None:
     house.change(gone, state=RunState.WITHDRAWN)
     report = await house.audit()
     assert report.counts == {Kind.MISSING: 1}
-    assert await house.desk.repair(report, ANNA) == []
+    assert await house.verbs.repair(report, ANNA) == []
 
 
 async def test_a_doubled_run_is_found(house: Audited) -> None:
@@ -221,22 +222,22 @@ async def test_an_edit_while_the_runs_are_read_makes_no_fault(house: Audited) ->
 async def test_a_removed_schedule_can_be_audited_by_name(house: Audited) -> None:
     await house.memory.schedules.remove(NS, BEAT)
     assert (await house.audit()).expected == 12
-    everything = await house.desk.audit(None, START, await house.memory.now())
+    everything = await house.verbs.audit(None, START, await house.memory.now())
     assert everything.accounts == ()
 
 
 async def test_all_schedules_are_audited_and_an_unknown_one_is_refused(house: Audited) -> None:
     await house.put("other", 60)
-    report = await house.desk.audit(None, START, await house.memory.now())
+    report = await house.verbs.audit(None, START, await house.memory.now())
     assert [one.schedule_id for one in report.accounts] == ["beat", "other"]
     with pytest.raises(UnknownSchedule, match="did you mean beat"):
-        await house.desk.audit("beatt", START, await house.memory.now())
+        await house.verbs.audit("beatt", START, await house.memory.now())
 
 
 async def test_completeness_counts_what_an_audit_counts(house: Audited) -> None:
     house.delete((await house.runs("beat"))[3].run_key)
     now = await house.memory.now()
-    (one,) = [one async for one in house.desk.completeness(START, now)]
+    (one,) = [one async for one in house.verbs.completeness(START, now)]
     assert (one.expected, one.recorded) == (12, 11)
 
 
@@ -253,12 +254,12 @@ async def test_a_run_that_shows_no_life_is_stuck_and_an_old_one_where_asked(hous
     running = (await house.runs("beat"))[5]
     alive = await house.memory.now() + timedelta(hours=2)
     house.change(running.run_key, state=RunState.RUNNING, finished_at=None, alive_until=alive)
-    assert await house.desk.stuck() == []
-    (old,) = await house.desk.stuck(older_than_s=30)
+    assert await house.verbs.stuck() == []
+    (old,) = await house.verbs.stuck(older_than_s=30)
     assert (old.run.run_key, "running for" in old.why) == (running.run_key, True)
     house.clock.advance(7_300)
-    await house.memory.roster.beat(
+    await house.memory.nodes.beat(
         Node(NodeId("worker-1"), "web", 2, plans=False, works=True), NodeReport(), 30.0
     )
-    (stuck,) = await house.desk.stuck()
+    (stuck,) = await house.verbs.stuck()
     assert "silent" in stuck.why

@@ -17,7 +17,7 @@ from fencepost.model.schedule import ScheduleSpec
 from fencepost.services import backfiller as backfiller_module
 from fencepost.services.backfiller import IDLE_S, LOOK_AGAIN_S, Backfiller
 from fencepost.services.control import Control
-from fencepost.services.desks import backfills as desk_module
+from fencepost.services.verbs import backfills as verbs_module
 from fencepost.triggers import Every
 from tests.services.conftest import Lines
 from tests.services.house import NS, START, House, PlanningNode, WorkingNode, make_job
@@ -77,7 +77,7 @@ async def test_who_is_turned_away_on_the_way_is_told_how_far_it_is(
     monkeypatch.setattr(backfiller_module, "BATCH_MAX", 1)
     house, control, _ = await open_house()
     started = await control.backfills.start(asked())
-    hurried = Control(house.store, NS, ANNA, aside=Few(thoughts)).backfills
+    hurried = Control(house.store, NS, ANNA, offload=Few(thoughts)).backfills
     if thoughts:
         part = await hurried.fill(started)
         assert (part.state, part.waiting) == (BackfillState.ACTIVE, thoughts)
@@ -236,7 +236,7 @@ async def test_a_wrong_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
             await control.backfills.estimate(one)
         with pytest.raises(UsageError, match=said):
             await control.backfills.start(one)
-    monkeypatch.setattr(desk_module, "FIRE_TIMES_MAX", 3)
+    monkeypatch.setattr(verbs_module, "FIRE_TIMES_MAX", 3)
     with pytest.raises(UsageError, match="more than 3 fire times; fill it in parts"):
         await control.backfills.estimate(asked())
     with pytest.raises(UnknownSchedule):

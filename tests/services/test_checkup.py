@@ -13,7 +13,7 @@ from fencepost.config import settings_from
 from fencepost.core.checkup import Finding, Point, Severity, check_up
 from fencepost.core.checkup.facts import Effect, Facts, JobSheet, LedgerSheet, Watch
 from fencepost.model.audit import Author
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import JobName, NodeId, RunKey, ScheduleId
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.node import Node, NodeReport
@@ -73,7 +73,7 @@ async def test_nothing_is_written() -> None:
     writes = {name for name, _ in house.store.calls}
     assert writes <= {
         *("schedules.page", "jobs.all", "calendars.all", "audit_log.list"),
-        *("ledger.list", "ledger.typical_run_s", "ledger.taken_away", "roster.live", "now"),
+        *("ledger.list", "ledger.typical_run_s", "ledger.taken_away", "nodes.live", "now"),
     }
 
 
@@ -154,7 +154,7 @@ async def test_replay_is_found_untried_and_then_tried() -> None:
 
     await worked(house, make_job(report, attempts=1))
     (finding,) = await told(house, target(house), Point.REPLAY)
-    assert (finding.severity, finding.mend) == (
+    assert (finding.severity, finding.remedy) == (
         Severity.WARN,
         "find out why it died, then: fencepost runs replay report#bad",
     )
@@ -170,8 +170,8 @@ async def test_fencing_is_unknown_until_a_run_was_taken_from_a_silent_worker() -
     assert (finding.severity, finding.reason) == (Severity.UNKNOWN, "nothing has run here yet")
     await house.enqueue("slow")
     await house.memory.jobs.register(NS, [SHEET.spec])
-    appetite = Appetite(NodeId("worker"), house.settings.queues, (REPORT,), 30.0)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("worker"), house.settings.queues, (REPORT,), 30.0)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     house.clock.advance(house.settings.heartbeat_timeout_s + 1)
     await Reaper(house.store, house.settings).run_once()
     (finding,) = await told(house, target(house), Point.FENCING)
@@ -311,4 +311,4 @@ async def test_the_longest_pause_of_the_living_nodes_is_held_against_the_term_of
 async def alive(house: House, report: NodeReport) -> None:
     """One live node that works."""
     node = Node(NodeId("web-1"), "web", 1, plans=True, works=True)
-    await house.memory.roster.beat(node, report, 60)
+    await house.memory.nodes.beat(node, report, 60)

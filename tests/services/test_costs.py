@@ -43,11 +43,11 @@ async def test_many_runs_are_enqueued_and_done_with_few_calls_each(app: Fencepos
 async def drained(app: Fencepost) -> None:
     node, stop = await app.node(plans=False), asyncio.Event()
     assert node.working is not None
-    clerk = node.working.clerk
+    reporter = node.working.reporter
     running = asyncio.create_task(node.run(stop))
     async with asyncio.timeout(60):
         # The store works in a thread of its own, which a loop that never rests would keep waiting.
-        while clerk.settled < RUNS:  # noqa: ASYNC110 - it has no event of its own
+        while reporter.settled < RUNS:  # noqa: ASYNC110 - it has no event of its own
             await asyncio.sleep(0.01)
     stop.set()
     await running

@@ -13,7 +13,7 @@ from fencepost.model.node import Node, NodeReport
 from fencepost.model.quotas import Quotas
 from fencepost.model.schedule import ScheduleSpec, ScheduleState
 from fencepost.services.deployer import IDLE_S, LOOK_AGAIN_S, LOOKS_MAX, Deployer, code_digest
-from fencepost.services.desks.schedules import BATCH_MAX
+from fencepost.services.verbs.schedules import BATCH_MAX
 from fencepost.triggers import Calendar, Cron, Every
 from tests.services.house import NS, House
 
@@ -40,7 +40,7 @@ async def alive(house: House, name: str, **schedules: ScheduleSpec) -> None:
     """A replica of the code that brings these schedules."""
     digest = code_digest(by_id(schedules))
     node = Node(NodeId(name), name, 1, plans=True, works=True, code_digest=digest)
-    await house.memory.roster.beat(node, NodeReport(), 1_000_000)
+    await house.memory.nodes.beat(node, NodeReport(), 1_000_000)
 
 
 async def in_force(house: House) -> tuple[ScheduleSpec, int]:
@@ -110,7 +110,7 @@ async def test_a_rollback_takes_force_once_the_last_new_replica_has_gone() -> No
     old = deployer(house, beat=OLD)
     await old.start()
     assert await in_force(house) == (NEW, 2)
-    await house.memory.roster.leave(NodeId("new"))
+    await house.memory.nodes.leave(NodeId("new"))
     assert await old.run_once() == LOOK_AGAIN_S
     assert await in_force(house) == (NEW, 2)
     rests_s = [await old.run_once() for _ in range(LOOKS_MAX)]
@@ -126,7 +126,7 @@ async def test_old_code_does_not_win_because_the_new_nodes_are_late_after_an_out
     await deployer(house, beat=NEW).start()
     old = deployer(house, beat=OLD)
     await old.start()
-    house.store.fail_before("roster.live")
+    house.store.fail_before("nodes.live")
     with pytest.raises(StoreUnavailable):
         await old.run_once()
     await old.run_once()

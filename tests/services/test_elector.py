@@ -346,7 +346,7 @@ async def test_a_grant_is_not_told_of_only_after_all_others(lines: Lines) -> Non
     await until(lambda: leadership.next_deadline() is not None)
     (grant,) = leadership.grants(SystemClock().monotonic()).values()
     for _ in range(20):
-        house.store.hold("roster.beat")
+        house.store.hold("nodes.beat")
         house.store.hold("leases.renew")
     async with asyncio.timeout(5):
         await grant.lost.wait()

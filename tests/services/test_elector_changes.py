@@ -188,7 +188,7 @@ async def test_doubt_about_one_shard_does_not_cost_another() -> None:
     assert alice.shards == {0, 1, 2, 3}
     house.clock.advance(4)
     assert alice.shards == {0, 2, 3}
-    (record,) = await house.memory.roster.live()
+    (record,) = await house.memory.nodes.live()
     assert [(led.shard, led.renewals_failed) for led in record.report.leads if led.shard == 1] == [(1, 1)]
 
 
@@ -202,7 +202,7 @@ async def test_a_lease_store_that_is_away_does_not_keep_the_node_from_its_sign_o
         house.store.fail_before("leases.acquire")
         with pytest.raises(StoreUnavailable):
             await alice.elector.run_once()
-    assert [one.node.node_id for one in await house.memory.roster.live()] == ["alice"]
+    assert [one.node.node_id for one in await house.memory.nodes.live()] == ["alice"]
 
 
 async def test_a_request_that_arrives_late_is_not_believed_from_a_later_answer() -> None:
@@ -273,7 +273,7 @@ async def test_a_refused_plan_does_not_make_the_elector_spin() -> None:
 
 
 async def test_a_leader_that_is_cut_off_from_its_leases_alone_does_not_keep_its_shards_from_others() -> None:
-    """The roster still sees it, so it has to say so; meanwhile it leads on until its own deadline."""
+    """The list of nodes still sees it, so it has to say so; meanwhile it leads on until its own deadline."""
     house = House()
     cut = Elsewhere(house.memory.leases)
     alice, bob = at(house, "alice", cut), at(house, "bob", Elsewhere(house.memory.leases))
@@ -314,15 +314,15 @@ async def test_a_node_that_drains_leads_nothing_and_others_take_over_at_once() -
     alice, bob = PlanningNode(house, "alice"), PlanningNode(house, "bob")
     for node in (alice, bob, alice, bob):
         await node.elector.run_once()
-    assert await house.memory.roster.drain(alice.node_id, True, DEFAULT_NAMESPACE, HOUSE)
+    assert await house.memory.nodes.drain(alice.node_id, True, DEFAULT_NAMESPACE, HOUSE)
     await alice.elector.run_once()
     assert alice.shards == set()
-    reports = {one.node.node_id: one.report for one in await house.memory.roster.live()}
+    reports = {one.node.node_id: one.report for one in await house.memory.nodes.live()}
     assert reports[alice.node_id].leads == ()
     await bob.elector.run_once()
     assert len(bob.shards) == 8
 
-    await house.memory.roster.drain(alice.node_id, False, DEFAULT_NAMESPACE, HOUSE)
+    await house.memory.nodes.drain(alice.node_id, False, DEFAULT_NAMESPACE, HOUSE)
     for node in (alice, bob, alice):
         await node.elector.run_once()
     assert len(alice.shards) == 4
@@ -360,7 +360,7 @@ async def test_a_node_whose_plan_was_refused_does_not_wait_for_its_next_beat() -
 
 
 async def test_a_clock_set_back_beside_a_dead_leader_does_not_stop_planning(lines: Lines) -> None:
-    """Also where the dead node is still on the roster when the clock is set."""
+    """Also where the dead node is still on the list of nodes when the clock is set."""
     house = House(shards=2)
     dead, alive = PlanningNode(house, "alice"), PlanningNode(house, "bob")
     for _ in range(2):

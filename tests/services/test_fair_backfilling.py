@@ -29,11 +29,11 @@ BUSY, CALM, THIRD = Namespace("busy"), Namespace("calm"), Namespace("third")
 async def begin(house: House, namespace: Namespace, count: int, runs: int = 3) -> None:
     """So many backfills, each of a schedule of its own and of so many runs."""
     spec = ScheduleSpec(JobName("report"), trigger=Every(10).to_json())
-    desk = Control(house.memory, namespace).backfills
+    verbs = Control(house.memory, namespace).backfills
     for number in range(count):
         name = ScheduleId(f"beat-{number:03}")
         await house.memory.schedules.put(namespace, name, spec, tzdata="2026a", expected_version=0)
-        await desk.start(NewBackfill(name, START - timedelta(seconds=10 * runs), START))
+        await verbs.start(NewBackfill(name, START - timedelta(seconds=10 * runs), START))
 
 
 def backfiller(house: House) -> Backfiller:

@@ -40,13 +40,13 @@ async def put(house: House, namespace: Namespace, count: int, every_s: float) ->
 def watched(house: House, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """The plans in the order in which they are written."""
     written: list[Plan] = []
-    write = house.memory.planbook.write
+    write = house.memory.plans.write
 
     async def watching(plans: Sequence[Plan]) -> PlanReceipt:
         written.extend(plans)
         return await write(plans)
 
-    monkeypatch.setattr(house.memory.planbook, "write", watching)
+    monkeypatch.setattr(house.memory.plans, "write", watching)
     return written
 
 

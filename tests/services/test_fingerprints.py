@@ -19,7 +19,7 @@ from fencepost.operations.runs import OneRun, show_run
 from fencepost.ports.run import Run
 from fencepost.services import steps
 from fencepost.services.control import Control
-from fencepost.services.reach import LedgerReach, LedgerTransaction
+from fencepost.services.run_context import LedgerRunContext, LedgerTransaction
 from fencepost.services.steps import Steps
 from fencepost.telemetry import secrets
 from tests.services.house import NS, START, House, WorkingNode, make_job
@@ -124,16 +124,16 @@ async def test_a_plain_job_and_an_async_one_leave_the_same() -> None:
 
 
 def inside(house: House, claim: Claim) -> Run:
-    return Run(claim, LedgerReach(house.store, claim.ticket, 5.0))
+    return Run(claim, LedgerRunContext(house.store, claim.ticket, 5.0))
 
 
 async def test_an_open_transaction_is_not_waited_for() -> None:
     house = House()
     claim = await begin(house)
-    reach = LedgerReach(house.store, claim.ticket, 5.0)
-    reach.open.append(LedgerTransaction(reach, nullcontext(cast("Any", None)), complete=False))
+    run_context = LedgerRunContext(house.store, claim.ticket, 5.0)
+    run_context.open.append(LedgerTransaction(run_context, nullcontext(cast("Any", None)), complete=False))
     with pytest.raises(StepRefused, match="before the transaction"):
-        Run(claim, reach).fingerprint(CHEAP)
+        Run(claim, run_context).fingerprint(CHEAP)
 
 
 async def test_a_tick_that_did_something_else_when_it_was_replayed_is_found(

@@ -105,8 +105,8 @@ async def test_a_node_that_was_overtaken_and_says_otherwise_later_is_an_alarm() 
     await house.memory.epochs.register({Shard(0): grant}, NodeId("bob"))
     assert (await look(house.store, house.store.leases, SKEW_MAX_S)).alarms == []
     house.clock.advance(1)
-    (alice,) = await house.memory.roster.live()
-    await house.memory.roster.beat(alice.node, alice.report, 10)
+    (alice,) = await house.memory.nodes.live()
+    await house.memory.nodes.beat(alice.node, alice.report, 10)
     (alarm,) = (await look(house.store, house.store.leases, SKEW_MAX_S)).alarms
     assert (alarm.kind, alarm.nodes) == (AlarmKind.RIVALS, ("alice", "bob"))
 

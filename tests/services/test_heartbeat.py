@@ -11,7 +11,7 @@ import pytest
 from fencepost.config import settings_from
 from fencepost.core.liveness import sweep_terms
 from fencepost.errors import StoreUnavailable, UsageError
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Claim, Outcome, Pulse, RunState, Ticket
@@ -30,8 +30,8 @@ PATIENCE_S = 10.0
 async def begin(house: House, active: ActiveRuns, key: str = "1") -> ActiveRun:
     """An attempt that waits for ever, as a worker would begin it."""
     await house.enqueue(key)
-    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     return attached(claim, active)
 
 
@@ -187,7 +187,7 @@ async def test_a_sign_of_progress_without_words_is_passed_on() -> None:
 
 
 async def test_a_run_that_has_just_been_finished_is_not_called_lost(lines: Lines) -> None:
-    """Its report is in the ledger, and the answer is on its way to the clerk."""
+    """Its report is in the ledger, and the answer is on its way to the reporter."""
     house, active = House(), ActiveRuns()
     one = await begin(house, active)
     one.task.cancel()

@@ -6,7 +6,7 @@ import pytest
 
 from fencepost.config import Settings
 from fencepost.errors import InvalidSettings, PermanentFailure
-from fencepost.model.answers import KEPT_S
+from fencepost.model.idempotency import KEPT_S
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import RunState
@@ -108,7 +108,7 @@ async def test_the_key_of_a_run_by_hand_is_never_forgotten() -> None:
 
 async def test_nodes_that_died_long_ago_are_struck_off() -> None:
     house = House()
-    await house.memory.roster.beat(Node(NodeId("gone"), "host", 1, plans=True, works=True), NodeReport(), 10)
+    await house.memory.nodes.beat(Node(NodeId("gone"), "host", 1, plans=True, works=True), NodeReport(), 10)
     janitor = Janitor(house.store, house.settings)
     house.clock.advance(HOUR_S)
     await janitor.run_once()

@@ -112,13 +112,13 @@ async def test_a_node_does_not_start_on_a_marked_ledger(house: House, lines: Lin
 async def test_what_the_server_does_not_promise_is_not_left_unsaid(house: House, lines: Lines) -> None:
     house.store.caveats = (Caveat("PostgreSQL runs with fsync=off", "set fsync = on"),)
     await started(house)
-    assert lines.about("PostgreSQL runs with fsync=off") == [{"mend": "set fsync = on"}]
+    assert lines.about("PostgreSQL runs with fsync=off") == [{"remedy": "set fsync = on"}]
 
 
 async def test_a_beat_without_an_answer_confirms_nothing(house: House) -> None:
     node = PlanningNode(house, "node-1")
     house.memory.memory.fence = 900
-    house.store.fail_before("roster.beat")
+    house.store.fail_before("nodes.beat")
     with pytest.raises(StoreUnavailable):
         await node.membership.run_once()
     house.memory.memory.fence = 896

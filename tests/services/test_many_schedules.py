@@ -9,7 +9,7 @@ import pytest
 from fencepost import Calendar, Cron, Every, Fencepost
 from fencepost.errors import InvalidSpec, QuotaExceeded
 from fencepost.model.schedule import ScheduleChange
-from fencepost.services.desks.schedules import BATCH_MAX
+from fencepost.services.verbs.schedules import BATCH_MAX
 from fencepost.testing import Bench
 from tests.testing.apps import STARTS
 

@@ -28,7 +28,7 @@ async def test_a_clock_that_differs_is_measured_reported_and_warned_of(ahead_s: 
     alice = member(house, ahead_s)
     await alice.run_once()
     assert alice.skew_s == ahead_s
-    (record,) = await house.memory.roster.live()
+    (record,) = await house.memory.nodes.live()
     assert record.skew_s == ahead_s
     assert len(lines.about("this host's clock differs from the store's")) == 1
 
@@ -78,4 +78,4 @@ async def test_everybody_alive_is_seen_and_nobody_else() -> None:
     await alice.run_once()
     assert [one.node.node_id for one in alice.live] == ["alice"]
     await alice.leave()
-    assert await house.memory.roster.live() == []
+    assert await house.memory.nodes.live() == []

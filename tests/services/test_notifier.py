@@ -173,7 +173,7 @@ async def test_a_schedule_whose_job_no_process_has_is_told() -> None:
     await house.memory.jobs.register(NS, [JobSpec(JobName("report"))])
     await house.put("beat")
     node = Node(NodeId("now"), "now", 1, plans=True, works=True)
-    await house.memory.roster.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000_000)
+    await house.memory.nodes.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000_000)
     (run,) = await after_the_window(house, notifier)
     assert subjects(run) == ["beat"]
 
@@ -183,11 +183,11 @@ async def test_a_schedule_is_not_said_to_be_served_again_when_all_workers_go_awa
     await house.memory.jobs.register(NS, [JobSpec(JobName("report"))])
     await house.put("beat")
     node = Node(NodeId("now"), "now", 1, plans=True, works=True)
-    await house.memory.roster.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000)
+    await house.memory.nodes.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000)
     assert events(await after_the_window(house, notifier)) == ["unserved"]
     house.clock.advance(2_000)
     assert events(await after_the_window(house, notifier)) == ["unserved"]
-    await house.memory.roster.beat(node, NodeReport(jobs=(JobName("report"),)), 1_000_000)
+    await house.memory.nodes.beat(node, NodeReport(jobs=(JobName("report"),)), 1_000_000)
     assert events(await after_the_window(house, notifier)) == ["recovered", "unserved"]
 
 
@@ -227,7 +227,7 @@ async def test_a_schedule_is_not_said_to_be_served_again_where_too_many_jobs_are
     await house.memory.jobs.register(NS, [JobSpec(JobName("report"))])
     await house.put("beat")
     node = Node(NodeId("now"), "now", 1, plans=True, works=True)
-    await house.memory.roster.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000_000)
+    await house.memory.nodes.beat(node, NodeReport(jobs=(JobName("other"),)), 1_000_000)
     assert events(await after_the_window(house, notifier)) == ["unserved"]
     for place in ("notifier", "serving"):
         monkeypatch.setattr(f"fencepost.services.{place}.UNSERVED_MAX", 1)

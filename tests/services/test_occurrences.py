@@ -11,8 +11,8 @@ from fencepost.model.audit import Action, LogFilter
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.run import Hold, RunState
 from fencepost.model.stretch import parse_stretch
-from tests.services.desk_work import ANNA, at, logged, open_control, plan, spec
 from tests.services.house import NS, House, WorkingNode, make_job
+from tests.services.verbs_work import ANNA, at, logged, open_control, plan, spec
 
 
 async def test_a_tick_can_be_called_off_long_before_it_is_planned() -> None:

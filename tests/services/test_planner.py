@@ -82,7 +82,7 @@ async def test_plans_that_somebody_else_keeps_from_being_written_are_not_made_ov
         return PlanReceipt(0, dropped=tuple(one.cursor.place for one in plans))
 
     with monkeypatch.context() as patch:
-        patch.setattr(house.memory.planbook, "write", pass_over)
+        patch.setattr(house.memory.plans, "write", pass_over)
         assert await node.planner.run_once() == house.settings.plan_every_s
     assert len(written(house)) == 1
     assert await node.planner.run_once() == house.settings.plan_every_s
@@ -152,7 +152,7 @@ async def test_a_refusal_of_an_old_epoch_does_not_end_a_newer_grant() -> None:
     house = House(shards=1)
     await house.put("beat")
     node = await leader(house)
-    writing = house.store.hold("planbook.write")
+    writing = house.store.hold("plans.write")
     planning = asyncio.create_task(node.planner.run_once())
     await writing.reached.wait()
     house.clock.advance(20)
@@ -169,7 +169,7 @@ async def test_a_refusal_of_an_old_epoch_does_not_upset_a_campaign() -> None:
     house = House(shards=1)
     await house.put("beat")
     node = await leader(house)
-    writing = house.store.hold("planbook.write")
+    writing = house.store.hold("plans.write")
     planning = asyncio.create_task(node.planner.run_once())
     await writing.reached.wait()
     house.clock.advance(20)
@@ -187,7 +187,7 @@ async def test_a_deadline_that_passes_between_reading_and_writing_writes_nothing
     house = House()
     await house.put("beat")
     node = await leader(house)
-    slow = house.store.hold_answer("planbook.window")
+    slow = house.store.hold_answer("plans.window")
     planning = asyncio.create_task(node.planner.run_once())
     await slow.reached.wait()
     house.clock.advance(9)
@@ -208,7 +208,7 @@ async def test_a_leader_superseded_between_reading_and_writing_writes_nothing() 
         await house.memory.leases.acquire([house.shard_of("beat")], bob, 10)
         await register(house.memory, house.shard_of("beat"), 2)
 
-    house.store.before["planbook.write"].append(supersede)
+    house.store.before["plans.write"].append(supersede)
     await node.planner.run_once()
     assert await house.runs() == []
 
@@ -221,7 +221,7 @@ async def test_an_edit_between_reading_and_writing_is_not_followed_by_a_tick_of_
     async def edit() -> None:
         await house.put("beat", every_s=30)
 
-    house.store.before["planbook.write"].append(edit)
+    house.store.before["plans.write"].append(edit)
     await node.planner.run_once()
     runs = await house.runs()
     assert {one.version for one in runs} <= {2}
@@ -240,7 +240,7 @@ async def test_a_pause_between_reading_and_writing_leaves_nothing_planned() -> N
     async def pause() -> None:
         await house.memory.schedules.pause(NS, ScheduleId("beat"), "quiet")
 
-    house.store.before["planbook.write"].append(pause)
+    house.store.before["plans.write"].append(pause)
     await node.planner.run_once()
     assert await house.runs() == []
 
@@ -285,7 +285,7 @@ async def test_what_cannot_be_read_is_looked_at_again_and_not_complained_of_agai
     for looks in (1, 2, 3):
         await node.planner.run_once()
         await node.planner.run_once()
-        assert len(house.store.arguments("planbook.postpone")) == looks
+        assert len(house.store.arguments("plans.postpone")) == looks
         house.clock.advance(UNREADABLE_REST_S)
         await node.elector.run_once()
     assert len(lines.about("schedule cannot be planned")) == 1
@@ -301,7 +301,7 @@ async def test_a_cursor_without_a_spec_does_not_stop_the_others_and_loses_nothin
     await house.put("aaa")
     await house.put("beat")
     node = await leader(house)
-    window = house.memory.planbook.window
+    window = house.memory.plans.window
 
     async def half_read(*arguments: Any) -> PlanningWindow:
         found = await window(*arguments)
@@ -309,7 +309,7 @@ async def test_a_cursor_without_a_spec_does_not_stop_the_others_and_loses_nothin
         return replace(found, cursors=tuple(cursors))
 
     with monkeypatch.context() as older_release:
-        older_release.setattr(house.memory.planbook, "window", half_read)
+        older_release.setattr(house.memory.plans, "window", half_read)
         await node.planner.run_once()
     assert (len(await house.runs("aaa")), len(await house.runs("beat"))) == (0, 6)
     assert [line["schedule"] for line in lines.about("schedule cannot be planned")] == ["aaa"]
@@ -325,7 +325,7 @@ async def test_a_write_without_an_answer_loses_and_repeats_nothing(lost: str) ->
     await house.put("beat")
     node = await leader(house)
     fail = house.store.fail_before if lost == "before" else house.store.fail_after
-    fail("planbook.write")
+    fail("plans.write")
     with pytest.raises(StoreUnavailable):
         await node.planner.run_once()
     assert not node.leadership.writing.locked()
@@ -346,7 +346,7 @@ async def test_a_failover_loses_and_repeats_nothing() -> None:
 
 
 def written(house: House) -> list[tuple[Any, ...]]:
-    return house.store.arguments("planbook.write")
+    return house.store.arguments("plans.write")
 
 
 async def test_a_clock_that_is_an_hour_ahead_for_some_seconds_writes_no_tick_off(lines: Lines) -> None:
@@ -367,7 +367,7 @@ async def test_a_clock_that_is_an_hour_ahead_for_some_seconds_writes_no_tick_off
     assert RunState.MISSED not in await house.states("beat")
     (line,) = lines.about("the clock of the store was set ahead")
     assert line["by_s"] == 3600
-    (record,) = await house.memory.roster.live()
+    (record,) = await house.memory.nodes.live()
     assert record.report.set_ahead_s == 3600
 
 

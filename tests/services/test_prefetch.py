@@ -146,7 +146,7 @@ async def test_what_does_not_begin_soon_is_handed_back_and_costs_no_attempt(
     node = await short_runs(house, bench, attempts=1)
     monkeypatch.setattr(prefetch, "PATIENCE_S", 0.0)
     await node.worker.run_once()
-    await node.clerk.run_once()
+    await node.reporter.run_once()
     assert sorted(left(run) for run in await runs_of(house)) == [
         (RunState.READY, 0),
         (RunState.READY, 0),
@@ -183,7 +183,7 @@ async def test_a_worker_that_drains_hands_back_what_waits() -> None:
     house, bench = House(concurrency=1), Bench()
     node = await short_runs(house, bench)
     node.worker.drain(True)
-    await node.clerk.run_once()
+    await node.reporter.run_once()
     assert [left(run) for run in await runs_of(house)].count((RunState.READY, 0)) == 2
     bench.finish.set()
     await node.reported(0)

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from fencepost.errors import InvalidSpec
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.codec import job_from_text, job_to_text
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.services.active import ActiveRun
 from fencepost.services.progress import until_stuck
 from tests.services.house import NS, House, WorkingNode, make_job
@@ -139,8 +139,8 @@ def test_the_watch_goes_by_the_loop_s_own_time() -> None:
 async def test_heartbeats_run_out_where_no_progress_is_made() -> None:
     house = House()
     await house.enqueue("1")
-    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     one = ActiveRun(claim, quiet_beats_max=3)
     assert [one.use_beat() for _ in range(4)] == [True, True, True, False]
     one.run.heartbeat()
@@ -150,8 +150,8 @@ async def test_heartbeats_run_out_where_no_progress_is_made() -> None:
 async def test_work_that_is_over_does_not_run_out_of_heartbeats_while_its_report_waits() -> None:
     house = House()
     await house.enqueue("1")
-    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     one = ActiveRun(claim, quiet_beats_max=1)
     one.attach(asyncio.create_task(asyncio.sleep(0)))
     await asyncio.wait({one.task})
@@ -179,20 +179,20 @@ async def test_stuck_runs_are_found_by_their_progress() -> None:
     house = House()
     node = await open_node(house, lambda: None, 60)
     await house.enqueue("1")
-    appetite = Appetite(NodeId("http/worker-1"), house.settings.queues, (JobName("report"),), 3600)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("http/worker-1"), house.settings.queues, (JobName("report"),), 3600)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     active = ActiveRun(claim)
     active.attach(asyncio.create_task(asyncio.sleep(0)))
     node.active.add(active)
-    desk = AuditDesk(house.memory, NS)
+    verbs = Auditor(house.memory, NS)
     house.clock.advance(50)
     active.run.heartbeat(0.5, "half of it")
     await node.heartbeat.run_once()
     house.clock.advance(60)
     await house.memory.ledger.pulse([claim.ticket], 3600)
-    assert list(await desk.stuck()) == []
+    assert list(await verbs.stuck()) == []
     house.clock.advance(1)
-    (found,) = await desk.stuck()
+    (found,) = await verbs.stuck()
     assert found.why == "no progress for 1m1s, its deadline is 1m"
     assert (found.run.progress, found.run.note) == ("0.5", "half of it")
 

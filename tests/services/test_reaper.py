@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.core.liveness import sweep_every_s, sweep_terms
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite, ScheduleFacts, Verdict, Wait
+from fencepost.model.claiming import ClaimRequest, ScheduleFacts, Verdict, Wait
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec, Retry
@@ -23,7 +23,7 @@ from tests.services.conftest import Lines
 from tests.services.house import LATEST, NS, House, PlanningNode
 
 TIMEOUT_S = 30.0
-APPETITE = Appetite(NodeId("worker-1"), House().settings.queues, (JobName("report"),), TIMEOUT_S)
+APPETITE = ClaimRequest(NodeId("worker-1"), House().settings.queues, (JobName("report"),), TIMEOUT_S)
 
 
 async def claim(house: House, count: int = 1, **job: Any) -> None:

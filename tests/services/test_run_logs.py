@@ -21,7 +21,7 @@ from tests.services.house import NS, House, WorkingNode, make_job, until
 
 
 async def logged(house: House, run_key: str) -> list[str]:
-    chunks = await house.memory.logbook.read(NS, RunKey(run_key), limit=100)
+    chunks = await house.memory.run_logs.read(NS, RunKey(run_key), limit=100)
     return [line for one in chunks for line in one.chunk.text.split("\n")]
 
 
@@ -70,7 +70,7 @@ async def test_a_run_that_ended_has_its_whole_log() -> None:
     await node.work()
     assert await logged(house, run_key) == ["begun", "done"]
     names = house.store.names()
-    assert names.index("logbook.append") < names.index("ledger.finish")
+    assert names.index("run_logs.append") < names.index("ledger.finish")
 
 
 async def test_the_log_of_a_run_that_goes_on_can_be_read() -> None:
@@ -82,7 +82,7 @@ async def test_the_log_of_a_run_that_goes_on_can_be_read() -> None:
     await node.heartbeat.run_once()
     assert await logged(house, run_key) == ["begun"]
     await node.heartbeat.run_once()
-    assert len(house.store.arguments("logbook.append")) == 1
+    assert len(house.store.arguments("run_logs.append")) == 1
     talker.go.set()
     await node.reported(0)
     assert await logged(house, run_key) == ["begun", "done"]
@@ -93,7 +93,7 @@ async def test_a_run_that_logs_nothing_does_not_cost_a_write() -> None:
     node = await open_node(house, lambda: None)
     await house.enqueue("1")
     await node.work()
-    assert "logbook.append" not in house.store.names()
+    assert "run_logs.append" not in house.store.names()
 
 
 async def test_many_runs_write_in_one_statement() -> None:
@@ -104,7 +104,7 @@ async def test_many_runs_write_in_one_statement() -> None:
     await node.worker.run_once()
     await until(lambda: sum(not one.log.is_written for one in node.active) == 3)
     await node.heartbeat.run_once()
-    ((pages,),) = house.store.arguments("logbook.append")
+    ((pages,),) = house.store.arguments("run_logs.append")
     assert len(pages) == 3
     talker.go.set()
     await node.reported(0)
@@ -119,7 +119,7 @@ async def test_a_statement_does_not_grow_with_the_runs(monkeypatch: pytest.Monke
     await node.worker.run_once()
     await until(lambda: sum(not one.log.is_written for one in node.active) == 5)
     await node.heartbeat.run_once()
-    assert [len(pages) for (pages,) in house.store.arguments("logbook.append")] == [2, 2, 1]
+    assert [len(pages) for (pages,) in house.store.arguments("run_logs.append")] == [2, 2, 1]
     talker.go.set()
     await node.reported(0)
 
@@ -134,13 +134,13 @@ async def test_lines_that_do_not_get_through_in_a_beat_come_with_the_next_and_no
     await node.worker.run_once()
     await until(lambda: sum(not one.log.is_written for one in node.active) == 3)
     order = [one.ticket.fence for one in node.active]
-    house.store.before["logbook.append"].append(_nothing)
-    held = house.store.hold("logbook.append")
+    house.store.before["run_logs.append"].append(_nothing)
+    held = house.store.hold("run_logs.append")
     await node.heartbeat.run_once()
     assert held.reached.is_set()
     next(iter(node.active)).log.write("more")
     await node.heartbeat.run_once()
-    pages = [page for (pages,) in house.store.arguments("logbook.append") for page in pages]
+    pages = [page for (pages,) in house.store.arguments("run_logs.append") for page in pages]
     assert [page.ticket.fence for page in pages] == [order[0], order[1], order[1], order[2], order[0]]
     assert [await logged(house, key) for key in keys] == [["begun", "more"], ["begun"], ["begun"]]
     talker.go.set()
@@ -157,14 +157,14 @@ async def test_lines_are_kept_while_the_store_is_away() -> None:
     run_key = await house.enqueue("1")
     await node.worker.run_once()
     await until(lambda: any(not one.log.is_written for one in node.active))
-    house.store.fail_after("logbook.append")
+    house.store.fail_after("run_logs.append")
     with pytest.raises(StoreUnavailable):
         await node.heartbeat.run_once()
     talker.go.set()
-    await until(lambda: node.clerk.backlog == 1)
-    house.store.fail_before("logbook.append")
+    await until(lambda: node.reporter.backlog == 1)
+    house.store.fail_before("run_logs.append")
     with pytest.raises(StoreUnavailable):
-        await node.clerk.run_once()
+        await node.reporter.run_once()
     assert (await house.run(run_key)).state is RunState.RUNNING
     await node.reported(0)
     assert await logged(house, run_key) == ["begun", "done"]

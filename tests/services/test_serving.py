@@ -15,12 +15,12 @@ from fencepost.model.job import JobSpec
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import RunFilter
 from fencepost.model.schedule import Absent, ScheduleSpec, ScheduleState
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.services.control import Control
 from fencepost.services.deployer import Deployer, code_digest
-from fencepost.services.desks.runs import new_run
 from fencepost.services.gauges import Gauges
 from fencepost.services.serving import unserved
+from fencepost.services.verbs.runs import new_run
 from fencepost.telemetry.events import LedgerMeasured, listen
 from fencepost.triggers import Every
 from tests.services.house import NS, House
@@ -46,7 +46,7 @@ async def alive(house: House, name: str, *names: JobName, told: bool = True, **c
     digest = code_digest({ScheduleId(one): each for one, each in code.items()})
     node = Node(NodeId(name), name, 1, plans=True, works=True, code_digest=digest)
     report = NodeReport(jobs=names if told else None)
-    await house.memory.roster.beat(node, report, 1_000_000)
+    await house.memory.nodes.beat(node, report, 1_000_000)
 
 
 async def state_of(house: House, name: str) -> ScheduleState:
@@ -98,7 +98,7 @@ async def test_a_worker_that_does_not_say_what_it_has_may_have_any_job() -> None
 async def test_external_jobs_and_paused_schedules_are_left_alone() -> None:
     house = House()
     await left_over(house)
-    nodes = await house.memory.roster.live()
+    nodes = await house.memory.nodes.live()
     assert unserved_jobs({OLD: JobSpec(OLD, external=True)}, nodes, NS) == []
     await Control(house.store, NS).schedules.pause("beat")
     assert await unserved(house.store, NS) == []
@@ -109,17 +109,17 @@ async def test_status_audit_and_why_say_it() -> None:
     await left_over(house)
     status = await Control(house.store, NS).status()
     assert list(status.unserved) == [Unserved(BEAT, OLD)]
-    desk, now = AuditDesk(house.store, NS), await house.store.now()
-    (account,) = (await desk.audit(None, now, now)).accounts
+    verbs, now = Auditor(house.store, NS), await house.store.now()
+    (account,) = (await verbs.audit(None, now, now)).accounts
     assert account.notes == ("no running process has job old",)
     schedule = await house.memory.schedules.get(NS, BEAT)
     assert schedule is not None
     house.clock.advance(3_600)
     moment = Every(60).next_after(await house.store.now())
     assert moment is not None
-    story = await desk.why("beat", moment)
-    assert "No running process has job old." in story.sentences
-    assert any('renamed_from="old"' in one for one in story.mends)
+    explanation = await verbs.why("beat", moment)
+    assert "No running process has job old." in explanation.sentences
+    assert any('renamed_from="old"' in one for one in explanation.remedies)
 
 
 async def test_it_is_said_at_deploy(caplog: pytest.LogCaptureFixture) -> None:
@@ -167,8 +167,8 @@ async def test_both_names_of_a_renamed_job_are_one_for_lists_keys_and_why() -> N
     assert {one.run_key for one in found} == {late, early, key}
     page = await control.runs.list(RunFilter(job=NEW, limit=1))
     assert page.following(1) == (page[0].fire_time, page[0].run_key)
-    story = await AuditDesk(house.store, NS).why("new", ticks[1].fire_time)
-    assert (story.schedule_id, story.run_keys) == ("old", (early,))
+    explanation = await Auditor(house.store, NS).why("new", ticks[1].fire_time)
+    assert (explanation.schedule_id, explanation.run_keys) == ("old", (early,))
 
 
 async def test_a_key_that_was_used_before_the_job_was_renamed_is_still_taken() -> None:
@@ -214,7 +214,7 @@ async def test_an_absent_schedule_is_not_ended_because_nodes_are_late_after_an_o
     await deployer(house, jobs(JobSpec(OLD)), beat=spec(OLD, Absent.REMOVE)).start()
     newer = deployer(house, jobs(JobSpec(OTHER)), more=spec(OTHER))
     await newer.start()
-    house.store.fail_before("roster.live")
+    house.store.fail_before("nodes.live")
     with pytest.raises(StoreUnavailable):
         await newer.run_once()
     await newer.run_once()

@@ -17,8 +17,8 @@ from fencepost.model.job import JobSpec, Retry
 from fencepost.model.run import RunState
 from fencepost.model.run_log import LOG_BEGIN
 from fencepost.ports.executor import Job
+from fencepost.services.explainer import Explainer
 from fencepost.services.results import wait_for_end
-from fencepost.services.storyteller import Storyteller
 from tests.executors import far_functions as far
 from tests.services.house import NS, House, WorkingNode
 
@@ -89,7 +89,7 @@ async def test_a_failure_after_a_snooze_is_the_first() -> None:
     await node.work()
     run = await house.run(key)
     assert (run.state, run.reason) == (RunState.DEAD, "failed 1 of 1 attempts")
-    words = " ".join((await Storyteller(house.memory, NS).why_run(key)).sentences)
+    words = " ".join((await Explainer(house.memory, NS).why_run(key)).sentences)
     assert "It failed for good at 2026-03-01T12:01:00Z, after one attempt: " in words
 
 
@@ -133,8 +133,8 @@ async def test_a_snooze_is_in_the_log_of_the_run_and_in_why() -> None:
     node = await node_of(house, on_the_loop)
     key = await house.enqueue("one")
     await node.work()
-    chunks = await house.memory.logbook.read(NS, key, attempt=1, after=LOG_BEGIN, limit=10)
+    chunks = await house.memory.run_logs.read(NS, key, attempt=1, after=LOG_BEGIN, limit=10)
     assert [one.chunk.text for one in chunks] == [f"snoozed for 10m: {WHY}"]
-    words = " ".join((await Storyteller(house.memory, NS).why_run(key)).sentences)
+    words = " ".join((await Explainer(house.memory, NS).why_run(key)).sentences)
     assert f"which spent no attempt: snoozed for 10m: {WHY}" in words
     assert f"due at 2026-03-01T12:10:00Z (snoozed for 10m: {WHY})" in words

@@ -21,13 +21,13 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.run import Claim
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.testing.conformance.builders import (
     ALICE,
     JOB,
     NS,
     SCHEDULE,
-    appetite,
+    claim_request,
     death,
     finish,
     plan_ticks,
@@ -68,7 +68,7 @@ class Ledger:
             return [Start(key)]
 
         await self.go_to(second)
-        (claimed,) = await self.harness.store.ledger.claim_ticks(appetite(ALICE), 1, only_this)
+        (claimed,) = await self.harness.store.ledger.claim_ticks(claim_request(ALICE), 1, only_this)
         return claimed
 
     async def run(self, key: RunKey, first: float, last: float, *, fails: bool = False) -> None:
@@ -77,8 +77,8 @@ class Ledger:
         await finish(self.harness, death(claimed.ticket) if fails else success(claimed.ticket))
 
     async def stale(self) -> list[RunKey]:
-        desk, until = AuditDesk(self.harness.store, NS), self.start + timedelta(seconds=30)
-        report = await desk.audit(SCHEDULE, self.start, until)
+        verbs, until = Auditor(self.harness.store, NS), self.start + timedelta(seconds=30)
+        report = await verbs.audit(SCHEDULE, self.start, until)
         return [key for one in report.accounts[0].of(Kind.STALE) for key in one.run_keys]
 
 

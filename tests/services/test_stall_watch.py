@@ -64,5 +64,5 @@ async def test_a_node_does_not_keep_its_stalls_to_itself() -> None:
     membership = Membership(house.store, node, Settings(), house.clock)
     membership.stall_s = lambda: 4.5
     await membership.run_once()
-    (seen,) = await house.memory.roster.live()
+    (seen,) = await house.memory.nodes.live()
     assert seen.report.stall_s == 4.5

@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 
 from fencepost.errors import RunLost, StepRefused, StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Claim, Outcome, RunState
 from fencepost.ports.run import Run
 from fencepost.services import steps
-from fencepost.services.reach import LedgerReach, LedgerTransaction
+from fencepost.services.run_context import LedgerRunContext, LedgerTransaction
 from fencepost.services.steps import RECORD_TRIES_MAX, RESULT_BYTES_MAX, STEPS_MAX, Steps
 from tests.services.house import NS, House, WorkingNode, make_job
 
@@ -25,8 +25,8 @@ async def begin(house: House, key: str | None = "1") -> Claim:
     """The next attempt of a run."""
     if key is not None:
         await house.enqueue(key)
-    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("worker-1"), house.settings.queues, (JobName("report"),), 30)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     return claim
 
 
@@ -220,7 +220,7 @@ async def test_a_step_inside_another_is_recorded_too() -> None:
 async def test_a_step_of_a_plain_job_is_not_done_in_the_loop() -> None:
     house, where = House(), []
     claim = await begin(house)
-    run = Run(claim, LedgerReach(house.store, claim.ticket, 5.0))
+    run = Run(claim, LedgerRunContext(house.store, claim.ticket, 5.0))
 
     def step() -> str:
         where.append(threading.current_thread())
@@ -238,7 +238,7 @@ async def test_a_step_of_a_plain_job_is_not_done_in_the_loop() -> None:
 async def test_a_step_that_fails_in_a_thread_does_not_hang_it(error: Exception) -> None:
     house = House()
     claim = await begin(house)
-    run = Run(claim, LedgerReach(house.store, claim.ticket, 5.0))
+    run = Run(claim, LedgerRunContext(house.store, claim.ticket, 5.0))
 
     def step() -> None:
         raise error
@@ -255,7 +255,7 @@ async def test_a_step_that_fails_in_a_thread_does_not_hang_it(error: Exception) 
 async def test_a_plain_job_may_have_an_async_step() -> None:
     house, shop = House(), Shop()
     claim = await begin(house)
-    run = Run(claim, LedgerReach(house.store, claim.ticket, 5.0))
+    run = Run(claim, LedgerRunContext(house.store, claim.ticket, 5.0))
     assert await asyncio.to_thread(run.once, "charge", shop.charge_slowly) == CHARGED
 
 
@@ -263,9 +263,9 @@ async def test_a_step_inside_a_transaction_is_refused_before_it_is_done() -> Non
     """The transaction has the run locked: the record would wait for it, and it for the record."""
     house, shop = House(), Shop()
     claim = await begin(house)
-    reach = LedgerReach(house.store, claim.ticket, 5.0)
-    run, opened = Run(claim, reach), nullcontext()
-    async with LedgerTransaction(reach, cast("Any", opened), complete=False):
+    run_context = LedgerRunContext(house.store, claim.ticket, 5.0)
+    run, opened = Run(claim, run_context), nullcontext()
+    async with LedgerTransaction(run_context, cast("Any", opened), complete=False):
         with pytest.raises(StepRefused, match="before the transaction"):
             await run.once("charge", shop.charge)
     assert shop.charged == 0
@@ -275,6 +275,6 @@ async def test_a_step_inside_a_transaction_is_refused_before_it_is_done() -> Non
 async def test_a_refused_name_does_not_hang_a_thread() -> None:
     house, shop = House(), Shop()
     claim = await begin(house)
-    run = Run(claim, LedgerReach(house.store, claim.ticket, 5.0))
+    run = Run(claim, LedgerRunContext(house.store, claim.ticket, 5.0))
     with pytest.raises(StepRefused):
         await asyncio.to_thread(run.once, "", shop.charge)

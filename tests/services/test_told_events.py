@@ -168,7 +168,7 @@ async def test_a_report_whose_answer_was_lost_is_told_once(lost: str, heard: Hea
     await node.worker.run_once()
     await until(lambda: not node.worker._tasks)
     with pytest.raises(StoreUnavailable):
-        await node.clerk.run_once()
+        await node.reporter.run_once()
     assert not heard.of(events.AttemptFinished)
     await node.reported(0)
     assert [one.state for one in heard.of(events.AttemptFinished)] == [RunState.DEAD]
@@ -217,7 +217,7 @@ async def test_a_run_that_the_heartbeat_finds_lost_is_told_as_a_duplicate_once(h
     await node.reaper.run_once()
     await node.heartbeat.run_once()
     await until(lambda: not node.worker._tasks)
-    await node.clerk.run_once()
+    await node.reporter.run_once()
     assert heard.count(events.DuplicateSuppressed, lambda one: one.cause) == {Cause.FENCE: 1}
     assert not heard.of(events.AttemptFinished)
 
@@ -304,7 +304,7 @@ async def test_one_outdated_plan_does_not_silence_what_the_others_missed(heard: 
     async def edit() -> None:
         await house.put("edited", every_s=30, catch_up=LATEST)
 
-    house.store.before["planbook.write"].append(edit)
+    house.store.before["plans.write"].append(edit)
     await node.planner._round(node.leadership.grants(house.clock.monotonic()))
     assert {one.schedule_id for one in heard.of(events.TicksMissed)} == {"beat"}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.json import JsonObject
@@ -105,8 +105,8 @@ async def test_a_run_that_is_interrupted_while_it_waits_leaves_nothing_behind() 
 async def test_a_run_that_waits_uses_up_none_of_its_heartbeats() -> None:
     house = House()
     await house.enqueue("1")
-    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (REPORT,), 30)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("worker-1"), house.settings.queues, (REPORT,), 30)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     for one in (ActiveRun(claim, beats_max=2), ActiveRun(claim, quiet_beats_max=2)):
         one.run.queue()
         assert all(one.use_beat() for _ in range(9))
@@ -117,8 +117,8 @@ async def test_a_run_that_waits_uses_up_none_of_its_heartbeats() -> None:
 async def test_a_run_that_ended_before_it_began_does_not_look_alive_for_ever() -> None:
     house = House()
     await house.enqueue("1")
-    appetite = Appetite(NodeId("worker-1"), house.settings.queues, (REPORT,), 30)
-    (claim,) = await house.memory.ledger.claim_direct(appetite, 1)
+    claim_request = ClaimRequest(NodeId("worker-1"), house.settings.queues, (REPORT,), 30)
+    (claim,) = await house.memory.ledger.claim_direct(claim_request, 1)
     one = ActiveRun(claim, beats_max=2)
     one.run.queue()
     one.attach(asyncio.create_task(asyncio.sleep(0)))
@@ -141,8 +141,8 @@ async def test_a_run_that_ended_before_it_began_does_not_look_alive_for_ever() -
 def test_what_would_only_wait_is_not_asked_for(
     queueing: tuple[JobName, ...], near: int, asked: list[tuple[tuple[JobName, ...], int]]
 ) -> None:
-    appetite = Appetite(NodeId("worker-1"), (), (MAIL, REPORT), 30)
-    found = helpings(appetite, 20, [(queueing, near)])
+    claim_request = ClaimRequest(NodeId("worker-1"), (), (MAIL, REPORT), 30)
+    found = helpings(claim_request, 20, [(queueing, near)])
     assert [(one.jobs, limit) for one, limit in found] == asked
 
 
@@ -157,5 +157,5 @@ def test_what_would_only_wait_is_not_asked_for(
 def test_no_bound_is_exceeded(
     bounds: list[tuple[tuple[JobName, ...], int]], asked: list[tuple[tuple[JobName, ...], int]]
 ) -> None:
-    appetite = Appetite(NodeId("worker-1"), (), (MAIL, REPORT), 30)
-    assert [(one.jobs, limit) for one, limit in helpings(appetite, 20, bounds)] == asked
+    claim_request = ClaimRequest(NodeId("worker-1"), (), (MAIL, REPORT), 30)
+    assert [(one.jobs, limit) for one, limit in helpings(claim_request, 20, bounds)] == asked

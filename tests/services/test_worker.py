@@ -280,7 +280,7 @@ async def test_reports_that_the_store_does_not_take_leave_less_room() -> None:
     for number in range(4):
         await house.enqueue(str(number))
     await node.worker.run_once()
-    await until(lambda: node.clerk.backlog == 4 and not node.worker._tasks)
+    await until(lambda: node.reporter.backlog == 4 and not node.worker._tasks)
     assert node.worker.room == 5 - 3
 
 
@@ -303,7 +303,7 @@ async def test_a_worker_that_waits_for_its_reports_goes_on_when_one_was_taken() 
     assert node.worker.room == 0
     await node.worker.wakeup.rest(0)
     assert await node.worker.run_once() == house.settings.poll_s
-    await node.clerk.run_once()
+    await node.reporter.run_once()
     await asyncio.wait_for(node.worker.wakeup.rest(house.settings.poll_s), house.settings.poll_s / 2)
 
 

@@ -110,7 +110,7 @@ async def test_a_run_that_waits_for_its_report_is_not_adopted_a_second_time() ->
     node = await open_node(house, bench)
     run_key = await house.enqueue("1")
     await node.worker.run_once()
-    await until(lambda: node.clerk.backlog == 1)
+    await until(lambda: node.reporter.backlog == 1)
     house.store.fail_before("ledger.outlook")
     with pytest.raises(StoreUnavailable):
         await node.worker.run_once()
@@ -186,7 +186,7 @@ async def test_work_that_cannot_be_stopped_is_not_handed_back_while_it_goes_on(l
     run_key = await house.enqueue("1")
     await node.worker.run_once()
     await node.worker.stop(0.01)
-    assert node.clerk.backlog == 0
+    assert node.reporter.backlog == 0
     assert (await house.run(run_key)).state is RunState.RUNNING
     assert len(lines.about("cannot be stopped; left to be rescued")) == 1
     go_on.set()

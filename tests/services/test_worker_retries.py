@@ -137,7 +137,7 @@ async def test_an_error_that_the_policy_excludes_is_not_retried(retry: Retry, st
 
 async def claim(house: House, node: WorkingNode) -> Claim:
     await house.enqueue("1")
-    (claimed,) = await house.memory.ledger.claim_direct(node.worker._appetite, 1)
+    (claimed,) = await house.memory.ledger.claim_direct(node.worker._claim_request, 1)
     return claimed
 
 
@@ -195,7 +195,7 @@ async def test_the_first_attempt_after_a_replay_counts_as_a_first_one() -> None:
     run_key = await house.enqueue("1")
     await node.work()
     house.clock.advance(60)
-    (claimed,) = await house.memory.ledger.claim_direct(node.worker._appetite, 1)
+    (claimed,) = await house.memory.ledger.claim_direct(node.worker._claim_request, 1)
     await begin(node, replace(claimed, spent=1))
     assert (claimed.attempt, (await house.run(run_key)).state) == (2, RunState.READY)
     assert node.worker._attempts._budgets[claimed.job].balance == RESERVE - 1 + 0.25 - 1

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
-from fencepost.model.claiming import Appetite, Head, Outlook
+from fencepost.model.claiming import ClaimRequest, Head, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, NodeId, Queue, RunKey, job_key
 from fencepost.model.limits import JobLimit
@@ -91,12 +91,12 @@ async def test_an_old_pile_does_not_take_all_from_fresh_work_of_another_kind() -
 
 async def test_what_was_seen_is_good_for_a_moment_while_there_is_more_of_it() -> None:
     house, looks = House(), Looks()
-    appetite = Appetite(NodeId("alice"), (MAIL,), (JobName("report"),), 30.0)
-    other = replace(appetite, queues=(IMAGES,))
+    claim_request = ClaimRequest(NodeId("alice"), (MAIL,), (JobName("report"),), 30.0)
+    other = replace(claim_request, queues=(IMAGES,))
     for asked, now_s in (
-        (appetite, 0.0),
-        (appetite, MOMENT_S * 0.9),
-        (appetite, MOMENT_S),
+        (claim_request, 0.0),
+        (claim_request, MOMENT_S * 0.9),
+        (claim_request, MOMENT_S),
         (other, MOMENT_S),
     ):
         await looks.look(house.store.ledger, asked, now_s)

@@ -81,7 +81,7 @@ class FarStore:
         self.schedules: Any = Far(store.schedules, line)
         self.epochs: Any = Far(store.epochs, line)
         self.ledger: Any = Far(store.ledger, line)
-        self.roster: Any = Far(store.roster, line)
+        self.nodes: Any = Far(store.nodes, line)
         self.gates: Any = Far(store.gates, line)
         self.freezes: Any = Far(store.freezes, line)
         self.backfills: Any = Far(store.backfills, line)
@@ -90,9 +90,9 @@ class FarStore:
         self.answers: Any = Far(store.answers, line)
         self.notifications: Any = Far(store.notifications, line)
         self.steps: Any = Far(store.steps, line)
-        self.logbook: Any = Far(store.logbook, line)
+        self.run_logs: Any = Far(store.run_logs, line)
         self.transactions = store.transactions
-        self.planbook: Any = FarPlanBook(store.planbook, line, on_plans)
+        self.plans: Any = FarPlanBook(store.plans, line, on_plans)
         self.leases: Any = FarLeases(store.leases, line)
         self.signals = FarSignals(store, network)
         self.caveats = store.caveats

@@ -123,7 +123,7 @@ class Faults:
         self._network.lost_share = LOST_SHARE
         self._network.repeated_share = REPEATED_SHARE
 
-    def mend(self) -> None:
+    def remedy(self) -> None:
         """Everything that can be mended from outside."""
         self._network.lost_share = self._network.repeated_share = 0.0
         for server in (self._ledger, self._lease_server):
@@ -137,8 +137,8 @@ class Faults:
 
     async def let_go(self) -> None:
         """Nobody is under maintenance any more."""
-        for one in await self._store.roster.live():
-            await self._store.roster.drain(one.node.node_id, False, NS, OPERATOR)
+        for one in await self._store.nodes.live():
+            await self._store.nodes.drain(one.node.node_id, False, NS, OPERATOR)
 
     async def crash(self) -> None:
         host = self._any(lambda one: one.is_up)
@@ -335,7 +335,7 @@ class Faults:
                 await self._pass(self._dice.uniform(1, 20))
 
     async def drain(self) -> None:
-        live = [one for one in await self._store.roster.live() if not one.draining]
+        live = [one for one in await self._store.nodes.live() if not one.draining]
         if len(live) > 2:
             node = self._dice.choice(live).node.node_id
             async with self.fault("drain", node):
@@ -344,7 +344,7 @@ class Faults:
                 try:
                     await self._pass(self._dice.uniform(10, 120))
                 finally:
-                    await self._store.roster.drain(node, False, NS, OPERATOR)
+                    await self._store.nodes.drain(node, False, NS, OPERATOR)
 
     async def reshard(self) -> None:
         async with self.fault("reshard"):

@@ -65,7 +65,7 @@ class Operator:
         self._workload = workload
         self._dice = dice
         self._recorder = recorder
-        self._desk = Control(far, NS, OPERATOR)
+        self._verbs = Control(far, NS, OPERATOR)
 
     async def edit(self) -> str:
         """Somebody changes a schedule, or a run of one."""
@@ -81,7 +81,7 @@ class Operator:
         await self._far.epochs.reshard(shards, NS, OPERATOR)
 
     async def drain(self, node: NodeId) -> None:
-        await self._far.roster.drain(node, True, NS, OPERATOR)
+        await self._far.nodes.drain(node, True, NS, OPERATOR)
 
     async def let_go(self) -> None:
         """Nothing is frozen or held any more: by a hand that nothing stops."""
@@ -133,23 +133,23 @@ class Operator:
             await asyncio.sleep(max(_seconds(now, min(ahead)) + off_s, 0.0))
 
     async def _pause(self, schedule_id: ScheduleId) -> None:
-        await self._desk.schedules.pause(schedule_id)
+        await self._verbs.schedules.pause(schedule_id)
 
     async def _resume(self, schedule_id: ScheduleId) -> None:
-        await self._desk.schedules.resume(schedule_id, catch_up=self._dice.random() < 0.5)
+        await self._verbs.schedules.resume(schedule_id, catch_up=self._dice.random() < 0.5)
 
     async def _remove(self, schedule_id: ScheduleId) -> None:
-        await self._desk.schedules.remove(schedule_id)
+        await self._verbs.schedules.remove(schedule_id)
 
     async def _add(self, schedule_id: ScheduleId) -> None:
-        await self._desk.schedules.add(schedule_id, self._workload.spec())
+        await self._verbs.schedules.add(schedule_id, self._workload.spec())
 
     async def _trigger(self, schedule_id: ScheduleId) -> None:
-        await self._desk.schedules.trigger(schedule_id)
+        await self._verbs.schedules.trigger(schedule_id)
 
     async def _edit(self, schedule_id: ScheduleId) -> None:
-        current = await self._desk.schedules.get(schedule_id)
-        await self._desk.schedules.edit(schedule_id, self._workload.spec(), current.version)
+        current = await self._verbs.schedules.get(schedule_id)
+        await self._verbs.schedules.edit(schedule_id, self._workload.spec(), current.version)
 
     async def _cancel(self, schedule_id: ScheduleId) -> None:
         """Any run of the schedule that has not ended: planned, waiting or running."""
@@ -199,7 +199,7 @@ class Operator:
         until = self._store.memory.now()
         since = until - timedelta(seconds=self._terms.s(600))
         mode = self._dice.choice([FillMode.MISSING, FillMode.MISSED])
-        await self._desk.backfills.start(NewBackfill(schedule_id, since, until, mode))
+        await self._verbs.backfills.start(NewBackfill(schedule_id, since, until, mode))
 
     def _open_run(self, schedule_id: ScheduleId) -> RunKey | None:
         keys = [run["run_key"] for run in self._open_runs(schedule_id)]

@@ -163,7 +163,7 @@ class Recorder:
 
     def watch(self, store: MemoryStore) -> None:
         """Look on at every call that decides something."""
-        _wrap(store.planbook, "write", self._saw_plans)
+        _wrap(store.plans, "write", self._saw_plans)
         _wrap(store.epochs, "register", self._saw_registrations)
         _wrap(store.ledger, "pulse", self._saw_pulses)
         self._watch_reports(store)

@@ -83,10 +83,11 @@ def test_a_campaign_that_saw_too_little_does_not_count(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    "reach", [time.time, time.monotonic, uuid.uuid4, random.random, threading.Thread(target=print).start]
+    "run_context",
+    [time.time, time.monotonic, uuid.uuid4, random.random, threading.Thread(target=print).start],
 )
-def test_nothing_real_is_had_in_a_world(reach: Callable[[], object]) -> None:
-    name = reach.__name__
+def test_nothing_real_is_had_in_a_world(run_context: Callable[[], object]) -> None:
+    name = run_context.__name__
     owner = {"time": time, "monotonic": time, "uuid4": uuid, "random": random}.get(name, threading.Thread())
     with nothing_real(), pytest.raises(NotInThisWorld, match=name):
         getattr(owner, name)()

@@ -22,7 +22,7 @@ from fencepost.model.plan import Plan
 from fencepost.model.table import Row
 from fencepost.model.tables import JOBS, MISSED_RANGES, RUNS
 from fencepost.rules.rows import to_missed_range
-from fencepost.services.control import ScheduleDesk, new_run
+from fencepost.services.control import ScheduleVerbs, new_run
 from fencepost.stores.memory import MemoryStore
 from tests.history.model import History
 from tests.rows import versions_of
@@ -154,11 +154,11 @@ class World:
 
     async def _found(self) -> None:
         await self.store.jobs.register(NS, [kind.spec for kind in self.kinds.values()])
-        desk = ScheduleDesk(self.store, NS)
+        verbs = ScheduleVerbs(self.store, NS)
         first, *others = self.workload.ids
-        await desk.add(first, self.workload.beat())
+        await verbs.add(first, self.workload.beat())
         for schedule_id in others:
-            await desk.add(schedule_id, self.workload.spec())
+            await verbs.add(schedule_id, self.workload.spec())
 
     def _troubles(self) -> list[Coroutine[Any, Any, None]]:
         often = [self._often(every_s, trouble) for every_s, trouble in self.faults.troubles()]
@@ -193,7 +193,7 @@ class World:
 
     async def _calm_down(self) -> None:
         """Everything is mended, the operators let go, and what is left runs its course."""
-        self.faults.mend()
+        self.faults.remedy()
         for host in self.hosts:
             host.start()
         await asyncio.sleep(self.terms.s(ARRIVES_WITHIN_S))  # What operators asked for last arrives first.

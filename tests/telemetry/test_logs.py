@@ -24,7 +24,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def record(event: str, **fields: Any) -> logging.LogRecord:
-    made = logging.LogRecord("fencepost.clerk", logging.INFO, "f", 1, event, (), None)
+    made = logging.LogRecord("fencepost.reporter", logging.INFO, "f", 1, event, (), None)
     setattr(made, FIELDS, fields)
     return made
 

@@ -14,8 +14,8 @@ from fencepost.model.identifiers import JobName, job_key, outside_worker
 from fencepost.model.job import JobSpec
 from fencepost.model.run import NewRun, Receipt, RunState
 from fencepost.services.control import Control
-from fencepost.services.desks.work import Order, WorkDesk
 from fencepost.services.enqueueing import enqueue
+from fencepost.services.verbs.work import Order, WorkVerbs
 from fencepost.telemetry import traces
 from tests.services.house import NS, Bench, House, PlanningNode, WorkingNode, make_job, until
 from tests.traces.kept import KeptSpans
@@ -105,11 +105,11 @@ async def test_workers_outside_and_people_notice_nothing(broken: TracerProvider)
     run = NewRun(job_key(spec.name, "7"), spec.name, {}, house.settings.queues[0], 2)
     key = run.run_key
     assert await enqueue(house.store.ledger, NS, [run]) == [(key, True)]
-    desk = WorkDesk(house.store, house.settings, lambda: 0.5)
+    verbs = WorkVerbs(house.store, house.settings, lambda: 0.5)
     order = Order(outside_worker("w1", "t0"), ("resize",))
-    ((loan,), _) = await desk.take(order, await desk.appetite(order))
+    ((loan,), _) = await verbs.take(order, await verbs.claim_request(order))
     assert traces.carried_for(loan.claim) is not None
-    assert await desk.complete(WORKER, key, loan.claim.attempt, loan.claim.fence, None) is Receipt.ACCEPTED
+    assert await verbs.complete(WORKER, key, loan.claim.attempt, loan.claim.fence, None) is Receipt.ACCEPTED
 
 
 async def test_a_run_that_waits_for_its_retry_can_be_called_off(broken: TracerProvider) -> None:

@@ -15,7 +15,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.run import Receipt, RunState
 from fencepost.ports.run import Run
 from fencepost.services.control import Control
-from fencepost.services.desks.work import Order, WorkDesk
+from fencepost.services.verbs.work import Order, WorkVerbs
 from fencepost.telemetry.logs import FIELDS
 from fencepost.telemetry.run_lines import keep_run_lines
 from tests.services.house import NS, START, Bench, House, PlanningNode, WorkingNode, make_job, until
@@ -165,11 +165,11 @@ async def test_a_worker_outside_that_repeats_its_report_is_told_of_once(spans: K
     house = House()
     await house.memory.jobs.register(NS, [JobSpec(JobName("resize"), external=True, open_payload=True)])
     key = await house.enqueue("7", "resize")
-    desk = WorkDesk(house.store, house.settings, lambda: 0.5)
+    verbs = WorkVerbs(house.store, house.settings, lambda: 0.5)
     order = Order(outside_worker("w1", "t0"), ("resize",))
-    ((loan,), _) = await desk.take(order, await desk.appetite(order))
+    ((loan,), _) = await verbs.take(order, await verbs.claim_request(order))
     for receipt in (Receipt.ACCEPTED, Receipt.REPEATED):
-        assert await desk.complete(WORKER, key, loan.claim.attempt, loan.claim.fence, None) is receipt
+        assert await verbs.complete(WORKER, key, loan.claim.attempt, loan.claim.fence, None) is receipt
     assert sorted(spans.verbs) == ["attempt", "dispatch", "run"]
 
 

@@ -11,7 +11,7 @@ from fencepost.model.rescue import Rescue
 from fencepost.model.run import Claim, Receipt, RunRecord, RunState
 from fencepost.ports.run import Run
 from fencepost.ports.store import Store
-from fencepost.services.reach import LedgerReach
+from fencepost.services.run_context import LedgerRunContext
 from fencepost.testing.conformance.builders import BOB, NS, by_hand
 from fencepost.wiring import open_store
 from tests.transactions.claiming import claim_as
@@ -40,7 +40,7 @@ class Ground:
 
     def run(self, claim: Claim) -> Run:
         """The attempt as its job sees it."""
-        return Run(claim, LedgerReach(self.store, claim.ticket, IDLE_MAX_S))
+        return Run(claim, LedgerRunContext(self.store, claim.ticket, IDLE_MAX_S))
 
     async def state(self, run_key: RunKey) -> RunState:
         return (await self.record(run_key)).state

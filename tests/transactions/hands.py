@@ -1,4 +1,4 @@
-"""A worker over a real store, with its clerk and its heartbeat, moved by hand."""
+"""A worker over a real store, with its reporter and its heartbeat, moved by hand."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.job import JobSpec, Retry
 from fencepost.ports.executor import Job
 from fencepost.services.active import ActiveRuns
-from fencepost.services.clerk import Clerk
 from fencepost.services.heartbeat import Heartbeat
+from fencepost.services.reporter import Reporter
 from fencepost.services.worker import Worker
 from fencepost.testing.conformance.builders import ALICE, JOB, NS, by_hand
 from tests.services.house import until
@@ -30,9 +30,11 @@ class Hands:
         job = Job(JobSpec(JOB, retry=Retry(3, "1h", "1h")), CallableExecutor(work))
         self.ground = ground
         self.active = ActiveRuns()
-        self.clerk = Clerk(ground.store, self.active, settings)
+        self.reporter = Reporter(ground.store, self.active, settings)
         self.heartbeat = Heartbeat(ground.store, self.active, settings)
-        self.worker = Worker(ground.store, {JOB: job}, self.active, self.clerk, settings, ALICE, lambda: 0.5)
+        self.worker = Worker(
+            ground.store, {JOB: job}, self.active, self.reporter, settings, ALICE, lambda: 0.5
+        )
         self.spec = job.spec
 
     async def begin(self, *keys: str) -> list[RunKey]:
@@ -47,7 +49,7 @@ class Hands:
         """Until all that was begun has ended and is reported."""
         await until(lambda: not self.worker._tasks)
         async with self.reporting():
-            await self.clerk.done()
+            await self.reporter.done()
 
     async def do(self, key: str = "one") -> RunKey:
         """One run, to its report."""
@@ -57,8 +59,8 @@ class Hands:
 
     @asynccontextmanager
     async def reporting(self) -> AsyncIterator[None]:
-        """The clerk at work."""
-        working = asyncio.create_task(self.clerk.run())
+        """The reporter at work."""
+        working = asyncio.create_task(self.reporter.run())
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from fencepost.errors import RunLost, StoreUnavailable, TimedOut, UsageError
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Outcome, Receipt, RunState
 from fencepost.ports.run import Run
-from fencepost.services.reach import LedgerReach
+from fencepost.services.run_context import LedgerRunContext
 from fencepost.wiring import open_store
 from tests.integration.waiting import PAUSE_S, TRIES, until
 from tests.transactions.ground import Ground
@@ -144,7 +144,7 @@ async def test_a_run_that_goes_on_after_a_long_transaction_does_not_look_silent(
 @pytest.mark.postgres
 async def test_a_transaction_left_idle_is_ended_by_the_server(on_postgres: Ground) -> None:
     claim = await on_postgres.claimed()
-    run = Run(claim, LedgerReach(on_postgres.store, claim.ticket, 0.2))
+    run = Run(claim, LedgerRunContext(on_postgres.store, claim.ticket, 0.2))
 
     async def job() -> None:
         async with run.transaction() as tx:
@@ -169,7 +169,7 @@ async def is_gone(url: str, backend: int) -> bool:
 
 async def test_a_transaction_on_sqlite_cannot_hold_everybody_up(on_sqlite: Ground) -> None:
     claim = await on_sqlite.claimed()
-    run = Run(claim, LedgerReach(on_sqlite.store, claim.ticket, 0.2))
+    run = Run(claim, LedgerRunContext(on_sqlite.store, claim.ticket, 0.2))
 
     async def job() -> None:
         async with run.transaction() as tx:

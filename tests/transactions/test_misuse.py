@@ -13,7 +13,7 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import Outcome, Receipt, RunState
 from fencepost.ports.run import Run
-from fencepost.services.reach import LedgerReach
+from fencepost.services.run_context import LedgerRunContext
 from tests.transactions.drivers import ON_POSTGRES
 from tests.transactions.ground import Ground
 
@@ -210,7 +210,7 @@ async def test_what_a_plain_function_enqueues_with_its_tx_needs_no_await(ground:
 
     def job() -> str:
         with run.transaction() as tx:
-            app.enqueue("report", key="0", connection=tx)
+            app.enqueue("report", key="0", connection=tx)  # type: ignore[unused-coroutine]
             return app.enqueue_in(tx, "report", key="1")
 
     keys = RunKey("report#0"), RunKey(await asyncio.to_thread(job))
@@ -221,8 +221,8 @@ async def test_what_a_plain_function_enqueues_with_its_tx_needs_no_await(ground:
 async def test_what_an_attempt_left_open_when_it_timed_out_is_broken_off(ground: Ground) -> None:
     """Its thread cannot be killed; its transaction can, and nobody waits for it."""
     claim = await ground.claimed()
-    reach = LedgerReach(ground.store, claim.ticket, 30.0)
-    run = Run(claim, reach)
+    run_context = LedgerRunContext(ground.store, claim.ticket, 30.0)
+    run = Run(claim, run_context)
     entered, let_go = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
@@ -234,8 +234,8 @@ async def test_what_an_attempt_left_open_when_it_timed_out_is_broken_off(ground:
 
     working = asyncio.create_task(asyncio.to_thread(job))
     await entered.wait()
-    assert reach.is_in_doubt
-    reach.abandon()
+    assert run_context.is_in_doubt
+    run_context.abandon()
     late = Outcome(claim.ticket, RunState.READY, error="TimedOut", retry_in_s=0.0)
     assert list(await ground.store.ledger.finish([late])) == [Receipt.ACCEPTED]
     let_go.set()

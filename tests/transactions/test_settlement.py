@@ -66,7 +66,7 @@ async def test_an_error_after_the_commit_does_not_undo_the_success(ground: Groun
     record = await ground.record(run_key)
     assert (record.state, record.error, record.attempt) == (RunState.SUCCEEDED, None, 1)
     assert len(await ground.sent()) == 1
-    assert (hands.clerk.settled, len(hands.active)) == (1, 0)
+    assert (hands.reporter.settled, len(hands.active)) == (1, 0)
 
 
 async def test_an_error_after_a_committed_marker_of_ones_own_does_not_undo_the_success(
@@ -159,16 +159,16 @@ async def test_a_report_in_doubt_does_not_hold_up_others_while_its_row_is_locked
     locked, other = await hands.begin("locked", "other")
     async with hands.reporting():
         await until(lambda: len(hands.worker._tasks) == 1)
-        await until(lambda: hands.clerk.backlog == 1)
+        await until(lambda: hands.reporter.backlog == 1)
         go.set()
 
         async def is_reported() -> bool:
             return await ground.state(other) is RunState.SUCCEEDED
 
         await eventually(is_reported, "the other is reported", LOCKED_S)
-        assert hands.clerk.backlog == 1
+        assert hands.reporter.backlog == 1
         await left_open[0].commit()
-        await asyncio.wait_for(hands.clerk.done(), 30)
+        await asyncio.wait_for(hands.reporter.done(), 30)
     assert await ground.state(locked) is RunState.SUCCEEDED
     await exits.aclose()
 
@@ -189,7 +189,7 @@ async def test_what_a_job_left_open_is_told_by_how_it_ends(on_postgres: Ground, 
     await until(lambda: not hands.worker._tasks)
     async with hands.reporting():
         await getattr(left_open[0], end)()
-        await asyncio.wait_for(hands.clerk.done(), 30)
+        await asyncio.wait_for(hands.reporter.done(), 30)
     wanted = RunState.SUCCEEDED if end == "commit" else RunState.READY
     assert await ground.state(run_key) is wanted
     await exits.aclose()

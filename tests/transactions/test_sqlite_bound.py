@@ -16,7 +16,7 @@ import pytest
 from fencepost.errors import StoreReplaced, TimedOut
 from fencepost.model.run import Claim, RunState
 from fencepost.ports.run import Run
-from fencepost.services.reach import LedgerReach
+from fencepost.services.run_context import LedgerRunContext
 from fencepost.stores.sqlite import guest, opening
 from fencepost.stores.sqlite.opening import connect
 from tests.services.house import until
@@ -30,7 +30,7 @@ PATIENCE_S = 5.0
 
 
 def bounded(ground: Ground, claim: Claim) -> Run:
-    return Run(claim, LedgerReach(ground.store, claim.ticket, BOUND_S))
+    return Run(claim, LedgerRunContext(ground.store, claim.ticket, BOUND_S))
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fencepost import Fencepost, Unique
-from fencepost.testing.conformance.builders import NS, appetite, success
+from fencepost.testing.conformance.builders import NS, claim_request, success
 from tests.servers.postgres import ask
 from tests.transactions.drivers import ON_POSTGRES, ON_SQLITE, Opened
 from tests.transactions.ground import Ground
@@ -118,9 +118,9 @@ async def test_a_queued_run_does_not_begin_before_the_caller_has_committed(
     async with ON_POSTGRES["asyncpg"](on_postgres.url) as hand:
         await hand.insert("news", 1)
         assert await app.enqueue("report", connection=hand.connection, unique=totals) == first
-        assert await on_postgres.store.ledger.claim_direct(appetite(), 10) == []
+        assert await on_postgres.store.ledger.claim_direct(claim_request(), 10) == []
         await hand.commit()
-    (claimed,) = await on_postgres.store.ledger.claim_direct(appetite(), 10)
+    (claimed,) = await on_postgres.store.ledger.claim_direct(claim_request(), 10)
     assert claimed.run_key == first
     await on_postgres.store.ledger.finish([success(claimed.ticket)])
     await app.close()

@@ -43,7 +43,7 @@ class Change:
 
     tz: str
     at: str
-    story: str
+    explanation: str
     rows: tuple[tuple[str, str, str], ...]
 
     @property

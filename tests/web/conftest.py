@@ -38,7 +38,7 @@ def lines() -> Iterator[list[logging.LogRecord]]:
 
 @pytest.fixture
 def work_lines() -> Iterator[list[logging.LogRecord]]:
-    """What the work desk wrote to the log."""
+    """What the verbs of workers outside wrote to the log."""
     yield from kept("fencepost.work")
 
 

@@ -11,12 +11,12 @@ from litestar.types import Receive, Scope, Send
 from fencepost.model.access import Kind, Principal, Role, read_credential
 from fencepost.model.identifiers import Namespace
 from fencepost.services.control import Control
-from fencepost.services.desks.access import MintedToken
+from fencepost.services.verbs.access import MintedToken
 from fencepost.web.auth import Doorkeeper, Guarded, inside
 from fencepost.web.auth.reading import COOKIE, FORM
-from fencepost.web.doorway import Doorway, as_sent
-from tests.services.desk_work import ANNA
+from fencepost.web.request_limits import RequestLimits, as_sent
 from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA
 from tests.web.house import TOKEN, Answer, ask
 
 HOST = "127.0.0.1:8580"
@@ -43,15 +43,15 @@ class Door:
     def __init__(self, **settings: Any) -> None:
         self.house = House(**{"token": TOKEN, **settings})
         self.doorkeeper = Doorkeeper(self.house.store, self.house.settings, self.house.clock)
-        self.app = as_sent(Guarded(Doorway(inside(probe, self.doorkeeper)), self.doorkeeper))
-        self.desk = Control(self.house.store, NS, ANNA).access
+        self.app = as_sent(Guarded(RequestLimits(inside(probe, self.doorkeeper)), self.doorkeeper))
+        self.verbs = Control(self.house.store, NS, ANNA).access
 
     async def token(self, role: Role = Role.VIEWER, lasts_s: float | None = None) -> MintedToken:
-        number = len(await self.desk.tokens())
-        return await self.desk.create(f"ci {number}" if number else "ci", role, lasts_s=lasts_s)
+        number = len(await self.verbs.tokens())
+        return await self.verbs.create(f"ci {number}" if number else "ci", role, lasts_s=lasts_s)
 
     async def link(self, role: Role = Role.ADMIN, namespace: Namespace | None = None) -> str:
-        return (await self.desk.open_link(role, namespace)).credential.reveal()
+        return (await self.verbs.open_link(role, namespace)).credential.reveal()
 
     async def get(
         self, path: str = "/x", token: str | None = None, cookie: str | None = None, **headers: str

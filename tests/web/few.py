@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fencepost.errors import TurnedAway
-from fencepost.services.aside import Thinkers
+from fencepost.services.offload import OffloadThreads
 
 FULL = "too many searches for fire times wait"
 
 
-class Few(Thinkers):
+class Few(OffloadThreads):
     """A thinker for so many thoughts, and then none."""
 
     def __init__(self, thoughts: int) -> None:

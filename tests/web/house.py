@@ -13,12 +13,12 @@ from urllib.parse import quote, unquote
 
 from litestar.types import ASGIApp, HTTPScope, Message
 
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, Queue, RunKey, job_key
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.run import Claim, NewRun
-from fencepost.services.aside import Thinkers
-from fencepost.services.waiting_room import WaitingRoom
+from fencepost.services.long_poll import LongPoll
+from fencepost.services.offload import OffloadThreads
 from fencepost.web import application
 from fencepost.web.application import closed_hub
 from fencepost.web.auth import Doorkeeper
@@ -64,14 +64,16 @@ class Answer:
 class Web:
     """A house with the web before it."""
 
-    def __init__(self, visitors_max: int = 10, aside: Thinkers | None = None, **settings: Any) -> None:
+    def __init__(self, pollers_max: int = 10, offload: OffloadThreads | None = None, **settings: Any) -> None:
         self.house = House(**{"token": TOKEN, **settings})
         store, chosen = self.house.store, self.house.settings
-        self.room = WaitingRoom(visitors_max)
-        self.serving = Serving(store, chosen, self.room, dice=lambda: 0.5, aside=aside or Thinkers())
-        if aside is not None:
-            self.serving = replace(self.serving, glances=aside)
-        self.desk = self.serving.desk(NS)
+        self.room = LongPoll(pollers_max)
+        self.serving = Serving(
+            store, chosen, self.room, dice=lambda: 0.5, offload=offload or OffloadThreads()
+        )
+        if offload is not None:
+            self.serving = replace(self.serving, offload_short=offload)
+        self.verbs = self.serving.verbs(NS)
         self.doorkeeper = Doorkeeper(store, chosen, self.house.clock)
         self.app = application_of(self.serving, self.doorkeeper)
 
@@ -88,8 +90,8 @@ class Web:
 
     async def claim_inside(self, job: str) -> Claim:
         """A run in the hands of a worker of the program."""
-        appetite = Appetite(NodeId("host-1"), (DEFAULT_QUEUE,), (JobName(job),), 30.0)
-        (claim,) = await self.house.memory.ledger.claim_direct(appetite, 1)
+        claim_request = ClaimRequest(NodeId("host-1"), (DEFAULT_QUEUE,), (JobName(job),), 30.0)
+        (claim,) = await self.house.memory.ledger.claim_direct(claim_request, 1)
         return claim
 
     async def post(self, path: str, body: Any, token: str | None = TOKEN) -> Answer:

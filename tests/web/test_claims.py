@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import (
     DEFAULT_QUEUE,
@@ -140,7 +140,7 @@ async def test_a_second_request_of_a_worker_takes_the_place_of_its_first(web: We
 
 
 async def test_a_room_that_is_full_or_closed_turns_away() -> None:
-    web = Web(visitors_max=1)
+    web = Web(pollers_max=1)
     await web.open()
     waiting = asyncio.create_task(web.claim("w1", wait_s=LONG_S))
     await until(lambda: len(web.room) == 1)
@@ -180,10 +180,10 @@ async def test_nothing_of_another_namespace_is_given_or_can_be_reported_on(web: 
     key = job_key(JobName("resize"), "1")
     ledger = web.house.memory.ledger
     await ledger.enqueue(other, [NewRun(key, JobName("resize"), {}, DEFAULT_QUEUE, 2)])
-    appetite = Appetite(
+    claim_request = ClaimRequest(
         outside_worker("w1", "FENCEPOST_TOKEN"), (DEFAULT_QUEUE,), (JobName("resize"),), 30.0, other
     )
-    (claim,) = await ledger.claim_direct(appetite, 1)
+    (claim,) = await ledger.claim_direct(claim_request, 1)
     assert await web.claim("w1") == []
     run = {"run_key": key, "attempt": claim.attempt, "fence": claim.fence}
     assert (await web.report(run, "complete")).problem == "not-found"

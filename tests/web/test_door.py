@@ -11,7 +11,7 @@ from litestar.routes import ASGIRoute, HTTPRoute
 from fencepost.errors import InvalidSettings
 from fencepost.web.application import build_routes
 from fencepost.web.auth import OPEN_PATHS, Guarded, checked_token
-from fencepost.web.doorway import BODY_BYTES_MAX, Doorway
+from fencepost.web.request_limits import BODY_BYTES_MAX, RequestLimits
 from tests.web.house import CLAIMS, TOKEN, Answer, Web, ask, scope_of
 
 WRONG = [
@@ -56,7 +56,7 @@ async def test_a_route_that_is_added_later_is_closed_by_itself(web: Web) -> None
     async def secret() -> str:
         return "told"
 
-    app = Guarded(Doorway(Litestar([secret], openapi_config=None)), web.doorkeeper)
+    app = Guarded(RequestLimits(Litestar([secret], openapi_config=None)), web.doorkeeper)
     assert (await ask(app, "GET", "/secret", token=None)).status == 401
     assert (await ask(app, "GET", "/secret")).content == b"told"
 
@@ -125,7 +125,7 @@ async def test_a_body_that_takes_too_long_is_given_up() -> None:
     async def send(message: Any) -> None:
         answer.status = message.get("status", answer.status)
 
-    door = Doorway(Litestar([never], openapi_config=None), within_s=0.01)
+    door = RequestLimits(Litestar([never], openapi_config=None), within_s=0.01)
     await door(scope_of("GET", "/never", {}), _never, send)
     assert answer.status == 408
 

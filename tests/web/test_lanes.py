@@ -12,13 +12,13 @@ from tests.web.test_turns import settled, until
 async def test_who_waits_for_a_search_holds_no_turn_and_comes_back_before_those_who_wait() -> None:
     lane, search = Lane(1), asyncio.Event()
 
-    async def aside(work: Any) -> Any:
+    async def offload(work: Any) -> Any:
         await search.wait()
         return work()
 
     async def searching(turn: Turn) -> int:
         current_turn.set(turn)
-        return await off_turn(aside)(lambda: 7)
+        return await off_turn(offload)(lambda: 7)
 
     first, second, third = lane.join("a"), lane.join("b"), lane.join("c")
     assert first is not None

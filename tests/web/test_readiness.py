@@ -8,7 +8,7 @@ import pytest
 
 from fencepost.errors import StoreUnavailable, TurnedAway
 from fencepost.model.clocks import StoreTime
-from fencepost.services.waiting_room import WaitingRoom
+from fencepost.services.long_poll import LongPoll
 from fencepost.web import health
 from fencepost.web.health import Readiness
 from tests.services.house import House
@@ -41,7 +41,7 @@ def store() -> Slow:
 
 @pytest.fixture
 def readiness(store: Slow) -> Readiness:
-    return Readiness(store, WaitingRoom())  # type: ignore[arg-type]
+    return Readiness(store, LongPoll())  # type: ignore[arg-type]
 
 
 async def test_however_many_ask_at_once_the_store_is_asked_once(store: Slow, readiness: Readiness) -> None:
@@ -90,7 +90,7 @@ async def test_a_store_that_says_nothing_is_not_waited_for(
 
 
 async def test_a_server_that_is_stopping_is_not_ready(store: Slow) -> None:
-    room = WaitingRoom()
+    room = LongPoll()
     room.close()
     with pytest.raises(TurnedAway):
         await Readiness(store, room).check()  # type: ignore[arg-type]

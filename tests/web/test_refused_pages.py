@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from fencepost.web.admission import Turns
 from fencepost.web.auth.known import LOOKING_MAX, Known
 from fencepost.web.lanes import Lane
-from fencepost.web.turns import Turns
 from tests.web.dashboard.house import words_of
 from tests.web.door import HERE, PAGE, Door
 from tests.web.house import Answer, ask

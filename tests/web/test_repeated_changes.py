@@ -12,7 +12,7 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.audit import LogFilter
 from fencepost.services.control import Control
 from fencepost.triggers import Calendar
-from fencepost.web import repeats
+from fencepost.web import idempotency
 from tests.operations.test_gates import closed
 from tests.services.house import NS
 from tests.web.house import TOKEN, Answer, Web, ask
@@ -38,7 +38,7 @@ def cut_off(web: Web, monkeypatch: pytest.MonkeyPatch) -> Any:
         with monkeypatch.context() as patched:
             patched.setattr(type(web.house.memory.answers), "keep", away)
             assert (await call(web, verb, body, **more)).problem == "store-unavailable"
-        web.house.clock.advance(repeats.HOLD_S + 1)
+        web.house.clock.advance(idempotency.HOLD_S + 1)
 
     return cut
 

@@ -13,8 +13,8 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import Namespace
 from fencepost.model.run import RunFilter
 from fencepost.model.tables import ANSWERS
-from fencepost.services.desks.access import AccessDesk
-from fencepost.web import repeats
+from fencepost.services.verbs.access import AccessVerbs
+from fencepost.web import idempotency
 from tests.rows import rows_of
 from tests.services.house import NS
 from tests.web.house import TOKEN, Answer, Web, ask
@@ -43,7 +43,7 @@ async def test_a_repeated_call_gets_the_first_answer_and_changes_nothing(web: We
 
 
 async def test_two_who_use_the_same_key_do_not_meet(web: Web) -> None:
-    access = AccessDesk(web.house.store, NS)
+    access = AccessVerbs(web.house.store, NS)
     tokens = [(await access.create(name, Role.OPERATOR)).credential.reveal() for name in ("one", "two")]
     body = json.dumps({"payload": {}}).encode()
     answers = [
@@ -114,7 +114,7 @@ async def test_a_trigger_whose_answer_was_not_kept_writes_its_tick_once(
     monkeypatch.setattr(type(web.house.memory.answers), "keep", away)
     assert (await change(web, "/schedules/hourly/trigger", {})).problem == "store-unavailable"
     monkeypatch.setattr(type(web.house.memory.answers), "keep", kept)
-    web.house.clock.advance(repeats.HOLD_S + 1)
+    web.house.clock.advance(idempotency.HOLD_S + 1)
     again = await change(web, "/schedules/hourly/trigger", {})
     assert again.status == 200
     assert [one for one in await runs(web) if one.startswith("hourly#")] == [again.body["run_key"]]
@@ -135,7 +135,7 @@ async def test_a_call_whose_outcome_is_unknown_keeps_its_key_held(
         away.setattr(ledger, "enqueue", lost)
         assert (await enqueue(web)).problem == "store-unavailable"
     assert (await enqueue(web)).problem == "key-pending"
-    web.house.clock.advance(repeats.HOLD_S + 1)
+    web.house.clock.advance(idempotency.HOLD_S + 1)
     assert (await enqueue(web)).status == 200
     assert len(await runs(web)) == 1
 

@@ -292,7 +292,7 @@ async def test_an_error_of_ours_is_an_id_that_the_log_knows(
     async def broken(*_: Any) -> None:
         raise ZeroDivisionError("a secret of ours")
 
-    monkeypatch.setattr(web.desk, "complete", broken)
+    monkeypatch.setattr(web.verbs, "complete", broken)
     answer = await web.post(run_path("resize#1", "complete"), {"attempt": 1, "fence": 1})
     assert (answer.status, answer.problem) == (500, "unexpected")
     assert b"secret" not in answer.content

@@ -14,9 +14,9 @@ from urllib.parse import quote
 import pytest
 
 from fencepost.model.access import EVERYWHERE, Role
-from fencepost.services import aside
+from fencepost.services import offload
 from fencepost.services.control import Control
-from fencepost.services.desks.desk import PROGRAM
+from fencepost.services.verbs.verbs import PROGRAM
 from fencepost.testing.clock import VirtualClock
 from fencepost.triggers import Cron, Solar
 from fencepost.triggers.combine import Union
@@ -41,7 +41,7 @@ class Gate:
     def wait(self) -> None:
         self._loop.call_soon_threadsafe(self.came.set)
         self.open.wait(PATIENCE_S)
-        self.clock.advance(aside.THOUGHT_MAX_S)
+        self.clock.advance(offload.THOUGHT_MAX_S)
 
 
 @pytest.fixture
@@ -60,11 +60,11 @@ async def gate(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gate]:
 
 @pytest.fixture
 async def web(gate: Gate) -> AsyncIterator[Web]:
-    made = Web(aside=aside.Thinkers(clock=gate.clock))
+    made = Web(offload=offload.OffloadThreads(clock=gate.clock))
     await made.open()
     yield made
     gate.open.set()
-    made.serving.aside.close()
+    made.serving.offload.close()
 
 
 async def credential(web: Web, name: str) -> str:
@@ -88,12 +88,12 @@ async def test_24_slow_searches_of_one_viewer_leave_others_their_answers(web: We
         for path in ("/api/v1/runs", "/api/v1/schedules", cron, "/api/v1/status"):
             assert (await web.get(path, other)).status == 200, path
         assert (await web.get("/api/v1/runs", viewer)).status == 200
-        for refused in itertools.islice(asyncio.as_completed(slow), SEARCHES - aside.EACH_MAX):
+        for refused in itertools.islice(asyncio.as_completed(slow), SEARCHES - offload.EACH_MAX):
             await refused
         gate.open.set()
         answers = await asyncio.gather(*slow)
     said = Counter((one.status, one.body["detail"].partition("; ")[2]) for one in answers)
-    assert said == {(503, WAIT): SEARCHES - aside.EACH_MAX, (422, SMALLER): aside.EACH_MAX}
+    assert said == {(503, WAIT): SEARCHES - offload.EACH_MAX, (422, SMALLER): offload.EACH_MAX}
     assert all(one.headers["retry-after"] == "5" for one in answers if one.status == 503)
 
 

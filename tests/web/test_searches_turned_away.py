@@ -12,7 +12,7 @@ ADDED = json.dumps({"schedule_id": "hourly", "job": "resize", "every": "1h"}).en
 
 async def web_with(thoughts: int) -> tuple[Web, Few]:
     few = Few(thoughts)
-    web = Web(aside=few)
+    web = Web(offload=few)
     await web.open()
     return web, few
 

@@ -50,7 +50,7 @@ async def test_no_secret_is_seen_anywhere(written: io.StringIO) -> None:
         await door.post("/sign-out", {"csrf": csrf}, cookie),
         await door.get(cookie=cookie),
     ]
-    await door.desk.rotate(made.record.token_id)
+    await door.verbs.rotate(made.record.token_id)
     log = await door.house.memory.audit_log.list(NS, LogFilter())
     shown = [repr(log), repr(door.house.settings), repr(door.doorkeeper), repr(made), written.getvalue()]
     shown += [one.content.decode() + str(one.headers) for one in answers]

@@ -174,7 +174,7 @@ async def test_a_session_ends_with_the_token_that_opened_it(door: Door) -> None:
     made = await door.token()
     cookie = await door.sign_in(made.credential.reveal())
     assert (await door.get(cookie=cookie)).status == 200
-    await door.desk.revoke(made.record.token_id)
+    await door.verbs.revoke(made.record.token_id)
     door.house.clock.advance(BELIEVED_S)
     assert (await door.get(cookie=cookie)).status == 401
 
@@ -183,7 +183,7 @@ async def test_a_session_that_an_admin_ended_is_over(door: Door) -> None:
     cookie = await door.sign_in()
     credential = read_credential(cookie)
     assert credential is not None
-    await door.desk.end_session(credential.credential_id)
+    await door.verbs.end_session(credential.credential_id)
     door.house.clock.advance(BELIEVED_S)
     assert (await door.get(cookie=cookie)).status == 401
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fencepost.model.access import EVERYWHERE, Came, Principal, Role
-from fencepost.web.turns import (
+from fencepost.web.admission import (
     AT_ONCE_EACH_MAX,
     REPORTS_AT_ONCE_MAX,
     STRANGERS_AT_ONCE_MAX,
@@ -55,7 +55,7 @@ class Slow:
         await send({"type": "http.response.body", "body": path.encode(), "more_body": False})
 
 
-class Desk:
+class Verbs:
     """Requests on their way to a slow application, two at once unless told otherwise."""
 
     def __init__(
@@ -88,8 +88,8 @@ def principal(who: str) -> Principal:
 
 
 @asynccontextmanager
-async def desk(**about: Any) -> AsyncIterator[Desk]:
-    made = Desk(**about)
+async def verbs(**about: Any) -> AsyncIterator[Verbs]:
+    made = Verbs(**about)
     async with asyncio.timeout(PATIENCE_S):
         yield made
     for one in made.asked:
@@ -112,7 +112,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def test_never_more_than_so_many_are_at_work_and_the_rest_come_in_order() -> None:
-    async with desk() as here:
+    async with verbs() as here:
         paths = [f"/{number}" for number in range(20)]
         tasks = [await here.begin(one) for one in paths]
         assert here.slow.came == paths[:2]
@@ -126,7 +126,7 @@ async def test_never_more_than_so_many_are_at_work_and_the_rest_come_in_order() 
 
 
 async def test_whoever_comes_after_does_not_go_before_one_who_waits() -> None:
-    async with desk(at_once_max=1) as here:
+    async with verbs(at_once_max=1) as here:
         await here.begin("/first")
         await here.begin("/second")
         here.slow.let("/first")
@@ -137,7 +137,7 @@ async def test_whoever_comes_after_does_not_go_before_one_who_waits() -> None:
 
 
 async def test_beyond_the_bound_there_is_no_waiting() -> None:
-    async with desk(at_once_max=1, waiting_max=2) as here:
+    async with verbs(at_once_max=1, waiting_max=2) as here:
         for one in ("/a", "/b", "/c"):
             await here.begin(one)
         refused = await (await here.begin("/d"))
@@ -151,7 +151,7 @@ async def test_beyond_the_bound_there_is_no_waiting() -> None:
 
 
 async def test_nobody_takes_the_places_of_all_others() -> None:
-    async with desk(at_once_max=1, waiting_max=5, each_max=2) as here:
+    async with verbs(at_once_max=1, waiting_max=5, each_max=2) as here:
         for one in ("/a", "/b", "/c"):
             await here.begin(one)
         assert (await (await here.begin("/d"))).problem == "turned-away"
@@ -165,7 +165,7 @@ async def test_nobody_takes_the_places_of_all_others() -> None:
 
 @pytest.mark.parametrize("leaving", ["worked on", "gone", "tired"])
 async def test_a_place_that_is_left_is_free_for_the_same_again(leaving: str) -> None:
-    async with desk(at_once_max=1, each_max=1, within_s=0.01 if leaving == "tired" else FAR_S) as here:
+    async with verbs(at_once_max=1, each_max=1, within_s=0.01 if leaving == "tired" else FAR_S) as here:
         gone = asyncio.Event()
         await here.begin("/a")
         left = await here.begin("/b", gone=gone)
@@ -182,7 +182,7 @@ async def test_a_place_that_is_left_is_free_for_the_same_again(leaving: str) -> 
 
 
 async def test_many_workers_may_share_a_credential() -> None:
-    async with desk(each_max=1) as here:
+    async with verbs(each_max=1) as here:
         reports = REPORTS_AT_ONCE_MAX + 5
         tasks = [await here.begin(HEARTBEAT, method="POST") for _ in range(reports)]
         here.slow.let(here.slow.came[0])
@@ -190,7 +190,7 @@ async def test_many_workers_may_share_a_credential() -> None:
 
 
 async def test_who_waits_too_long_is_told_so_and_leaves_the_queue() -> None:
-    async with desk(at_once_max=1, within_s=0.01) as here:
+    async with verbs(at_once_max=1, within_s=0.01) as here:
         first = await here.begin("/a")
         refused = await (await here.begin("/b"))
         assert refused.problem == "turned-away"
@@ -202,7 +202,7 @@ async def test_who_waits_too_long_is_told_so_and_leaves_the_queue() -> None:
 
 
 async def test_who_hangs_up_gives_up_the_place() -> None:
-    async with desk(at_once_max=1) as here:
+    async with verbs(at_once_max=1) as here:
         gone = asyncio.Event()
         await here.begin("/a")
         left = await here.begin("/b", gone=gone)
@@ -219,7 +219,7 @@ async def test_who_hangs_up_gives_up_the_place() -> None:
 
 @pytest.mark.parametrize("place", [0, 1], ids=["at work", "in the queue"])
 async def test_a_turn_is_given_back_by_one_that_is_cancelled(place: int) -> None:
-    async with desk(at_once_max=1) as here:
+    async with verbs(at_once_max=1) as here:
         tasks = [await here.begin("/a"), await here.begin("/b")]
         tasks[place].cancel()
         await asyncio.gather(tasks[place], return_exceptions=True)
@@ -230,7 +230,7 @@ async def test_a_turn_is_given_back_by_one_that_is_cancelled(place: int) -> None
 
 
 async def test_a_turn_is_given_back_by_one_that_is_cancelled_as_it_comes() -> None:
-    async with desk(at_once_max=1) as here:
+    async with verbs(at_once_max=1) as here:
         first, second = await here.begin("/a"), await here.begin("/b")
         here.slow.let("/a")
         await until(lambda: here.turns.people.waiting == 0)
@@ -242,7 +242,7 @@ async def test_a_turn_is_given_back_by_one_that_is_cancelled_as_it_comes() -> No
 
 
 async def test_a_turn_is_given_back_by_one_that_breaks() -> None:
-    async with desk(at_once_max=1) as here:
+    async with verbs(at_once_max=1) as here:
         broken, after = await here.begin("/broken"), await here.begin("/b")
         here.slow.let("/broken")
         here.slow.let("/b")
@@ -261,7 +261,7 @@ async def test_one_who_reads_slowly_holds_no_turn() -> None:
     async def body() -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    async with desk(at_once_max=1) as here:
+    async with verbs(at_once_max=1) as here:
         here.slow.let("/slow")
         scope: Any = {
             "type": "http",
@@ -284,7 +284,7 @@ async def test_one_who_reads_slowly_holds_no_turn() -> None:
     ],
 )
 async def test_what_waits_by_design_or_costs_nothing_takes_no_turn(path: str, method: str) -> None:
-    async with desk(at_once_max=1, waiting_max=0) as here:
+    async with verbs(at_once_max=1, waiting_max=0) as here:
         for _ in range(5):
             await here.begin(path, method=method)
         here.slow.let("/page")
@@ -310,7 +310,7 @@ async def test_each_lane_has_its_own_turns(lane: str, path: str, method: str, kn
         "report": (run_path("other", "heartbeat"), True, "POST"),
         "stranger": ("/metrics", False, "GET"),
     }
-    async with desk(at_once_max=1, waiting_max=0) as here:
+    async with verbs(at_once_max=1, waiting_max=0) as here:
         for _ in range(most):
             await here.begin(path, known, method)
         assert here.slow.most_at_work == most
@@ -324,7 +324,7 @@ async def test_each_lane_has_its_own_turns(lane: str, path: str, method: str, kn
 
 
 async def test_one_credential_has_some_of_the_turns_and_not_all() -> None:
-    async with desk(at_once_max=8) as here:
+    async with verbs(at_once_max=8) as here:
         for number in range(6):
             await here.begin(f"/{number}")
         assert here.slow.came == [f"/{number}" for number in range(AT_ONCE_EACH_MAX)]

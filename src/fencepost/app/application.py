@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fencepost.model.run import NewRun
     from fencepost.ports.leases import LeaseStore
     from fencepost.ports.store import Store
-    from fencepost.services.calendars import CalendarDesk
+    from fencepost.services.calendars import CalendarVerbs
     from fencepost.services.node import NodeRunner
 
 T = TypeVar("T")
@@ -263,7 +263,7 @@ class Fencepost(Definitions):
         """Schedules in the store."""
         return deferred.Schedules(self)
 
-    async def calendars(self) -> CalendarDesk:
+    async def calendars(self) -> CalendarVerbs:
         """Calendars in the store."""
         return (await self.control()).calendars
 

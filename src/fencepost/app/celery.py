@@ -65,8 +65,8 @@ def celery_work(
             raise InvalidSpec(f"options: {word} is not yours to set; leave it out")
     if track and not reads_results(found):
         kept = quoted(found.conf.result_backend)
-        mend = "set result_backend to one that every process can read, such as redis://host"
-        raise InvalidSpec(f"track: Celery's result_backend is {kept}; {mend}")
+        remedy = "set result_backend to one that every process can read, such as redis://host"
+        raise InvalidSpec(f"track: Celery's result_backend is {kept}; {remedy}")
     said = {**(options or {}), **({} if queue is None else {"queue": queue})}
     return CeleryExecutor(Sender(found), task, options=said, track=track)
 

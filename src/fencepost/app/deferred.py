@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, new_run
     from fencepost.services.deployer import Deployer, code_digest
     from fencepost.services.enqueueing import enqueue
-    from fencepost.services.reach import ServedTransaction
+    from fencepost.services.run_context import ServedTransaction
     from fencepost.wiring import (
         borrow_store,
         check_blocking,
@@ -107,7 +107,7 @@ __getattr__, __dir__ = lazy(
         "ProcessExecutor": "fencepost.executors.process",
         "ProcessPool": "fencepost.executors.process",
         "Schedules": "fencepost.app.schedules",
-        "ServedTransaction": "fencepost.services.reach",
+        "ServedTransaction": "fencepost.services.run_context",
         "borrow_store": "fencepost.wiring",
         "build_node": "fencepost.assembly",
         "celery_job": "fencepost.app.celery",

@@ -15,8 +15,8 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.run import RunRecord, RunState
 from fencepost.ports.store import Store
 from fencepost.services.control import PROGRAM, Control
-from fencepost.services.desks.runs import known_run
 from fencepost.services.results import succeeded, wait_for_end
+from fencepost.services.verbs.runs import known_run
 
 R = TypeVar("R")
 T = TypeVar("T")

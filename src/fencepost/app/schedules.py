@@ -19,8 +19,8 @@ from fencepost.model.schedule import Schedule, ScheduleChange, ScheduleSpec
 from fencepost.model.trigger import Trigger
 from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
-from fencepost.services.control import Control, ScheduleDesk
-from fencepost.services.desks.schedules import BATCH_MAX
+from fencepost.services.control import Control, ScheduleVerbs
+from fencepost.services.verbs.schedules import BATCH_MAX
 from fencepost.wiring import borrow_store
 
 
@@ -59,7 +59,7 @@ class Schedules:
     ) -> Schedule:
         """A new schedule in the store; options as in `Fencepost.add_schedule`."""
         spec = self._spec(job=job, trigger=trigger, **options)
-        return await (await self._desk()).add(schedule_id, spec)
+        return await (await self._verbs()).add(schedule_id, spec)
 
     async def add_many(
         self, schedules: Iterable[tuple[str, Mapping[str, Any]]]
@@ -69,7 +69,7 @@ class Schedules:
         Each is an id and the arguments of `add`. One that is there already gets what is given, and stays as
         it is where that is the same, so the call may be repeated. A thousand in which one is refused is not
         written; those before it are."""
-        desk, became, given = await self._desk(), dict[ScheduleId, ScheduleChange](), iter(schedules)
+        verbs, became, given = await self._verbs(), dict[ScheduleId, ScheduleChange](), iter(schedules)
         while batch := list(islice(given, BATCH_MAX)):
             specs: dict[ScheduleId, ScheduleSpec] = {}
             for given_id, options in batch:
@@ -77,36 +77,36 @@ class Schedules:
                 if name in specs or name in became:
                     raise InvalidSpec(f"schedule {name}: given twice; give each id once")
                 specs[name] = self._spec_of(name, options)
-            became |= {one.schedule.schedule_id: one.change for one in await desk.apply(specs)}
+            became |= {one.schedule.schedule_id: one.change for one in await verbs.apply(specs)}
         return became
 
     async def pause(self, schedule_id: str) -> None:
         """Stop planning."""
-        await (await self._desk()).pause(schedule_id)
+        await (await self._verbs()).pause(schedule_id)
 
     async def resume(self, schedule_id: str, *, catch_up: bool = True) -> None:
         """Plan again; of the pause only what the schedule catches up, or nothing."""
-        await (await self._desk()).resume(schedule_id, catch_up=catch_up)
+        await (await self._verbs()).resume(schedule_id, catch_up=catch_up)
 
     async def remove(self, schedule_id: str) -> None:
         """Stop for good."""
-        await (await self._desk()).remove(schedule_id)
+        await (await self._verbs()).remove(schedule_id)
 
     async def trigger(self, schedule_id: str) -> RunKey:
         """One extra tick, now."""
-        return await (await self._desk()).trigger(schedule_id)
+        return await (await self._verbs()).trigger(schedule_id)
 
     async def skip(self, schedule_id: str, fire_time: datetime) -> RunRecord:
         """Call off one tick, also one that is not planned yet."""
-        return await (await self._desk()).skip(schedule_id, fire_time)
+        return await (await self._verbs()).skip(schedule_id, fire_time)
 
     async def hold(self, schedule_id: str, fire_time: datetime) -> RunRecord:
         """Let nobody start one tick until it is released."""
-        return await (await self._desk()).hold(schedule_id, fire_time)
+        return await (await self._verbs()).hold(schedule_id, fire_time)
 
     async def release(self, schedule_id: str, fire_time: datetime) -> RunRecord:
         """Take the hold of one tick away again."""
-        return await (await self._desk()).release(schedule_id, fire_time)
+        return await (await self._verbs()).release(schedule_id, fire_time)
 
     async def freeze(self, schedule_id: str) -> bool:
         """Start nothing of a schedule until it thaws."""
@@ -135,7 +135,7 @@ class Schedules:
 
     async def get(self, schedule_id: str) -> Schedule:
         """One schedule."""
-        return await (await self._desk()).get(schedule_id)
+        return await (await self._verbs()).get(schedule_id)
 
     def _spec(self, **options: Any) -> ScheduleSpec:
         spec = schedule_spec(**options)
@@ -151,10 +151,10 @@ class Schedules:
         except (UsageError, TypeError) as error:
             raise InvalidSpec(f"schedule {schedule_id}: {error}") from error
 
-    async def _desk(self) -> ScheduleDesk:
+    async def _verbs(self) -> ScheduleVerbs:
         settings = self._app.settings
         quotas = settings.quotas(settings.namespace)
-        return ScheduleDesk(await self._store(), settings.namespace, quotas=quotas)
+        return ScheduleVerbs(await self._store(), settings.namespace, quotas=quotas)
 
     async def _control(self) -> Control:
         if self._connection is None:

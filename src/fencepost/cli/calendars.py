@@ -11,10 +11,10 @@ from fencepost.cli.calendar_views import print_calendar, print_calendars, print_
 from fencepost.cli.calling import call
 from fencepost.cli.commands import command, listing, show
 from fencepost.cli.nouns import calendars
+from fencepost.cli.option_words import OptionWords
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.reading import read_dates
 from fencepost.cli.requests import takes
-from fencepost.cli.voices import OptionVoice
 from fencepost.errors import MissingExtra
 from fencepost.operations.calendars import (
     SetCalendar,
@@ -59,5 +59,5 @@ def write_calendar(asked: SetCalendar, file: str | None, place: Place, as_json: 
     # Looked at here first, so that a refusal speaks of options; a region that cannot be looked up here is
     # left to the server.
     with suppress(MissingExtra):
-        calendar_of(asked, OptionVoice(NAMES))
+        calendar_of(asked, OptionWords(NAMES))
     show(call(place, set_calendar, asked), as_json, print_change)

@@ -24,8 +24,8 @@ from fencepost.model.run import RunRecord
 from fencepost.operations.shapes.triggers import changes_ahead, described
 from fencepost.ports.store import Store
 from fencepost.services.control import Control
-from fencepost.services.desks.access import LINK_LASTS_MAX_S
 from fencepost.services.node import NodeRunner
+from fencepost.services.verbs.access import LINK_LASTS_MAX_S
 from fencepost.telemetry.logs import set_up_logging
 from fencepost.triggers import stored_trigger
 from fencepost.web.binding import DEFAULT_BIND

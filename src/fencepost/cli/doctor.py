@@ -200,7 +200,7 @@ def _json(target: str, facts: Facts, findings: Sequence[Finding], points: Sequen
                 "point": str(one.point),
                 "schedules": list(one.schedules),
                 "reason": one.reason,
-                "mend": one.mend,
+                "remedy": one.remedy,
                 "example": one.example,
             }
             for one in findings
@@ -239,8 +239,8 @@ def _print_lines(findings: Sequence[Finding]) -> None:
 
 def _line(finding: Finding) -> str:
     about = f"{some_of(finding.schedules, len(finding.schedules))}: " if finding.schedules else ""
-    mend = f"; mend: {finding.mend}" if finding.mend else ""
-    return f"{finding.severity.ljust(7)}  {finding.point.ljust(9)}  {cell(about + finding.reason + mend)}"
+    remedy = f"; mend: {finding.remedy}" if finding.remedy else ""
+    return f"{finding.severity.ljust(7)}  {finding.point.ljust(9)}  {cell(about + finding.reason + remedy)}"
 
 
 def _summary(facts: Facts, findings: Sequence[Finding], points: Sequence[Point]) -> str:

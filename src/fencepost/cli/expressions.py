@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from fencepost.cli.option_words import OptionWords
 from fencepost.cli.options import Command
-from fencepost.cli.voices import OptionVoice
 from fencepost.operations.triggers import NAMES as KINDS
 
 PARAMETERS = (
@@ -36,6 +36,6 @@ def takes_expression(command: Command) -> Command:
     return functools.reduce(lambda inner, option: option(inner), reversed(PARAMETERS), with_expression)
 
 
-def expression_voice() -> OptionVoice:
+def expression_voice() -> OptionWords:
     """How these commands speak of their words."""
-    return OptionVoice({**KINDS, "schedule_id": "--id"})
+    return OptionWords({**KINDS, "schedule_id": "--id"})

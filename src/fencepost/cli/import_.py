@@ -205,8 +205,8 @@ def _decoded(data: bytes, file: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        mend = "convert it first, for example with iconv"
-        raise UsageError(f"{file}: expected UTF-8 text, byte {error.start + 1} is none; {mend}") from None
+        remedy = "convert it first, for example with iconv"
+        raise UsageError(f"{file}: expected UTF-8 text, byte {error.start + 1} is none; {remedy}") from None
 
 
 def _is_system(file: str) -> bool:

@@ -28,7 +28,7 @@ from typing import NoReturn, Protocol
 
 from fencepost.app import JOB_THREAD, Fencepost
 from fencepost.cli.faults import NO, guarded
-from fencepost.services.aside import is_thinking
+from fencepost.services.offload import is_offloaded
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.traces.set_up import close, set_up
 
@@ -174,4 +174,4 @@ def _has_work(threads: set[threading.Thread]) -> bool:
     jobs = [one for one in threads if one.name.startswith(JOB_THREAD)]
     for one in jobs:
         one.join(IDLE_THREADS_S)
-    return any(map(threading.Thread.is_alive, jobs)) or any(map(is_thinking, threads))
+    return any(map(threading.Thread.is_alive, jobs)) or any(map(is_offloaded, threads))

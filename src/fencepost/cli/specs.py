@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
+from fencepost.cli.option_words import OptionWords
 from fencepost.cli.reading import read_gate, read_labels, read_payload
 from fencepost.cli.spec_options import Given
-from fencepost.cli.voices import OptionVoice
 from fencepost.clock import SystemClock
 from fencepost.errors import UsageError
 from fencepost.operations.schedule_words import NONE, CatchUpWords, DstWords
@@ -17,7 +17,7 @@ from fencepost.operations.shapes.schedules import ScheduleShape, spec_behind
 from fencepost.operations.specs import changed_spec, new_spec
 from fencepost.triggers.wording import EVERY_BUSINESS_DAY, refuse
 
-VOICE = OptionVoice()
+VOICE = OptionWords()
 AS_TYPED = (
     *("job", "cron", "every", "rrule", "calendar", "on_business_days", "tz", "anchor", "start", "end"),
     *("spread", "jitter", "overlap", "queue", "priority"),

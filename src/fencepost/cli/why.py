@@ -1,4 +1,4 @@
-"""`fencepost why`: the story of one tick."""
+"""`fencepost why`: the explanation of one tick."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost.cli.output import cell, shown_moment
 from fencepost.cli.reading import read_time
 from fencepost.model.times import to_utc_text
 from fencepost.operations.runs import OneRun
-from fencepost.operations.shapes.accounts import StoryShape
+from fencepost.operations.shapes.accounts import ExplanationShape
 from fencepost.operations.why import LATEST, OneTick, why_run, why_tick
 
 
@@ -34,19 +34,19 @@ def why(name: str, fire_time: str | None, tz: str | None, place: Place, as_json:
       fencepost why invoices 2026-03-29T02:30 --tz Europe/Berlin
       fencepost why 'invoices#2026-03-01T00:00:00Z#3'
     """
-    show(_story(place, name, fire_time, tz), as_json, _print, name, tz)
+    show(_explanation(place, name, fire_time, tz), as_json, _print, name, tz)
 
 
-def _print(story: StoryShape, name: str, tz: str | None) -> None:
-    what = story.schedule_id or name
-    click.echo(f"{what} {shown_moment(story.fire_time, tz)}: {story.verdict}")
-    for sentence in story.sentences:
+def _print(explanation: ExplanationShape, name: str, tz: str | None) -> None:
+    what = explanation.schedule_id or name
+    click.echo(f"{what} {shown_moment(explanation.fire_time, tz)}: {explanation.verdict}")
+    for sentence in explanation.sentences:
         click.echo(f"  {cell(sentence)}")
-    for mend in story.mends:
-        click.echo(mend)
+    for remedy in explanation.remedies:
+        click.echo(remedy)
 
 
-def _story(place: Place, name: str, fire_time: str | None, tz: str | None) -> StoryShape:
+def _explanation(place: Place, name: str, fire_time: str | None, tz: str | None) -> ExplanationShape:
     if fire_time is not None:
         instant = to_utc_text(read_time("TIME", fire_time, tz))
         return call(place, why_tick, OneTick(schedule_id=name, fire_time=instant))

@@ -34,7 +34,7 @@ from datetime import datetime, timedelta
 from fencepost.core.accounts import Account, Finding, Kind
 from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
 from fencepost.core.fingerprints import Fingerprint, why_differing
-from fencepost.core.suspicion import (
+from fencepost.core.stuck import (
     begun,
     first_due,
     wants_ended,
@@ -94,7 +94,7 @@ class Frame:
 
 
 class Accountant:
-    """Joins the two streams. Runs are taken in ascending order of fire time, in as many portions as the
+    """Joins the two streams. Runs are taken in ascending order of fire time, in as many parts as the
     caller likes; `close` says what came out."""
 
     def __init__(self, frame: Frame, trigger_of: TriggerOf) -> None:

@@ -1,4 +1,4 @@
-"""Evidence: all that the story of one tick may rest on, gathered by a service."""
+"""Evidence: all that the explanation of one tick may rest on, gathered by a service."""
 
 from __future__ import annotations
 

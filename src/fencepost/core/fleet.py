@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from fencepost.core.rivalry import Pretender, pretenders
+from fencepost.core.split_brain import Pretender, pretenders
 from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Lineage, Namespace, NodeId, Shard
@@ -277,13 +277,13 @@ def _leaderless(seen: Witnesses) -> list[Alarm]:
     if not planners or not shards:
         return []
     are_draining = all(one.draining for one in planners)
-    mend = (
+    remedy = (
         "all of them are draining; take one back with: fencepost drain NODE --undo"
         if are_draining
         else "where that lasts longer than a lease, their logs say why"
     )
     alive = f"although {len(planners)} node{' plans' if len(planners) == 1 else 's plan'}"
-    text = f"nobody leads {shown_shards(shards)}, {alive}: {mend}"
+    text = f"nobody leads {shown_shards(shards)}, {alive}: {remedy}"
     return [Alarm(AlarmKind.LEADERLESS, text, shards, tuple(one.node.node_id for one in planners))]
 
 

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.limits import Candidate, JobLimit, LimitFacts, LimitRuling, Waiting
+from fencepost.model.limits import Candidate, JobLimit, LimitFacts, LimitVerdict, Waiting
 from fencepost.model.run import Hold
 
 US = 1_000_000
 
 
-def decide(facts: LimitFacts, now: StoreTime, room: int) -> LimitRuling:
+def decide(facts: LimitFacts, now: StoreTime, room: int) -> LimitVerdict:
     """Go through the candidates in turn until there is no room."""
     pace = _Pace.of(facts.limit, facts.paid_until, now)
     running = Counter(facts.running)
@@ -46,7 +46,7 @@ def decide(facts: LimitFacts, now: StoreTime, room: int) -> LimitRuling:
             starts.append(one)
             running[one.slot] += 1
             pace.pay(now)
-    return LimitRuling(tuple(starts), tuple(waits), pace.paid_until, pace.next_at, running)
+    return LimitVerdict(tuple(starts), tuple(waits), pace.paid_until, pace.next_at, running)
 
 
 @dataclass(slots=True)

@@ -23,9 +23,9 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from fencepost.core.lending import End, error_kinds, first_end
+from fencepost.core.external_runs import End, error_kinds, first_end
+from fencepost.core.outcome import Failed, Succeeded
 from fencepost.core.payload import body_bytes
-from fencepost.core.settling import Failed, Succeeded
 from fencepost.errors import InvalidPayload, InvalidSpec, InvalidTrigger
 from fencepost.model.chain import predecessors_from_json
 from fencepost.model.clocks import StoreTime

@@ -57,7 +57,8 @@ class Rules:
     def of(self, cursor: Cursor) -> str:
         """What the cursor is noted to be planned by.
 
-        While older rules have planned ticks ahead it stays theirs, so that the refresher still looks at them.
+        While older rules have planned ticks ahead it stays theirs, so that the rules refresher still looks
+        at them.
         """
         return min(cursor.tzdata, self.tzdata) if cursor.planned_through > self.now else self.tzdata
 

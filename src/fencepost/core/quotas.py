@@ -50,5 +50,5 @@ def check_enqueues(namespace: Namespace, quotas: Quotas, asked: int, left: int, 
 
 
 def _exceeded(namespace: Namespace, quota: Quota, said: str, retry_in_s: int | None = None) -> QuotaExceeded:
-    mend = f"or have quota_{quota} raised for all, or quota_exceptions for this namespace"
-    return QuotaExceeded(f"namespace {namespace}: {said}, {mend}", quota, retry_in_s)
+    remedy = f"or have quota_{quota} raised for all, or quota_exceptions for this namespace"
+    return QuotaExceeded(f"namespace {namespace}: {said}, {remedy}", quota, retry_in_s)

@@ -42,7 +42,7 @@ def outgrows(period_min: timedelta, job: JobSpec, overlap: Overlap) -> str | Non
         return None
     return (
         f"job {job.name}: {_length(window)} the period of {format_duration(period_min)}, "
-        f"and overlap {overlap} lets no other tick start meanwhile; mend: {_mend(period_min, job)}"
+        f"and overlap {overlap} lets no other tick start meanwhile; mend: {_remedy(period_min, job)}"
     )
 
 
@@ -70,7 +70,7 @@ def _length(window: timedelta | None) -> str:
     return f"its retries may go on for {format_duration(window)}, longer than"
 
 
-def _mend(period_min: timedelta, job: JobSpec) -> str:
+def _remedy(period_min: timedelta, job: JobSpec) -> str:
     """What would do: a deadline only where it leaves room for the last attempt."""
     if job.timeout is None:
         return "a timeout, or overlap allow"

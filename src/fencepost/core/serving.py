@@ -1,8 +1,8 @@
 """Serving: which jobs no running process has, so that schedules of them fire into nothing.
 
 Each worker reports the jobs of its application. A worker of an older release reports none: then it may have
-any. External jobs are done by programs that no roster knows, and are never said to be without one. Where no
-process works at all, that is what is wrong, and nothing is said of single jobs.
+any. External jobs are done by programs that no list of nodes knows, and are never said to be without one.
+Where no process works at all, that is what is wrong, and nothing is said of single jobs.
 """
 
 from __future__ import annotations

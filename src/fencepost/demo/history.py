@@ -35,7 +35,7 @@ from fencepost.ports.store import Store
 from fencepost.services.backfiller import Backfiller
 from fencepost.services.control import Control
 from fencepost.services.deployer import Deployer
-from fencepost.services.planner import TriggerShelf
+from fencepost.services.planner import TriggerCache
 from fencepost.services.reaper import Reaper
 from fencepost.stores.sqlite.opening import SCHEME, path_of
 from fencepost.triggers import Every, tzdata_version
@@ -105,7 +105,7 @@ class _Past:
         self._namespace = app.settings.namespace
         self._settled = clock.at
         self._epochs: Mapping[Shard, Epoch] = {}
-        self._shelf = TriggerShelf()
+        self._triggers = TriggerCache()
         self._settler = Settler(path_of(app.settings.store), self._namespace, (FIRST, SECOND), now)
 
     async def live(self) -> None:
@@ -185,17 +185,17 @@ class _Past:
         """What planners that were always on time would have written, a horizon ahead."""
         self._clock.at = moment
         for _ in range(PASSES_MAX):
-            window = await self._store.planbook.window(sorted(self._epochs), HORIZON_S, CURSORS_MAX)
+            window = await self._store.plans.window(sorted(self._epochs), HORIZON_S, CURSORS_MAX)
             plans = [self._plan(one, window.through) for one in window.cursors]
             if not plans:
                 return
-            receipt = await self._store.planbook.write(plans)
+            receipt = await self._store.plans.write(plans)
             assert not receipt.stale, "nobody else leads in the past"
         raise AssertionError("the past has no end")
 
     def _plan(self, cursor: Cursor, through: datetime) -> Plan:
         rules = Rules(tzdata_version(), cursor.planned_through)
-        trigger = self._shelf.get(cursor)
+        trigger = self._triggers.get(cursor)
         return plan(cursor, trigger, through, self._epochs[cursor.shard], TICKS_MAX, rules)
 
     async def _be_away(self, length: timedelta) -> None:

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from fencepost.errors import StaleFence, UsageError
-from fencepost.guards.mend import MEND
+from fencepost.guards.remedy import MEND
 
 FENCE_MAX = 2**53
 """Numbers in the server's scripts are exact up to here."""

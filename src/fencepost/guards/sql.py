@@ -15,7 +15,7 @@ from string import Template
 from typing import Any
 
 from fencepost.errors import InvalidSpec, StaleFence, UsageError
-from fencepost.guards.mend import MEND
+from fencepost.guards.remedy import MEND
 from fencepost.model.quoting import quoted
 
 NAME_LENGTH_MAX = 63

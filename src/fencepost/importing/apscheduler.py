@@ -42,15 +42,15 @@ _RANDOM_ID = re.compile(r"[0-9a-f]{32}")
 
 def import_apscheduler(document: str, source: str) -> Imported:
     """The module for an export, and what to know about it."""
-    desk = _Desk()
+    reading = _Reading()
     for number, job in enumerate(_jobs(document, source), 1):
         where = f"job {quoted(job['id'])}" if isinstance(job, dict) and "id" in job else f"job {number}"
-        with desk.report.leaving_out(where):
-            desk.add(where, job)
-    desk.conclude()
-    module = write_module(TITLE, list(desk.jobs.values()), desk.schedules)
-    carried = tuple(one.schedule_id for one in desk.schedules if not one.off)
-    return Imported(module, carried, desk.report)
+        with reading.report.leaving_out(where):
+            reading.add(where, job)
+    reading.conclude()
+    module = write_module(TITLE, list(reading.jobs.values()), reading.schedules)
+    carried = tuple(one.schedule_id for one in reading.schedules if not one.off)
+    return Imported(module, carried, reading.report)
 
 
 def _jobs(document: str, source: str) -> list[Any]:
@@ -69,7 +69,7 @@ CLOCKS = (
 
 
 @dataclass
-class _Desk:
+class _Reading:
     """What was read so far."""
 
     report: Report = field(default_factory=Report)

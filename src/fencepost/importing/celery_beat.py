@@ -83,20 +83,20 @@ def import_celery_beat(
     """The module for a dump, and what to know about it. With `celery`, where its application is, the module
     sends the tasks; what the dump could not hold, or holds in another form, is told in the report."""
     rows = _rows(document, source)
-    desk = _Desk({key: fields for key, fields in rows if key[0] != TASK}, celery)
+    reading = _Reading({key: fields for key, fields in rows if key[0] != TASK}, celery)
     for name, why in unfit:
-        desk.report.left_out(f"task {quoted(name)}", why)
+        reading.report.left_out(f"task {quoted(name)}", why)
     for name, why in doubtful:
-        desk.report.look(f"task {quoted(name)}", why)
+        reading.report.look(f"task {quoted(name)}", why)
     for number, fields in enumerate((fields for key, fields in rows if key[0] == TASK), 1):
         where = f"task {quoted(fields['name'])}" if "name" in fields else f"task {number}"
-        with desk.report.leaving_out(where):
-            desk.add(where, fields)
-    desk.conclude()
+        with reading.report.leaving_out(where):
+            reading.add(where, fields)
+    reading.conclude()
     title = TITLE if celery is None else TITLE_OF_CODE
-    module = write_module(title, list(desk.jobs.values()), desk.schedules)
-    carried = tuple(one.schedule_id for one in desk.schedules if not one.off)
-    return Imported(module, carried, desk.report)
+    module = write_module(title, list(reading.jobs.values()), reading.schedules)
+    carried = tuple(one.schedule_id for one in reading.schedules if not one.off)
+    return Imported(module, carried, reading.report)
 
 
 def _rows(document: str, source: str) -> list[tuple[tuple[str, str], Fields]]:
@@ -117,7 +117,7 @@ def _rows(document: str, source: str) -> list[tuple[tuple[str, str], Fields]]:
 
 
 @dataclass
-class _Desk:
+class _Reading:
     """What was read so far, and the tables that tasks refer to."""
 
     tables: Mapping[tuple[str, str], Fields]

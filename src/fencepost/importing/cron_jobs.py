@@ -61,28 +61,28 @@ class Options:
 
 def import_crontab(text: str, options: Options) -> Imported:
     """The manifest of a crontab, and what to know about it."""
-    desk = _Desk(options)
+    reading = _Reading(options)
     for line in read_crontab(text, system=options.system):
         match line:
             case Setting():
-                desk.set(line)
+                reading.set(line)
             case Entry():
-                desk.add(line)
+                reading.add(line)
             case Unreadable():
-                desk.report.left_out(lines([line.line]), line.why)
+                reading.report.left_out(lines([line.line]), line.why)
             case _:
                 assert_never(line)
-    desk.conclude(text)
+    reading.conclude(text)
     heading = [
         f"Imported from {options.source} by `fencepost import crontab`.",
         "As in cron, runs may overlap and a failed run is not tried again: change overlap and retry at will.",
     ]
-    manifest = write_manifest(heading, desk.jobs.values(), desk.schedules)
-    return Imported(manifest, tuple(one.schedule_id for one in desk.schedules), desk.report)
+    manifest = write_manifest(heading, reading.jobs.values(), reading.schedules)
+    return Imported(manifest, tuple(one.schedule_id for one in reading.schedules), reading.report)
 
 
 @dataclass
-class _Desk:
+class _Reading:
     """What was read so far: the settings in force, and what came of the lines."""
 
     options: Options
@@ -163,8 +163,8 @@ class _Desk:
 
     def _trigger(self, entry: Entry) -> Cron:
         if entry.expression.lower() == REBOOT:
-            mend = "start the command from the service manager of the machine"
-            raise InvalidTrigger(f"{REBOOT}: Fencepost has no boot to wait for; {mend}")
+            remedy = "start the command from the service manager of the machine"
+            raise InvalidTrigger(f"{REBOOT}: Fencepost has no boot to wait for; {remedy}")
         words = entry.expression.split()
         if len(words) == len(CRON_FIELDS):
             words = [cron_fields.forwards(spec, word) for spec, word in zip(CRON_FIELDS, words, strict=True)]
@@ -189,8 +189,8 @@ class _Desk:
         known = self.shell.rpartition("/")[2] in KNOWN_SHELLS
         if stdin:
             if isinstance(words, NeedsShell) or not known:
-                mend = "move the line into a script that reads its own input"
-                raise InvalidSpec(f"has standard input after a % for more than one plain command; {mend}")
+                remedy = "move the line into a script that reads its own input"
+                raise InvalidSpec(f"has standard input after a % for more than one plain command; {remedy}")
             said = f"the text after % becomes a here-document; carried over as {self.shell} -c"
             return (self.shell, "-c", with_stdin(command, stdin)), said
         if isinstance(words, NeedsShell):
@@ -231,48 +231,48 @@ class _Desk:
         return self.jobs[same]
 
 
-def _mail(desk: _Desk, setting: Setting) -> None:
-    desk.look_setting(setting, f"mail is not sent; {KEPT}")
+def _mail(reading: _Reading, setting: Setting) -> None:
+    reading.look_setting(setting, f"mail is not sent; {KEPT}")
 
 
-def _identity(desk: _Desk, setting: Setting) -> None:
-    desk.look_setting(setting, "not carried over; Fencepost runs every command as its own user")
+def _identity(reading: _Reading, setting: Setting) -> None:
+    reading.look_setting(setting, "not carried over; Fencepost runs every command as its own user")
 
 
-def _delay(desk: _Desk, setting: Setting) -> None:
-    desk.look_setting(setting, "not carried over; give the schedules below spread or jitter")
+def _delay(reading: _Reading, setting: Setting) -> None:
+    reading.look_setting(setting, "not carried over; give the schedules below spread or jitter")
 
 
-def _shell(desk: _Desk, setting: Setting) -> None:
-    desk.shell = setting.value or SHELL_DEFAULT
-    desk.carry(setting, ", and reads the lines that need a shell")
+def _shell(reading: _Reading, setting: Setting) -> None:
+    reading.shell = setting.value or SHELL_DEFAULT
+    reading.carry(setting, ", and reads the lines that need a shell")
 
 
-def _home(desk: _Desk, setting: Setting) -> None:
-    desk.carry(setting)
-    desk.look_setting(setting, "cron changed into it; Fencepost does not, so give full paths")
+def _home(reading: _Reading, setting: Setting) -> None:
+    reading.carry(setting)
+    reading.look_setting(setting, "cron changed into it; Fencepost does not, so give full paths")
 
 
-def _cron_tz(desk: _Desk, setting: Setting) -> None:
-    desk.cron_tz = setting.value or None
-    desk.note_setting(setting, "is the zone of the schedules below")
+def _cron_tz(reading: _Reading, setting: Setting) -> None:
+    reading.cron_tz = setting.value or None
+    reading.note_setting(setting, "is the zone of the schedules below")
 
 
-def _tz(desk: _Desk, setting: Setting) -> None:
-    desk.environment[setting.name] = setting.value
+def _tz(reading: _Reading, setting: Setting) -> None:
+    reading.environment[setting.name] = setting.value
     try:
-        desk.command_tz = zone(setting.value.removeprefix(":")).key
+        reading.command_tz = zone(setting.value.removeprefix(":")).key
     except InvalidTrigger as error:
-        desk.command_tz = None
-        desk.look_setting(setting, f"carried into the environment alone, not into the schedules: {error}")
+        reading.command_tz = None
+        reading.look_setting(setting, f"carried into the environment alone, not into the schedules: {error}")
         return
-    beaten = desk.cron_tz or desk.options.tz
+    beaten = reading.cron_tz or reading.options.tz
     said = f"carried into the environment alone; the schedules are in {beaten}"
     taken = "is the zone of the schedules below; many crons mean the command alone, and then --tz is right"
-    desk.look_setting(setting, said if beaten else taken)
+    reading.look_setting(setting, said if beaten else taken)
 
 
-_SETTINGS: tuple[tuple[frozenset[str], Callable[[_Desk, Setting], None]], ...] = (
+_SETTINGS: tuple[tuple[frozenset[str], Callable[[_Reading, Setting], None]], ...] = (
     (MAIL, _mail),
     (IDENTITY, _identity),
     (DELAYS, _delay),

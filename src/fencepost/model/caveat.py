@@ -10,4 +10,4 @@ class Caveat:
     """What it is, in a sentence for people, and what to do about it."""
 
     what: str
-    mend: str
+    remedy: str

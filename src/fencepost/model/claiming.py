@@ -26,7 +26,7 @@ from fencepost.model.run import Hold, Origin, RunState
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class LaneLimit:
     """How many runs of one lane, a queue and a priority, a claim may take at most."""
 
     queue: Queue
@@ -35,25 +35,25 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class Appetite:
+class ClaimRequest:
     """What one worker can take on: which queues and jobs of its namespace, how long without a heartbeat.
 
-    `portions` say in which order the lanes are walked and how far; without any, every lane of the queues is,
-    by priority."""
+    `lane_limits` say in which order the lanes are walked and how far; without any, every lane of the queues
+    is, by priority."""
 
     worker: NodeId
     queues: tuple[Queue, ...]
     jobs: tuple[JobName, ...]
     alive_for_s: float
     namespace: Namespace = DEFAULT_NAMESPACE
-    portions: tuple[Portion, ...] = ()
+    lane_limits: tuple[LaneLimit, ...] = ()
 
-    def walk(self, limit: int) -> Sequence[Portion]:
+    def walk(self, limit: int) -> Sequence[LaneLimit]:
         """The lanes in the order in which they are to be walked."""
-        if self.portions:
-            return self.portions
+        if self.lane_limits:
+            return self.lane_limits
         queues = sorted(set(self.queues))
-        return [Portion(queue, priority, limit) for priority in LANES for queue in queues]
+        return [LaneLimit(queue, priority, limit) for priority in LANES for queue in queues]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,7 +68,7 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """What waits for a worker: the head of each lane that has something due, by kind. A *direct* run needs no
-    judgement (enqueued by hand, or a retry); a *tick* is a scheduled run that nobody has started yet; a
+    verdict (enqueued by hand, or a retry); a *tick* is a scheduled run that nobody has started yet; a
     *lined* run stands in the line of a job with limits. `next_due_at` is the first of the future."""
 
     now: StoreTime

@@ -76,7 +76,8 @@ def claimed_with(worker: NodeId) -> str | None:
 
 
 def is_outside(worker: NodeId) -> bool:
-    """Whether this is a worker that came over HTTP: it stands on no roster, and only its heartbeats tell."""
+    """Whether this is a worker that came over HTTP: it stands on no list of nodes, and only its heartbeats
+    tell."""
     return worker.startswith(OUTSIDE)
 
 

@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class LimitFacts:
-    """All that a ruling may depend on, read under the lock of the job's limits.
+    """All that a verdict may depend on, read under the lock of the job's limits.
 
     The candidates come in the order of their turn. `running` counts what the ledger says is running, by slot;
     `paid_until` is how far ahead the starts so far have used up the rate."""
@@ -105,7 +105,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitRuling:
+class LimitVerdict:
     """Which candidates start and which wait; of the others nobody has said anything, for want of room.
 
     `next_at` is when the rate lets the next one go, None where it always does."""
@@ -118,8 +118,8 @@ class LimitRuling:
     """How many run once these have started."""
 
 
-Limiter: TypeAlias = Callable[[LimitFacts, StoreTime, int], LimitRuling]
-"""(facts, the store's time, how many may start) → ruling."""
+Limiter: TypeAlias = Callable[[LimitFacts, StoreTime, int], LimitVerdict]
+"""(facts, the store's time, how many may start) → verdict."""
 
 
 def _is_count(value: object) -> bool:

@@ -1,6 +1,6 @@
 """The verbs of credentials: who is asking, tokens, sign-in links and sessions.
 
-An admin of one namespace sees and makes what is good there; `services.desks.access` holds that. The secret
+An admin of one namespace sees and makes what is good there; `services.verbs.access` holds that. The secret
 of what is made is in one answer, which is never kept to be repeated.
 """
 
@@ -30,7 +30,7 @@ from fencepost.operations.shapes.access import (
 )
 from fencepost.operations.words import Seconds
 from fencepost.services.control import Control
-from fencepost.services.desks.access import LIFETIME_MAX_S, LINK_LASTS_MAX_S, LINK_LASTS_S, OVERLAP_MAX_S
+from fencepost.services.verbs.access import LIFETIME_MAX_S, LINK_LASTS_MAX_S, LINK_LASTS_S, OVERLAP_MAX_S
 
 Where = Annotated[
     str,

@@ -28,7 +28,7 @@ from fencepost.operations.shapes.schedules import (
 from fencepost.operations.specs import new_spec
 from fencepost.operations.words import INTEGER_MAX, Name, ScheduleIdText
 from fencepost.services.control import Control
-from fencepost.services.desks.schedules import BATCH_MAX
+from fencepost.services.verbs.schedules import BATCH_MAX
 
 SOURCE_LABEL = "applied-from"
 """Says which file a schedule was applied from."""
@@ -145,8 +145,8 @@ def _entry_spec(
     if source is None:
         return spec
     if current is not None and _is_there(current) and _is_of_code(current):
-        mend = "change it there, or take it out of the code and remove it first"
-        raise InvalidSpec(f"is deployed by code; {mend}")
+        remedy = "change it there, or take it out of the code and remove it first"
+        raise InvalidSpec(f"is deployed by code; {remedy}")
     return replace(spec, labels={**spec.labels, SOURCE_LABEL: source})
 
 

@@ -18,7 +18,7 @@ from fencepost.model.identifiers import ScheduleId
 from fencepost.operations.operation import Asked, Change, operation
 from fencepost.operations.shapes.accounts import ReportShape, report_shape
 from fencepost.operations.words import ScheduleIdText, When, read_when
-from fencepost.services.accounting import AuditDesk, Bounds, Progress
+from fencepost.services.accounting import Auditor, Bounds, Progress
 from fencepost.services.control import Control
 
 BOUNDS = Bounds(schedules_max=1_000, ticks_max=100_000)
@@ -79,9 +79,9 @@ async def report_of(
     last = read_when("until", asked.until, now)
     if last <= first:
         raise UsageError(BACKWARDS)
-    desk = AuditDesk(control.store, control.namespace, control.aside, control.run_quota)
-    report: Report = await desk.audit(asked.schedule, first, last, progress, bounds)
-    repaired = await desk.repair(report, control.author) if isinstance(asked, RepairRange) else ()
+    verbs = Auditor(control.store, control.namespace, control.offload, control.run_quota)
+    report: Report = await verbs.audit(asked.schedule, first, last, progress, bounds)
+    repaired = await verbs.repair(report, control.author) if isinstance(asked, RepairRange) else ()
     return report_shape(report, repaired)
 
 

@@ -13,7 +13,7 @@ from fencepost.operations.runs import KEYS_MAX
 from fencepost.operations.shapes.cancelling import CancelAnswer, CancelledRun, Fate
 from fencepost.operations.words import RunKeyText
 from fencepost.services.control import Control
-from fencepost.services.desks.runs import unknown_run
+from fencepost.services.verbs.runs import unknown_run
 
 FATES = {RunState.CANCELLED: Fate.CANCELLED, RunState.RUNNING: Fate.ASKED_TO_STOP}
 

@@ -102,7 +102,7 @@ async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
     A shard is what one node plans at a time, so there should be several for each node that plans. All
     schedules move in one transaction, in which every epoch rises: what leaders of the old cut still have on
     its way is refused, and no tick is lost or doubled. Nodes follow by themselves."""
-    older = [one for one in await control.store.roster.live() if one.reported_at is None]
+    older = [one for one in await control.store.nodes.live() if one.reported_at is None]
     if older:
         raise UsageError(
             f"shards {asked.shards}: {_names(older)} would go on by the old number; "
@@ -114,7 +114,7 @@ async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
 
 async def live_nodes(control: Control) -> list[NodeRecord]:
     """The live nodes that the caller may see, by id."""
-    live = await control.store.roster.live()
+    live = await control.store.nodes.live()
     return [one for one in live if control.kept_to in (None, one.node.namespace)]
 
 
@@ -137,15 +137,15 @@ def _names(found: Sequence[NodeRecord]) -> str:
 
 async def _drained(control: Control, node_id: NodeId, draining: bool) -> DrainAnswer:
     before = await _known(control, node_id)
-    await control.store.roster.drain(node_id, draining, control.namespace, control.author)
+    await control.store.nodes.drain(node_id, draining, control.namespace, control.author)
     record = await _known(control, node_id)
-    undone = left_undone(record, await control.store.roster.live()) if draining else []
+    undone = left_undone(record, await control.store.nodes.live()) if draining else []
     changed = before.draining is not record.draining
     return DrainAnswer(node=_shape(control, record), changed=changed, undone=undone)
 
 
 async def _known(control: Control, node_id: NodeId) -> NodeRecord:
-    for one in await control.store.roster.live():
+    for one in await control.store.nodes.live():
         if one.node.node_id == node_id:
             return one
     raise UnknownNode(f"node {quoted(node_id)}: no live node is called so; see: fencepost status")

@@ -28,7 +28,7 @@ from fencepost.operations.words import (
     read_instant_or_length,
 )
 from fencepost.services.control import Control
-from fencepost.services.desks.runs import known_job
+from fencepost.services.verbs.runs import known_job
 
 JobText = Annotated[Name, Meta(description="The job's name.", examples=["resize"])]
 

@@ -24,7 +24,7 @@ from fencepost.operations.shapes.schedules import (
 )
 from fencepost.operations.words import ScheduleIdText
 from fencepost.services.control import Control
-from fencepost.services.desks.schedules import Resumed
+from fencepost.services.verbs.schedules import Resumed
 
 MANY_MAX = 500
 

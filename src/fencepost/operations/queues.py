@@ -58,7 +58,7 @@ async def all_queues(control: Control) -> list[QueueShape]:
     """Every queue that has something in it, has a worker of this namespace, or is paused, by name."""
     store, namespace = control.store, control.namespace
     views = {one.queue: one for one in await store.ledger.queues(namespace)}
-    nodes = [one.node for one in await store.roster.live()]
+    nodes = [one.node for one in await store.nodes.live()]
     working = [one.queues for one in nodes if one.works and one.namespace == namespace]
     freezes = await store.freezes.all(namespace)
     paused = {Queue(one.scope.value): one for one in freezes if one.scope.kind is ScopeKind.QUEUE}

@@ -17,7 +17,7 @@ from fencepost.operations.operation import Asked, operation
 from fencepost.operations.shapes.accounts import KeysAnswer, key_shape
 from fencepost.operations.words import Name, RunKeyText, ScheduleIdText, moment, read_when
 from fencepost.services.control import Control, known_job
-from fencepost.services.desks.runs import names_of
+from fencepost.services.verbs.runs import names_of
 
 KEYS_MAX = 1_000
 

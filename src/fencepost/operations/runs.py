@@ -39,7 +39,7 @@ from fencepost.operations.words import (
     read_when,
 )
 from fencepost.services.control import Control
-from fencepost.services.desks.runs import LOG_PAGE_MAX, unknown_run
+from fencepost.services.verbs.runs import LOG_PAGE_MAX, unknown_run
 
 KEYS_MAX = 1_000
 

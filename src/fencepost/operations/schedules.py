@@ -116,7 +116,7 @@ async def list_schedules(control: Control, asked: ListSchedules) -> SchedulePage
     after = None if asked.after is None else ScheduleId(decode_cursor(asked.after, tuple[Name])[0])
     wanted = replace(schedule_filter(asked), limit=asked.limit + 1, after=after)
     page, last = cut(await control.schedules.find(wanted), asked.limit)
-    items = await control.glances(lambda: [schedule_shape(one) for one in page])
+    items = await control.offload_short(lambda: [schedule_shape(one) for one in page])
     return SchedulePage(items=items, next=None if last is None else encode_cursor(last.schedule_id))
 
 
@@ -126,7 +126,7 @@ async def show_schedule(control: Control, asked: OneSchedule) -> OutlookShape:
     schedule = await control.schedules.get(asked.schedule_id)
     last = await control.schedules.history(asked.schedule_id, after=schedule.version - 1)
     now = await control.store.now()
-    ahead = await control.glances(lambda: look_ahead(schedule, now))
+    ahead = await control.offload_short(lambda: look_ahead(schedule, now))
     return outlook_shape(schedule, last[-1].tzdata, ahead)
 
 
@@ -137,7 +137,7 @@ async def list_versions(control: Control, asked: ListVersions) -> VersionPage:
     versions = await control.schedules.history(
         asked.schedule_id, after=max(behind - 1, 0), limit=asked.limit + 2
     )
-    shapes = await control.glances(lambda: version_shapes(asked.schedule_id, versions))
+    shapes = await control.offload_short(lambda: version_shapes(asked.schedule_id, versions))
     page, last = cut([one for one in shapes if one.version > behind], asked.limit)
     return VersionPage(items=list(page), next=None if last is None else encode_cursor(last.version))
 
@@ -250,7 +250,7 @@ async def _previewed(control: Control, asked: EditSchedule) -> EditedSchedule:
     old, now = await _expected(control, asked), await control.store.now()
     spec = await control.schedules.checked(asked.schedule_id, changed_spec(old.spec, asked, now))
     new = replace(old, spec=spec)
-    preview = await control.aside(lambda: _preview(old, new, now))
+    preview = await control.offload(lambda: _preview(old, new, now))
     warnings = await control.schedules.caveats(new)
     return EditedSchedule(**schedule_fields(new), warnings=warnings, preview=preview)
 

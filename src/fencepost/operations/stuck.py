@@ -13,7 +13,7 @@ from fencepost.operations.operation import Asked, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.shapes.accounts import StuckPage, stuck_shape
 from fencepost.operations.words import Seconds
-from fencepost.services.accounting import AuditDesk, StuckRun
+from fencepost.services.accounting import Auditor, StuckRun
 from fencepost.services.control import Control
 
 OLDER_THAN_MAX_S = 10 * 366 * 86_400.0
@@ -40,7 +40,7 @@ async def find_stuck(control: Control, asked: FindStuck) -> StuckPage:
     """List runs that were started and whose worker shows no life, by job, the oldest first.
 
     Also those that say nothing past their job's progress deadline."""
-    found = await AuditDesk(control.store, control.namespace).stuck(asked.older_than_s)
+    found = await Auditor(control.store, control.namespace).stuck(asked.older_than_s)
     page, after = sliced(found, _place, tuple[str, str, str], asked.limit, asked.after)
     return StuckPage(items=[stuck_shape(one) for one in page], next=after)
 

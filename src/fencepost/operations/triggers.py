@@ -99,14 +99,14 @@ VOICE = ExpressionVoice()
 async def show_next(control: Control, asked: NextTimes) -> NextAnswer:
     """Show when an expression fires next, and what the next changes of the clocks do to it."""
     now = await control.store.now()
-    return await control.aside(lambda: next_times(asked, now, VOICE))
+    return await control.offload(lambda: next_times(asked, now, VOICE))
 
 
 @operation("triggers.explain", "GET /triggers/explain", Role.VIEWER)
 async def explain(control: Control, asked: Expression) -> ExplainAnswer:
     """Say in plain words when an expression fires, and what a change of the clocks does to it."""
     now = await control.store.now()
-    return await control.aside(lambda: explained(asked, now, VOICE))
+    return await control.offload(lambda: explained(asked, now, VOICE))
 
 
 def next_times(asked: NextTimes, now: datetime, voice: Voice) -> NextAnswer:

@@ -38,7 +38,7 @@ from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
 
 
-class AccessBook(Protocol):
+class AccessRecords(Protocol):
     """Who may come in."""
 
     async def create_token(self, new: NewToken, *, author: Author, asked_in: Namespace) -> TokenRecord:

@@ -26,7 +26,7 @@ from fencepost.model.json import JsonObject
 USERS_NAMED_MAX = 10
 
 
-class CalendarShelf(Protocol):
+class Calendars(Protocol):
     """The calendars of a store."""
 
     async def put(

@@ -25,7 +25,7 @@ from fencepost.model.leader import LeaderRecord, Refusal, Registration, Reshardi
 from fencepost.model.lease import Granted
 
 
-class EpochBook(Protocol):
+class Epochs(Protocol):
     """The ledger's side of leadership."""
 
     async def register(self, grants: Mapping[Shard, Granted], holder: NodeId) -> Mapping[Shard, Registration]:

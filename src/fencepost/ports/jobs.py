@@ -9,7 +9,7 @@ from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
 
 
-class JobShelf(Protocol):
+class Jobs(Protocol):
     """Job specs by name. The last writer wins: a spec only steers runs that are yet to start."""
 
     async def register(self, namespace: Namespace, specs: Sequence[JobSpec]) -> None:

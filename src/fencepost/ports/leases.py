@@ -2,7 +2,7 @@
 
 A lease is a time-bounded grant of one shard to one holder. A lease store promises little, and must keep it:
 
-- **One holder at a time**, by the lease store's own judgement of what has expired. A holder's name is made
+- **One holder at a time**, by the lease store's own verdict of what has expired. A holder's name is made
   anew at each start of a process, so two processes never share one.
 - **A strictly larger epoch at every grant**: at a change of holder and at a grant after expiry, also to the
   same holder; never at a renewal. Where the store can lose its memory and knows it, the grant has another

@@ -49,7 +49,7 @@ from typing import Protocol
 
 from fencepost.model.audit import Author
 from fencepost.model.chain import Chain
-from fencepost.model.claiming import Appetite, Judge, Outlook
+from fencepost.model.claiming import ClaimRequest, Judge, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.enqueueing import Entered
 from fencepost.model.identifiers import Fence, Namespace, NodeId, RunKey, ScheduleId
@@ -120,22 +120,22 @@ class Ledger(LedgerViews, Protocol):
         """
         ...
 
-    async def outlook(self, appetite: Appetite) -> Outlook:
+    async def outlook(self, claim_request: ClaimRequest) -> Outlook:
         """What is due for this worker, lane by lane, and when the next run will be. A line of a limited job
         is due when its rate lets one go."""
         ...
 
-    async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        """Claim due runs that need no judgement, those without a schedule and retries: lane by lane in the
-        order of the appetite's portions, as many of each as its portion says, by `run_at`. Rows that another
-        claimer has locked are passed over, and retries whose schedule another has: the fences of a schedule
-        rise from claim to claim.
+    async def claim_direct(self, claim_request: ClaimRequest, limit: int) -> Sequence[Claim]:
+        """Claim due runs that need no verdict, those without a schedule and retries: lane by lane in the
+        order of the claim request's lane limits, as many of each as its lane limit says, by `run_at`. Rows
+        that another claimer has locked are passed over, and retries whose schedule another has: the fences
+        of a schedule rise from claim to claim.
 
         A run of a limited job is not claimed here: where the walk meets one, it gets into the line of its
         job (`Hold.PACED`), and takes up nobody's place."""
         ...
 
-    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
+    async def claim_lined(self, claim_request: ClaimRequest, limit: int, limiter: Limiter) -> Sequence[Claim]:
         """Claim runs of limited jobs that stand in the lines of their jobs, by priority, then `run_at`.
 
         Each job's limits are locked, those that another claimer has are passed over; the limiter is asked
@@ -144,7 +144,7 @@ class Ledger(LedgerViews, Protocol):
         ...
 
     async def claim_ticks(
-        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
+        self, claim_request: ClaimRequest, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
         """Lock up to `limit` schedules that have due ticks and that nobody else has locked, lane by lane as
         `claim_direct` walks them, gather the facts of each in a fresh reading, ask the judge, and carry out

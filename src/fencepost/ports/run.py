@@ -14,7 +14,7 @@ from fencepost.model.text import storable
 
 if TYPE_CHECKING:
     from fencepost.model.run import Claim, Predecessor
-    from fencepost.ports.reach import Reach
+    from fencepost.ports.run_context import RunContext
     from fencepost.ports.transactions import RunTransaction
 
 PROGRESS_LENGTH_MAX = 1_000
@@ -35,15 +35,15 @@ class Run:
     """One attempt, seen from inside. Safe to use from the job's thread as well as from the event loop."""
 
     __slots__ = (
-        *("_cancelled", "_claim", "_heard", "_keep", "_reach", "_said"),
+        *("_cancelled", "_claim", "_heard", "_keep", "_run_context", "_said"),
         *("begun", "is_handed_on", "left_output", "marks", "trace_context"),
     )
 
     def __init__(
-        self, claim: Claim, reach: Reach | None = None, keep: Callable[[str], None] | None = None
+        self, claim: Claim, run_context: RunContext | None = None, keep: Callable[[str], None] | None = None
     ) -> None:
         self._claim = claim
-        self._reach = reach
+        self._run_context = run_context
         self._keep = keep
         self._said: Said | None = None
         self._heard: Said | None = None
@@ -203,12 +203,12 @@ class Run:
         """Called by the heartbeat: the ledger has these words."""
         self._heard = said
 
-    def _reached(self, what: str) -> Reach:
-        if self._reach is None:
+    def _reached(self, what: str) -> RunContext:
+        if self._run_context is None:
             raise OutOfReach(
                 f"run.{what} needs the ledger, which a job in a process of its own does not have"
             )
-        return self._reach
+        return self._run_context
 
 
 def progress_text(progress: float | str | None) -> str | None:

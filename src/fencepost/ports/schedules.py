@@ -50,7 +50,7 @@ Admit: TypeAlias = Callable[[int, int], None]
 """Told how many schedules there are and how many would be added; raises where those are too many."""
 
 
-class ScheduleShelf(Protocol):
+class Schedules(Protocol):
     """The schedules of a store."""
 
     async def put(

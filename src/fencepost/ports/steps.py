@@ -26,7 +26,7 @@ from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Ticket
 
 
-class StepBook(Protocol):
+class RecordedSteps(Protocol):
     """The recorded steps of all runs."""
 
     async def recorded(self, namespace: Namespace, run_key: RunKey) -> Mapping[str, str]:

@@ -20,25 +20,25 @@ from typing import Protocol
 
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
-from fencepost.ports.access import AccessBook
-from fencepost.ports.answers import AnswerBook
+from fencepost.ports.access import AccessRecords
 from fencepost.ports.audit_log import AuditLog
 from fencepost.ports.backfills import Backfills
-from fencepost.ports.calendars import CalendarShelf
-from fencepost.ports.epochs import EpochBook
+from fencepost.ports.calendars import Calendars
+from fencepost.ports.epochs import Epochs
 from fencepost.ports.freezes import Freezes
 from fencepost.ports.gates import Gates
-from fencepost.ports.jobs import JobShelf
+from fencepost.ports.idempotency import IdempotencyKeys
+from fencepost.ports.jobs import Jobs
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.ledger import Ledger
-from fencepost.ports.logbook import Logbook
+from fencepost.ports.nodes import Nodes
 from fencepost.ports.notifications import Notifications
-from fencepost.ports.planbook import PlanBook
-from fencepost.ports.roster import Roster
+from fencepost.ports.plans import Plans
 from fencepost.ports.rows import Rows
-from fencepost.ports.schedules import ScheduleShelf
+from fencepost.ports.run_logs import RunLogs
+from fencepost.ports.schedules import Schedules
 from fencepost.ports.signals import Signals
-from fencepost.ports.steps import StepBook
+from fencepost.ports.steps import RecordedSteps
 from fencepost.ports.transactions import Transactions
 
 
@@ -56,19 +56,19 @@ class Store(Protocol):
         ...
 
     @property
-    def jobs(self) -> JobShelf: ...
+    def jobs(self) -> Jobs: ...
 
     @property
-    def schedules(self) -> ScheduleShelf: ...
+    def schedules(self) -> Schedules: ...
 
     @property
-    def calendars(self) -> CalendarShelf: ...
+    def calendars(self) -> Calendars: ...
 
     @property
-    def epochs(self) -> EpochBook: ...
+    def epochs(self) -> Epochs: ...
 
     @property
-    def planbook(self) -> PlanBook: ...
+    def plans(self) -> Plans: ...
 
     @property
     def ledger(self) -> Ledger: ...
@@ -77,7 +77,7 @@ class Store(Protocol):
     def leases(self) -> LeaseStore: ...
 
     @property
-    def roster(self) -> Roster: ...
+    def nodes(self) -> Nodes: ...
 
     @property
     def gates(self) -> Gates: ...
@@ -92,19 +92,19 @@ class Store(Protocol):
     def audit_log(self) -> AuditLog: ...
 
     @property
-    def access(self) -> AccessBook: ...
+    def access(self) -> AccessRecords: ...
 
     @property
-    def answers(self) -> AnswerBook: ...
+    def answers(self) -> IdempotencyKeys: ...
 
     @property
     def notifications(self) -> Notifications: ...
 
     @property
-    def steps(self) -> StepBook: ...
+    def steps(self) -> RecordedSteps: ...
 
     @property
-    def logbook(self) -> Logbook: ...
+    def run_logs(self) -> RunLogs: ...
 
     @property
     def transactions(self) -> Transactions: ...

@@ -31,10 +31,10 @@ from fencepost.errors import UsageError
 from fencepost.model.clocks import StoreTime
 from fencepost.model.run import Ticket
 from fencepost.ports.audit_log import AuditLog
-from fencepost.ports.calendars import CalendarShelf
-from fencepost.ports.jobs import JobShelf
+from fencepost.ports.calendars import Calendars
+from fencepost.ports.jobs import Jobs
 from fencepost.ports.ledger import Ledger
-from fencepost.ports.schedules import ScheduleShelf
+from fencepost.ports.schedules import Schedules
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 Row: TypeAlias = Mapping[str, Any]
@@ -108,13 +108,13 @@ class BorrowedStore(Protocol):
     """The parts of a store that can be used in somebody else's transaction."""
 
     @property
-    def jobs(self) -> JobShelf: ...
+    def jobs(self) -> Jobs: ...
 
     @property
-    def schedules(self) -> ScheduleShelf: ...
+    def schedules(self) -> Schedules: ...
 
     @property
-    def calendars(self) -> CalendarShelf: ...
+    def calendars(self) -> Calendars: ...
 
     @property
     def ledger(self) -> Ledger: ...

@@ -18,12 +18,12 @@ from typing import TypeAlias
 from fencepost.model.claiming import Admit, DueTick, End, ScheduleFacts, Start, Verdict, Wait
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Namespace, RunKey
-from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitRuling, Waiting
+from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitVerdict, Waiting
 from fencepost.model.run import Hold
 
 Owner: TypeAlias = tuple[Namespace, JobName]
 
-NO_RULING = LimitRuling()
+NO_RULING = LimitVerdict()
 CANDIDATES_MAX = 200
 
 
@@ -41,7 +41,7 @@ class Allowances:
     limiter: Limiter | None = None
     open: dict[Owner, LimitFacts] = field(default_factory=dict)
     closed: frozenset[Owner] = frozenset()
-    rulings: dict[Owner, LimitRuling] = field(default_factory=dict)
+    verdicts: dict[Owner, LimitVerdict] = field(default_factory=dict)
     """What each job's limits come to after all that was started."""
     waits: list[tuple[Namespace, Waiting]] = field(default_factory=list)
     frees: list[tuple[Namespace, RunKey]] = field(default_factory=list)
@@ -89,10 +89,10 @@ class Allowances:
         if not ticks:
             return
         candidates = [_like(one, self._slot(owner, one)) for one in ticks]
-        ruling = self._ask(owner, candidates)
-        assert len(ruling.starts) == len(ticks), "the judge started more runs than their limits allow"
-        self.rulings[owner] = ruling
-        self.open[owner] = replace(self.open[owner], running=ruling.running, paid_until=ruling.paid_until)
+        verdict = self._ask(owner, candidates)
+        assert len(verdict.starts) == len(ticks), "the judge started more runs than their limits allow"
+        self.verdicts[owner] = verdict
+        self.open[owner] = replace(self.open[owner], running=verdict.running, paid_until=verdict.paid_until)
         self.slots.update({(owner[0], one.run_key): one.slot for one in candidates})
 
     def _hold(self, namespace: Namespace, left: Mapping[Owner, Sequence[DueTick]]) -> None:
@@ -101,13 +101,13 @@ class Allowances:
         free: list[DueTick] = []
         waits: list[Waiting] = []
         for owner, ticks in left.items():
-            ruling = self._ask(owner, [_like(one, self._slot(owner, one)) for one in ticks])
-            waits += ruling.waits
-            self.full |= {(*owner, one.slot) for one in ruling.waits if one.hold is Hold.LIMITED}
-            may_start = {one.run_key for one in ruling.starts}
+            verdict = self._ask(owner, [_like(one, self._slot(owner, one)) for one in ticks])
+            waits += verdict.waits
+            self.full |= {(*owner, one.slot) for one in verdict.waits if one.hold is Hold.LIMITED}
+            may_start = {one.run_key for one in verdict.starts}
             free += [one for one in ticks if one.run_key in may_start]
-            if ruling.waits and owner not in self.rulings:
-                self.rulings[owner] = self._ask(owner, [])
+            if verdict.waits and owner not in self.verdicts:
+                self.verdicts[owner] = self._ask(owner, [])
         kinds = {(owner, self._slot(owner, one)) for owner, ticks in left.items() for one in ticks}
         if waits and len(kinds) > 1:
             waits += [Waiting(one.run_key, "", Hold.LIMITED, waits[0].reason) for one in free]
@@ -115,7 +115,7 @@ class Allowances:
         self.waits += [(namespace, one) for one in waits]
         self.frees += [(namespace, one.run_key) for one in free if one.limited]
 
-    def _ask(self, owner: Owner, candidates: Sequence[Candidate]) -> LimitRuling:
+    def _ask(self, owner: Owner, candidates: Sequence[Candidate]) -> LimitVerdict:
         facts = replace(self.open[owner], candidates=tuple(candidates))
         return NO_RULING if self.limiter is None else self.limiter(facts, self.now, len(candidates))
 

@@ -32,7 +32,7 @@ from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.meta import forgotten_before
 from fencepost.rules.part import Part, older, reads, search, writes
-from fencepost.rules.planbook import WITHDRAWN, lock_cursors, range_at, touch
+from fencepost.rules.plans import WITHDRAWN, lock_cursors, range_at, touch
 from fencepost.rules.rows import columns_of, reader
 from fencepost.rules.runs import (
     WAITING,

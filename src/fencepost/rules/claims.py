@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import TypeAlias
 
 from fencepost.model.claiming import (
-    Appetite,
+    ClaimRequest,
     Head,
     Judge,
+    LaneLimit,
     Outlook,
-    Portion,
     ScheduleFacts,
     nothing_due,
     parked_max,
@@ -59,47 +59,47 @@ class ClaimRules(Part):
     """The claiming part of `ports.ledger`."""
 
     @reads
-    async def outlook(self, tx: Transaction, appetite: Appetite) -> Outlook:
+    async def outlook(self, tx: Transaction, claim_request: ClaimRequest) -> Outlook:
         now, waiting = await tx.now(), (RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED)
-        there = await tx.count([index(appetite.namespace) for index in waiting], limit=1)
-        walk = await open_walk(tx, appetite, 1) if any(there) else None
+        there = await tx.count([index(claim_request.namespace) for index in waiting], limit=1)
+        walk = await open_walk(tx, claim_request, 1) if any(there) else None
         if walk is None:
             return nothing_due(now)
-        queues = sorted({one.queue for one in walk} & set(appetite.queues))
+        queues = sorted({one.queue for one in walk} & set(claim_request.queues))
         heads: dict[str, list[Head]] = {}
         coming: list[datetime] = []
         for index in (RUNS_DUE_DIRECT, RUNS_DUE_TICKS):
-            for priority, queue in await _lanes(tx, index, appetite.namespace, queues):
-                first = await _first(tx, index, appetite, queue, priority, now)
+            for priority, queue in await _lanes(tx, index, claim_request.namespace, queues):
+                first = await _first(tx, index, claim_request, queue, priority, now)
                 if first is not None and first["run_at"] <= now:
                     heads.setdefault(index.name, []).append(Head(priority, first["run_at"], queue))
-                    first = await _first(tx, index, appetite, queue, priority, now, coming=True)
+                    first = await _first(tx, index, claim_request, queue, priority, now, coming=True)
                 coming += [] if first is None else [first["run_at"]]
-        lined, next_ones = await lined_heads(tx, appetite, queues, now)
+        lined, next_ones = await lined_heads(tx, claim_request, queues, now)
         directs, ticks = (tuple(heads.get(one.name, ())) for one in (RUNS_DUE_DIRECT, RUNS_DUE_TICKS))
         return Outlook(now, directs, ticks, lined, min([*coming, *next_ones], default=None))
 
     @writes
-    async def claim_direct(self, tx: Transaction, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        walk = await open_walk(tx, appetite, limit)
+    async def claim_direct(self, tx: Transaction, claim_request: ClaimRequest, limit: int) -> Sequence[Claim]:
+        walk = await open_walk(tx, claim_request, limit)
         now = await tx.now()
         claims: list[Claim] = []
-        for portion in walk or ():
-            most = min(portion.most, limit - len(claims))
-            if portion.queue in appetite.queues and most > 0:
-                picked = await _take_direct(tx, appetite, portion, most, now)
-                claims += await _start(tx, picked, appetite, now, {})
+        for lane_limit in walk or ():
+            most = min(lane_limit.most, limit - len(claims))
+            if lane_limit.queue in claim_request.queues and most > 0:
+                picked = await _take_direct(tx, claim_request, lane_limit, most, now)
+                claims += await _start(tx, picked, claim_request, now, {})
         return claims
 
-    async def claim_lined(self, appetite: Appetite, limit: int, limiter: Limiter) -> Sequence[Claim]:
-        claims, full = await self._claim_lined(appetite, limit, limiter)
+    async def claim_lined(self, claim_request: ClaimRequest, limit: int, limiter: Limiter) -> Sequence[Claim]:
+        claims, full = await self._claim_lined(claim_request, limit, limiter)
         await self._call(full)
         return claims
 
     async def claim_ticks(
-        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
+        self, claim_request: ClaimRequest, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        claims, full = await self._claim_ticks(appetite, limit, judge, limiter)
+        claims, full = await self._claim_ticks(claim_request, limit, judge, limiter)
         await self._call(full)
         return claims
 
@@ -114,15 +114,15 @@ class ClaimRules(Part):
             tx.hint(Topic.RUNS)
 
     async def _open_lines(
-        self, tx: Checked, appetite: Appetite, limit: int
-    ) -> tuple[Sequence[Portion], dict[tuple[Namespace, JobName], Row]]:
+        self, tx: Checked, claim_request: ClaimRequest, limit: int
+    ) -> tuple[Sequence[LaneLimit], dict[tuple[Namespace, JobName], Row]]:
         """The lanes to be walked, and the limits that let one of a line go and that no other claimer has."""
-        walk = await open_walk(tx, appetite, limit) or []
-        known, now = await limits_of(tx, appetite) if walk else [], await tx.now()
+        walk = await open_walk(tx, claim_request, limit) or []
+        known, now = await limits_of(tx, claim_request) if walk else [], await tx.now()
         named = [(row["namespace"], row["job"]) for row in known if lets_go(row, now)]
         # A single one is what the caller has heard of; of several, those without a line are left to others.
         if len(named) > 1:
-            lines = {(*one, portion.queue) for one in named for portion in walk}
+            lines = {(*one, lane_limit.queue) for one in named for lane_limit in walk}
             heads = await tx.find(RUNS_LINED.each(sorted(lines)), limit=1)
             named = sorted({(run["namespace"], run["job"]) for run in heads})
         taken, now = await tx.take(LIMITS.among(named)), await tx.now()
@@ -130,12 +130,12 @@ class ClaimRules(Part):
 
     @writes
     async def _claim_lined(
-        self, tx: Checked, appetite: Appetite, limit: int, limiter: Limiter
+        self, tx: Checked, claim_request: ClaimRequest, limit: int, limiter: Limiter
     ) -> tuple[list[Claim], Collection[Slot]]:
-        walk, limits = await self._open_lines(tx, appetite, limit)
+        walk, limits = await self._open_lines(tx, claim_request, limit)
         if not limits:
             return [], ()
-        namespace, queues = appetite.namespace, sorted({one.queue for one in walk})
+        namespace, queues = claim_request.namespace, sorted({one.queue for one in walk})
         known = ((row["job"], limit_if_readable(row["terms"])) for row in limits.values())
         terms = {job: one for job, one in known if one is not None}
         # Without keys a job has one slot, and it is known how many may go before the line is looked at.
@@ -159,43 +159,43 @@ class ClaimRules(Part):
         await tx.change(RUNS, [(rows[one.run_key], held_by(rows[one.run_key], one)) for one in passage.waits])
         await pay(tx, limits.values(), {(namespace, job): one for job, one in passage.paid.items()})
         begun = {(namespace, one.run_key): one.slot for one in passage.begun}
-        claims = await self._begin(tx, [rows[key] for _, key in begun], appetite, now, begun)
+        claims = await self._begin(tx, [rows[key] for _, key in begun], claim_request, now, begun)
         return claims, {(namespace, *one) for one in passage.full}
 
     async def _begin(
-        self, tx: Checked, runs: Sequence[Row], appetite: Appetite, now: StoreTime, slots: Slots
+        self, tx: Checked, runs: Sequence[Row], claim_request: ClaimRequest, now: StoreTime, slots: Slots
     ) -> list[Claim]:
-        return await _start(tx, runs, appetite, now, slots)
+        return await _start(tx, runs, claim_request, now, slots)
 
     @writes
     async def _claim_ticks(
         self,
         tx: Transaction,
-        appetite: Appetite,
+        claim_request: ClaimRequest,
         limit: int,
         judge: Judge,
         limiter: Limiter | None,
         schedules: Sequence[Key] | None = None,
     ) -> tuple[list[Claim], Collection[Slot]]:
         """Of these schedules, or of the first that have due ticks."""
-        walk = await open_walk(tx, appetite, limit) or ()
-        now, wanted = await tx.now(), wants(appetite, walk)
+        walk = await open_walk(tx, claim_request, limit) or ()
+        now, wanted = await tx.now(), wants(claim_request, walk)
         if schedules is None:
-            schedules = await due_schedules(tx, appetite, walk, wanted)
+            schedules = await due_schedules(tx, claim_request, walk, wanted)
         every = await _gather(tx, schedules, wanted, limit, now, limit)
         if not every:
             return [], ()
         allowed = await allowances(tx, every, limiter)
-        rulings = rule(every, now, limit, judge, allowed)
-        await carry_out(tx, rulings)
+        verdicts = rule(every, now, limit, judge, allowed)
+        await carry_out(tx, verdicts)
         await keep_allowances(tx, allowed)
-        keys = [(one.namespace, one.run_key) for one in rulings.starts]
+        keys = [(one.namespace, one.run_key) for one in verdicts.starts]
         runs = {RUNS.key_of(run): run for run in await tx.lock(RUNS.among(sorted(keys)))}
         begun = [runs[key] for key in keys]
         previous: dict[tuple[str, str], datetime | None] = {
-            (one.namespace, one.schedule_id): one.previous for one in rulings.starts
+            (one.namespace, one.schedule_id): one.previous for one in verdicts.starts
         }
-        return await _start(tx, begun, appetite, allowed.now, allowed.slots, previous), allowed.full
+        return await _start(tx, begun, claim_request, allowed.now, allowed.slots, previous), allowed.full
 
     @writes
     async def sweep_late(self, tx: Transaction, older_than_s: float, limit: int, judge: Judge) -> int:
@@ -204,9 +204,9 @@ class ClaimRules(Part):
         every, expired = await _gather(tx, owners, any_run, limit, now, 0), await end_expired(tx, limit)
         if not every:
             return expired
-        rulings = rule(every, now, 0, judge)
-        await carry_out(tx, rulings)
-        return len(rulings.ends) + len(rulings.admits) + expired
+        verdicts = rule(every, now, 0, judge)
+        await carry_out(tx, verdicts)
+        return len(verdicts.ends) + len(verdicts.admits) + expired
 
     @reads
     async def adopt(self, tx: Transaction, worker: NodeId, known: Sequence[Fence]) -> Sequence[Claim]:
@@ -214,19 +214,19 @@ class ClaimRules(Part):
         return await _claims(tx, mine)
 
 
-async def open_walk(tx: Transaction, appetite: Appetite, limit: int) -> list[Portion] | None:
+async def open_walk(tx: Transaction, claim_request: ClaimRequest, limit: int) -> list[LaneLimit] | None:
     """The lanes to be walked but for those of paused queues; None where everything is frozen."""
-    scopes = await frozen_scopes(tx, appetite.namespace)
+    scopes = await frozen_scopes(tx, claim_request.namespace)
     if EVERYTHING in scopes:
         return None
-    return [one for one in appetite.walk(limit) if (ScopeKind.QUEUE.value, one.queue) not in scopes]
+    return [one for one in claim_request.walk(limit) if (ScopeKind.QUEUE.value, one.queue) not in scopes]
 
 
-def wants(appetite: Appetite, walk: Sequence[Portion] | None = None) -> Wanted:
+def wants(claim_request: ClaimRequest, walk: Sequence[LaneLimit] | None = None) -> Wanted:
     """Whether a worker can take a run, of the queues that are walked."""
-    jobs, queues = frozenset(appetite.jobs), frozenset(appetite.queues)
+    jobs, queues = frozenset(claim_request.jobs), frozenset(claim_request.queues)
     if walk is not None:
-        queues &= {portion.queue for portion in walk}
+        queues &= {lane_limit.queue for lane_limit in walk}
     return lambda run: run["job"] in jobs and run["queue"] in queues
 
 
@@ -241,7 +241,7 @@ async def _lanes(
 async def _first(
     tx: Transaction,
     index: Index,
-    appetite: Appetite,
+    claim_request: ClaimRequest,
     queue: Queue,
     priority: int,
     now: StoreTime,
@@ -249,7 +249,7 @@ async def _first(
     coming: bool = False,
 ) -> Row | None:
     """The first run of a lane that the worker can take, or the first of those that will be due."""
-    lane, wanted = index(appetite.namespace, queue, priority), wants(appetite)
+    lane, wanted = index(claim_request.namespace, queue, priority), wants(claim_request)
     found = await search(
         tx, lane.after(now) if coming else lane, lambda run: wanted(run) and not has_expired(run, now), 1
     )
@@ -257,12 +257,12 @@ async def _first(
 
 
 async def _take_direct(
-    tx: Transaction, appetite: Appetite, portion: Portion, most: int, now: StoreTime
+    tx: Transaction, claim_request: ClaimRequest, lane_limit: LaneLimit, most: int, now: StoreTime
 ) -> list[Row]:
     """The first due runs of a lane; those of limited jobs that are met get into the line of their job
     instead."""
-    lane = RUNS_DUE_DIRECT(appetite.namespace, portion.queue, portion.priority).through(now)
-    wanted, picked = wants(appetite), list[Row]()
+    lane = RUNS_DUE_DIRECT(claim_request.namespace, lane_limit.queue, lane_limit.priority).through(now)
+    wanted, picked = wants(claim_request), list[Row]()
     async for page in pages(tx, lane, most):
         due = [run for run in page if wanted(run) and not has_expired(run, now)]
         jobs = sorted({(run["namespace"], run["job"]) for run in due})
@@ -282,7 +282,7 @@ async def _take_direct(
 
 
 async def _of_free_schedules(tx: Transaction, runs: Sequence[Row]) -> list[Row]:
-    """The runs without those whose schedule another claimer has. A retry needs no judgement, but the fences
+    """The runs without those whose schedule another claimer has. A retry needs no verdict, but the fences
     of a schedule rise from claim to claim only where each claim draws them under the schedule's lock."""
     owners = owners_of(runs)
     mine = {SCHEDULES.key_of(row) for row in await tx.take(SCHEDULES.among(owners))} if owners else set()
@@ -319,18 +319,18 @@ async def _gather(
     return await facts_of(tx, mine, wanted, now, parked_max(room, len(first)))
 
 
-async def limits_of(tx: Transaction, appetite: Appetite) -> list[Row]:
+async def limits_of(tx: Transaction, claim_request: ClaimRequest) -> list[Row]:
     """The limits of the jobs that the worker can do."""
-    jobs = frozenset(appetite.jobs)
-    return [row for row in await tx.find(LIMITS.all(appetite.namespace)) if row["job"] in jobs]
+    jobs = frozenset(claim_request.jobs)
+    return [row for row in await tx.find(LIMITS.all(claim_request.namespace)) if row["job"] in jobs]
 
 
 async def lined_heads(
-    tx: Transaction, appetite: Appetite, queues: Iterable[Queue], now: StoreTime
+    tx: Transaction, claim_request: ClaimRequest, queues: Iterable[Queue], now: StoreTime
 ) -> tuple[tuple[Head, ...], list[datetime]]:
     """The heads of the lines whose rate lets one go, and when the others will."""
     heads, next_ones = list[Head](), list[datetime]()
-    for row in await limits_of(tx, appetite):
+    for row in await limits_of(tx, claim_request):
         if limit_if_readable(row["terms"]) is None:
             continue
         firsts = [
@@ -353,7 +353,7 @@ def _standing(run: Row, slot: str) -> Standing:
 async def _start(
     tx: Transaction,
     runs: Sequence[Row],
-    appetite: Appetite,
+    claim_request: ClaimRequest,
     now: StoreTime,
     slots: Slots,
     previous: Mapping[tuple[str, str], datetime | None] | None = None,
@@ -362,7 +362,7 @@ async def _start(
     the runs. The last successes of their schedules are looked up where they are not given."""
     if not runs:
         return []
-    fences, alive_until = await tx.fences(len(runs)), later(await tx.now(), appetite.alive_for_s)
+    fences, alive_until = await tx.fences(len(runs)), later(await tx.now(), claim_request.alive_for_s)
     changes = [
         (
             run,
@@ -370,7 +370,7 @@ async def _start(
                 "state": RunState.RUNNING.value,
                 "attempt": run["attempt"] + 1,
                 "fence": fence,
-                "worker": appetite.worker,
+                "worker": claim_request.worker,
                 "started_at": now,
                 "begun_at": run["begun_at"] or now,
                 "alive_until": alive_until,

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from fencepost.model.claiming import (
     FINISHED_KEPT,
     VERSIONS_SEEN,
-    Appetite,
+    ClaimRequest,
     GateFacts,
-    Portion,
+    LaneLimit,
     ScheduleFacts,
     gate_question,
 )
@@ -38,7 +38,7 @@ from fencepost.model.tables import (
 )
 from fencepost.ports.rows import Transaction
 from fencepost.rules.part import groups, pages
-from fencepost.rules.planbook import taken
+from fencepost.rules.plans import taken
 from fencepost.rules.rows import to_facts
 from fencepost.rules.runs import with_specs
 
@@ -56,14 +56,16 @@ def any_run(run: Row) -> bool:
 
 
 async def due_schedules(
-    tx: Transaction, appetite: Appetite, walk: Sequence[Portion], wanted: Wanted
+    tx: Transaction, claim_request: ClaimRequest, walk: Sequence[LaneLimit], wanted: Wanted
 ) -> list[Key]:
     """Those of the first wanted ticks of each lane that is walked."""
     now, found = await tx.now(), dict[Key, None]()
-    for portion in walk:
-        if portion.queue in appetite.queues:
-            lane = RUNS_DUE_TICKS(appetite.namespace, portion.queue, portion.priority).through(now)
-            found |= dict.fromkeys(map(SCHEDULES.key_of, await _first_ticks(tx, lane, wanted, portion.most)))
+    for lane_limit in walk:
+        if lane_limit.queue in claim_request.queues:
+            lane = RUNS_DUE_TICKS(claim_request.namespace, lane_limit.queue, lane_limit.priority).through(now)
+            found |= dict.fromkeys(
+                map(SCHEDULES.key_of, await _first_ticks(tx, lane, wanted, lane_limit.most))
+            )
     return list(found)
 
 

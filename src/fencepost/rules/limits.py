@@ -10,7 +10,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.codec import limit_to_text
 from fencepost.model.identifiers import JobName, Namespace
 from fencepost.model.job import JobSpec
-from fencepost.model.limits import Limiter, LimitFacts, LimitRuling, Waiting
+from fencepost.model.limits import Limiter, LimitFacts, LimitVerdict, Waiting
 from fencepost.model.run import IN_TURN, Hold
 from fencepost.model.table import Row
 from fencepost.model.tables import (
@@ -147,12 +147,12 @@ async def allowances(tx: Transaction, every: Sequence[ScheduleFacts], limiter: L
 
 
 async def keep_allowances(tx: Transaction, allowed: Allowances) -> None:
-    """Write down what a judgement left of the limits, and what waits for them."""
+    """Write down what a verdict left of the limits, and what waits for them."""
     waits = {(namespace, one.run_key): one for namespace, one in allowed.waits}
     for run in await tx.lock(RUNS.among(sorted([*waits, *allowed.frees]))):
         wait = waits.get((run["namespace"], run["run_key"]))
         await tx.change(RUNS, [(run, {"held": 0} if wait is None else held_by(run, wait))])
-    await pay(tx, await tx.lock(LIMITS.among(sorted(allowed.rulings))), allowed.rulings)
+    await pay(tx, await tx.lock(LIMITS.among(sorted(allowed.verdicts))), allowed.verdicts)
 
 
 async def limit_facts(
@@ -175,13 +175,16 @@ async def limit_facts(
 
 
 async def pay(
-    tx: Transaction, limits: Iterable[Row], rulings: Mapping[tuple[Namespace, JobName], LimitRuling]
+    tx: Transaction, limits: Iterable[Row], verdicts: Mapping[tuple[Namespace, JobName], LimitVerdict]
 ) -> None:
     """Keep how far the starts have used up the rates of these limits, which are locked."""
     for row in limits:
-        ruling = rulings.get(LIMITS.key_of(row))
-        if ruling is not None and (ruling.paid_until, ruling.next_at) != (row["paid_until"], row["next_at"]):
-            await tx.change(LIMITS, [(row, {"paid_until": ruling.paid_until, "next_at": ruling.next_at})])
+        verdict = verdicts.get(LIMITS.key_of(row))
+        if verdict is not None and (verdict.paid_until, verdict.next_at) != (
+            row["paid_until"],
+            row["next_at"],
+        ):
+            await tx.change(LIMITS, [(row, {"paid_until": verdict.paid_until, "next_at": verdict.next_at})])
 
 
 def held_by(run: Row, wait: Waiting) -> dict[str, Any]:

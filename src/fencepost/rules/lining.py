@@ -1,8 +1,8 @@
 """Going through the lines of limited jobs, the same way in every store.
 
-A line is gone through lane by lane, in the order of the worker's portions, and as far as they say: what is
+A line is gone through lane by lane, in the order of the worker's lane limits, and as far as they say: what is
 taken for one queue is not taken from the share of another. What stands behind a head in its own queue, in a
-lane that has no portion, comes after all that have one.
+lane that has no lane limit, comes after all that have one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import TypeAlias
 
-from fencepost.model.claiming import Portion
+from fencepost.model.claiming import LaneLimit
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Queue, RunKey
-from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitRuling, Waiting
+from fencepost.model.limits import Candidate, Limiter, LimitFacts, LimitVerdict, Waiting
 from fencepost.model.run import Hold
 from fencepost.rules.allowances import candidates_max
 
@@ -48,7 +48,7 @@ class Passage:
     """Those that have to be told; what waits for the rate as it did is not."""
     full: set[tuple[JobName, str]] = field(default_factory=set)
     """The slots that have no place left for one of these."""
-    paid: dict[JobName, LimitRuling] = field(default_factory=dict)
+    paid: dict[JobName, LimitVerdict] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class _Quota:
     queues: dict[Queue, int]
 
     @classmethod
-    def of(cls, walk: Iterable[Portion], room: int) -> _Quota:
+    def of(cls, walk: Iterable[LaneLimit], room: int) -> _Quota:
         lanes: dict[tuple[Queue, int], int] = {}
         queues: dict[Queue, int] = {}
         for one in walk:
@@ -78,7 +78,7 @@ class _Quota:
             self.lanes[queue, priority] -= count
 
 
-def looked_at(walk: Sequence[Portion], limit: int, facts: Collection[LimitFacts]) -> int:
+def looked_at(walk: Sequence[LaneLimit], limit: int, facts: Collection[LimitFacts]) -> int:
     """How far a line is looked at: no further than may start, where all of one lane may that are wanted."""
     free = (one.limit.concurrency - one.running[""] for one in facts if one.limit.concurrency is not None)
     all_may = bool(facts) and len(walk) == 1 and min(free, default=limit) >= limit
@@ -88,7 +88,7 @@ def looked_at(walk: Sequence[Portion], limit: int, facts: Collection[LimitFacts]
 def go_through(
     known: KnownLimits,
     standing: Iterable[Standing],
-    walk: Sequence[Portion],
+    walk: Sequence[LaneLimit],
     room: int,
     now: StoreTime,
     limiter: Limiter,
@@ -103,25 +103,25 @@ def go_through(
             continue
         candidates = tuple(Candidate(one.run_key, one.slot) for one in lane)
         facts = seen[first.job]
-        ruling = limiter(replace(facts, candidates=candidates), now, left)
-        seen[first.job] = replace(facts, running=ruling.running, paid_until=ruling.paid_until)
-        starts = [one for one in ruling.starts if not rows[one.run_key].is_tick]
+        verdict = limiter(replace(facts, candidates=candidates), now, left)
+        seen[first.job] = replace(facts, running=verdict.running, paid_until=verdict.paid_until)
+        starts = [one for one in verdict.starts if not rows[one.run_key].is_tick]
         quota.take(first.queue, first.priority, len(starts))
         begun.setdefault(first.job, []).extend(starts)
         passage.begun += starts
-        passage.due += [one.run_key for one in ruling.starts if rows[one.run_key].is_tick]
-        passage.waits += [one for one in ruling.waits if _has_to_be_told(one, rows[one.run_key])]
-        passage.full |= {(first.job, one.slot) for one in ruling.waits if one.hold is Hold.LIMITED}
+        passage.due += [one.run_key for one in verdict.starts if rows[one.run_key].is_tick]
+        passage.waits += [one for one in verdict.waits if _has_to_be_told(one, rows[one.run_key])]
+        passage.full |= {(first.job, one.slot) for one in verdict.waits if one.hold is Hold.LIMITED}
     for job, starts in begun.items():
         passage.paid[job] = limiter(replace(known[job], candidates=tuple(starts)), now, len(starts))
     return passage
 
 
-def _in_order(standing: Iterable[Standing], walk: Sequence[Portion]) -> list[list[Standing]]:
+def _in_order(standing: Iterable[Standing], walk: Sequence[LaneLimit]) -> list[list[Standing]]:
     """The runs of each lane of each line, the lanes by their place in the walk."""
     places: dict[tuple[Queue, int], int] = {}
-    for place, portion in enumerate(walk):
-        places.setdefault((portion.queue, portion.priority), place)
+    for place, lane_limit in enumerate(walk):
+        places.setdefault((lane_limit.queue, lane_limit.priority), place)
     lanes: dict[tuple[JobName, Queue, int], list[Standing]] = {}
     for one in sorted(standing, key=lambda one: (one.priority, one.run_at, one.run_key)):
         lanes.setdefault((one.job, one.queue, one.priority), []).append(one)

@@ -23,7 +23,7 @@ from fencepost.ports.rows import Transaction
 from fencepost.ports.signals import Topic
 from fencepost.rules.audit_log import log
 from fencepost.rules.part import Part, writes
-from fencepost.rules.planbook import lock_cursors, range_at, taken, touch
+from fencepost.rules.plans import lock_cursors, range_at, taken, touch
 from fencepost.rules.rows import payload_text
 from fencepost.rules.runs import (
     WAITING,

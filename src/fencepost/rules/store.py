@@ -8,7 +8,6 @@ from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.ports.rows import Rows, Transaction
 from fencepost.rules.access import AccessRules
-from fencepost.rules.answers import AnswerRules
 from fencepost.rules.audit_log import AuditLogRules
 from fencepost.rules.backfills import BackfillRules
 from fencepost.rules.calendars import CalendarRules
@@ -16,14 +15,15 @@ from fencepost.rules.claims import ClaimRules
 from fencepost.rules.epochs import EpochRules, unique_name
 from fencepost.rules.freezes import FreezeRules
 from fencepost.rules.gates import GateRules
+from fencepost.rules.idempotency import IdempotencyRules
 from fencepost.rules.jobs import JobRules
-from fencepost.rules.logbook import LogbookRules
+from fencepost.rules.nodes import NodeRules
 from fencepost.rules.notifications import NotificationRules
 from fencepost.rules.orders import OrderRules
-from fencepost.rules.planbook import PlanRules
+from fencepost.rules.plans import PlanRules
 from fencepost.rules.reading import ReadingRules
 from fencepost.rules.reports import ReportRules
-from fencepost.rules.roster import RosterRules
+from fencepost.rules.run_logs import RunLogRules
 from fencepost.rules.schedules import ScheduleRules
 from fencepost.rules.steps import StepRules
 from fencepost.rules.views import ViewRules
@@ -43,18 +43,18 @@ class RuleStore:
         self.schedules = ScheduleRules(rows)
         self.calendars = CalendarRules(rows)
         self.epochs = EpochRules(rows, unique)
-        self.planbook = PlanRules(rows)
+        self.plans = PlanRules(rows)
         self.ledger = LedgerRules(rows)
-        self.roster = RosterRules(rows)
+        self.nodes = NodeRules(rows)
         self.gates = GateRules(rows)
         self.freezes = FreezeRules(rows)
         self.backfills = BackfillRules(rows)
         self.audit_log = AuditLogRules(rows)
         self.access = AccessRules(rows)
-        self.answers = AnswerRules(rows)
+        self.answers = IdempotencyRules(rows)
         self.notifications = NotificationRules(rows)
         self.steps = StepRules(rows)
-        self.logbook = LogbookRules(rows)
+        self.run_logs = RunLogRules(rows)
 
     async def examine(self) -> Sequence[Caveat]:
         """What a check-up finds; nothing, unless a store can look."""

@@ -45,7 +45,7 @@ class Ruled(Generic[V]):
 
 
 @dataclass(slots=True)
-class Rulings:
+class Verdicts:
     """What a pass over several schedules amounts to. Stops are carried out before starts."""
 
     starts: list[Started] = field(default_factory=list)
@@ -82,33 +82,33 @@ def rule(
     room: int,
     judge: Judge,
     allowances: Allowances | None = None,
-) -> Rulings:
+) -> Verdicts:
     """Ask the judge about each schedule with due ticks in turn, until no more runs may start. The allowances
     are what the limits of their jobs leave; without any there are none to heed."""
-    rulings = Rulings()
+    verdicts = Verdicts()
     for facts in (one for one in every if one.due):
-        left = room - len(rulings.starts)
-        verdicts = judge(facts, now, left if allowances is None else allowances.room_for(facts, left))
-        for verdict in verdicts:
-            rulings.add(facts, verdict)
+        left = room - len(verdicts.starts)
+        found = judge(facts, now, left if allowances is None else allowances.room_for(facts, left))
+        for verdict in found:
+            verdicts.add(facts, verdict)
         if allowances is not None:
-            allowances.settle(facts, verdicts)
-    assert len(rulings.starts) <= max(room, 0), "the judge started more runs than there is room for"
-    return rulings
+            allowances.settle(facts, found)
+    assert len(verdicts.starts) <= max(room, 0), "the judge started more runs than there is room for"
+    return verdicts
 
 
-async def carry_out(tx: Transaction, rulings: Rulings) -> None:
+async def carry_out(tx: Transaction, verdicts: Verdicts) -> None:
     """Everything but the starts, in an order in which each finds what it is about: stops first, closings
     after admissions."""
     freed = Freed()
-    await stop(tx, freed, rulings)
-    runs = await _lock(tx, rulings)
-    for ended in rulings.ends:
+    await stop(tx, freed, verdicts)
+    runs = await _lock(tx, verdicts)
+    for ended in verdicts.ends:
         run, verdict = runs[ended.namespace, ended.verdict.run_key], ended.verdict
         # It had not begun, so no tick waits for its end.
         freed.ended.append(await end(tx, Freed(), run, verdict.state, verdict.reason, met=verdict.met))
     admitted = {"origin": Origin.CATCH_UP.value, "priority": PRIORITY_BEHIND}
-    for admit in rulings.admits:
+    for admit in verdicts.admits:
         run = runs[admit.namespace, admit.verdict.run_key]
         values = {
             **admitted,
@@ -116,39 +116,39 @@ async def carry_out(tx: Transaction, rulings: Rulings) -> None:
             "held": run["held"] & KEPT | admit.verdict.hold.value,
         }
         (runs[admit.namespace, admit.verdict.run_key],) = await tx.change(RUNS, [(run, values)])
-    for wait in rulings.waits:
+    for wait in verdicts.waits:
         run = runs[wait.namespace, wait.verdict.run_key]
         parked = {"held": run["held"] & KEPT | Hold.PARKED.value, "reason": wait.verdict.reason}
         await tx.change(RUNS, [(run, parked)])
-    await close_gates(tx, rulings)
+    await close_gates(tx, verdicts)
     await freed.wake_next(tx)
 
 
-async def stop(tx: Transaction, freed: Freed, rulings: Rulings) -> None:
+async def stop(tx: Transaction, freed: Freed, verdicts: Verdicts) -> None:
     """Make runs give way, those that can be had.
 
     A run that is in a transaction of its own can be neither fenced off nor asked, and is not waited for.
     The tick that would have started in its stead is parked: the two must not run side by side. One that only
     asks it to stop is parked anyway. Both are judged again when the run ends, or the net calls them.
     """
-    taken = await tx.take(RUNS.among(map(_target, rulings.stops)))
+    taken = await tx.take(RUNS.among(map(_target, verdicts.stops)))
     runs = {(run["namespace"], run["run_key"]): run for run in taken}
-    beyond = [one for one in rulings.stops if one.verdict.at_once and _target(one) not in runs]
+    beyond = [one for one in verdicts.stops if one.verdict.at_once and _target(one) not in runs]
     behind = {(one.namespace, one.schedule_id): one.verdict.run_key for one in beyond}
-    for tick in [one for one in rulings.starts if (one.namespace, one.schedule_id) in behind]:
+    for tick in [one for one in verdicts.starts if (one.namespace, one.schedule_id) in behind]:
         owner = tick.namespace, tick.schedule_id
-        rulings.starts.remove(tick)
+        verdicts.starts.remove(tick)
         reason = f"waits until {behind[owner]}, in a transaction of its own, can be stopped"
-        rulings.waits.append(Ruled(*owner, Wait(tick.run_key, reason)))
-    for one in rulings.stops:
+        verdicts.waits.append(Ruled(*owner, Wait(tick.run_key, reason)))
+    for one in verdicts.stops:
         run = runs.get(_target(one))
         if run is not None and run["finished_at"] is None and (one.namespace, one.schedule_id) not in behind:
             await (terminate if one.verdict.at_once else call_off)(tx, freed, run, one.verdict.reason)
 
 
-async def close_gates(tx: Transaction, rulings: Rulings) -> None:
+async def close_gates(tx: Transaction, verdicts: Verdicts) -> None:
     """Close the gates of schedules; after their ticks were admitted, so that those are held back too."""
-    for closing in rulings.closings:
+    for closing in verdicts.closings:
         await close_gate(tx, closing.namespace, closing.schedule_id, closing.verdict.reason)
 
 
@@ -156,9 +156,9 @@ def _target(one: Ruled[Stop]) -> tuple[Namespace, RunKey]:
     return one.namespace, one.verdict.run_key
 
 
-async def _lock(tx: Transaction, rulings: Rulings) -> dict[tuple[Namespace, RunKey], Row]:
+async def _lock(tx: Transaction, verdicts: Verdicts) -> dict[tuple[Namespace, RunKey], Row]:
     named: list[Ruled[End] | Ruled[Admit] | Ruled[Wait]] = []
-    named += [*rulings.ends, *rulings.admits, *rulings.waits]
+    named += [*verdicts.ends, *verdicts.admits, *verdicts.waits]
     keys = {(one.namespace, one.verdict.run_key) for one in named}
     runs = await tx.lock(RUNS.among(sorted(keys)))
     return {(run["namespace"], run["run_key"]): run for run in runs}

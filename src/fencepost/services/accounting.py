@@ -1,9 +1,9 @@
-"""The audit desk: what was expected against what is recorded, and the story of one tick.
+"""Audits: what was expected against what is recorded, and the explanation of one tick.
 
-All policy is in `core.accounting` and `core.story`; here the ledger is read for it. What an account rests on
-is read before the runs, so that whatever happens meanwhile makes a tick look younger than it is, never older.
-An edit, or retention, that comes between the two readings could still make a sound ledger look unsound:
-where there are faults, the ground is looked at again, and the account is made anew if it has moved.
+All policy is in `core.accounting` and `core.explanation`; here the ledger is read for it. What an account
+rests on is read before the runs, so that whatever happens meanwhile makes a tick look younger than it is,
+never older. An edit, or retention, that comes between the two readings could still make a sound ledger look
+unsound: where there are faults, the ground is looked at again, and the account is made anew if it has moved.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from itertools import groupby, islice
 from fencepost.core.accounting import Accountant, Frame
 from fencepost.core.accounts import Account, Kind, Report
 from fencepost.core.expectation import TriggerOf, expected, tick_of
+from fencepost.core.explanation import Explanation
 from fencepost.core.fingerprints import Fingerprint, fingerprints
 from fencepost.core.serving import unserved_words
-from fencepost.core.story import Story
-from fencepost.core.suspicion import first_due, tried_again, wants_attempts, why_stuck
+from fencepost.core.stuck import first_due, tried_again, wants_attempts, why_stuck
 from fencepost.errors import UsageError
 from fencepost.model.audit import Author
 from fencepost.model.claiming import FINISHED_KEPT
@@ -33,11 +33,11 @@ from fencepost.model.run import Attempt, Origin, RunFilter, RunRecord
 from fencepost.model.schedule import ScheduleState, ScheduleVersion
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
-from fencepost.services.aside import Aside, on_the_spot
-from fencepost.services.control import ScheduleDesk
+from fencepost.services.control import ScheduleVerbs
+from fencepost.services.explainer import Explainer
+from fencepost.services.offload import Offload, inline
 from fencepost.services.quotas import UNCOUNTED, RunQuota
 from fencepost.services.serving import jobs_unserved
-from fencepost.services.storyteller import Storyteller
 from fencepost.triggers import stored_trigger, tzdata_version
 
 PAGE = 1_000
@@ -84,22 +84,22 @@ class Bounds:
             )
 
 
-class AuditDesk:
+class Auditor:
     """What an operator may ask about the past of one namespace."""
 
     def __init__(
         self,
         store: Store,
         namespace: Namespace,
-        aside: Aside = on_the_spot,
+        offload: Offload = inline,
         run_quota: RunQuota = UNCOUNTED,
     ) -> None:
         self._store = store
         self._namespace = namespace
-        self._aside = aside
+        self._offload = offload
         self._run_quota = run_quota
-        self._schedules = ScheduleDesk(store, namespace)
-        self._storyteller = Storyteller(store, namespace, aside=aside)
+        self._schedules = ScheduleVerbs(store, namespace)
+        self._explainer = Explainer(store, namespace, offload=offload)
 
     async def audit(
         self,
@@ -153,17 +153,18 @@ class AuditDesk:
         self._run_quota.give_back(missing - len(planned))
         return planned
 
-    async def why(self, schedule_id: str, fire_time: datetime) -> Story:
-        """The story of one fire time of a schedule, also of a removed one."""
-        return await self._storyteller.why(schedule_id, fire_time)
+    async def why(self, schedule_id: str, fire_time: datetime) -> Explanation:
+        """The explanation of one fire time of a schedule, also of a removed one."""
+        return await self._explainer.why(schedule_id, fire_time)
 
-    async def why_latest(self, name: str) -> Story:
-        """The story of the newest tick of a schedule, or the newest run of a job, that is not to come."""
-        return await self._storyteller.why_latest(name)
+    async def why_latest(self, name: str) -> Explanation:
+        """The explanation of the newest tick of a schedule, or the newest run of a job, that is not to
+        come."""
+        return await self._explainer.why_latest(name)
 
-    async def why_run(self, run_key: str) -> Story:
-        """The story behind a run key, also of a tick whose row is gone."""
-        return await self._storyteller.why_run(run_key)
+    async def why_run(self, run_key: str) -> Explanation:
+        """The explanation behind a run key, also of a tick whose row is gone."""
+        return await self._explainer.why_run(run_key)
 
     async def stuck(self, older_than_s: float | None = None) -> Sequence[StuckRun]:
         """Runs that were started and show no life, or have been running longer than that; by job, the oldest
@@ -202,7 +203,7 @@ class AuditDesk:
         frame = await self._frame(schedule_id, since, until)
         found = expected(frame.versions, triggers_of(schedule_id), frame.judged_since, frame.judged_until)
         most = max(bounds.ticks_max - before, 0) + 1
-        return before + await self._aside(lambda: sum(1 for _ in islice(found, most)))
+        return before + await self._offload(lambda: sum(1 for _ in islice(found, most)))
 
     async def _account(
         self, schedule_id: ScheduleId, since: datetime, until: datetime, progress: Progress
@@ -240,16 +241,16 @@ class AuditDesk:
         )
 
     async def _walk(self, frame: Frame, progress: Progress, *, with_attempts: bool) -> Account:
-        accountant = await self._aside(lambda: Accountant(frame, triggers_of(frame.schedule_id)))
+        accountant = await self._offload(lambda: Accountant(frame, triggers_of(frame.schedule_id)))
         looked_at = 0
         async for page in self._pages(frame):
             attempts = await self._attempts(page) if with_attempts else {}
             ended = await self._ended(accountant.suspects(page)) if with_attempts else {}
             effects = await self._effects(page) if with_attempts else {}
-            await self._aside(partial(accountant.take, page, attempts, ended, effects))
+            await self._offload(partial(accountant.take, page, attempts, ended, effects))
             looked_at += len(page)
             progress(frame.schedule_id, looked_at)
-        return await self._aside(accountant.close)
+        return await self._offload(accountant.close)
 
     async def _pages(self, frame: Frame) -> AsyncIterator[Sequence[RunRecord]]:
         after: tuple[datetime, RunKey] | None = None
@@ -308,7 +309,7 @@ class AuditDesk:
             version = versions[number]
             moments = [one.fire_time for one in findings]
             work = partial(self._ticks, account.schedule_id, version, trigger_of, moments)
-            ticks = await self._aside(work)
+            ticks = await self._offload(work)
             for start in range(0, len(ticks), PLANNED_AT_ONCE_MAX):
                 batch = ticks[start : start + PLANNED_AT_ONCE_MAX]
                 planned += await self._store.ledger.plan_by_name(
@@ -328,7 +329,7 @@ class AuditDesk:
         return [tick for tick in ticks if tick is not None]
 
     async def _workers(self) -> frozenset[NodeId]:
-        return frozenset(one.node.node_id for one in await self._store.roster.live() if one.node.works)
+        return frozenset(one.node.node_id for one in await self._store.nodes.live() if one.node.works)
 
 
 def triggers_of(schedule_id: ScheduleId) -> TriggerOf:

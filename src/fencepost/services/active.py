@@ -9,7 +9,7 @@ from enum import Enum, auto
 from fencepost.model.identifiers import Fence
 from fencepost.model.run import Claim, Ticket
 from fencepost.ports.run import Run
-from fencepost.services.reach import LedgerReach, Settlement
+from fencepost.services.run_context import LedgerRunContext, Settlement
 from fencepost.services.run_log import RUN_LOG_MAX, RunLog
 from fencepost.telemetry import traces
 
@@ -30,7 +30,7 @@ class ActiveRun:
     __slots__ = (
         *("_beats_left", "_loop", "_marks_seen", "_quiet_beats_left", "_quiet_beats_max", "_task"),
         *("_waiting_beats_left", "cause", "claim", "is_adopted", "is_given_back", "is_waiting"),
-        *("is_under_way", "log", "reach", "run", "ticket", "took_s", "trace"),
+        *("is_under_way", "log", "run_context", "run", "ticket", "took_s", "trace"),
     )
 
     def __init__(
@@ -39,18 +39,18 @@ class ActiveRun:
         beats_max: int | None = None,
         quiet_beats_max: int | None = None,
         log_max: int = RUN_LOG_MAX,
-        reach: LedgerReach | None = None,
+        run_context: LedgerRunContext | None = None,
     ) -> None:
         self.claim = claim
         self._beats_left = beats_max
         self._quiet_beats_left = self._quiet_beats_max = quiet_beats_max
         self._marks_seen = 0
-        self.ticket: Ticket = claim.ticket if reach is None else reach.ticket
+        self.ticket: Ticket = claim.ticket if run_context is None else run_context.ticket
         """What every report of this attempt must show."""
         self.log = RunLog(self.ticket, log_max)
         """What it leaves to be read."""
-        self.reach = reach
-        self.run = Run(claim, reach, keep=self.log.write)
+        self.run_context = run_context
+        self.run = Run(claim, run_context, keep=self.log.write)
         self.cause: StopCause | None = None
         self.is_waiting = False
         """Whether it is a claim that waits for room."""
@@ -91,7 +91,7 @@ class ActiveRun:
     @property
     def settlement(self) -> Settlement:
         """Who may say that it succeeded."""
-        return Settlement.OPEN if self.reach is None else self.reach.settlement
+        return Settlement.OPEN if self.run_context is None else self.run_context.settlement
 
     @property
     def has_ended(self) -> bool:

@@ -9,10 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from fencepost.core.retry import misses_deadline
-from fencepost.core.retry_after import asked_wait_s
-from fencepost.core.retry_budget import RetryBudget
-from fencepost.core.settling import (
+from fencepost.core.outcome import (
     Ending,
     Failed,
     Interrupted,
@@ -23,6 +20,9 @@ from fencepost.core.settling import (
     Succeeded,
     settle,
 )
+from fencepost.core.retry import misses_deadline
+from fencepost.core.retry_after import asked_wait_s
+from fencepost.core.retry_budget import RetryBudget
 from fencepost.errors import (
     NoProgress,
     PermanentFailure,
@@ -43,9 +43,9 @@ from fencepost.model.text import storable
 from fencepost.ports.executor import Job
 from fencepost.ports.run import Run
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
-from fencepost.services.clerk import Clerk
 from fencepost.services.progress import until_stuck
-from fencepost.services.reach import Settlement
+from fencepost.services.reporter import Reporter
+from fencepost.services.run_context import Settlement
 from fencepost.telemetry import traces
 from fencepost.telemetry.logs import keep_stderr
 from fencepost.telemetry.run_lines import KEEP
@@ -71,14 +71,14 @@ class Attempts:
         self,
         jobs: Mapping[JobName, Job],
         active: ActiveRuns,
-        clerk: Clerk,
+        reporter: Reporter,
         dice: Callable[[], float],
         worker: NodeId,
     ) -> None:
         self._jobs = jobs
         self._worker = worker
         self._active = active
-        self._clerk = clerk
+        self._reporter = reporter
         self._dice = dice
         self._budgets = {
             name: RetryBudget(job.spec.retry.budget)
@@ -92,7 +92,7 @@ class Attempts:
             self._budgets[claim.job].earn()
 
     async def do(self, active: ActiveRun) -> None:
-        """The whole attempt; its outcome is with the clerk when this returns, unless the run was lost."""
+        """The whole attempt; its outcome is with the reporter when this returns, unless the run was lost."""
         if not active.begin():
             self.hand_back(active)
             return
@@ -105,8 +105,8 @@ class Attempts:
         ending = await self._ending_of(active, job)
         keep_stderr()
         active.took_s = elapsed_s(begun, _now())
-        if active.reach is not None:
-            active.reach.abandon()
+        if active.run_context is not None:
+            active.run_context.abandon()
         if active.settlement is Settlement.COMMITTED:
             self._note_committed(active, ending)
             return
@@ -114,10 +114,10 @@ class Attempts:
             self._active.remove(active.ticket)
             active.trace.lost(active.took_s)
             return
-        in_doubt = active.reach is not None and active.reach.is_in_doubt
+        in_doubt = active.run_context is not None and active.run_context.is_in_doubt
         if active.settlement is Settlement.HANDED_OVER and isinstance(ending, Succeeded):
             ending = NOT_COMMITTED
-        self._clerk.file(self._settled(active, job.spec, ending, in_doubt), in_doubt=in_doubt)
+        self._reporter.file(self._settled(active, job.spec, ending, in_doubt), in_doubt=in_doubt)
 
     def _settled(self, active: ActiveRun, job: JobSpec, ending: Ending, in_doubt: bool) -> Outcome:
         if isinstance(ending, Succeeded):
@@ -137,13 +137,13 @@ class Attempts:
             self._active.remove(active.ticket)
             return
         ending = Stopped() if active.cause is StopCause.REQUESTED else NotBegun()
-        self._clerk.file(settle(active.ticket, self._jobs[active.claim.job].spec, ending, 0.0))
+        self._reporter.file(settle(active.ticket, self._jobs[active.claim.job].spec, ending, 0.0))
 
     def _note_committed(self, active: ActiveRun, ending: Ending) -> None:
         """The run has succeeded by its own transaction; what its function did after that is only told."""
         self._active.remove(active.ticket)
-        self._clerk.note_committed(active, ending.error if isinstance(ending, Failed) else None)
-        self._clerk.keep_log(active)
+        self._reporter.note_committed(active, ending.error if isinstance(ending, Failed) else None)
+        self._reporter.keep_log(active)
 
     async def _ending_of(self, active: ActiveRun, job: Job) -> Ending:
         """Whatever user code does ends up here, as a value."""

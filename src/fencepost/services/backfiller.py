@@ -27,7 +27,7 @@ from fencepost.model.quotas import Quota
 from fencepost.model.schedule import ScheduleVersion
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
-from fencepost.services.aside import Aside, on_the_spot
+from fencepost.services.offload import Offload, inline
 from fencepost.services.quotas import planning_allowance
 from fencepost.services.service import Service
 from fencepost.telemetry.events import QuotaRefused, emit
@@ -48,12 +48,12 @@ class Backfiller(Service):
 
     name = "backfiller"
 
-    def __init__(self, store: Store, settings: Settings, clock: Clock, aside: Aside = on_the_spot) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: Clock, offload: Offload = inline) -> None:
         super().__init__()
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._aside = aside
+        self._offload = offload
         self._told: set[int] = set()
         self._allowance = planning_allowance(settings)
         self._passed: frozenset[Namespace] = frozenset()
@@ -87,7 +87,7 @@ class Backfiller(Service):
         author = Author(HOUSE.name, HOUSE.source, f"backfill {backfill.backfill_id}")
         room = self._room(backfill.namespace)
         try:
-            written = await fill_next(self._store, backfill, author, self._aside, room) if room else 0
+            written = await fill_next(self._store, backfill, author, self._offload, room) if room else 0
         except UsageError as error:
             self._tell(backfill, error)
             return False
@@ -123,7 +123,7 @@ async def fill_next(
     store: Store,
     backfill: Backfill,
     author: Author,
-    aside: Aside = on_the_spot,
+    offload: Offload = inline,
     runs_max: int = BATCH_MAX,
 ) -> int | None:
     """Write one batch of at most `runs_max`; how many runs there were. None where somebody else was quicker,
@@ -133,7 +133,7 @@ async def fill_next(
         return None
     source = await FillSource.of(store, backfill.namespace, asked.schedule_id)
     most = min(runs_max, BATCH_MAX)
-    batch = await aside(lambda: source.next_batch(backfill.filled_through, asked.until, most))
+    batch = await offload(lambda: source.next_batch(backfill.filled_through, asked.until, most))
     return await store.backfills.fill(backfill, batch.ticks, batch.through, author)
 
 

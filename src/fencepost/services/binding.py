@@ -16,7 +16,7 @@ from fencepost.model.json import JsonObject
 from fencepost.model.quotas import Quotas
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.ports.store import Store
-from fencepost.services.aside import Aside, on_the_spot
+from fencepost.services.offload import Offload, inline
 from fencepost.services.quotas import count_refusal
 from fencepost.triggers import Combinable, decode
 from fencepost.triggers.localtime.times import WallTrigger
@@ -29,12 +29,12 @@ async def bound_spec(
     namespace: Namespace,
     schedule_id: ScheduleId,
     spec: ScheduleSpec,
-    aside: Aside = on_the_spot,
+    offload: Offload = inline,
     quotas: Quotas | None = None,
 ) -> ScheduleSpec:
     """The spec with the calendars that its trigger names, as they are now; refused where it cannot fire, or
     fires more often than it may."""
-    found = (await bound_specs(store, namespace, {schedule_id: spec}, aside, quotas))[schedule_id]
+    found = (await bound_specs(store, namespace, {schedule_id: spec}, offload, quotas))[schedule_id]
     if isinstance(found, UsageError):
         raise found
     return found
@@ -44,7 +44,7 @@ async def bound_specs(
     store: Store,
     namespace: Namespace,
     specs: Mapping[ScheduleId, ScheduleSpec],
-    aside: Aside = on_the_spot,
+    offload: Offload = inline,
     quotas: Quotas | None = None,
 ) -> Mapping[ScheduleId, ScheduleSpec | UsageError]:
     """The same for many at once, each with its calendars or with its refusal."""
@@ -52,7 +52,7 @@ async def bound_specs(
     needed = {one for trigger in triggers.values() if trigger is not None for one in trigger.calendar_names()}
     calendars = {name: await store.calendars.get(namespace, name) for name in sorted(needed)}
     check = partial(_bound, namespace, calendars, await store.now(), quotas)
-    found = await aside(lambda: {name: check(name, spec, triggers[name]) for name, spec in specs.items()})
+    found = await offload(lambda: {name: check(name, spec, triggers[name]) for name, spec in specs.items()})
     for one in found.values():
         if isinstance(one, QuotaExceeded):
             count_refusal(one)

@@ -9,11 +9,11 @@ from fencepost.errors import CalendarChanged, UnknownCalendar, UsageError
 from fencepost.model.calendar import CalendarRecord
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.json import JsonObject
-from fencepost.services.desks.desk import Desk
+from fencepost.services.verbs.verbs import Verbs
 from fencepost.triggers import Calendar
 
 
-class CalendarDesk(Desk):
+class CalendarVerbs(Verbs):
     """The calendars of one namespace."""
 
     async def set(self, calendar: Calendar, expected_revision: int | None = None) -> CalendarRecord:
@@ -70,7 +70,7 @@ class CalendarDesk(Desk):
 def defined(calendar: Calendar) -> JsonObject:
     """The form that a store keeps: the days, without a revision."""
     if calendar.is_reference:
-        mend = "give it a weekend, holidays or a region"
-        raise UsageError(f"calendar {calendar.name}: is only a name; {mend}")
+        remedy = "give it a weekend, holidays or a region"
+        raise UsageError(f"calendar {calendar.name}: is only a name; {remedy}")
     form = calendar.to_json()
     return {name: value for name, value in form.items() if name != "revision"}

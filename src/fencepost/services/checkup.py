@@ -314,7 +314,7 @@ async def _ledger(
         runs_read=len(begun),
         caveats=(*store.caveats, *await store.examine(), *skew),
         watched={watch: last for watch, last in watched.items() if last is not None},
-        paused=_paused(await store.roster.live()),
+        paused=_paused(await store.nodes.live()),
     )
 
 

@@ -1,6 +1,6 @@
 """One pass of claiming: what waits, which kind of it first, and how much of each lane.
 
-What waits is of three kinds, each taken by a call of its own: runs that need no judgement, ticks, and the
+What waits is of three kinds, each taken by a call of its own: runs that need no verdict, ticks, and the
 lines of limited jobs. The kind with the first lane of the walk goes first. All of them share the room by
 queue, so none takes what another queue is due.
 """
@@ -14,14 +14,14 @@ from enum import Enum, auto
 from typing import assert_never
 
 from fencepost.config import Settings
-from fencepost.core.apportioning import portions, share
+from fencepost.core.lane_limits import lane_limits, share
 from fencepost.core.limits import decide
-from fencepost.model.claiming import Appetite, Head, Outlook, Portion
+from fencepost.model.claiming import ClaimRequest, Head, LaneLimit, Outlook
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.run import Claim
 from fencepost.ports.ledger import Ledger
-from fencepost.services.judging import Minutes
+from fencepost.services.judging import VerdictLog
 from fencepost.services.prefetch import MOMENT_S
 
 WAITING_MAX = 1
@@ -51,24 +51,26 @@ class Shares:
         walks = {kind: walk for kind in Kind if (walk := self._walk(kind))}
         return sorted(walks, key=lambda kind: walks[kind][0][0])
 
-    async def take(self, ledger: Ledger, appetite: Appetite, kind: Kind, room: int) -> Sequence[Claim]:
+    async def take(
+        self, ledger: Ledger, claim_request: ClaimRequest, kind: Kind, room: int
+    ) -> Sequence[Claim]:
         """Claim of one kind, as far as there is room."""
         walk = tuple(one for _, one in self._walk(kind))
         limit = min(room, sum(self.given[queue] for queue in {one.queue for one in walk}))
         if limit <= 0:
             return []
-        claims = await _claim(ledger, replace(appetite, portions=walk), limit, kind)
+        claims = await _claim(ledger, replace(claim_request, lane_limits=walk), limit, kind)
         for queue, taken in Counter(one.queue for one in claims).items():
             self.given[queue] = max(0, self.given.get(queue, 0) - taken)
             self.turns[queue] += taken
         return claims
 
-    def _walk(self, kind: Kind) -> list[tuple[int, Portion]]:
+    def _walk(self, kind: Kind) -> list[tuple[int, LaneLimit]]:
         """The lanes of the kind, each with its place among those of all kinds: an old pile of one kind leaves
         half to fresh work of another."""
         every = [head for one in Kind for head in heads_of(self.outlook, one)]
         mine = {(head.queue, head.priority) for head in heads_of(self.outlook, kind)}
-        walk = enumerate(portions(every, self.given, self.ageing_s, self.turns))
+        walk = enumerate(lane_limits(every, self.given, self.ageing_s, self.turns))
         return [(place, one) for place, one in walk if (one.queue, one.priority) in mine]
 
 
@@ -77,16 +79,16 @@ class Looks:
     look again a moment later."""
 
     def __init__(self) -> None:
-        self._seen: tuple[Appetite, Outlook] | None = None
+        self._seen: tuple[ClaimRequest, Outlook] | None = None
         self._until_s = 0.0
 
-    async def look(self, ledger: Ledger, appetite: Appetite, now_s: float) -> Outlook:
+    async def look(self, ledger: Ledger, claim_request: ClaimRequest, now_s: float) -> Outlook:
         """What waits, or what waited a moment ago."""
-        if self._seen is not None and self._seen[0] == appetite and now_s < self._until_s:
+        if self._seen is not None and self._seen[0] == claim_request and now_s < self._until_s:
             return self._seen[1]
         self._seen = None
-        outlook = await ledger.outlook(appetite)
-        self._seen, self._until_s = (appetite, outlook), now_s + MOMENT_S
+        outlook = await ledger.outlook(claim_request)
+        self._seen, self._until_s = (claim_request, outlook), now_s + MOMENT_S
         return outlook
 
     def forget(self) -> None:
@@ -95,33 +97,33 @@ class Looks:
 
 
 async def claim_first(
-    ledger: Ledger, appetite: Appetite, limited: Collection[JobName], limit: int = 1
+    ledger: Ledger, claim_request: ClaimRequest, limited: Collection[JobName], limit: int = 1
 ) -> Sequence[Claim]:
-    """Runs that need no judgement, if any are due. A worker that had nothing to do, and hears that a run is
+    """Runs that need no verdict, if any are due. A worker that had nothing to do, and hears that a run is
     there, need not look what waits first: it has room for all kinds. Runs of limited jobs begin from their
     lines."""
-    others = _without(appetite, limited)
+    others = _without(claim_request, limited)
     return await ledger.claim_direct(others, limit) if others.jobs else []
 
 
 def helpings(
-    appetite: Appetite, room: int, bounds: Sequence[tuple[Collection[JobName], int]]
-) -> list[tuple[Appetite, int]]:
+    claim_request: ClaimRequest, room: int, bounds: Sequence[tuple[Collection[JobName], int]]
+) -> list[tuple[ClaimRequest, int]]:
     """What to ask for, one after the other, each with its limit. Of some jobs fewer may be taken than there
     is room for: first all jobs that are not at their bound, up to the smallest bound; then the jobs without
     one. Another worker may have a place for the rest."""
     tight = [(jobs, most) for jobs, most in bounds if jobs and most < room]
     if not tight:
-        return [(appetite, room)]
+        return [(claim_request, room)]
     full = {job for jobs, most in tight if most <= 0 for job in jobs}
     bound = {job for jobs, _ in tight for job in jobs}
     least = min((most for _, most in tight if most > 0), default=0)
-    asked = [(_without(appetite, full), least), (_without(appetite, bound), room)]
+    asked = [(_without(claim_request, full), least), (_without(claim_request, bound), room)]
     return [(one, limit) for one, limit in asked if limit > 0 and one.jobs]
 
 
-def _without(appetite: Appetite, jobs: Collection[JobName]) -> Appetite:
-    return replace(appetite, jobs=tuple(one for one in appetite.jobs if one not in jobs))
+def _without(claim_request: ClaimRequest, jobs: Collection[JobName]) -> ClaimRequest:
+    return replace(claim_request, jobs=tuple(one for one in claim_request.jobs if one not in jobs))
 
 
 def share_room(
@@ -146,16 +148,16 @@ def heads_of(outlook: Outlook, kind: Kind) -> Sequence[Head]:
             assert_never(never)
 
 
-async def _claim(ledger: Ledger, appetite: Appetite, limit: int, kind: Kind) -> Sequence[Claim]:
+async def _claim(ledger: Ledger, claim_request: ClaimRequest, limit: int, kind: Kind) -> Sequence[Claim]:
     match kind:
         case Kind.DIRECT:
-            return await ledger.claim_direct(appetite, limit)
+            return await ledger.claim_direct(claim_request, limit)
         case Kind.TICK:
-            minutes = Minutes()
-            claims = await ledger.claim_ticks(appetite, limit, minutes.judge, decide)
+            minutes = VerdictLog()
+            claims = await ledger.claim_ticks(claim_request, limit, minutes.judge, decide)
             minutes.tell()
             return claims
         case Kind.LINED:
-            return await ledger.claim_lined(appetite, limit, decide)
+            return await ledger.claim_lined(claim_request, limit, decide)
         case _ as never:
             assert_never(never)

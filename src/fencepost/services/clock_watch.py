@@ -46,5 +46,5 @@ class ClockWatch:
             "the clock of the store was set ahead",
             by_s=round(by_s, 1),
             why=f"nothing new is planned for {self.hold_s:g} s, or until it is set right",
-            mend="have NTP keep the time of its host, by slewing",
+            remedy="have NTP keep the time of its host, by slewing",
         )

@@ -23,22 +23,22 @@ from fencepost.model.job import JobSpec
 from fencepost.model.run import RunState
 from fencepost.model.status import QueueDepth
 from fencepost.ports.store import Store
-from fencepost.services.aside import Aside, on_the_spot
-from fencepost.services.calendars import CalendarDesk
-from fencepost.services.desks.access import AccessDesk
-from fencepost.services.desks.backfills import BackfillDesk
-from fencepost.services.desks.desk import PROGRAM
-from fencepost.services.desks.runs import RunDesk, known_job, new_run
-from fencepost.services.desks.schedules import ScheduleDesk
+from fencepost.services.calendars import CalendarVerbs
 from fencepost.services.fleet import FleetView, LeaseReader, look
+from fencepost.services.offload import Offload, inline
 from fencepost.services.quotas import RunQuota
 from fencepost.services.serving import unserved
+from fencepost.services.verbs.access import AccessVerbs
+from fencepost.services.verbs.backfills import BackfillVerbs
+from fencepost.services.verbs.runs import RunVerbs, known_job, new_run
+from fencepost.services.verbs.schedules import ScheduleVerbs
+from fencepost.services.verbs.verbs import PROGRAM
 
 __all__ = [
     "PROGRAM",
     "Control",
-    "RunDesk",
-    "ScheduleDesk",
+    "RunVerbs",
+    "ScheduleVerbs",
     "Status",
     "known_job",
     "new_run",
@@ -68,9 +68,9 @@ class Control:
     """The verbs of one namespace, in one author's name. `leases` is where leases live, where that is not the
     store itself; they are only looked at. Of a call that may be repeated `asked_key` is its own key and
     `asked_at` when it was first made; `asked_again`: it was begun before, and may have been carried out.
-    `principal` is who came over HTTP. What whoever asks has chosen is searched `aside`; what every reader of
-    the schedules that are there looks at takes `glances`. A server gives `enqueues`: all runs that a verb
-    makes count, and are refused beyond the quota."""
+    `principal` is who came over HTTP. What whoever asks has chosen is searched `offload`; what every reader
+    of the schedules that are there looks at takes `offload_short`. A server gives `enqueues`: all runs that a
+    verb makes count, and are refused beyond the quota."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class Control:
         asked_at: StoreTime | None = None,
         asked_key: str | None = None,
         principal: Principal | None = None,
-        aside: Aside = on_the_spot,
-        glances: Aside = on_the_spot,
+        offload: Offload = inline,
+        offload_short: Offload = inline,
         asked_again: bool = False,
         enqueues: Allowance | None = None,
     ) -> None:
@@ -96,17 +96,17 @@ class Control:
         self.leases: LeaseReader = store.leases if leases is None else leases
         self.namespace = namespace
         self.author = author
-        self.aside = aside
-        self.glances = glances
+        self.offload = offload
+        self.offload_short = offload_short
         quotas = self.settings.quotas(namespace)
         self.run_quota = RunQuota(namespace, quotas, enqueues)
-        self.schedules = ScheduleDesk(store, namespace, author, aside, quotas, self.run_quota)
-        self.runs = RunDesk(store, namespace, author, run_quota=self.run_quota)
-        self.calendars = CalendarDesk(store, namespace, author)
-        self.backfills = BackfillDesk(store, namespace, author, aside, run_quota=self.run_quota)
+        self.schedules = ScheduleVerbs(store, namespace, author, offload, quotas, self.run_quota)
+        self.runs = RunVerbs(store, namespace, author, run_quota=self.run_quota)
+        self.calendars = CalendarVerbs(store, namespace, author)
+        self.backfills = BackfillVerbs(store, namespace, author, offload, run_quota=self.run_quota)
         self.kept_to = kept_to(principal)
         """The namespace whose part of the fleet is shown; None: all of it."""
-        self.access = AccessDesk(store, namespace, author, principal)
+        self.access = AccessVerbs(store, namespace, author, principal)
 
     async def jobs(self) -> Mapping[JobName, JobSpec]:
         """All registered jobs."""

@@ -57,7 +57,7 @@ class Seen:
 
 async def look(store: Store) -> Seen:
     """A source as it stands. Raises where it is not at rest."""
-    if live := await store.roster.live():
+    if live := await store.nodes.live():
         names = _listed([one.node.node_id for one in live])
         longest_s = max(one.alive_for_s for one in live)
         raise UsageError(

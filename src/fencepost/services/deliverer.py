@@ -27,9 +27,7 @@ from typing import assert_never
 
 from fencepost.config import Settings
 from fencepost.core.messages import message_of, route_of
-from fencepost.core.retry import misses_deadline
-from fencepost.core.retry_budget import RetryBudget, is_first
-from fencepost.core.settling import (
+from fencepost.core.outcome import (
     Ending,
     Failed,
     Interrupted,
@@ -39,8 +37,10 @@ from fencepost.core.settling import (
     Succeeded,
     settle,
 )
+from fencepost.core.retry import misses_deadline
+from fencepost.core.retry_budget import RetryBudget, is_first
 from fencepost.errors import BrokerRefused, BrokerUnavailable, InvalidPayload, StoreUnavailable
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.clocks import since
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence, JobName, NodeId, deliverer
@@ -54,10 +54,10 @@ from fencepost.services.backlogs import Backlogs
 from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import helpings
-from fencepost.services.desks.taking import FEW, Taking
 from fencepost.services.service import patience_s
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, Trail
+from fencepost.services.verbs.taking import FEW, Taking
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import Answer, MessagesPublished
@@ -91,7 +91,7 @@ class Deliverer(BrokerService):
         self._store = store
         self._jobs = jobs
         self._settings = settings
-        self._appetite = Appetite(
+        self._claim_request = ClaimRequest(
             worker=deliverer(node_id),
             queues=settings.queues,
             jobs=tuple(sorted(jobs)),
@@ -142,10 +142,10 @@ class Deliverer(BrokerService):
         bounds = await self._bounds(broker)
         is_full = any(most == 0 for _, most in bounds)
         rest_s = FULL_REST_S if is_full else self._settings.poll_s
-        for appetite, limit in helpings(self._appetite, BATCH_MAX, bounds):
-            claims, looked_s = await self._take(appetite, limit)
+        for claim_request, limit in helpings(self._claim_request, BATCH_MAX, bounds):
+            claims, looked_s = await self._take(claim_request, limit)
             if claims:
-                traces.lent(claims, appetite.worker)
+                traces.lent(claims, claim_request.worker)
                 self._begin(broker, claims)
                 return looked_s if len(claims) < min(limit, FEW) else 0.0
             rest_s = min(rest_s, looked_s)
@@ -178,10 +178,10 @@ class Deliverer(BrokerService):
         if self.sending:
             await asyncio.wait(self.sending, timeout=FAREWELL_S)
 
-    async def _take(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
+    async def _take(self, claim_request: ClaimRequest, limit: int) -> tuple[Sequence[Claim], float]:
         """A claim on its way when the loop is cancelled is waited for, and its runs are handed back: they are
         ours already, and silence would cost them an attempt."""
-        taking = asyncio.ensure_future(self._claimed(appetite, limit))
+        taking = asyncio.ensure_future(self._claimed(claim_request, limit))
         try:
             claims, rest_s = await asyncio.shield(taking)
         except StoreUnavailable:
@@ -198,17 +198,17 @@ class Deliverer(BrokerService):
             self._given_before = max(self._given_before, self._given.popleft())
         return claims, rest_s
 
-    async def _claimed(self, appetite: Appetite, limit: int) -> tuple[Sequence[Claim], float]:
+    async def _claimed(self, claim_request: ClaimRequest, limit: int) -> tuple[Sequence[Claim], float]:
         """With what they followed."""
         ledger, following = self._store.ledger, [name for name, job in self._jobs.items() if job.after]
-        claims, rest_s = await self._taking.take(ledger, appetite, limit)
+        claims, rest_s = await self._taking.take(ledger, claim_request, limit)
         return await with_predecessors(ledger, claims, following), rest_s
 
     async def _hand_back_lost(self) -> None:
         """A claim whose answer was lost may have been granted; nothing of it was sent."""
         if not self._answer_lost:
             return
-        mine = await self._store.ledger.adopt(self._appetite.worker, list(self._given))
+        mine = await self._store.ledger.adopt(self._claim_request.worker, list(self._given))
         lost = [one for one in mine if one.fence > self._given_before]
         self._unreported += [self._settled(one, NotBegun(), 0.0) for one in lost]
         self._answer_lost = False
@@ -360,7 +360,7 @@ class Deliverer(BrokerService):
         elif outcome.begun:
             tell_finished(outcome.ticket, claim.job, outcome.state, report.took_s)
             ended_at = claim.started_at + timedelta(seconds=report.took_s)
-            traces.reported(claim, self._appetite.worker, outcome, ended_at)
+            traces.reported(claim, self._claim_request.worker, outcome, ended_at)
             if outcome.error is not None:
                 self.log.run_warning(outcome.ticket, str(outcome.state), error=outcome.error)
 

@@ -15,8 +15,8 @@ import hashlib
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 from fencepost.core.deployment import same_words, should_apply
-from fencepost.core.mends import serve
 from fencepost.core.quotas import room_for_schedules
+from fencepost.core.remedies import serve
 from fencepost.errors import InvalidSpec, InvalidTrigger, QuotaExceeded, StoreUnavailable
 from fencepost.model.audit import Action, Author, LogFilter
 from fencepost.model.codec import schedule_to_text
@@ -36,10 +36,10 @@ from fencepost.model.schedule import (
 )
 from fencepost.ports.store import Store
 from fencepost.services.binding import bound_specs
-from fencepost.services.desks.schedules import BATCH_MAX
 from fencepost.services.quotas import refusals_counted
 from fencepost.services.service import Service
 from fencepost.services.serving import unserved
+from fencepost.services.verbs.schedules import BATCH_MAX
 from fencepost.triggers import tzdata_version
 
 LOOK_AGAIN_S = 30.0
@@ -116,8 +116,8 @@ class Deployer(Service):
             await book.put(self._namespace, self._targets, author=self._author)
         for one in await book.all(self._namespace):
             if one.from_code and one.name not in own:
-                mend = f"where no code has it any more: fencepost notify remove {one.name}"
-                self.log.info("notification target of other code goes on", target=one.name, mend=mend)
+                remedy = f"where no code has it any more: fencepost notify remove {one.name}"
+                self.log.info("notification target of other code goes on", target=one.name, remedy=remedy)
 
     async def run_once(self) -> float:
         try:
@@ -129,7 +129,7 @@ class Deployer(Service):
 
     async def _look(self) -> float:
         looks = self._looks_left > 0
-        nodes = await self._store.roster.live() if self._pending or looks else ()
+        nodes = await self._store.nodes.live() if self._pending or looks else ()
         live = {one.node.code_digest for one in nodes}
         self._newly_unopposed.clear()
         pending = list(self._pending)
@@ -196,17 +196,17 @@ class Deployer(Service):
         else:
             await schedules.remove(self._namespace, schedule_id, author=author)
         words = f"schedule {schedule_id}: is in no running code, so it was {policy}d"
-        self.log.warning(words, mend='it goes on once code has it again, or set absent="keep"')
+        self.log.warning(words, remedy='it goes on once code has it again, or set absent="keep"')
 
     async def _look_for_unserved(self) -> None:
         """Schedules that fire into nothing, each told once."""
         for one in await unserved(self._store, self._namespace, self._served):
             self._warn(one.words, serve(one.job))
 
-    def _warn(self, words: str, mend: str) -> None:
+    def _warn(self, words: str, remedy: str) -> None:
         if words not in self._told:
             self._told.add(words)
-            self.log.warning(words, mend=mend)
+            self.log.warning(words, remedy=remedy)
 
     async def _apply_readable(self, some: Sequence[ScheduleId], live: set[str]) -> Sequence[ScheduleId]:
         """Those that need no further look. What newer code wrote and this release cannot read is left alone

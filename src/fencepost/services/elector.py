@@ -1,7 +1,7 @@
 """The elector: gets, keeps and gives up the leases of the shards that this node should lead.
 
 Which shards those are is the same computation on every node (`core.placement`), over the nodes that the
-roster calls alive. A pass renews what is held, gives up what should be another's, and asks for what is
+list of nodes calls alive. A pass renews what is held, gives up what should be another's, and asks for what is
 missing. A fresh grant is registered in the ledger before anything is planned under it; from then on the
 ledger's epoch counts, which is the grant's own unless the lease store has fallen back.
 
@@ -12,8 +12,8 @@ answers, so it is believed only after a renewal, from when that was sent. And a 
 doubt may be freed under its holder, so it is never taken up again: it is released once more, and the next
 one has another epoch.
 
-A node whose lease store does not answer at all says so on the roster. It keeps what it has until its own
-deadline, and the others ask for that meanwhile: so they have it as soon as it is free, although the node
+A node whose lease store does not answer at all says so on the list of nodes. It keeps what it has until its
+own deadline, and the others ask for that meanwhile: so they have it as soon as it is free, although the node
 lives.
 """
 
@@ -312,7 +312,7 @@ class Elector(Service):
             by_s=round(by_s, 1),
             leases=sum(one > STEP_MIN_S for one in set_back_s),
             why="leases were to last longer than their term; those of other nodes count as expired",
-            mend="have NTP keep the time of its host, by slewing",
+            remedy="have NTP keep the time of its host, by slewing",
         )
 
     def _tell_of_a_fall(self, shard: Shard, grant: Granted, known: Epoch) -> None:
@@ -325,7 +325,7 @@ class Elector(Service):
             epoch=grant.epoch,
             known=known,
             why="it granted an epoch that the ledger has seen before, as after a restored backup",
-            mend="the lease is given back and asked for again; where this goes on, keep the leases "
+            remedy="the lease is given back and asked for again; where this goes on, keep the leases "
             "under another name: --leases '…?name=NEW'",
         )
 
@@ -341,7 +341,7 @@ class Elector(Service):
                 epoch=epoch,
                 lease_epoch=grant.epoch,
                 why="the lease store was switched, made anew, or has failed over",
-                mend="nothing, if it happens once; where it goes on, give all nodes the same --leases",
+                remedy="nothing, if it happens once; where it goes on, give all nodes the same --leases",
             )
 
     def _report(self) -> NodeReport:

@@ -82,7 +82,7 @@ async def shown_names(store: Store, only: Namespace | None) -> Callable[[NodeId]
 
 
 async def _hidden(store: Store, only: Namespace | None) -> Callable[[NodeId], bool]:
-    return hidden_names({} if only is None else await store.roster.owners(), only)
+    return hidden_names({} if only is None else await store.nodes.owners(), only)
 
 
 def _narrowed(view: FleetView, hidden: Callable[[NodeId], bool]) -> FleetView:
@@ -108,7 +108,7 @@ def _unnamed(view: ShardView) -> ShardView:
 async def _ask(store: Store, leases: LeaseReader) -> tuple[Witnesses, str | None]:
     held, trouble = await _read(leases)
     shards, leaders = await store.epochs.shards(), await store.epochs.all()
-    nodes, from_future = await store.roster.live(), await store.roster.from_future()
+    nodes, from_future = await store.nodes.live(), await store.nodes.from_future()
     return Witnesses(await store.now(), shards, leaders, held, nodes, from_future), trouble
 
 

@@ -18,7 +18,7 @@ from fencepost.model.node import NodeRecord
 from fencepost.model.run import RunState
 from fencepost.model.views import COUNTED_MAX
 from fencepost.ports.store import Store
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
 from fencepost.services.serving import unserved
@@ -41,7 +41,7 @@ class Gauges(Service):
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._audit = AuditDesk(store, settings.namespace)
+        self._audit = Auditor(store, settings.namespace)
 
     async def run(self) -> None:
         """Not before this node has had the time to report what it leads."""
@@ -59,7 +59,7 @@ class Gauges(Service):
     async def _measured(self, begun: Monotonic) -> LedgerMeasured:
         ledger, namespace = self._store.ledger, self._settings.namespace
         target = self._settings.completeness_target
-        nodes = await self._store.roster.live()
+        nodes = await self._store.nodes.live()
         shards = await self._store.epochs.shards()
         tallies = await ledger.tally_by_job(namespace, COMPLETENESS_WINDOW_S)
         known: dict[JobName, Share] = dict.fromkeys(await self._store.jobs.all(namespace), Share(0, 0))

@@ -18,7 +18,7 @@ from fencepost.model.run import ProgressReport, Pulse
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.loop_thread import LoopThread, opened_patiently
-from fencepost.services.reach import Settlement
+from fencepost.services.run_context import Settlement
 from fencepost.services.run_logs import RunLogs
 from fencepost.services.service import PATIENCE_MAX_S, Service
 from fencepost.telemetry.events import Cause, DuplicateSuppressed, HeartbeatLate, emit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.config import Settings
 from fencepost.core.retention import NODE_MEMORY_S, REFUSALS_MAX, TERMS_MAX, checked_retention_s
-from fencepost.model.answers import KEPT_S
+from fencepost.model.idempotency import KEPT_S
 from fencepost.ports.store import Store
 from fencepost.services.service import Service
 
@@ -27,7 +27,7 @@ class Janitor(Service):
     async def run_once(self) -> float:
         limit = self._settings.tidy_batch_max
         removed = await self._store.ledger.forget(self._retention_s, limit, self._dead_retention_s)
-        await self._store.roster.sweep(NODE_MEMORY_S)
+        await self._store.nodes.sweep(NODE_MEMORY_S)
         credentials = await self._store.access.sweep(self._retention_s, limit)
         answers = await self._store.answers.sweep(KEPT_S, limit)
         await self._store.epochs.trim(TERMS_MAX, REFUSALS_MAX)

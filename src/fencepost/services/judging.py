@@ -1,6 +1,6 @@
 """The judge as services hand it to the ledger, with somebody who keeps the minutes.
 
-A judgement is carried out inside the store's transaction, so only when the call has returned it is known that
+A verdict is carried out inside the store's transaction, so only when the call has returned it is known that
 it was. Then it is told, each tick once. Runs that are to make way are not: the store leaves alone what is out
 of its reach, and does not say which.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fencepost.core.judgement import judge
+from fencepost.core.verdict import judge
 from fencepost.model.claiming import CloseGate, End, ScheduleFacts, Verdict
 from fencepost.model.identifiers import Namespace, RunKey, ScheduleId
 from fencepost.telemetry.events import Event, GateClosed, TickTurnedDown, emit, is_heard
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fencepost.model.clocks import StoreTime
 
 
-class Minutes:
+class VerdictLog:
     """What was judged in one call of the ledger."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[Namespace, ScheduleId, RunKey | None], Event] = {}
 
     def judge(self, facts: ScheduleFacts, now: StoreTime, room: int) -> Sequence[Verdict]:
-        """The verdicts of `core.judgement`; what ends by them is noted if anybody wants to know."""
+        """The verdicts of `core.verdict`; what ends by them is noted if anybody wants to know."""
         verdicts = judge(facts, now, room)
         if is_heard():
             self._note(facts, verdicts)

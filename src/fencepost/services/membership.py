@@ -9,7 +9,7 @@ from dataclasses import replace
 from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.core.clock_leaps import Reading
-from fencepost.core.rivalry import pretenders
+from fencepost.core.split_brain import pretenders
 from fencepost.model.clocks import since
 from fencepost.model.identifiers import JobName, NodeId, Shard
 from fencepost.model.node import BrokerReport, Node, NodeRecord, NodeReport
@@ -66,7 +66,7 @@ class Membership(Service):
 
     async def leave(self) -> None:
         """Say goodbye, so that others need not wait."""
-        await self._store.roster.leave(self.node.node_id)
+        await self._store.nodes.leave(self.node.node_id)
 
     async def _beat(self) -> bool:
         """Tell how this node is, and hear who else lives; whether this one is being drained."""
@@ -79,7 +79,7 @@ class Membership(Service):
             stall_s=self.stall_s(),
             set_ahead_s=self.clock_watch.set_ahead_s(self._clock.monotonic()),
         )
-        heard = await self._store.roster.beat(self.node, report, self._settings.lease_ttl_s)
+        heard = await self._store.nodes.beat(self.node, report, self._settings.lease_ttl_s)
         await self.watch.remember(heard.high_water)
         self.live, self.shards = heard.live, heard.shards
         return any(one.draining for one in self.live if one.node.node_id == self.node.node_id)
@@ -107,7 +107,7 @@ class Membership(Service):
                     node=one.node_id,
                     epoch=one.epoch,
                     leader=one.leader,
-                    mend="give all nodes the same --leases; only the leader's plans are accepted meanwhile",
+                    remedy="give all nodes the same --leases; only the leader's plans are accepted meanwhile",
                 )
         self._alarmed = bool(found)
 

@@ -1,10 +1,10 @@
 """A node: the services of one process, started together and stopped in the right order.
 
 A clean stop claims nothing more, lets running work finish within the grace, hands back what is left, waits
-for the last reports, resigns the leases and strikes the node off the roster. A second request to stop skips
-the waiting. An unexpected error in any service stops the whole process in the same order: a node that has
-lost one of its loops would only look alive. Where the store is not the one that it began with, it waits for
-nothing: what still runs may be running elsewhere already.
+for the last reports, resigns the leases and strikes the node off the list of nodes. A second request to stop
+skips the waiting. An unexpected error in any service stops the whole process in the same order: a node that
+has lost one of its loops would only look alive. Where the store is not the one that it began with, it waits
+for nothing: what still runs may be running elsewhere already.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from fencepost.ports.leases import LeaseStore
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRuns
-from fencepost.services.aside import Thinkers, on_the_spot
 from fencepost.services.backfiller import Backfiller
 from fencepost.services.broker_link import BrokerServices
-from fencepost.services.clerk import Clerk
 from fencepost.services.elector import Elector
 from fencepost.services.gauges import Gauges
 from fencepost.services.janitor import Janitor
 from fencepost.services.leadership import Leadership
 from fencepost.services.membership import Membership
 from fencepost.services.notifier import Notifier
+from fencepost.services.offload import OffloadThreads, inline
 from fencepost.services.planner import Planner
 from fencepost.services.reaper import Reaper
-from fencepost.services.refresher import Refresher
+from fencepost.services.reporter import Reporter
+from fencepost.services.rules_refresher import RulesRefresher
 from fencepost.services.worker import Worker
 from fencepost.telemetry.events import JobsServed, emit
 from fencepost.telemetry.logs import Log
@@ -45,7 +45,7 @@ from fencepost.telemetry.logs import Log
 FAREWELL_S = 5.0
 FIRST_SHARD = Shard(0)
 SERVICES_THAT_THINK = 3
-"""Planner, refresher and backfiller; each has one thought at a time."""
+"""Planner, rules refresher and backfiller; each has one thought at a time."""
 
 
 class Runnable(Protocol):
@@ -65,7 +65,7 @@ class Surroundings:
     settings: Settings
     jobs: Mapping[JobName, Job] = field(default_factory=dict)
     heart: Callable[[ActiveRuns], Runnable] | None = None
-    thinkers: Thinkers | None = None
+    thinkers: OffloadThreads | None = None
     """Whose threads its planning thinks in; without, on the spot. They are let go with the node."""
 
 
@@ -109,7 +109,7 @@ class NodeRunner:
         """Work until asked to stop, then stop cleanly."""
         await self._check_ledger()
         for caveat in self._around.store.caveats:
-            self.log.warning(caveat.what, mend=caveat.mend)
+            self.log.warning(caveat.what, remedy=caveat.remedy)
         unlisten = [await self._listen(topic, wake) for topic, wake in self._wakes()]
         unlisten += await self._watch_leases()
         services = [asyncio.create_task(one.run(), name=type(one).__name__) for one in self._services()]
@@ -164,13 +164,13 @@ class NodeRunner:
         if self.node.plans or not self.node.works:
             services.append(Gauges(self._around.store, self._settings, self._around.clock))
         if self.planning is not None:
-            services += [self.planning.elector, self.planning.planner, self.planning.refresher]
+            services += [self.planning.elector, self.planning.planner, self.planning.rules_refresher]
             services += [self.planning.backfiller, Janitor(self._around.store, self._settings)]
             services.append(self.planning.notifier)
         else:
             services.append(self.membership)
         if self.working is not None:
-            services += [self.working.clerk, self.working.worker]
+            services += [self.working.reporter, self.working.worker]
             if self._around.heart is not None:
                 services.append(self._around.heart(self.active))
         return services
@@ -179,9 +179,9 @@ class NodeRunner:
         wakes: list[tuple[Topic, Callable[[], None]]] = []
         if self.planning is not None:
             wakes.append((Topic.SCHEDULES, self.planning.planner.wakeup.wake))
-            wakes.append((Topic.SCHEDULES, self.planning.refresher.wakeup.wake))
+            wakes.append((Topic.SCHEDULES, self.planning.rules_refresher.wakeup.wake))
             wakes.append((Topic.SCHEDULES, self.planning.backfiller.wakeup.wake))
-            wakes.append((Topic.CALENDARS, self.planning.refresher.reconsider))
+            wakes.append((Topic.CALENDARS, self.planning.rules_refresher.reconsider))
             wakes.append((Topic.LEASES, self.planning.elector.wakeup.wake))
         else:
             wakes.append((Topic.LEASES, self.membership.wakeup.wake))
@@ -205,13 +205,13 @@ class NodeRunner:
         if self.working is None:
             return
         await self._unless_hurried(self.working.worker.stop(self._settings.grace_s))
-        await self._unless_hurried(self._reported(self.working.clerk))
+        await self._unless_hurried(self._reported(self.working.reporter))
 
-    async def _reported(self, clerk: Clerk) -> None:
+    async def _reported(self, reporter: Reporter) -> None:
         """Until the ledger has confirmed every outcome, or for a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
-                await clerk.done()
+                await reporter.done()
 
     async def _unless_hurried(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -248,19 +248,19 @@ class _Planning:
             around.store, around.leases, membership, self.leadership, settings, around.clock, around.dice
         )
         node_id = membership.node.node_id
-        aside = around.thinkers or on_the_spot
+        offload = around.thinkers or inline
         self.planner = Planner(
-            around.store, self.leadership, settings, around.clock, node_id, aside, membership.clock_watch
+            around.store, self.leadership, settings, around.clock, node_id, offload, membership.clock_watch
         )
-        self.refresher = Refresher(around.store, self.leadership, around.clock, aside)
-        self.backfiller = Backfiller(around.store, settings, around.clock, aside)
+        self.rules_refresher = RulesRefresher(around.store, self.leadership, around.clock, offload)
+        self.backfiller = Backfiller(around.store, settings, around.clock, offload)
         self.notifier = Notifier(around.store, settings, around.clock, self._leads_first)
         self.leadership.on_granted = self._wake
         self.leadership.on_refused = self.elector.hurry
 
     def _wake(self) -> None:
         self.planner.wakeup.wake()
-        self.refresher.wakeup.wake()
+        self.rules_refresher.wakeup.wake()
         self.notifier.wakeup.wake()
 
     def _leads_first(self) -> bool:
@@ -271,7 +271,7 @@ class _Working:
     """The working half of a node."""
 
     def __init__(self, node: Node, active: ActiveRuns, around: Surroundings) -> None:
-        self.clerk = Clerk(around.store, active, around.settings)
+        self.reporter = Reporter(around.store, active, around.settings)
         self.worker = Worker(
-            around.store, around.jobs, active, self.clerk, around.settings, node.node_id, around.dice
+            around.store, around.jobs, active, self.reporter, around.settings, node.node_id, around.dice
         )

@@ -20,7 +20,7 @@ from fencepost.model.clocks import elapsed_s
 from fencepost.model.identifiers import Namespace
 from fencepost.model.notification import Alarm, Event, Item, NotifyTerms
 from fencepost.ports.store import Store
-from fencepost.services.accounting import AuditDesk
+from fencepost.services.accounting import Auditor
 from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
 from fencepost.services.serving import UNSERVED_MAX, schedules_of
@@ -106,7 +106,7 @@ class Notifier(Service):
         ]
 
     async def _stuck(self, namespace: Namespace) -> list[Item]:
-        found = await AuditDesk(self._store, namespace).stuck()
+        found = await Auditor(self._store, namespace).stuck()
         now = await self._store.now() if found else None
         return [
             Item(Event.STUCK, one.run.run_key, now, one.why, one.run.job, one.run.schedule_id)
@@ -118,7 +118,7 @@ class Notifier(Service):
         """Schedules without code, and those whose alarm is open and not known to be over: no worker says
         which jobs it has, or there are too many to look at all."""
         registered = await self._store.jobs.all(namespace)
-        nodes = await self._store.roster.live()
+        nodes = await self._store.nodes.live()
         jobs = unserved_jobs(registered, nodes, namespace)
         found, now = await schedules_of(self._store, namespace, jobs), await self._store.now()
         fired = [

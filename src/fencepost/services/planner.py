@@ -24,9 +24,9 @@ from fencepost.model.plan import Cursor, Plan, PlanningWindow
 from fencepost.model.quotas import Quota
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
-from fencepost.services.aside import Aside, on_the_spot
 from fencepost.services.clock_watch import ClockWatch
 from fencepost.services.leadership import Grant, Leadership
+from fencepost.services.offload import Offload, inline
 from fencepost.services.quotas import planning_allowance
 from fencepost.services.service import Service
 from fencepost.telemetry import traces
@@ -61,18 +61,18 @@ class Planner(Service):
         settings: Settings,
         clock: Clock,
         node_id: NodeId,
-        aside: Aside = on_the_spot,
+        offload: Offload = inline,
         clock_watch: ClockWatch | None = None,
     ) -> None:
         super().__init__()
         self._clock_watch = clock_watch or ClockWatch(settings)
-        self._aside = aside
+        self._offload = offload
         self._store = store
         self._leadership = leadership
         self._settings = settings
         self._clock = clock
         self._node_id = node_id
-        self._triggers = TriggerShelf()
+        self._triggers = TriggerCache()
         self._told: dict[tuple[Namespace, ScheduleId, int], None] = {}
         self._allowance = planning_allowance(settings)
         self._passed: frozenset[Namespace] = frozenset()
@@ -100,7 +100,7 @@ class Planner(Service):
         else has the cursors, another look would find the same."""
         limit, passed = self._settings.plan_schedules_max, self._passed
         asked_at = self._clock.monotonic()
-        window = await self._store.planbook.window(
+        window = await self._store.plans.window(
             sorted(grants), self._settings.horizon_s, limit, passed | self._over_quota
         )
         self._had_work |= bool(window.cursors or passed)
@@ -112,7 +112,7 @@ class Planner(Service):
         unreadable: list[Cursor] = []
         plans = self._plans(window, grants, unreadable)
         batches = _batches(plans, self._settings.plan_runs_max, self._clock)
-        while batch := await self._aside(lambda: next(batches, None)):
+        while batch := await self._offload(lambda: next(batches, None)):
             got_on = await self._write(batch, grants) or got_on
             cut = cut or any(_looks_again(one, window) for one in batch)
         await self._postpone(unreadable, grants)
@@ -183,7 +183,7 @@ class Planner(Service):
         mine = [one for one in cursors if not grants[one.shard].lost.is_set()]
         if mine:
             by_s = self._settings.horizon_s + UNREADABLE_REST_S
-            await self._store.planbook.postpone(mine, by_s)
+            await self._store.plans.postpone(mine, by_s)
 
     async def _write(self, plans: Sequence[Plan], grants: Mapping[Shard, Grant]) -> bool:
         """Whether any of the plans was written."""
@@ -193,7 +193,7 @@ class Planner(Service):
             if not trusted:
                 return False
             begun = self._clock.wall()
-            receipt = await self._store.planbook.write(trusted)
+            receipt = await self._store.plans.write(trusted)
         await self._step_down({shard: _epoch(trusted, shard) for shard in receipt.stale})
         self.log.debug(
             "planned", runs=receipt.runs_written, schedules=len(trusted), outdated=receipt.outdated
@@ -219,9 +219,9 @@ class Planner(Service):
             await self._store.epochs.note_refusal(shard, epoch, self._node_id)
 
 
-class TriggerShelf:
+class TriggerCache:
     """Triggers are parsed once for many ticks, and schedules that say the same share one and its fire times;
-    the shelf is small whatever the number of schedules. `watch` may wrap each trigger that it makes."""
+    the store is small whatever the number of schedules. `watch` may wrap each trigger that it makes."""
 
     def __init__(self, watch: Callable[[Combinable], Combinable] = lambda trigger: trigger) -> None:
         self._watch = watch

@@ -14,7 +14,7 @@ from fencepost.errors import StoreUnavailable
 from fencepost.model.rescue import Expired, Rescue
 from fencepost.model.run import Receipt
 from fencepost.ports.store import Store
-from fencepost.services.judging import Minutes
+from fencepost.services.judging import VerdictLog
 from fencepost.services.service import Service
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import ClockSetBack, RescuesWaited, RunEnded, RunRescued, emit
@@ -50,7 +50,7 @@ class Reaper(Service):
             taken = [(run, one) for run, one, receipt in answered if receipt is Receipt.ACCEPTED]
             for run, one in taken:
                 self._report(run, one)
-        minutes = Minutes()
+        minutes = VerdictLog()
         late = await self._store.ledger.sweep_late(ON_TIME_MAX.total_seconds(), limit, minutes.judge)
         minutes.tell()
         if late:
@@ -64,7 +64,7 @@ class Reaper(Service):
         """The runs whose owners could have shown life. The others count as alive for one timeout more."""
         if not any(map(awaits_processor, expired)):
             return expired
-        nodes, timeout_s = await self._store.roster.live(), self._settings.heartbeat_timeout_s
+        nodes, timeout_s = await self._store.nodes.live(), self._settings.heartbeat_timeout_s
         silent = [one for one in expired if may_speak(one, nodes, timeout_s)]
         if mute := [one.ticket for one in expired if one not in silent]:
             await self._store.ledger.pulse(mute, timeout_s)

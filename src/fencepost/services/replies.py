@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from fencepost.config import Settings
-from fencepost.core.lending import alive_for_s, settle_report
+from fencepost.core.external_runs import alive_for_s, settle_report
 from fencepost.core.messages import (
     REPLIES,
     ReplyForm,
@@ -40,7 +40,7 @@ from fencepost.ports.broker import Broker, Subscription
 from fencepost.ports.run import progress_text
 from fencepost.ports.store import Store
 from fencepost.services.broker_link import BrokerLink, BrokerService
-from fencepost.services.job_book import JobBook
+from fencepost.services.job_cache import JobCache
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, Trail
 from fencepost.telemetry import traces
@@ -97,7 +97,7 @@ class Replies(BrokerService):
         self._settings = settings
         self._dice = dice
         self._trail = trail
-        self._book = JobBook(store, settings.namespace)
+        self._book = JobCache(store, settings.namespace)
         self._subscription: Subscription | None = None
 
     async def run_once(self) -> float:

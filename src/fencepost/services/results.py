@@ -18,7 +18,7 @@ from fencepost.model.run import RunRecord, RunState
 from fencepost.model.tables import RUNS
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
-from fencepost.services.desks.runs import known_run
+from fencepost.services.verbs.runs import known_run
 
 UNMARKED_REST_S = 0.02
 """After it could not be marked, and twice as long each time after that."""

@@ -46,7 +46,7 @@ class RunLogs:
         await self.flush(ordered)
 
     async def _write(self, batch: list[tuple[ActiveRun, LogPage]]) -> None:
-        taken = await self._store.logbook.append([page for _, page in batch])
+        taken = await self._store.run_logs.append([page for _, page in batch])
         self._last = batch[-1][1].ticket.fence
         for (one, page), is_taken in zip(batch, taken, strict=True):
             if is_taken:

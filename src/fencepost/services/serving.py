@@ -18,7 +18,7 @@ async def jobs_unserved(
 ) -> Sequence[JobName]:
     """The registered jobs that no running process has."""
     jobs = await store.jobs.all(namespace)
-    return unserved_jobs(jobs, await store.roster.live(), namespace, own) if jobs else []
+    return unserved_jobs(jobs, await store.nodes.live(), namespace, own) if jobs else []
 
 
 async def unserved(

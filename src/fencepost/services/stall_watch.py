@@ -49,7 +49,7 @@ class StallWatch:
 
     def _keep(self, stall_s: float, now: Monotonic) -> None:
         if stall_s > self._told_from_s:
-            self._log.warning("this process stood still", for_s=round(stall_s, 1), mend=MEND)
+            self._log.warning("this process stood still", for_s=round(stall_s, 1), remedy=MEND)
         if not self._hours or elapsed_s(self._hours[-1][0], now) > HOUR_S:
             self._hours.append((now, stall_s))
         elif stall_s > self._hours[-1][1]:

@@ -61,7 +61,7 @@ class Trail:
         while self._pages:
             self._on_their_way, self._pages = self._pages[:PAGES_MAX], self._pages[PAGES_MAX:]
             with suppress(StoreUnavailable):
-                await self._store.logbook.append(self._on_their_way)
+                await self._store.run_logs.append(self._on_their_way)
             self._on_their_way = []
 
     async def close(self) -> None:

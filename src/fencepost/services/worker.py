@@ -3,8 +3,8 @@
 A pass looks at what waits, claims the more urgent kind first (`claiming.py`), up to the room that is left,
 and starts each claim as a task. It then rests until the next run is due, a hint comes,
 or the poll says that it has slept long enough. Room is given back when a run's work has ended; its report
-goes through the clerk, so the next claim and the last report travel at the same time. While runs are short,
-the next ones are claimed before there is room for them (`prefetch.py`).
+goes through the reporter, so the next claim and the last report travel at the same time. While runs are
+short, the next ones are claimed before there is room for them (`prefetch.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from datetime import timedelta
 
 from fencepost.config import Settings
 from fencepost.errors import StoreUnavailable
-from fencepost.model.claiming import Appetite, Outlook
+from fencepost.model.claiming import ClaimRequest, Outlook
 from fencepost.model.clocks import since
 from fencepost.model.identifiers import JobName, NodeId, Queue
 from fencepost.model.run import Claim
@@ -30,10 +30,10 @@ from fencepost.services.active import ActiveRun, ActiveRuns, StopCause
 from fencepost.services.attempt import INTERRUPT_S, Attempts
 from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import WAITING_MAX, Looks, claim_first, helpings, share_room
-from fencepost.services.clerk import Clerk
 from fencepost.services.ledger_watch import LedgerWatch
 from fencepost.services.prefetch import Prefetch, not_prefetched
-from fencepost.services.reach import LedgerReach
+from fencepost.services.reporter import Reporter
+from fencepost.services.run_context import LedgerRunContext
 from fencepost.services.service import Service
 from fencepost.telemetry.events import RunClaimed, emit, is_heard
 
@@ -54,7 +54,7 @@ class Worker(Service):
         store: Store,
         jobs: Mapping[JobName, Job],
         active: ActiveRuns,
-        clerk: Clerk,
+        reporter: Reporter,
         settings: Settings,
         node_id: NodeId,
         dice: Callable[[], float],
@@ -64,17 +64,17 @@ class Worker(Service):
         self._jobs = jobs
         self._active = active
         self._watch = LedgerWatch(store, node_id)
-        self._clerk = clerk
-        clerk.on_reported = self._claim_more
+        self._reporter = reporter
+        reporter.on_reported = self._claim_more
         self._settings = settings
-        self._appetite = Appetite(
+        self._claim_request = ClaimRequest(
             worker=node_id,
             queues=settings.queues,
             jobs=tuple(sorted(jobs)),
             alive_for_s=settings.heartbeat_timeout_s,
             namespace=settings.namespace,
         )
-        self._attempts = Attempts(jobs, active, clerk, dice, node_id)
+        self._attempts = Attempts(jobs, active, reporter, dice, node_id)
         self._queueing = frozenset(name for name, job in jobs.items() if job.queues)
         self._limited = frozenset(name for name, job in jobs.items() if job.spec.limit is not None)
         self._taking_run = frozenset(name for name, job in jobs.items() if job.takes_run)
@@ -103,7 +103,7 @@ class Worker(Service):
     @property
     def room(self) -> int:
         """How many more runs may be claimed; reports that the store does not take count against it."""
-        overdue = max(0, self._clerk.backlog - self._settings.finish_batch_max)
+        overdue = max(0, self._reporter.backlog - self._settings.finish_batch_max)
         in_hand = len(self._tasks) + len(self._prefetch.waiting)
         return self._settings.concurrency + self._prefetch.size - in_hand - overdue
 
@@ -136,7 +136,7 @@ class Worker(Service):
 
     def serve(self, queues: Iterable[Queue]) -> None:
         """Claim from these queues from now on."""
-        self._appetite = replace(self._appetite, queues=tuple(queues))
+        self._claim_request = replace(self._claim_request, queues=tuple(queues))
 
     def drain(self, draining: bool) -> None:
         """Claim no more, or go on; what runs is let finish."""
@@ -182,10 +182,10 @@ class Worker(Service):
     async def _claim(self) -> float:
         await self._claim_first()
         bounds = [(self._queueing, self._near), (self._not_prefetched, self._to_begin)]
-        asked = helpings(self._appetite, self.room, bounds)
+        asked = helpings(self._claim_request, self.room, bounds)
         # Of jobs that are at their bound nothing is looked at: what waits of them is taken as others end.
         self._due_left = any(jobs and most <= 0 for jobs, most in bounds)
-        rests = [await self._claim_of(appetite, limit) for appetite, limit in asked]
+        rests = [await self._claim_of(claim_request, limit) for claim_request, limit in asked]
         return min(rests, default=self._settings.poll_s)
 
     async def _claim_first(self) -> None:
@@ -193,20 +193,20 @@ class Worker(Service):
         begin before anything else is asked."""
         was_idle, self._idle_until_s = _now_s() < self._idle_until_s, 0.0
         if was_idle:
-            claims = await claim_first(self._store.ledger, self._appetite, self._limited)
+            claims = await claim_first(self._store.ledger, self._claim_request, self._limited)
             await self._watch.check_claims(claims)
             self._begin(await self._with_predecessors(claims))
             await asyncio.sleep(0)
 
-    async def _claim_of(self, appetite: Appetite, limit: int, *, again: bool = False) -> float:
+    async def _claim_of(self, claim_request: ClaimRequest, limit: int, *, again: bool = False) -> float:
         ledger = self._store.ledger
-        outlook = await self._looks.look(ledger, appetite, _now_s())
+        outlook = await self._looks.look(ledger, claim_request, _now_s())
         asked, begun = min(limit, self.room), 0
         shares = share_room(outlook, asked, self._busy_queues(), self._settings, self._turns)
         for kind in shares.kinds():
             room = min(limit - begun, self.room)
             if room > 0:
-                claims = await shares.take(ledger, appetite, kind, room)
+                claims = await shares.take(ledger, claim_request, kind, room)
                 await self._watch.check_claims(claims)
                 self._begin(await self._with_predecessors(claims))
                 begun += len(claims)
@@ -214,7 +214,7 @@ class Worker(Service):
             self._looks.forget()
         if not begun and outlook.directs and self._limited and not again:
             # What was met of limited jobs stands in their lines now, and may begin from there.
-            return await self._claim_of(appetite, limit, again=True)
+            return await self._claim_of(claim_request, limit, again=True)
         return self._rest_s(outlook, begun)
 
     @property
@@ -232,7 +232,7 @@ class Worker(Service):
 
     def _busy_queues(self) -> Counter[Queue]:
         """What this worker has in progress of each queue; one queue has nobody to share with."""
-        if len(self._appetite.queues) == 1:
+        if len(self._claim_request.queues) == 1:
             return Counter()
         return Counter(one.claim.queue for one in self._active)
 
@@ -257,7 +257,7 @@ class Worker(Service):
 
     async def _adopt(self) -> None:
         """A claim whose answer was lost may have been granted: those runs are ours to do."""
-        for claim in await self._store.ledger.adopt(self._appetite.worker, self._active.fences()):
+        for claim in await self._store.ledger.adopt(self._claim_request.worker, self._active.fences()):
             self.log.run(claim, "adopted after a lost answer", fence=claim.fence)
             self._begin(await self._with_predecessors([claim]), adopted=True)
         self._answer_lost = False
@@ -271,7 +271,9 @@ class Worker(Service):
         now_s, self._context = _now_s(), copy_context()
         for claim in claims:
             beats, quiet_beats = self._beats[claim.job]
-            active = ActiveRun(claim, beats, quiet_beats, self._settings.run_log_max, self._reach(claim))
+            active = ActiveRun(
+                claim, beats, quiet_beats, self._settings.run_log_max, self._run_context(claim)
+            )
             active.is_adopted = adopted
             self._active.add(active)
             if len(self._tasks) < self._settings.concurrency and self._begun < BEGUN_MAX:
@@ -311,13 +313,13 @@ class Worker(Service):
         for one in waiting:
             self._attempts.hand_back(one)
 
-    def _reach(self, claim: Claim) -> LedgerReach | None:
+    def _run_context(self, claim: Claim) -> LedgerRunContext | None:
         """How its work reaches the ledger, if it gets the run. A run that its own transaction completed needs
         no heartbeat any more."""
         if claim.job not in self._taking_run:
             return None
         idle_max_s = self._settings.heartbeat_timeout_s
-        return LedgerReach(self._store, claim.ticket, idle_max_s, self._active.remove)
+        return LedgerRunContext(self._store, claim.ticket, idle_max_s, self._active.remove)
 
     def _beats_for(self, limit: timedelta | None) -> int | None:
         """Heartbeats for as long as the limit, and for the time in which a stop should have worked."""

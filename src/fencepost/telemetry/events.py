@@ -251,7 +251,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LedgerMeasured:
-    """What the ledger and the roster say of one namespace at one moment; see `services.gauges`."""
+    """What the ledger and the list of nodes say of one namespace at one moment; see `services.gauges`."""
 
     at_unix_s: float
     took_s: float

@@ -30,7 +30,7 @@ from fencepost.ports.store import Store
 from fencepost.services.active import ActiveRun
 from fencepost.services.heartbeat import Heartbeat
 from fencepost.services.node import NodeRunner, Surroundings
-from fencepost.services.planner import TriggerShelf
+from fencepost.services.planner import TriggerCache
 from fencepost.services.reaper import Reaper
 from fencepost.services.worker import LOCKED_REST_S
 from fencepost.testing.clock import VirtualClock
@@ -75,7 +75,7 @@ class Engine:
         self._jobs = jobs
         self._observer = observer
         self._patience_s = patience_s
-        self._shelf = TriggerShelf()
+        self._shelf = TriggerCache()
         self._reaper = Reaper(store, self._settings)
         self._sweep_s = OUTAGE_STEP_S
         self._rest_s = 0.0
@@ -146,7 +146,7 @@ class Engine:
     def _progress(self) -> tuple[int, int]:
         working = self._runner.working
         assert working is not None
-        return len(self._observer.begun), working.clerk.settled
+        return len(self._observer.begun), working.reporter.settled
 
     async def _pass(self) -> None:
         working = self._runner.working
@@ -156,8 +156,8 @@ class Engine:
         if self.works:
             self._rest_s = await working.worker.run_once()
             await self._quiet()
-            while working.clerk.backlog:
-                await working.clerk.run_once()
+            while working.reporter.backlog:
+                await working.reporter.run_once()
 
     async def _look_around(self) -> None:
         """What time alone brings about: once a moment is enough."""
@@ -245,7 +245,7 @@ class Engine:
         if not self.plans:
             return None
         far_s = _seconds(now, until + horizon)
-        window = await self._store.planbook.window([Shard(0)], far_s, 1)
+        window = await self._store.plans.window([Shard(0)], far_s, 1)
         if not window.cursors:
             return None
         return max(self._next_fire_time(window.cursors[0]) - horizon, now + timedelta(seconds=1))

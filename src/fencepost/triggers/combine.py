@@ -182,7 +182,7 @@ class Combination(Combinable):
     def _search_back(self, before: datetime, looks: Looks) -> datetime | None:
         while (found := self.candidate_before(before)) is not None and found not in self:
             if not looks.go_on(found):
-                raise InvalidTrigger(f"found no fire time back to {to_utc_text(found)}; {_mend(looks)}")
+                raise InvalidTrigger(f"found no fire time back to {to_utc_text(found)}; {_remedy(looks)}")
             before = found
         return found
 
@@ -288,10 +288,10 @@ def _patiently(search: Search, moment: datetime, looks_max: int) -> Iterator[dat
 
 
 def _exhausted(moment: datetime, looks: Looks) -> SearchExhausted:
-    return SearchExhausted(f"found no fire time up to {to_utc_text(moment)}; {_mend(looks)}", moment)
+    return SearchExhausted(f"found no fire time up to {to_utc_text(moment)}; {_remedy(looks)}", moment)
 
 
-def _mend(looks: Looks) -> str:
+def _remedy(looks: Looks) -> str:
     return f"it may never fire: see that its parts meet within {looks.most} looks and {HORIZON_YEARS} years"
 
 

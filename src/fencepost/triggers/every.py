@@ -124,8 +124,8 @@ class Every(Combinable):
             least = format_duration(INTERVAL_MIN)
             raise InvalidTrigger(f"every {format_duration(interval)}: expected at least {least}")
         if policy is not None:
-            mend = "a step of the calendar, such as '1 day', has a wall time"
-            raise InvalidTrigger(f"every {format_duration(interval)}: keeps its beat through DST; {mend}")
+            remedy = "a step of the calendar, such as '1 day', has a wall time"
+            raise InvalidTrigger(f"every {format_duration(interval)}: keeps its beat through DST; {remedy}")
         moment = EPOCH if anchor is None else to_instant(_read(anchor), zone(tz))
         self._set(interval, moment, "UTC", None, None, Beat(interval, moment))
 

@@ -133,8 +133,8 @@ class Limit(Narrowed):
         if type(self.count) is not int or not 1 <= self.count <= LIMIT_MAX:
             raise InvalidTrigger(f"limit {self.count!r}: expected a number from 1 to {LIMIT_MAX}")
         if self.of.starts is None:
-            mend = "write .between(start).limit(n), so that every node counts from the same time"
-            raise InvalidTrigger(f"limit {self.count}: the trigger has no beginning; {mend}")
+            remedy = "write .between(start).limit(n), so that every node counts from the same time"
+            raise InvalidTrigger(f"limit {self.count}: the trigger has no beginning; {remedy}")
 
     def candidate_after(self, after: datetime) -> datetime | None:
         found = self.of.candidate_after(after)

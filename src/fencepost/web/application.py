@@ -1,8 +1,8 @@
-"""The application: routes behind a doorway, behind a guard.
+"""The application: routes behind the limits of a request, behind a guard.
 
 Whoever asks through a trusted proxy is taken for who they are. A request meets the guard first, which lets
-nobody pass without a credential but to health and the way in; then the doorway, which reads its body within
-bounds; then it waits its turn; then comes its route.
+nobody pass without a credential but to health and the way in; then `RequestLimits` reads its body
+within bounds; then it waits for admission; then comes its route.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from fencepost.clock import SystemClock
 from fencepost.model.access import Principal
 from fencepost.operations.catalogue import all_operations
 from fencepost.operations.operation import API, Operation
+from fencepost.web.admission import Turns
 from fencepost.web.api import claims, reports
 from fencepost.web.auth import Doorkeeper, Guarded, behind, inside
 from fencepost.web.dashboard.faults import handle_any
 from fencepost.web.dashboard.routes import dashboard
-from fencepost.web.doorway import Doorway, as_sent
 from fencepost.web.health import Readiness, healthz, readyz
 from fencepost.web.live.hub import Hub
 from fencepost.web.live.route import events_route
 from fencepost.web.metrics import metrics_route
 from fencepost.web.openapi import build_document
+from fencepost.web.request_limits import RequestLimits, as_sent
 from fencepost.web.router import handlers
 from fencepost.web.serving import Serving
-from fencepost.web.turns import Turns
 
 WORKER_PROTOCOL = (claims.claim, reports.heartbeat, reports.complete, reports.fail)
 
@@ -42,7 +42,7 @@ WORKER_PROTOCOL = (claims.claim, reports.heartbeat, reports.complete, reports.fa
 def build_application(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None = None) -> ASGIApp:
     """The whole: what a server is given. Whoever has a hub runs it."""
     turns = Turns(inside(answering_head(build_routes(serving, hub)), doorkeeper))
-    guarded = Guarded(Doorway(turns), doorkeeper)
+    guarded = Guarded(RequestLimits(turns), doorkeeper)
     return behind(serving.settings.trusted_proxies, as_sent(guarded))
 
 

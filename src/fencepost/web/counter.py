@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 from fencepost.model.audit import Author
 from fencepost.model.dataclasses import dataclass
-from fencepost.services.desks.work import WorkDesk
+from fencepost.services.verbs.work import WorkVerbs
 from fencepost.web.serving import Caller, Serving
 
 
@@ -21,9 +21,9 @@ class Counter:
     """Within it, the function is called as soon as whoever asked has hung up."""
 
     @property
-    def desk(self) -> WorkDesk:
+    def verbs(self) -> WorkVerbs:
         """The external jobs of the caller's namespace."""
-        return self.serving.desk(self.caller.namespace)
+        return self.serving.verbs(self.caller.namespace)
 
     @property
     def author(self) -> Author:

@@ -13,7 +13,7 @@ from litestar.params import SkipValidation
 from fencepost.errors import StoreUnavailable, TurnedAway
 from fencepost.model.clocks import StoreTime
 from fencepost.ports.store import Store
-from fencepost.services.waiting_room import WaitingRoom
+from fencepost.services.long_poll import LongPoll
 
 STORE_WITHIN_S = 2.0
 
@@ -22,7 +22,7 @@ class Readiness:
     """Whether the process can serve. The store is asked once for all who want to know at the same time:
     nobody needs a credential for that, so there may be any number of them."""
 
-    def __init__(self, store: Store, room: WaitingRoom) -> None:
+    def __init__(self, store: Store, room: LongPoll) -> None:
         self._store = store
         self._room = room
         self._asking: asyncio.Task[StoreTime] | None = None

@@ -1,7 +1,7 @@
 """A lane: how many requests of one kind are worked on at once, in whose turn.
 
 A request waits for its turn, works, and gives it back. While it waits for a search for fire times
-(`services/aside.py`) it gives its turn to others (`off_turn`), and comes back before those who wait.
+(`services/offload.py`) it gives its turn to others (`off_turn`), and comes back before those who wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TypeVar
 
-from fencepost.services.aside import Aside
+from fencepost.services.offload import Offload
 
 T = TypeVar("T")
 
@@ -63,17 +63,17 @@ class Turn:
 current_turn: ContextVar[Turn | None] = ContextVar("fencepost_turn", default=None)
 
 
-def off_turn(aside: Aside) -> Aside:
+def off_turn(offload: Offload) -> Offload:
     """The same, and the request that waits for it holds no turn meanwhile. One that is cancelled is over, and
     waits for nothing."""
 
     async def waiting(work: Callable[[], T]) -> T:
         turn = current_turn.get()
         if turn is None:
-            return await aside(work)
+            return await offload(work)
         turn.leave()
         try:
-            found = await aside(work)
+            found = await offload(work)
         except Exception:
             await turn.back()
             raise

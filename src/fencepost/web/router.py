@@ -27,6 +27,7 @@ from fencepost.operations.operation import IN_PATH, VERSION_FIELD, Operation
 from fencepost.operations.wire import Parts, Refused, etag, from_call
 from fencepost.services.control import Control
 from fencepost.web.counter import Counter
+from fencepost.web.idempotency import Idempotency, key_of
 from fencepost.web.problems import (
     FORBIDDEN,
     INVALID,
@@ -38,7 +39,6 @@ from fencepost.web.problems import (
     Problem,
     Refusal,
 )
-from fencepost.web.repeats import Repeats, key_of
 from fencepost.web.serving import NAMESPACE_HEADER, Caller, Once, Serving, namespace_of
 
 QUERY_FIELDS_MAX = 50
@@ -49,11 +49,11 @@ JOB = "job"
 
 def handlers(operations: Iterable[Operation[Any, Any, Any]], serving: Serving) -> list[HTTPRouteHandler]:
     """A route for each operation."""
-    repeats = Repeats(serving.store.answers)
+    repeats = Idempotency(serving.store.answers)
     return [_handler(one, serving, repeats) for one in operations]
 
 
-def _handler(one: Operation[Any, Any, Any], serving: Serving, repeats: Repeats) -> HTTPRouteHandler:
+def _handler(one: Operation[Any, Any, Any], serving: Serving, repeats: Idempotency) -> HTTPRouteHandler:
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
         caller = admitted(one, request, serving.settings.namespace)
         asked = read(one, request, await request.body())

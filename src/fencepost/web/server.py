@@ -23,8 +23,8 @@ from fencepost.clock import SystemClock
 from fencepost.config import Settings
 from fencepost.ports.store import Store
 from fencepost.services.fleet import LeaseReader
+from fencepost.services.long_poll import LongPoll
 from fencepost.services.loop_thread import LoopThread, opened_patiently
-from fencepost.services.waiting_room import WaitingRoom
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.metrics import start_metrics
 from fencepost.web.application import build_application
@@ -106,7 +106,7 @@ class WebServer:
         self.log = Log("web")
         self._signals = store.signals
         self._listener = listener
-        self._room = WaitingRoom()
+        self._room = LongPoll()
         self._serving = serving = Serving(store, settings, self._room, leases, dice)
         self.address = _address(listener, tls)
         doorkeeper = Doorkeeper(store, settings)
@@ -125,8 +125,8 @@ class WebServer:
             telling.cancel()
             self._hub.close()
             self._room.close()
-            self._serving.aside.close()
-            self._serving.glances.close()
+            self._serving.offload.close()
+            self._serving.offload_short.close()
             self._server.should_exit = True
             await asyncio.shield(serving)
             self.log.info("stopped", address=self.address)

@@ -16,11 +16,11 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace
 from fencepost.ports.store import Store
-from fencepost.services.aside import Thinkers
 from fencepost.services.control import Control
-from fencepost.services.desks.work import WorkDesk
 from fencepost.services.fleet import LeaseReader
-from fencepost.services.waiting_room import WaitingRoom
+from fencepost.services.long_poll import LongPoll
+from fencepost.services.offload import OffloadThreads
+from fencepost.services.verbs.work import WorkVerbs
 from fencepost.web.dashboard.forecasts import Forecasts
 from fencepost.web.lanes import off_turn
 from fencepost.web.problems import NOT_FOUND, Problem, Refusal
@@ -56,22 +56,22 @@ class Caller:
 
 @dataclass(frozen=True)
 class Serving:
-    """One store, served. Desks for workers outside are made as namespaces ask for them, and kept: they
+    """One store, served. Verbs for workers outside are made as namespaces ask for them, and kept: they
     remember what they have learnt of the jobs."""
 
     store: Store
     settings: Settings
-    room: WaitingRoom
+    room: LongPoll
     leases: LeaseReader | None = None
     dice: Callable[[], float] = random.random
-    aside: Thinkers = field(default_factory=Thinkers, repr=False)
-    glances: Thinkers = field(
-        default_factory=lambda: Thinkers(waiting_max=GLANCES_MAX, each_max=GLANCES_EACH_MAX), repr=False
+    offload: OffloadThreads = field(default_factory=OffloadThreads, repr=False)
+    offload_short: OffloadThreads = field(
+        default_factory=lambda: OffloadThreads(waiting_max=GLANCES_MAX, each_max=GLANCES_EACH_MAX), repr=False
     )
     """Readers come in crowds, as all tabs do that hear of a change, and are not held up by who searches."""
     enqueues: Allowance = field(default_factory=lambda: Allowance(ENQUEUES_RESERVE_S), repr=False)
     forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
-    _desks: dict[Namespace, WorkDesk] = field(default_factory=dict, repr=False)
+    _verbs: dict[Namespace, WorkVerbs] = field(default_factory=dict, repr=False)
 
     def control(self, caller: Caller, reason: str | None = None, once: Once | None = None) -> Control:
         """The people's verbs, in the caller's name."""
@@ -85,18 +85,18 @@ class Serving:
             asked_at=once.asked_at,
             asked_key=once.key,
             principal=caller.principal,
-            aside=off_turn(self.aside.of(caller.principal.asker)),
-            glances=off_turn(self.glances.of(caller.principal.asker)),
+            offload=off_turn(self.offload.of(caller.principal.asker)),
+            offload_short=off_turn(self.offload_short.of(caller.principal.asker)),
             asked_again=once.again,
             enqueues=self.enqueues,
         )
 
-    def desk(self, namespace: Namespace) -> WorkDesk:
+    def verbs(self, namespace: Namespace) -> WorkVerbs:
         """What workers outside are served with."""
-        if namespace not in self._desks:
+        if namespace not in self._verbs:
             settings = replace(self.settings, namespace=namespace)
-            self._desks[namespace] = WorkDesk(self.store, settings, self.dice)
-        return self._desks[namespace]
+            self._verbs[namespace] = WorkVerbs(self.store, settings, self.dice)
+        return self._verbs[namespace]
 
 
 def namespace_of(principal: Principal, asked: str | None, home: Namespace) -> Namespace:

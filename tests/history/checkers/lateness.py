@@ -10,7 +10,7 @@
 Of ticks that wait, those count that whoever parks or starts another must have seen: written, due and free of
 other holds for as long as a statement may take. Several versions have their own policies, and workers of
 their own may serve them, so that a tick is parked behind those of its own version. What is parked and what
-starts in one judgement is told in that order: too many at once is told of only if it lasts.
+starts in one verdict is told in that order: too many at once is told of only if it lasts.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _Lateness:
             yield NOT_NEWEST.found(f"{began.run_key} at {at}, and {run.run_key} was written later")
 
     def _check_suspects(self, lane: _Lane, now: datetime) -> Iterator[Violation]:
-        """Those whose judgement is over, if they still wait behind too many."""
+        """Those whose verdict is over, if they still wait behind too many."""
         later = []
         for at, key in lane.suspects:
             run = lane.parked.get(key)

@@ -16,8 +16,8 @@ from fencepost.model.access import EVERYWHERE, Role
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
 from fencepost.services.control import Control
-from fencepost.services.desks.access import MintedToken
-from fencepost.services.waiting_room import WaitingRoom
+from fencepost.services.long_poll import LongPoll
+from fencepost.services.verbs.access import MintedToken
 from fencepost.web.application import build_routes
 from fencepost.web.auth import Doorkeeper
 from fencepost.web.auth.reading import COOKIE, FORM, SAFE
@@ -44,7 +44,7 @@ class Stage:
         self.house = house or House()
         self.house.settings = settings_from({}, overrides={**ROOMY, **settings})
         store, chosen, clock = self.house.store, self.house.settings, self.house.clock
-        self.serving = Serving(store, chosen, WaitingRoom(10), dice=lambda: 0.5)
+        self.serving = Serving(store, chosen, LongPoll(10), dice=lambda: 0.5)
         self.doorkeeper = Doorkeeper(store, chosen, clock)
         self.hub = Hub(store, self.doorkeeper.still_good_of, clock)
         self.app = application_of(self.serving, self.doorkeeper, self.hub)
@@ -55,9 +55,9 @@ class Stage:
         return self
 
     async def token(self, role: Role = Role.ADMIN, namespace: Namespace = NS) -> MintedToken:
-        desk = Control(self.house.store, namespace, BOSS).access
-        number = len(await desk.tokens())
-        return await desk.create(f"{role} of {namespace}, number {number}", role, namespace)
+        verbs = Control(self.house.store, namespace, BOSS).access
+        number = len(await verbs.tokens())
+        return await verbs.create(f"{role} of {namespace}, number {number}", role, namespace)
 
     async def ask(
         self,

@@ -18,8 +18,8 @@ WHO = "/api/v1/whoami"
 
 
 async def test_a_session_ends_with_the_token_that_opened_it(stage: Stage) -> None:
-    desk = Control(stage.house.store, NS, BOSS).access
-    for end in (desk.revoke, desk.rotate):
+    verbs = Control(stage.house.store, NS, BOSS).access
+    for end in (verbs.revoke, verbs.rotate):
         token = await stage.token()
         cookie, csrf = await stage.sign_in(token)
         assert (await stage.ask("GET", WHO, cookie=cookie)).status == 200

@@ -32,7 +32,7 @@ async def manned(stage: Stage, *nodes: Node) -> Stage:
         await memory.leases.acquire([Shard(shard)], node.node_id, 60.0)
     await memory.epochs.note_refusal(Shard(0), Epoch(1), nodes[-1].node_id)
     for node in nodes:
-        await memory.roster.beat(node, SKEWED, 3_600.0)
+        await memory.nodes.beat(node, SKEWED, 3_600.0)
     return stage
 
 
@@ -77,7 +77,7 @@ async def test_a_namespace_sees_its_own_nodes_and_that_the_other_shards_are_led(
 async def test_where_one_namespace_has_the_fleet_to_itself_it_sees_all_of_it(stage: Stage) -> None:
     gone = replace(MINE, node_id=NodeId("ada-0-dead"))
     await manned(stage, gone, MINE)
-    await stage.house.memory.roster.leave(gone.node_id)
+    await stage.house.memory.nodes.leave(gone.node_id)
     for path in ("/api/v1/leases/terms", "/leases"):
         assert b"ada-0-dead" in (await look(stage, path, Role.VIEWER, NS)).content, path
 
@@ -86,7 +86,7 @@ async def test_nodes_of_another_namespace_are_not_named_when_they_are_gone(stage
     gone = replace(MINE, node_id=NodeId("ada-0-dead"))
     await manned(stage, gone, MINE, THEIRS)
     for one in (gone, THEIRS):
-        await stage.house.memory.roster.leave(one.node_id)
+        await stage.house.memory.nodes.leave(one.node_id)
     for path in (*SEEN, "/api/v1/leases/refusals", *PAGES):
         assert b"canary" not in (await look(stage, path, Role.VIEWER, NS)).content, path
     for path in ("/api/v1/leases/terms", "/leases"):

@@ -7,8 +7,8 @@ from fencepost.services.control import Control
 from fencepost.web.auth.known import BELIEVED_S
 from fencepost.web.auth.reading import FORM
 from tests.rows import share
-from tests.services.desk_work import ANNA
 from tests.services.house import NS
+from tests.services.verbs_work import ANNA
 from tests.web.attacks.stage import PAGE, Stage, csrf_in
 from tests.web.door import HERE, cookie_of
 from tests.web.house import TOKEN, Answer, ask

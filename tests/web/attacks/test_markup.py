@@ -70,7 +70,7 @@ async def planted(stage: Stage, token: str) -> dict[str, str]:
     made = await post("/tokens", {"name": TEXT[:100].strip(), "role": "viewer", **why})
     await post("/links", {"role": "viewer"})
     node = Node(NodeId(TEXT), TEXT, 7, True, True, (), 4)
-    await stage.house.memory.roster.beat(node, NodeReport(skew_s=3.0), 1e6)
+    await stage.house.memory.nodes.beat(node, NodeReport(skew_s=3.0), 1e6)
     dead = claims[1]["run_key"]
     return {"schedule_id": "s", "run_key": dead, "job": "resize", "token_id": made["token_id"], "name": "c"}
 

@@ -118,13 +118,13 @@ def test_what_is_no_address_and_what_is_every_address_is_no_proxy(text: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "mend"), [("::ffff:10.0.0.0/104", "10.0.0.0/8"), ("::ffff:127.0.0.1", "127.0.0.1/32")]
+    ("text", "remedy"), [("::ffff:10.0.0.0/104", "10.0.0.0/8"), ("::ffff:127.0.0.1", "127.0.0.1/32")]
 )
-def test_a_proxy_that_no_peer_would_ever_match_is_refused(text: str, mend: str) -> None:
+def test_a_proxy_that_no_peer_would_ever_match_is_refused(text: str, remedy: str) -> None:
     """Whoever comes with such an address is of version 4 for us."""
-    with pytest.raises(InvalidSettings, match=f"{text}.*; write {mend}$"):
+    with pytest.raises(InvalidSettings, match=f"{text}.*; write {remedy}$"):
         settings_from({}, overrides={"trusted_proxies": (text,)})
-    assert settings_from({}, overrides={"trusted_proxies": (mend,)}).trusted_proxies == (mend,)
+    assert settings_from({}, overrides={"trusted_proxies": (remedy,)}).trusted_proxies == (remedy,)
 
 
 def test_the_environment_names_proxies_with_commas() -> None:

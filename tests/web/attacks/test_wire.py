@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.web.doorway import BODY_WITHIN_S
+from fencepost.web.request_limits import BODY_WITHIN_S
 from tests.cli.calls import called, called_json, refused
 from tests.cli.processes import PATIENCE_S, Process
 from tests.web.house import TOKEN

@@ -63,7 +63,7 @@ async def furnished() -> House:
     await memory.freezes.freeze(NS, Scope(ScopeKind.QUEUE, "slow"), AUTHOR)
     node = Node(NodeId(HOSTILE), HOSTILE, 7, True, True, (DEFAULT_QUEUE,), 4)
     house.clock.advance(3600)
-    await memory.roster.beat(node, NodeReport(skew_s=3.0), 1_000_000.0)
+    await memory.nodes.beat(node, NodeReport(skew_s=3.0), 1_000_000.0)
     for index in range(50):
         put_run(house, "minutely", START + timedelta(minutes=index + 1), **_fate(index))
     by_hand = NewRun(

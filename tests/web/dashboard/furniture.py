@@ -76,7 +76,7 @@ async def _log(house: House, hostile: str) -> None:
     run = next(one for one in runs_of(house.memory) if one.state is RunState.DEAD)
     ticket = Ticket(NS, RunKey(run.run_key), run.attempt, run.fence)
     chunk = LogChunk(1, 0, 2, f"{hostile}\npostgresql://anna:a-secret-of-the-tests@db/shop")
-    await house.memory.logbook.append([LogPage(ticket, (chunk,))])
+    await house.memory.run_logs.append([LogPage(ticket, (chunk,))])
 
 
 async def _sign_in(house: House, hostile: str) -> None:

@@ -12,12 +12,12 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from fencepost.model.access import Came, Principal, Role
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Namespace
-from fencepost.services.aside import Thinkers
-from fencepost.services.waiting_room import WaitingRoom
+from fencepost.services.long_poll import LongPoll
+from fencepost.services.offload import OffloadThreads
 from fencepost.web.dashboard.routes import dashboard
-from fencepost.web.doorway import Doorway, as_sent
 from fencepost.web.live.hub import Hub
 from fencepost.web.problems import handle
+from fencepost.web.request_limits import RequestLimits, as_sent
 from fencepost.web.serving import Serving
 from tests.services.house import House
 from tests.web.house import Answer, ask
@@ -44,15 +44,15 @@ class Dashboard:
 
     house: House
     principal: Principal | None
-    aside: Thinkers = field(default_factory=Thinkers)
-    glances: Thinkers | None = None
+    offload: OffloadThreads = field(default_factory=OffloadThreads)
+    offload_short: OffloadThreads | None = None
 
     def __post_init__(self) -> None:
         store, settings = self.house.store, self.house.settings
-        serving = Serving(store, settings, WaitingRoom(), aside=self.aside)
-        if self.glances is not None:
-            serving = replace(serving, glances=self.glances)
-        self.app = as_sent(_known(Doorway(lend(build_dashboard, serving)), self))
+        serving = Serving(store, settings, LongPoll(), offload=self.offload)
+        if self.offload_short is not None:
+            serving = replace(serving, offload_short=self.offload_short)
+        self.app = as_sent(_known(RequestLimits(lend(build_dashboard, serving)), self))
 
     async def get(self, path: str, cookies: dict[str, str] | None = None) -> Answer:
         return await ask(self.app, "GET", path, headers=_cookies(cookies), token=None)

@@ -35,7 +35,7 @@ def board_of(post: Post) -> Dashboard:
 
 async def beat(post: Post, name: str, report: BrokerReport) -> None:
     node = Node(NodeId(name), f"{name}.example.org", 7, False, True, (DEFAULT_QUEUE,), 4)
-    await post.memory.roster.beat(node, NodeReport(broker=report), 1_000.0)
+    await post.memory.nodes.beat(node, NodeReport(broker=report), 1_000.0)
 
 
 async def test_no_station_of_a_run_is_left_out_of_its_page() -> None:
@@ -109,6 +109,6 @@ async def test_the_api_does_not_hide_how_a_job_is_sent(web: Web) -> None:
 
 async def test_the_api_does_not_hide_that_a_node_misses_its_broker(web: Web) -> None:
     node = Node(NodeId("first"), "vm-1", 7, False, True, (DEFAULT_QUEUE,), 4)
-    await web.house.memory.roster.beat(node, NodeReport(broker=BrokerReport("nats", 42.0, 7)), 1_000.0)
+    await web.house.memory.nodes.beat(node, NodeReport(broker=BrokerReport("nats", 42.0, 7)), 1_000.0)
     (found,) = (await web.get("/api/v1/nodes")).body["items"]
     assert found["broker"] == {"name": "nats", "away_s": 42.0, "waiting": 7}

@@ -82,7 +82,7 @@ async def test_the_overview_does_not_hide_a_schedule_whose_job_nobody_has() -> N
     await house.put("beat")
     node = Node(NodeId("web-1"), "web", 1, plans=True, works=True)
     for jobs, there in (((JobName("report"),), False), ((JobName("other"),), True)):
-        await house.memory.roster.beat(node, NodeReport(jobs=jobs), 60)
+        await house.memory.nodes.beat(node, NodeReport(jobs=jobs), 60)
         words = words_of(await Dashboard(house, somebody()).page("/"))
         assert ("Schedule beat: no running process has job report" in words) is there
 

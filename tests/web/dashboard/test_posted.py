@@ -13,7 +13,7 @@ from litestar.routes import HTTPRoute
 
 from fencepost.model.access import Came, Role
 from fencepost.model.identifiers import ScheduleId
-from fencepost.services.waiting_room import WaitingRoom
+from fencepost.services.long_poll import LongPoll
 from fencepost.web.dashboard.page import Page, Visit, all_pages, page
 from fencepost.web.dashboard.routes import dashboard
 from fencepost.web.dashboard.schedule_form import ScheduleForm
@@ -54,7 +54,7 @@ def values(text: str) -> dict[str, str]:
 
 def post_routes(house: House) -> Iterator[str]:
     """Every path of the dashboard that takes a form, with something for each name in it."""
-    routes = Litestar(dashboard(Serving(house.store, house.settings, WaitingRoom())), openapi_config=None)
+    routes = Litestar(dashboard(Serving(house.store, house.settings, LongPoll())), openapi_config=None)
     for route in routes.routes:
         if isinstance(route, HTTPRoute) and "POST" in route.methods:
             yield PARAMETER.sub("schedules.pause", route.path_format)

@@ -231,7 +231,7 @@ def test_what_is_to_come_has_nothing_drawn() -> None:
 async def test_a_tick_whose_row_is_gone_still_has_its_story(board: Dashboard) -> None:
     path = links.run("minutely#2026-03-01T12:59:00Z#1")
     text = await board.page(path, 404)
-    assert "The story" in words_of(text)
+    assert "The explanation" in words_of(text)
     assert faults(text) == []
 
 

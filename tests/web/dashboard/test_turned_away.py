@@ -46,7 +46,7 @@ async def test_nor_is_a_preview_a_bug(path: str, fields: dict[str, str]) -> None
 @pytest.mark.parametrize("path", ["/schedules", "/schedules/minutely"])
 async def test_readers_are_not_turned_away_by_who_searches_nor_by_their_number(path: str) -> None:
     """All tabs that hear of a change ask at once."""
-    board = Dashboard(await furnished(), somebody(), aside=Few(0))
+    board = Dashboard(await furnished(), somebody(), offload=Few(0))
     answers = await asyncio.gather(*(board.get(path) for _ in range(READERS)))
     assert {one.status for one in answers} == {200}
 

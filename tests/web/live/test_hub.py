@@ -132,8 +132,8 @@ async def test_a_change_of_schedules_or_leases_is_told_to_those_it_concerns() ->
     mine, theirs = theatre.hub.join(principal(), NS), theatre.hub.join(principal("t2", OTHER), OTHER)
     await theatre.look()
     await heard(mine), await heard(theirs)
-    spec, shelf = make_spec(), theatre.store.schedules
-    await shelf.put(NS, ScheduleId("hourly"), spec, tzdata="2026a", expected_version=None)
+    spec, schedules = make_spec(), theatre.store.schedules
+    await schedules.put(NS, ScheduleId("hourly"), spec, tzdata="2026a", expected_version=None)
     await theatre.look()
     assert "schedules" in [name for name, _ in await heard(mine)]
     assert await heard(theirs) == []

@@ -17,7 +17,7 @@ async def test_a_log_that_cannot_be_read_keeps_nobody_from_the_others(
 ) -> None:
     theatre = Theatre()
     bad, good = await theatre.begin("bad"), await theatre.begin("good")
-    await theatre.store.logbook.append([LogPage(good.ticket, (LogChunk(1, 1, 1, "line 1"),))])
+    await theatre.store.run_logs.append([LogPage(good.ticket, (LogChunk(1, 1, 1, "line 1"),))])
     choosy(monkeypatch, theatre, bad.run_key)
     begin = LogPlace(1, 0)
     theatre.hub.join(principal(), NS, run_key=bad.run_key, place=begin)
@@ -32,7 +32,7 @@ async def test_nobody_who_watches_a_log_is_always_too_late(monkeypatch: pytest.M
     monkeypatch.setattr("fencepost.web.live.run_logs.LOGS_MAX", 2)
     theatre = Theatre()
     claims = [await theatre.begin(f"run-{number}") for number in range(5)]
-    await theatre.store.logbook.append(
+    await theatre.store.run_logs.append(
         [LogPage(one.ticket, (LogChunk(1, 1, 1, "line 1"),)) for one in claims]
     )
     place = LogPlace(1, 0)
@@ -48,7 +48,7 @@ async def test_those_who_watch_logs_do_not_cost_more_than_one_read_and_hear_each
     theatre = Theatre()
     claim = await theatre.begin("one")
     pages = [LogPage(claim.ticket, (LogChunk(n, n, 1, f"line {n}"),)) for n in (1, 2, 3)]
-    await theatre.store.logbook.append(pages[:1])
+    await theatre.store.run_logs.append(pages[:1])
     reads = counted(monkeypatch, theatre)
     watching = [theatre.hub.join(principal(), NS, run_key=claim.run_key) for _ in range(10)]
     behind = theatre.hub.join(principal(), NS, run_key=claim.run_key, place=LogPlace(1, 0))
@@ -56,7 +56,7 @@ async def test_those_who_watch_logs_do_not_cost_more_than_one_read_and_hear_each
     await theatre.look()
     assert lines(await heard(behind)) == ["line 1"]
     reads.clear()
-    await theatre.store.logbook.append(pages[1:])
+    await theatre.store.run_logs.append(pages[1:])
     assert await theatre.look() == theatre.hub.pace.busy_s
     ((spots, _),) = reads
     assert len(spots) == 2, "the run, and the stranger's, which is not there"
@@ -71,8 +71,8 @@ def lines(told: list[tuple[str, object]]) -> list[str]:
 
 def choosy(monkeypatch: pytest.MonkeyPatch, theatre: Theatre, refused: RunKey) -> None:
     """Have the store fail where it is asked about that log."""
-    logbook = theatre.store.logbook
-    read_on, tail = logbook.read_on, logbook.tail
+    run_logs = theatre.store.run_logs
+    read_on, tail = run_logs.read_on, run_logs.tail
 
     async def choosy_read(spots: Sequence[LogSpot], limit: int) -> Sequence[Sequence[LoggedChunk]]:
         if any(one.run_key == refused for one in spots):
@@ -84,18 +84,18 @@ def choosy(monkeypatch: pytest.MonkeyPatch, theatre: Theatre, refused: RunKey) -
             raise ValueError("unreadable")
         return await tail(namespace, run_key, **more)
 
-    monkeypatch.setattr(logbook, "read_on", choosy_read)
-    monkeypatch.setattr(logbook, "tail", choosy_tail)
+    monkeypatch.setattr(run_logs, "read_on", choosy_read)
+    monkeypatch.setattr(run_logs, "tail", choosy_tail)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, theatre: Theatre) -> list[tuple[Sequence[LogSpot], int]]:
     """What the store is asked of logs from now on."""
     reads: list[tuple[Sequence[LogSpot], int]] = []
-    read_on = theatre.store.logbook.read_on
+    read_on = theatre.store.run_logs.read_on
 
     async def counting(spots: Sequence[LogSpot], limit: int) -> Sequence[Sequence[LoggedChunk]]:
         reads.append((spots, limit))
         return await read_on(spots, limit)
 
-    monkeypatch.setattr(theatre.store.logbook, "read_on", counting)
+    monkeypatch.setattr(theatre.store.run_logs, "read_on", counting)
     return reads

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from fencepost.model.access import Came, Principal, Role
-from fencepost.model.claiming import Appetite
+from fencepost.model.claiming import ClaimRequest
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Namespace, NodeId, job_key
 from fencepost.model.run import Claim, NewRun, Outcome, RunState
@@ -73,8 +73,8 @@ class Theatre:
         """A run by hand that somebody starts."""
         new = NewRun(job_key(JOB, key), JOB, {}, DEFAULT_QUEUE, 3)
         await self.store.ledger.enqueue(namespace, [new])
-        appetite = Appetite(NodeId("w-1"), (DEFAULT_QUEUE,), (JOB,), 30.0, namespace)
-        (claim,) = await self.store.ledger.claim_direct(appetite, 1)
+        claim_request = ClaimRequest(NodeId("w-1"), (DEFAULT_QUEUE,), (JOB,), 30.0, namespace)
+        (claim,) = await self.store.ledger.claim_direct(claim_request, 1)
         return claim
 
     async def end(self, claim: Claim, state: RunState = RunState.SUCCEEDED, **more: Any) -> None:

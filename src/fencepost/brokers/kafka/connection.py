@@ -63,7 +63,7 @@ class Connection:
         self._endings: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Reach a server, where that has not been done since the last fault."""
+        """RunContext a server, where that has not been done since the last fault."""
         if not self._is_doubtful:
             return
         async with self._turn:

@@ -189,8 +189,8 @@ class Link:
         if isinstance(error, ssl.SSLCertVerificationError):
             return self.refused(f"{text}; name the authority that signed the server's certificate by ca=FILE")
         if "authoriz" in text.lower() or "authentic" in text.lower():
-            mend = "correct the user, password, token or file of credentials in the URL"
-            return self.refused(f"{text}; {mend}")
+            remedy = "correct the user, password, token or file of credentials in the URL"
+            return self.refused(f"{text}; {remedy}")
         where = f"broker {self.address.shown}"
         return BrokerUnavailable(f"{where}: {text}; is the server running, and is this its address?")
 

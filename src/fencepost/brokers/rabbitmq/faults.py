@@ -56,13 +56,13 @@ def at_open(address: RabbitAddress, error: BaseException) -> BrokerRefused | Non
     """The refusal of a connection, with what to change; None where waiting may help."""
     text = brief(error)
     if "ACCESS_REFUSED" in text:
-        mend = "correct the user or the password in the URL"
+        remedy = "correct the user or the password in the URL"
     elif "Connection.OpenOk" in text:  # The driver keeps what RabbitMQ said to itself.
         vhost, grant = address.vhost, f"rabbitmqctl set_permissions -p {address.vhost} {address.user}"
         text = f"RabbitMQ does not let the user {address.user} into the vhost {vhost}"
-        mend = f"where it is missing: rabbitmqctl add_vhost {vhost}; else: {grant} '.*' '.*' '.*'"
+        remedy = f"where it is missing: rabbitmqctl add_vhost {vhost}; else: {grant} '.*' '.*' '.*'"
     elif isinstance(error.__cause__, ssl.SSLCertVerificationError):
-        mend = "name the authority that signed the server's certificate by cafile=FILE"
+        remedy = "name the authority that signed the server's certificate by cafile=FILE"
     else:
         return None
-    return BrokerRefused(f"broker {quoted(address.shown)}: {text}; {mend}")
+    return BrokerRefused(f"broker {quoted(address.shown)}: {text}; {remedy}")

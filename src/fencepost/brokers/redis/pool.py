@@ -98,9 +98,9 @@ class Pool:
     def translated(self, error: BaseException) -> FencepostError:
         """The driver's fault in one line that says the mend."""
         where, text = f"broker {self.address.shown}", brief(error)
-        mend = _mend(error, text)
-        if mend is not None:
-            return BrokerRefused(f"{where}: {text}; {mend}")
+        remedy = _remedy(error, text)
+        if remedy is not None:
+            return BrokerRefused(f"{where}: {text}; {remedy}")
         if isinstance(error, redis.ResponseError):
             return BrokerUnavailable(f"{where}: {text}")
         return BrokerUnavailable(f"{where}: {text}; is the server running, and is this its address?")
@@ -189,7 +189,7 @@ def brief(error: BaseException) -> str:
     return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
-def _mend(error: BaseException, text: str) -> str | None:
+def _remedy(error: BaseException, text: str) -> str | None:
     """What to change, where waiting does not help."""
     if isinstance(error, redis.exceptions.NoPermissionError):
         return "grant the user what the guide to brokers in Redis lists"

@@ -175,8 +175,8 @@ class NodeThread:
         found = await control.schedules.find(ScheduleFilter(label=label, limit=LISTED_MAX))
         for one in found:
             if ScheduleId(one.schedule_id) not in self._app.code_schedules:
-                mend = f"fencepost schedules remove {one.schedule_id}"
-                self._log.warning("no entry of the code", schedule=one.schedule_id, mend=mend)
+                remedy = f"fencepost schedules remove {one.schedule_id}"
+                self._log.warning("no entry of the code", schedule=one.schedule_id, remedy=remedy)
 
 
 def settings_of(celery: Any) -> Settings:

@@ -75,12 +75,12 @@ def zone_of(given: Any, celery: Any) -> str:
     return _zone_name(now.tzinfo, "let nowfun use a zone of zoneinfo")
 
 
-def _zone_name(found: Any, mend: str) -> str:
+def _zone_name(found: Any, remedy: str) -> str:
     name = "UTC" if found is UTC else getattr(found, "key", None) or getattr(found, "zone", None)
     try:
         return zone(name).key
     except InvalidTrigger as error:
-        raise InvalidTrigger(f"{error}; {mend}") from None
+        raise InvalidTrigger(f"{error}; {remedy}") from None
 
 
 def _field(spec: fields.Field, said: object, values: set[int]) -> str:

@@ -51,7 +51,7 @@ class Finding:
     point: Point
     severity: Severity
     reason: str
-    mend: str | None = None
+    remedy: str | None = None
     schedules: tuple[ScheduleId, ...] = ()
     example: str | None = None
 

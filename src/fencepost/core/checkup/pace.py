@@ -58,8 +58,8 @@ def _outlasted(schedule: ScheduleSheet, job: JobSheet, period: timedelta) -> Ite
     elif length > period:
         how = "takes" if seen else "may take"
         reason = f"a run {how} {format_duration(_rounded(length))}, longer than the period of "
-        effect, mend = _price(schedule.spec)
-        yield _finding(Severity.WARN, f"{reason}{format_duration(period)}: {effect}", mend, schedule)
+        effect, remedy = _price(schedule.spec)
+        yield _finding(Severity.WARN, f"{reason}{format_duration(period)}: {effect}", remedy, schedule)
 
 
 def _price(spec: ScheduleSpec) -> tuple[str, str]:
@@ -68,8 +68,8 @@ def _price(spec: ScheduleSpec) -> tuple[str, str]:
         return "the buffer only fills", "a longer period, or overlap allow(n) where runs may be side by side"
     if spec.overlap.kind in DISPLACING_KINDS:
         return "each tick stops the run before it", "a longer period, or overlap buffer_one"
-    mend = "overlap buffer_one, allow(n) where runs may be side by side, or a longer period"
-    return f"overlap {spec.overlap} skips the ticks between", mend
+    remedy = "overlap buffer_one, allow(n) where runs may be side by side, or a longer period"
+    return f"overlap {spec.overlap} skips the ticks between", remedy
 
 
 def _hung(schedule: ScheduleSheet, job: JobSheet) -> Iterator[Finding]:
@@ -88,8 +88,8 @@ def _slow_rescue(limits: Limits, schedule: ScheduleSheet, period: timedelta) -> 
         f"when a worker dies its run is rescued after up to {format_duration(limits.rescue)}, "
         f"longer than the period of {format_duration(period)}: the ticks meanwhile are skipped"
     )
-    mend = "a shorter heartbeat_timeout_s, overlap buffer_one, or allow where runs may be side by side"
-    yield _finding(Severity.WARN, reason, mend, schedule)
+    remedy = "a shorter heartbeat_timeout_s, overlap buffer_one, or allow where runs may be side by side"
+    yield _finding(Severity.WARN, reason, remedy, schedule)
 
 
 def _parallel(schedule: ScheduleSheet) -> Iterator[Finding]:
@@ -98,8 +98,8 @@ def _parallel(schedule: ScheduleSheet) -> Iterator[Finding]:
     if most is None or catching.at_once <= most:
         return
     reason = f"catch_up {catching.words} never has more than {most} at once: overlap is {policy}"
-    mend = f"overlap allow({catching.at_once}), or catch_up sequential"
-    yield _finding(Severity.WARN, reason, mend, schedule)
+    remedy = f"overlap allow({catching.at_once}), or catch_up sequential"
+    yield _finding(Severity.WARN, reason, remedy, schedule)
 
 
 def catch_up(facts: Facts) -> Iterator[Finding]:
@@ -155,8 +155,8 @@ def _flood(schedule: ScheduleSheet, period: timedelta) -> Iterator[Finding]:
                 f"after an absence the {waiting} ticks of max_lateness, "
                 f"{format_duration(catching.max_lateness)}, start at once: overlap is allow"
             )
-            mend = f"catch_up latest, overlap allow(n), or a max_lateness of {format_duration(period)}"
-            yield _at_catch_up(reason, mend, schedule)
+            remedy = f"catch_up latest, overlap allow(n), or a max_lateness of {format_duration(period)}"
+            yield _at_catch_up(reason, remedy, schedule)
 
 
 def retry(facts: Facts) -> Iterator[Finding]:
@@ -174,16 +174,16 @@ def _retry_of(schedule: ScheduleSheet) -> Finding | None:
     warning = outgrows(period, job.spec, schedule.spec.overlap)
     if warning is None:
         return None
-    reason, _, mend = warning.partition("; mend: ")
-    return Finding(Point.RETRY, Severity.WARN, reason, mend or None, (schedule.schedule_id,))
+    reason, _, remedy = warning.partition("; mend: ")
+    return Finding(Point.RETRY, Severity.WARN, reason, remedy or None, (schedule.schedule_id,))
 
 
-def _at_catch_up(reason: str, mend: str, schedule: ScheduleSheet) -> Finding:
-    return Finding(Point.CATCH_UP, Severity.WARN, reason, mend, (schedule.schedule_id,))
+def _at_catch_up(reason: str, remedy: str, schedule: ScheduleSheet) -> Finding:
+    return Finding(Point.CATCH_UP, Severity.WARN, reason, remedy, (schedule.schedule_id,))
 
 
-def _finding(severity: Severity, reason: str, mend: str, schedule: ScheduleSheet) -> Finding:
-    return Finding(Point.OVERLAP, severity, reason, mend, (schedule.schedule_id,))
+def _finding(severity: Severity, reason: str, remedy: str, schedule: ScheduleSheet) -> Finding:
+    return Finding(Point.OVERLAP, severity, reason, remedy, (schedule.schedule_id,))
 
 
 def _rounded(length: timedelta) -> timedelta:

@@ -68,7 +68,9 @@ def retention(facts: Facts) -> Iterator[Finding]:
     """What the ledger has forgotten it cannot account for."""
     found = [finding for one in facts.schedules if (finding := _memory_of(facts, one)) is not None]
     if facts.ledger is not None:
-        found += [Finding(Point.RETENTION, Severity.WARN, one.what, one.mend) for one in facts.ledger.caveats]
+        found += [
+            Finding(Point.RETENTION, Severity.WARN, one.what, one.remedy) for one in facts.ledger.caveats
+        ]
     yield from found
     if not found:
         longest = max((one.spec.catch_up.max_lateness for one in facts.schedules), default=timedelta())

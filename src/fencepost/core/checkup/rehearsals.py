@@ -66,5 +66,5 @@ def _rehearsal(facts: Facts) -> str:
     )
 
 
-def _unseen(facts: Facts, point: Point, mend: str) -> Finding:
-    return Finding(point, Severity.UNKNOWN, f"{facts.unasked}: what has happened cannot be seen", mend)
+def _unseen(facts: Facts, point: Point, remedy: str) -> Finding:
+    return Finding(point, Severity.UNKNOWN, f"{facts.unasked}: what has happened cannot be seen", remedy)

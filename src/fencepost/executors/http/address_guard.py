@@ -121,8 +121,8 @@ class Guard:
         for address in addresses:
             kind, final = judged(address)
             if kind is not None and (final or not self.allow_private):
-                mend = "" if final else "; where that is meant, say allow_private"
-                raise InvalidSpec(f"{host} is at {address}, which is {kind}{mend}")
+                remedy = "" if final else "; where that is meant, say allow_private"
+                raise InvalidSpec(f"{host} is at {address}, which is {kind}{remedy}")
 
 
 def _is_this_host(name: str) -> bool:

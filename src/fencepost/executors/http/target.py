@@ -125,10 +125,10 @@ def _ipv4(text: str) -> tuple[str, IPv4Address]:
 def _refuse_odd(url: str) -> None:
     odd = _UNREADABLE.search(url)
     if odd is not None:
-        raise InvalidSpec(f"url: holds {_shown(odd[0])}; {_mend(odd[0])}")
+        raise InvalidSpec(f"url: holds {_shown(odd[0])}; {_remedy(odd[0])}")
 
 
-def _mend(odd: str) -> str:
+def _remedy(odd: str) -> str:
     if odd in "{}":
         return "a URL is sent as it stands; put what changes into the body"
     if not odd.isascii():

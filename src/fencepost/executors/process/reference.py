@@ -41,5 +41,5 @@ def function_at(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def _refusal(name: str, fault: str, mend: str) -> InvalidSpec:
-    return InvalidSpec(f"job {name}: {fault}, where no child process can find it; {mend}")
+def _refusal(name: str, fault: str, remedy: str) -> InvalidSpec:
+    return InvalidSpec(f"job {name}: {fault}, where no child process can find it; {remedy}")

@@ -115,11 +115,11 @@ def _complaint(address: EtcdAddress, error: Fault | TimeoutError) -> Exception:
     """One line about the first contact that failed, with the mend."""
     said = str(error) or "no answer in time"
     if isinstance(error, Denied):
-        mend = "correct the user and the password, or leave them out where etcd knows none"
-        return address.refuse(f"{said}; {mend}, or grant the user readwrite on {address.name}/")
+        remedy = "correct the user and the password, or leave them out where etcd knows none"
+        return address.refuse(f"{said}; {remedy}, or grant the user readwrite on {address.name}/")
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return address.refuse(f"{said}; name the authority that etcd's certificate is from by ca=/path")
     if isinstance(error, Refused):
         return address.refuse(f"{said}; is this an etcd of version 3.4 or newer, and is tls= as it wants it?")
-    mend = "is etcd running, is this its address, and do both sides agree about TLS?"
-    return LeaseStoreUnavailable(f"{address.refuse(said)}; {mend}")
+    remedy = "is etcd running, is this its address, and do both sides agree about TLS?"
+    return LeaseStoreUnavailable(f"{address.refuse(said)}; {remedy}")

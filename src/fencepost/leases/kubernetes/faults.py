@@ -54,7 +54,7 @@ def translated_at_open(place: Place, namespace: str) -> Iterator[None]:
     try:
         yield
     except Denied as error:
-        raise place.refuse(f"{error}; {_mend(error.status, namespace)}") from error
+        raise place.refuse(f"{error}; {_remedy(error.status, namespace)}") from error
     except Distrusted as error:
         raise place.refuse(
             f"{error}; check the certificate authority, the client certificate and the server's name"
@@ -65,7 +65,7 @@ def translated_at_open(place: Place, namespace: str) -> Iterator[None]:
         ) from error
 
 
-def _mend(status: int, namespace: str) -> str:
+def _remedy(status: int, namespace: str) -> str:
     if status == 401:
         return "correct the token, the certificate or the plugin of this user"
     return (

@@ -15,7 +15,7 @@ from fencepost.errors import LeaseStoreUnavailable
 from fencepost.leases.hints import Hints
 from fencepost.leases.kubernetes.api import Api
 from fencepost.leases.kubernetes.lease import lease_in
-from fencepost.leases.kubernetes.shelf import Shelf
+from fencepost.leases.kubernetes.lease_objects import LeaseObjects
 
 STREAM_S = 120
 SILENCE_MAX_S = STREAM_S + 15.0
@@ -28,10 +28,10 @@ class KubernetesHints(Hints):
 
     faults = (LeaseStoreUnavailable,)
 
-    def __init__(self, api: Api, shelf: Shelf, clock: Clock) -> None:
+    def __init__(self, api: Api, lease_objects: LeaseObjects, clock: Clock) -> None:
         super().__init__(clock)
         self._api = api
-        self._shelf = shelf
+        self._shelf = lease_objects
         self._heard: str | None = None
 
     async def listen(self) -> None:

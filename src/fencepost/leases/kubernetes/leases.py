@@ -17,8 +17,8 @@ from fencepost.errors import LeaseStoreUnavailable
 from fencepost.leases.kubernetes.api import Api
 from fencepost.leases.kubernetes.hints import KubernetesHints
 from fencepost.leases.kubernetes.lease import Body, Lease, first_grant
+from fencepost.leases.kubernetes.lease_objects import LeaseObjects
 from fencepost.leases.kubernetes.observations import Seen
-from fencepost.leases.kubernetes.shelf import Shelf
 from fencepost.model.clocks import Monotonic
 from fencepost.model.identifiers import Epoch, NodeId, Shard
 from fencepost.model.lease import (
@@ -52,12 +52,14 @@ T = TypeVar("T")
 class KubernetesLeases:
     """Leases of one fleet in one namespace."""
 
-    def __init__(self, api: Api, shelf: Shelf, clock: Clock, caveats: Sequence[str] = CAVEATS) -> None:
+    def __init__(
+        self, api: Api, lease_objects: LeaseObjects, clock: Clock, caveats: Sequence[str] = CAVEATS
+    ) -> None:
         self._api = api
-        self._shelf = shelf
-        self.observations = shelf.observations
+        self._shelf = lease_objects
+        self.observations = lease_objects.observations
         self._clock = clock
-        self._hints = KubernetesHints(api, shelf, clock)
+        self._hints = KubernetesHints(api, lease_objects, clock)
         self._caveats = tuple(caveats)
 
     @property

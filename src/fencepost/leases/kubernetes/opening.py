@@ -13,8 +13,8 @@ from fencepost.leases.kubernetes.faults import Denied, translated_at_open
 from fencepost.leases.kubernetes.incluster import access_in_cluster, is_in_cluster
 from fencepost.leases.kubernetes.kubeconfig import Access, access_by, default_paths
 from fencepost.leases.kubernetes.lease import Names, first_grant
+from fencepost.leases.kubernetes.lease_objects import LeaseObjects
 from fencepost.leases.kubernetes.leases import CAVEATS, KubernetesLeases
-from fencepost.leases.kubernetes.shelf import Shelf
 from fencepost.model.identifiers import NodeId, Shard
 
 OPEN_TIMEOUT_S = 5.0
@@ -33,15 +33,17 @@ async def open_leases(url: str, *, clock: Clock) -> KubernetesLeases:
     except InvalidSettings as error:
         raise place.refuse(str(error)) from error
     namespace = place.namespace or access.namespace
-    shelf = Shelf(api, namespace, Names(place.name), clock)
+    lease_objects = LeaseObjects(api, namespace, Names(place.name), clock)
     try:
         await _prepare(place, api)
         with translated_at_open(place, namespace):
-            await _check(place, api, shelf, clock)
+            await _check(place, api, lease_objects, clock)
     except BaseException:
         await api.close()
         raise
-    return KubernetesLeases(api, shelf, clock, (*CAVEATS, BLIND) if access.trust.is_blind else CAVEATS)
+    return KubernetesLeases(
+        api, lease_objects, clock, (*CAVEATS, BLIND) if access.trust.is_blind else CAVEATS
+    )
 
 
 def find_access(place: Place, clock: Clock) -> Access:
@@ -63,28 +65,29 @@ async def _prepare(place: Place, api: Api) -> None:
         raise LeaseStoreUnavailable(f"leases {place.shown}: {error}") from error
 
 
-async def _check(place: Place, api: Api, shelf: Shelf, clock: Clock) -> None:
+async def _check(place: Place, api: Api, lease_objects: LeaseObjects, clock: Clock) -> None:
     try:
         async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await shelf.refresh()
-            probe = await _probe(api, shelf, clock)
+            await lease_objects.refresh()
+            probe = await _probe(api, lease_objects, clock)
             for verb in REVIEWED:
-                await _review(api, shelf.namespace, verb)
+                await _review(api, lease_objects.namespace, verb)
     except TimeoutError:
         raise LeaseStoreUnavailable(f"no answer in {OPEN_TIMEOUT_S:g} s") from None
     if probe is not None and probe.status == 404:
         raise place.refuse(
-            f"there is no namespace {shelf.namespace}; run: kubectl create namespace {shelf.namespace}"
+            f"there is no namespace {lease_objects.namespace}; run: kubectl create namespace "
+            f"{lease_objects.namespace}"
         )
 
 
-async def _probe(api: Api, shelf: Shelf, clock: Clock) -> Answer | None:
+async def _probe(api: Api, lease_objects: LeaseObjects, clock: Clock) -> Answer | None:
     """Create a lease without creating it: a list tells neither of the right nor of a namespace that is not
     there."""
-    name = shelf.names.object_name(Shard(0))
-    body = first_grant(name, shelf.names.labels, PROBE, 1, clock.wall())
+    name = lease_objects.names.object_name(Shard(0))
+    body = first_grant(name, lease_objects.names.labels, PROBE, 1, clock.wall())
     try:
-        return await api.call("POST", shelf.path, parameters={"dryRun": "All"}, body=body)
+        return await api.call("POST", lease_objects.path, parameters={"dryRun": "All"}, body=body)
     except Denied:
         raise
     except LeaseStoreUnavailable:

@@ -52,9 +52,9 @@ class Entry:
 
 async def identity_of(user: Entry, cluster: Mapping[str, Any], clock: Clock) -> Identity:
     """Who the user is now. Reads files, and runs the plugin where that is the way."""
-    for key, mend in REFUSED.items():
+    for key, remedy in REFUSED.items():
         if user.fields.get(key):
-            raise InvalidSettings(f"{key}: {mend}")
+            raise InvalidSettings(f"{key}: {remedy}")
     plugin = user.fields.get("exec")
     identity = await asyncio.to_thread(_plain_identity, user, clock)
     if identity.authorization is None and isinstance(plugin, Mapping):

@@ -50,14 +50,14 @@ def translated_at_open(address: RedisAddress) -> Iterator[None]:
     try:
         yield
     except UNKNOWN as error:
-        mend = _mend(error)
-        if mend is not None:
-            raise address.refuse(f"{brief(error)}; {mend}") from error
+        remedy = _remedy(error)
+        if remedy is not None:
+            raise address.refuse(f"{brief(error)}; {remedy}") from error
         text = f"leases {quoted(address.shown)}: {brief(error)}; {_advice(error)}"
         raise LeaseStoreUnavailable(text) from error
 
 
-def _mend(error: BaseException) -> str | None:
+def _remedy(error: BaseException) -> str | None:
     """What to change in the settings, where the settings are what is wrong."""
     text = str(error)
     if isinstance(error, redis.exceptions.NoPermissionError) or any(part in text for part in FORBIDDEN):

@@ -10,7 +10,7 @@ from fencepost.model.access import Came, Role, SessionRecord, TokenRecord
 from fencepost.model.clocks import StoreTime
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
-from fencepost.services.desks.access import MintedLink, MintedToken
+from fencepost.services.verbs.access import MintedLink, MintedToken
 
 
 class WhoAmI(Struct, kw_only=True):

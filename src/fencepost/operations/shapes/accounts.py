@@ -1,4 +1,4 @@
-"""Audits, stories, and runs that do not get on."""
+"""Audits, explanations, and runs that do not get on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fencepost.core.accounts import Account, Finding, Kind, Report
+from fencepost.core.explanation import Explanation
 from fencepost.core.masking import masked_text
 from fencepost.core.reconciling import JudgedKey
-from fencepost.core.story import Story
 from fencepost.model.run import RunState
 from fencepost.operations.paging import Next
 from fencepost.operations.shapes.runs import RunShape, run_fields
@@ -73,14 +73,14 @@ class ReportShape(Struct, kw_only=True):
     schedules: list[AccountShape]
 
 
-class StoryShape(Struct, kw_only=True):
+class ExplanationShape(Struct, kw_only=True):
     """Why a tick ran or did not."""
 
     schedule_id: Annotated[str | None, Meta(description="Null where the run was enqueued by hand.")]
     fire_time: Moment
     verdict: Annotated[str, Meta(examples=["skipped"])]
-    sentences: Annotated[list[str], Meta(description="The story, in plain words.")]
-    mends: Annotated[list[str], Meta(description="What would change it.")]
+    sentences: Annotated[list[str], Meta(description="The explanation, in plain words.")]
+    remedies: Annotated[list[str], Meta(description="What would change it.")]
     run_keys: list[str]
 
 
@@ -162,15 +162,15 @@ def account_shape(account: Account) -> AccountShape:
     )
 
 
-def story_shape(story: Story) -> StoryShape:
-    """A story."""
-    return StoryShape(
-        schedule_id=story.schedule_id,
-        fire_time=moment(story.fire_time),
-        verdict=str(story.verdict),
-        sentences=[masked_text(one) for one in story.sentences],
-        mends=list(story.mends),
-        run_keys=list(story.run_keys),
+def explanation_shape(explanation: Explanation) -> ExplanationShape:
+    """An explanation."""
+    return ExplanationShape(
+        schedule_id=explanation.schedule_id,
+        fire_time=moment(explanation.fire_time),
+        verdict=str(explanation.verdict),
+        sentences=[masked_text(one) for one in explanation.sentences],
+        remedies=list(explanation.remedies),
+        run_keys=list(explanation.run_keys),
     )
 
 

@@ -13,7 +13,7 @@ from fencepost.model.run import RunState
 from fencepost.model.times import from_utc_text, to_utc_text
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, Seconds, moment
-from fencepost.services.desks.backfills import Estimate
+from fencepost.services.verbs.backfills import Estimate
 
 Since = Annotated[
     Moment, Meta(description="The range is open at its beginning: the first instant in it is later.")

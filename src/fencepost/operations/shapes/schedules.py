@@ -15,7 +15,7 @@ from fencepost.operations.differences import differences
 from fencepost.operations.paging import Next
 from fencepost.operations.shapes.triggers import ChangeShape, described
 from fencepost.operations.words import Moment, moment
-from fencepost.services.desks.schedules import Resumed
+from fencepost.services.verbs.schedules import Resumed
 
 AbsentWord: TypeAlias = Annotated[
     str | UnsetType,

@@ -155,10 +155,10 @@ def _dialect(connection: Any) -> Dialect:
     return Dialect(name)
 
 
-def _require(holds: bool, mend: str) -> None:
+def _require(holds: bool, remedy: str) -> None:
     if not holds:
         raise UnfitConnection(
-            f"connection: not in a transaction, so nothing would hold the writes together; {mend}"
+            f"connection: not in a transaction, so nothing would hold the writes together; {remedy}"
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.audit import Author
-from fencepost.model.claiming import Appetite, Judge, Outlook, Portion
+from fencepost.model.claiming import ClaimRequest, Judge, LaneLimit, Outlook
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace
 from fencepost.model.limits import Limiter
@@ -35,8 +35,8 @@ from fencepost.ports.rows import Transaction
 from fencepost.rules.claims import limits_of, open_walk, wants
 from fencepost.rules.epochs import EpochRules
 from fencepost.rules.facts import SCHEDULES_MAX, due_schedules
+from fencepost.rules.nodes import NodeRules
 from fencepost.rules.part import reads
-from fencepost.rules.roster import RosterRules
 from fencepost.rules.store import LedgerRules
 from fencepost.stores.mongodb.batched import BatchedRows, NewRows
 from fencepost.stores.mongodb.each import EachRows, Overtaken, Together
@@ -72,11 +72,11 @@ class MongoLedger(LedgerRules):
         self._looking = LedgerRules(EachRows(rows, may_only_look=True))
         self._many_wait = self._found_single = False
 
-    async def outlook(self, appetite: Appetite) -> Outlook:
+    async def outlook(self, claim_request: ClaimRequest) -> Outlook:
         waiting = (RUNS_DUE_DIRECT, RUNS_DUE_TICKS, RUNS_LINED)
-        first = [(index(appetite.namespace), 1) for index in waiting]
-        batch = ReadBatch(ranges=[*first, (FREEZES.all(appetite.namespace), None)])
-        return await LedgerRules(BatchedRows(self._mongo_rows, batch)).outlook(appetite)
+        first = [(index(claim_request.namespace), 1) for index in waiting]
+        batch = ReadBatch(ranges=[*first, (FREEZES.all(claim_request.namespace), None)])
+        return await LedgerRules(BatchedRows(self._mongo_rows, batch)).outlook(claim_request)
 
     async def enqueue(
         self, namespace: Namespace, runs: Sequence[NewRun], *, author: Author | None = None
@@ -85,26 +85,26 @@ class MongoLedger(LedgerRules):
         return await LedgerRules(new).enqueue(namespace, runs, author=author)
 
     async def claim_ticks(
-        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
+        self, claim_request: ClaimRequest, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
         """Where many wait, in parts side by side: one is judged here while the server looks for the other."""
         if self._many_wait and limit >= PARTS_MIN:
-            claims = await self._claim_parts(appetite, limit, judge, limiter)
+            claims = await self._claim_parts(claim_request, limit, judge, limiter)
         else:
-            claims = await super().claim_ticks(appetite, limit, judge, limiter)
+            claims = await super().claim_ticks(claim_request, limit, judge, limiter)
         self._many_wait = len(claims) >= min(limit, SCHEDULES_MAX)
         return claims
 
     async def _claim_parts(
-        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None
+        self, claim_request: ClaimRequest, limit: int, judge: Judge, limiter: Limiter | None
     ) -> Sequence[Claim]:
         """No two have a schedule in common. Where one fails, what the others were given is adopted as after a
         lost answer, and the next claim is in one part."""
         self._many_wait = False
-        parts = await self._parts(appetite, limit)
+        parts = await self._parts(claim_request, limit)
         most = [len(range(limit)[number :: len(parts)]) for number in range(len(parts))]
         each = [
-            self._claim_ticks(appetite, room, judge, limiter, one)
+            self._claim_ticks(claim_request, room, judge, limiter, one)
             for room, one in zip(most, parts, strict=True)
         ]
         given = [_granted(one) for one in await asyncio.gather(*each, return_exceptions=True)]
@@ -113,35 +113,35 @@ class MongoLedger(LedgerRules):
         return [claim for some in turns for claim in some if claim is not None]
 
     @reads
-    async def _parts(self, tx: Transaction, appetite: Appetite, limit: int) -> list[list[Key]]:
+    async def _parts(self, tx: Transaction, claim_request: ClaimRequest, limit: int) -> list[list[Key]]:
         """The first schedules of which ticks are due, in parts where there are enough of one lane. Limits
         would be in the way of those who claim at once."""
-        walk = await open_walk(tx, appetite, limit) or ()
-        if len(walk) == 1 and not await limits_of(tx, appetite):
-            found = await _first_schedules(tx, appetite, walk[0], limit)
+        walk = await open_walk(tx, claim_request, limit) or ()
+        if len(walk) == 1 and not await limits_of(tx, claim_request):
+            found = await _first_schedules(tx, claim_request, walk[0], limit)
             if len(found) == limit:
                 return [found[number::PARTS] for number in range(PARTS)]
-        return [(await due_schedules(tx, appetite, walk, wants(appetite, walk)))[:limit]]
+        return [(await due_schedules(tx, claim_request, walk, wants(claim_request, walk)))[:limit]]
 
-    async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        claims = await self._claim_direct(appetite, limit)
+    async def claim_direct(self, claim_request: ClaimRequest, limit: int) -> Sequence[Claim]:
+        claims = await self._claim_direct(claim_request, limit)
         if limit == 1:
             self._found_single = bool(claims)
         return claims
 
-    async def _claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
+    async def _claim_direct(self, claim_request: ClaimRequest, limit: int) -> Sequence[Claim]:
         """A single run is begun as soon as can be: its fence is drawn while the server looks for it. Where
         the last look for one was in vain that would be another."""
         rows = BatchedRows(
-            self._each_rows, _before(appetite, limit), draws_fence=limit == 1 and self._found_single
+            self._each_rows, _before(claim_request, limit), draws_fence=limit == 1 and self._found_single
         )
         try:
-            return await LedgerRules(rows).claim_direct(appetite, limit)
+            return await LedgerRules(rows).claim_direct(claim_request, limit)
         except Together:
-            return await super().claim_direct(appetite, limit)
+            return await super().claim_direct(claim_request, limit)
         except Overtaken as some:
             mine = [one for one in some.result if (one.namespace, one.run_key) not in some.keys]
-            return mine or await super().claim_direct(appetite, limit)
+            return mine or await super().claim_direct(claim_request, limit)
 
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         # What follows is asked about with the time: mostly nothing does.
@@ -177,12 +177,12 @@ class MongoLedger(LedgerRules):
         return await super()._note_sweep(terms)
 
 
-class MongoRoster(RosterRules):
-    """See `ports.roster`."""
+class MongoNodes(NodeRules):
+    """See `ports.nodes`."""
 
     def __init__(self, rows: MongoRows) -> None:
         super().__init__(rows)
-        self._each = RosterRules(BatchedRows(EachRows(rows), STANDING))
+        self._each = NodeRules(BatchedRows(EachRows(rows), STANDING))
         self._standing = EpochRules(rows)
         self._given = rows.given
         self._fence = self._epochs = 0
@@ -209,19 +209,19 @@ class MongoRoster(RosterRules):
         return (self._fence, self._epochs) != now
 
 
-def _before(appetite: Appetite, limit: int) -> ReadBatch:
+def _before(claim_request: ClaimRequest, limit: int) -> ReadBatch:
     """What a claim of direct runs looks at before the runs; for a single one also the first of each queue,
     which is in the first of its lanes that has one."""
-    namespace, queues = appetite.namespace, sorted(set(appetite.queues))
+    namespace, queues = claim_request.namespace, sorted(set(claim_request.queues))
     heads = [(RUNS_DUE_DIRECT(namespace, queue), 1) for queue in queues if limit == 1][:QUEUES_MAX]
-    limits = LIMITS.among((namespace, job) for job in appetite.jobs[:JOBS_MAX])
+    limits = LIMITS.among((namespace, job) for job in claim_request.jobs[:JOBS_MAX])
     return ReadBatch([limits], [(FREEZES.all(namespace), None), *heads])
 
 
-async def _first_schedules(tx: Any, appetite: Appetite, lane: Portion, most: int) -> list[Key]:
+async def _first_schedules(tx: Any, claim_request: ClaimRequest, lane: LaneLimit, most: int) -> list[Key]:
     """Those of the first due ticks of a lane; no more of the ticks is read."""
-    due = RUNS_DUE_TICKS(appetite.namespace, lane.queue, lane.priority).through(await tx.now())
-    jobs, ticks = frozenset(appetite.jobs), await tx.find_columns(due, (*SCHEDULES.key, "job"), most)
+    due = RUNS_DUE_TICKS(claim_request.namespace, lane.queue, lane.priority).through(await tx.now())
+    jobs, ticks = frozenset(claim_request.jobs), await tx.find_columns(due, (*SCHEDULES.key, "job"), most)
     return list(dict.fromkeys(tuple(owner) for *owner, job in ticks if job in jobs))
 
 

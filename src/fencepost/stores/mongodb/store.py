@@ -20,7 +20,7 @@ from fencepost.rules.store import RuleStore
 from fencepost.stores.mongodb.caveats import examine, read_caveats
 from fencepost.stores.mongodb.job_transactions import MongoTransactions
 from fencepost.stores.mongodb.leases import MongoStoreLeases
-from fencepost.stores.mongodb.ledger import MongoLedger, MongoRoster
+from fencepost.stores.mongodb.ledger import MongoLedger, MongoNodes
 from fencepost.stores.mongodb.migrations import check_schema, check_version
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.signals import MongoSignals
@@ -46,7 +46,7 @@ class MongoStore(RuleStore):
         self.leases: LeaseStore = LeaseRules(rows, self.signals)
         if not rows.is_sharded:  # See `sharding`.
             self.leases = MongoStoreLeases(client, target, rows, self.signals)
-            self.ledger, self.roster = MongoLedger(rows), MongoRoster(rows)
+            self.ledger, self.nodes = MongoLedger(rows), MongoNodes(rows)
         self.transactions = MongoTransactions(rows, target)
         self._client = client
 

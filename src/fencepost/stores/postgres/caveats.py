@@ -26,14 +26,14 @@ async def read_caveats(database: Database) -> list[Caveat]:
         found.append(Caveat(f"PostgreSQL runs with fsync=off: {told}", SERVER_WIDE.format("fsync")))
     if row["full_page_writes"] != "on":
         told = FORGETS.format("tear pages of the ledger")
-        mend = SERVER_WIDE.format("full_page_writes")
-        found.append(Caveat(f"PostgreSQL runs with full_page_writes=off: {told}", mend))
+        remedy = SERVER_WIDE.format("full_page_writes")
+        found.append(Caveat(f"PostgreSQL runs with full_page_writes=off: {told}", remedy))
     if row["synchronous_commit"] == "off":
         told = FORGETS.format("lose what was acknowledged")
-        mend = BEHIND_A_POOLER.format("synchronous_commit = on")
-        found.append(Caveat(f"sessions commit with synchronous_commit=off: {told}", mend))
+        remedy = BEHIND_A_POOLER.format("synchronous_commit = on")
+        found.append(Caveat(f"sessions commit with synchronous_commit=off: {told}", remedy))
     if row["isolation"] != "read committed":
         told = "calls that meet are turned away and made again"
-        mend = BEHIND_A_POOLER.format("default_transaction_isolation = 'read committed'")
-        found.append(Caveat(f"statements run at {row['isolation']}: {told}", mend))
+        remedy = BEHIND_A_POOLER.format("default_transaction_isolation = 'read committed'")
+        found.append(Caveat(f"statements run at {row['isolation']}: {told}", remedy))
     return found

@@ -77,16 +77,16 @@ FROM moment;
 -- another has the schedule, the walk goes on.
 -- name: claim_direct
 WITH due AS MATERIALIZED (
-    SELECT ripe.place, ripe.job, portion.number
+    SELECT ripe.place, ripe.job, lane.number
     FROM unnest($1::text[], $7::smallint[], $8::integer[]) WITH ORDINALITY
-        AS portion (queue, priority, most, number)
+        AS lane (queue, priority, most, number)
     CROSS JOIN LATERAL (
         SELECT first.place, first.job
         FROM (
             SELECT run.ctid AS place, run.job
             FROM fencepost.runs AS run
             WHERE {due_direct} AND {in_time((SELECT fencepost.now()))}
-                AND {is_of_lane($6; portion)}
+                AND {is_of_lane($6; lane)}
                 AND run.run_at <= (SELECT fencepost.now())
                 AND CASE WHEN run.schedule_id IS NOT NULL THEN EXISTS (
                     SELECT 1
@@ -98,9 +98,9 @@ WITH due AS MATERIALIZED (
             LIMIT $3
             FOR UPDATE SKIP LOCKED
         ) AS first
-        LIMIT portion.most
+        LIMIT lane.most
     ) AS ripe
-    WHERE {is_open($6; portion.queue)}
+    WHERE {is_open($6; lane.queue)}
     LIMIT $3
 ), limited AS MATERIALIZED (
     SELECT job FROM fencepost.limits WHERE namespace = $6
@@ -158,7 +158,7 @@ FOR UPDATE OF known SKIP LOCKED;
 -- ticks; one that another claimer has locked is passed over. A schedule with ticks in two lanes comes twice.
 -- name: lock_due
 SELECT ripe.namespace, ripe.schedule_id
-FROM unnest($1::text[], $6::smallint[], $7::integer[]) AS portion (queue, priority, most)
+FROM unnest($1::text[], $6::smallint[], $7::integer[]) AS lane (queue, priority, most)
 CROSS JOIN LATERAL (
     SELECT first.namespace, first.schedule_id
     FROM (
@@ -167,7 +167,7 @@ CROSS JOIN LATERAL (
             SELECT run.namespace, run.schedule_id, run.run_at
             FROM fencepost.runs AS run
             WHERE {due_ticks}
-                AND {is_of_lane($4; portion)}
+                AND {is_of_lane($4; lane)}
                 AND run.run_at <= (SELECT fencepost.now())
             ORDER BY run.run_at
             LIMIT $5
@@ -181,9 +181,9 @@ CROSS JOIN LATERAL (
         WHERE schedule.namespace = first.namespace AND schedule.schedule_id = first.schedule_id
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS locked
-    LIMIT portion.most
+    LIMIT lane.most
 ) AS ripe
-WHERE {is_open($4; portion.queue)}
+WHERE {is_open($4; lane.queue)}
 LIMIT $3;
 
 -- Runs that wait for a slot get into line again, one for each place that is free; a tick becomes due, to be judged. The

@@ -21,7 +21,7 @@ from fencepost.rules.facts import DUE_MAX
 from fencepost.rules.limits import allowances
 from fencepost.rules.rows import to_facts
 from fencepost.rules.runs import Slot
-from fencepost.rules.verdicts import Rulings, rule
+from fencepost.rules.verdicts import Verdicts, rule
 from fencepost.stores.postgres.connection import Row
 from fencepost.stores.postgres.rows import PostgresRowTransaction
 from fencepost.stores.queries import load_queries
@@ -40,7 +40,7 @@ class Judged:
 
     `slots` are those that became free, or that some wait for: what waits is called after the commit."""
 
-    rulings: Rulings = field(default_factory=Rulings)
+    verdicts: Verdicts = field(default_factory=Verdicts)
     allowed: Allowances | None = None
     slots: set[Slot] = field(default_factory=set)
 
@@ -72,8 +72,8 @@ async def judge_locked(
     await _ask_gates(tx, every)
     if room > 0 and any(row["limited"] for row in rows):
         allowed = await allowances(tx, every, limiter)
-    rulings = rule(every, now, room, judge, allowed)
-    return Judged(rulings, allowed, set() if allowed is None else set(allowed.full))
+    verdicts = rule(every, now, room, judge, allowed)
+    return Judged(verdicts, allowed, set() if allowed is None else set(allowed.full))
 
 
 async def _ask_gates(tx: PostgresRowTransaction, every: list[ScheduleFacts]) -> None:

@@ -4,7 +4,7 @@ What was sent while the connection was away is lost. So every listener is called
 reconnection, and nothing more is promised: the pollers are the net.
 
 The same session vouches for the process: it holds a lock under a key of the process's own, and a process that
-sees the lock gone knows that the session has ended (see `leases` and `roster`). Behind a pooler there is no
+sees the lock gone knows that the session has ended (see `leases` and `nodes`). Behind a pooler there is no
 session to keep: nothing is heard there, and no process vouched for.
 """
 

@@ -16,8 +16,8 @@ from fencepost.stores.postgres.faults import translated_at_open
 from fencepost.stores.postgres.leases import PostgresLeases
 from fencepost.stores.postgres.ledger import PostgresLedger
 from fencepost.stores.postgres.migrations import check_schema
-from fencepost.stores.postgres.planbook import PostgresPlanBook
-from fencepost.stores.postgres.roster import PostgresRoster
+from fencepost.stores.postgres.nodes import PostgresNodes
+from fencepost.stores.postgres.plans import PostgresPlans
 from fencepost.stores.postgres.rows import PostgresRows
 from fencepost.stores.postgres.schedules import PostgresSchedules
 from fencepost.stores.postgres.signals import PostgresSignals
@@ -48,10 +48,10 @@ class PostgresStore(RuleStore):
         self.signals = PostgresSignals(address, clock)
         self.schedules = PostgresSchedules(rows)
         self.audit_log = PostgresAuditLog(rows)
-        self.planbook = PostgresPlanBook(rows)
+        self.plans = PostgresPlans(rows)
         self.ledger = PostgresLedger(rows)
         self.leases = PostgresLeases(database, self.signals, clock)
-        self.roster = PostgresRoster(rows, self.signals)
+        self.nodes = PostgresNodes(rows, self.signals)
         self.steps = PostgresSteps(rows)
         self.transactions = PostgresTransactions(address, transactions_max)
 

@@ -1,8 +1,8 @@
 """Claims in SQLite.
 
 The write lock of the transaction is the lock on every schedule, so no other call judges meanwhile. What is
-due is found by probes, one for each lane, in the order of the portions; a probe is read only as far as it is
-needed. Runs of limited jobs that a probe meets get into the lines of their jobs, from which the rules take
+due is found by probes, one for each lane, in the order of the lane limits; a probe is read only as far as it
+is needed. Runs of limited jobs that a probe meets get into the lines of their jobs, from which the rules take
 them.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import apsw
 
-from fencepost.model.claiming import Appetite, Head, Judge, Outlook, nothing_due
+from fencepost.model.claiming import ClaimRequest, Head, Judge, Outlook, nothing_due
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.driving import finish_now
 from fencepost.model.job import LANES
@@ -48,16 +48,16 @@ ALL = 2**31
 class SqliteClaims(SqlitePart, LedgerRules):
     """The claiming part of `ports.ledger`."""
 
-    async def outlook(self, appetite: Appetite) -> Outlook:
-        return await self._database.read(partial(_outlook, appetite))
+    async def outlook(self, claim_request: ClaimRequest) -> Outlook:
+        return await self._database.read(partial(_outlook, claim_request))
 
-    async def claim_direct(self, appetite: Appetite, limit: int) -> Sequence[Claim]:
-        return await self._database.transact(partial(_claim_direct, appetite, limit))
+    async def claim_direct(self, claim_request: ClaimRequest, limit: int) -> Sequence[Claim]:
+        return await self._database.transact(partial(_claim_direct, claim_request, limit))
 
     async def claim_ticks(
-        self, appetite: Appetite, limit: int, judge: Judge, limiter: Limiter | None = None
+        self, claim_request: ClaimRequest, limit: int, judge: Judge, limiter: Limiter | None = None
     ) -> Sequence[Claim]:
-        work = partial(_claim_ticks, appetite, limit, judge, limiter)
+        work = partial(_claim_ticks, claim_request, limit, judge, limiter)
         claims, woken = await self._database.transact(work)
         self._hint_if(woken)
         return claims
@@ -71,8 +71,8 @@ class SqliteClaims(SqlitePart, LedgerRules):
         """Writers come one after the other, so none has missed anything."""
 
 
-def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) -> Outlook:
-    wanted = _unpaused(appetite, connection)
+def _outlook(claim_request: ClaimRequest, connection: apsw.Connection, now: StoreTime) -> Outlook:
+    wanted = _unpaused(claim_request, connection)
     if wanted is None:
         return nothing_due(now)
     terms = {
@@ -96,8 +96,10 @@ def _outlook(appetite: Appetite, connection: apsw.Connection, now: StoreTime) ->
     )
 
 
-def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, now: StoreTime) -> list[Claim]:
-    wanted = _unpaused(appetite, connection)
+def _claim_direct(
+    claim_request: ClaimRequest, limit: int, connection: apsw.Connection, now: StoreTime
+) -> list[Claim]:
+    wanted = _unpaused(claim_request, connection)
     if wanted is None:
         return []
     limited = {job for (job,) in connection.execute(QUERIES["limited_jobs"], {"namespace": wanted.namespace})}
@@ -109,18 +111,18 @@ def _claim_direct(appetite: Appetite, limit: int, connection: apsw.Connection, n
             (lined if row[3] in limited else picked).append(row[2])
     if lined:
         connection.execute(QUERIES["line_up"], {"rows": json.dumps(lined)})
-    return _start(picked, appetite, connection, now)
+    return _start(picked, claim_request, connection, now)
 
 
 def _claim_ticks(
-    appetite: Appetite,
+    claim_request: ClaimRequest,
     limit: int,
     judge: Judge,
     limiter: Limiter | None,
     connection: apsw.Connection,
     now: StoreTime,
 ) -> tuple[list[Claim], bool]:
-    wanted = _unpaused(appetite, connection)
+    wanted = _unpaused(claim_request, connection)
     if wanted is None:
         return [], False
     due = _walk(connection, QUERIES["due_ticks"], wanted, limit, now)
@@ -128,11 +130,11 @@ def _claim_ticks(
     rows = SqliteRowTransaction(connection, now)
     tx = Checked(rows)
     allowed = finish_now(allowances(tx, facts.every, limiter))
-    rulings = rule(facts.every, now, limit, judge, allowed)
-    finish_now(carry_out(tx, rulings))
+    verdicts = rule(facts.every, now, limit, judge, allowed)
+    finish_now(carry_out(tx, verdicts))
     finish_now(keep_allowances(tx, allowed))
-    keys = [(one.namespace, one.run_key) for one in rulings.starts]
-    claims = _start([facts.row_ids[key] for key in keys], appetite, connection, now)
+    keys = [(one.namespace, one.run_key) for one in verdicts.starts]
+    claims = _start([facts.row_ids[key] for key in keys], claim_request, connection, now)
     stamps = ({"row_id": facts.row_ids[key], "slot": slot} for key, slot in allowed.slots.items())
     connection.executemany(QUERIES["stamp"], stamps)
     return claims, Topic.RUNS in rows.hints
@@ -147,39 +149,39 @@ def _sweep_late(
 ) -> tuple[int, bool]:
     rows = SqliteRowTransaction(connection, now)
     late = finish_now(late_schedules(rows, later(now, -older_than_s), limit))
-    rulings = rule(gather(connection, late, now, None, 0).every, now, 0, judge)
-    finish_now(carry_out(Checked(rows), rulings))
+    verdicts = rule(gather(connection, late, now, None, 0).every, now, 0, judge)
+    finish_now(carry_out(Checked(rows), verdicts))
     expired = finish_now(end_expired(Checked(rows), limit))
-    return len(rulings.ends) + len(rulings.admits) + expired, Topic.RUNS in rows.hints
+    return len(verdicts.ends) + len(verdicts.admits) + expired, Topic.RUNS in rows.hints
 
 
-def _unpaused(appetite: Appetite, connection: apsw.Connection) -> Appetite | None:
-    """The appetite without the queues that are paused; None where everything is frozen."""
-    found = connection.execute(QUERIES["stopped_queues"], {"namespace": appetite.namespace})
+def _unpaused(claim_request: ClaimRequest, connection: apsw.Connection) -> ClaimRequest | None:
+    """The claim request without the queues that are paused; None where everything is frozen."""
+    found = connection.execute(QUERIES["stopped_queues"], {"namespace": claim_request.namespace})
     stopped = frozenset(queue for (queue,) in found)
     if not stopped:
-        return appetite
+        return claim_request
     if None in stopped:
         return None
     return replace(
-        appetite,
-        queues=tuple(one for one in appetite.queues if one not in stopped),
-        portions=tuple(one for one in appetite.walk(ALL) if one.queue not in stopped),
+        claim_request,
+        queues=tuple(one for one in claim_request.queues if one not in stopped),
+        lane_limits=tuple(one for one in claim_request.walk(ALL) if one.queue not in stopped),
     )
 
 
 def _walk(
-    connection: apsw.Connection, query: str, appetite: Appetite, limit: int, now: StoreTime
+    connection: apsw.Connection, query: str, claim_request: ClaimRequest, limit: int, now: StoreTime
 ) -> Iterator[tuple[int, Iterator[Any]]]:
     """The lanes in turn: how many may be taken, and the due rows by `run_at`, read as they are taken."""
-    terms = {"by": to_us(now), "jobs": json.dumps(appetite.jobs), "namespace": appetite.namespace}
-    for one in appetite.walk(limit):
+    terms = {"by": to_us(now), "jobs": json.dumps(claim_request.jobs), "namespace": claim_request.namespace}
+    for one in claim_request.walk(limit):
         lane = {"queue": one.queue, "priority": one.priority}
         yield one.most, iter(connection.execute(query, {**terms, **lane}))
 
 
 def _start(
-    picked: Sequence[int], appetite: Appetite, connection: apsw.Connection, now: StoreTime
+    picked: Sequence[int], claim_request: ClaimRequest, connection: apsw.Connection, now: StoreTime
 ) -> list[Claim]:
     """Begin an attempt of each picked run, under fences in the order of the picks."""
     if not picked:
@@ -187,7 +189,7 @@ def _start(
     fence, now_us = take_fences(connection, len(picked)), to_us(now)
     terms = {"picked": json.dumps(picked), "fence": fence, "now": now_us}
     claims = [_to_claim(now, row) for row in connection.execute(QUERIES["picked"], terms)]
-    grant = {"worker": appetite.worker, "alive_until": now_us + span_us(appetite.alive_for_s)}
+    grant = {"worker": claim_request.worker, "alive_until": now_us + span_us(claim_request.alive_for_s)}
     connection.execute(QUERIES["start"], {**terms, **grant})
     return claims
 

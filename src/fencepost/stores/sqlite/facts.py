@@ -14,7 +14,7 @@ import apsw
 from fencepost.model.claiming import (
     FINISHED_KEPT,
     VERSIONS_SEEN,
-    Appetite,
+    ClaimRequest,
     GateFacts,
     ScheduleFacts,
     StartedRun,
@@ -58,14 +58,15 @@ def choose(lanes: Iterable[tuple[int, Iterable[Any]]], limit: int) -> Chosen:
 
 
 def gather(
-    connection: apsw.Connection, chosen: Chosen, now: StoreTime, appetite: Appetite | None, room: int
+    connection: apsw.Connection, chosen: Chosen, now: StoreTime, claim_request: ClaimRequest | None, room: int
 ) -> Facts:
-    """Everything a verdict on these schedules may depend on; only ticks that the appetite wants are due."""
+    """Everything a verdict on these schedules may depend on; only ticks that the claim request wants are
+    due."""
     if not chosen:
         return Facts([], {})
     terms = {"schedules": json.dumps(chosen), "now": to_us(now)}
     terms |= {"kept": FINISHED_KEPT, "versions": VERSIONS_SEEN}
-    due = _due(connection, terms, appetite, parked_max(room, len(chosen)))
+    due = _due(connection, terms, claim_request, parked_max(room, len(chosen)))
     ticks = _by_place(due)
     begun = _by_place(fetch(connection.execute(QUERIES["facts_unfinished"], terms)))
     judged = [(*chosen[place], _first_due_us(rows)) for place, rows in ticks.items()]
@@ -89,16 +90,18 @@ def _facts(connection: apsw.Connection, head: dict[str, Any], ticks: Rows, begun
 def _ended(
     run_key: RunKey, fire_time: int, finished_at: int, origin: str, cancelled: int, begun_at: int | None
 ) -> StartedRun:
-    """A run that has ended; most of those of one judgement are there again in the next."""
+    """A run that has ended; most of those of one verdict are there again in the next."""
     begun = None if begun_at is None else StoreTime(from_us(begun_at))
     ended = StoreTime(from_us(finished_at))
     return StartedRun(run_key, from_us(fire_time), ended, Origin(origin), bool(cancelled), begun)
 
 
-def _due(connection: apsw.Connection, terms: dict[str, Any], appetite: Appetite | None, parked: int) -> Rows:
+def _due(
+    connection: apsw.Connection, terms: dict[str, Any], claim_request: ClaimRequest | None, parked: int
+) -> Rows:
     wanted = {
-        "queues": None if appetite is None else json.dumps(appetite.queues),
-        "jobs": None if appetite is None else json.dumps(appetite.jobs),
+        "queues": None if claim_request is None else json.dumps(claim_request.queues),
+        "jobs": None if claim_request is None else json.dumps(claim_request.jobs),
         "due_max": DUE_MAX,
         "parked_max": parked,
     }

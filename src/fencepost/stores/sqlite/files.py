@@ -59,7 +59,7 @@ class DatabaseFiles:
             _leave_mark(self.paths[0])
             raise StoreReplaced(
                 f"store {self.path}: {', '.join(lost)} was deleted or replaced while this process had it "
-                f"open; {mend(self.path)}"
+                f"open; {remedy(self.path)}"
             )
 
     def check_content(self, connection: apsw.Connection) -> None:
@@ -147,11 +147,11 @@ def damaged(path: Path) -> StoreReplaced:
     """What is said of a database that SQLite cannot read."""
     return StoreReplaced(
         f"store {path}: the database is damaged: another file was copied over it while a process had it "
-        f"open, or the disk failed; {mend(path)}"
+        f"open, or the disk failed; {remedy(path)}"
     )
 
 
-def mend(path: Path) -> str:
+def remedy(path: Path) -> str:
     """What to do about it: the database may be older than what was acknowledged."""
     return (
         "stop every process of this store, restore a backup if it is damaged "
@@ -179,7 +179,7 @@ def _check_mark(path: Path) -> None:
     if _mark(path).exists():
         raise StoreReplaced(
             f"store {path}: its files were deleted or replaced while a process had it open, as "
-            f"{_mark(path).name} says; {mend(path)}, or delete that file to begin anew without a past"
+            f"{_mark(path).name} says; {remedy(path)}, or delete that file to begin anew without a past"
         )
 
 
@@ -200,7 +200,7 @@ def _check_complete(path: Path) -> None:
         Event().wait(PROBE_PAUSE_S)
     raise StoreReplaced(
         f"store {path}: {', '.join(missing)} is missing although another process has the store open; "
-        f"{mend(path)}"
+        f"{remedy(path)}"
     )
 
 

@@ -14,7 +14,7 @@ from fencepost.stores.sqlite.connection import Database
 from fencepost.stores.sqlite.files import remove_mark
 from fencepost.stores.sqlite.ledger import SqliteLedger
 from fencepost.stores.sqlite.opening import path_of
-from fencepost.stores.sqlite.planbook import SqlitePlanBook
+from fencepost.stores.sqlite.plans import SqlitePlans
 from fencepost.stores.sqlite.rows import SqliteRows
 from fencepost.stores.sqlite.schedules import SqliteSchedules
 from fencepost.stores.sqlite.signals import SqliteSignals
@@ -34,7 +34,7 @@ class SqliteStore(RuleStore):
         self._database = database
         self.signals = signals
         self.schedules = SqliteSchedules(rows)
-        self.planbook = SqlitePlanBook(rows)
+        self.plans = SqlitePlans(rows)
         self.ledger = SqliteLedger(rows)
         self.leases = LeaseRules(rows, signals)
         self.transactions = transactions

@@ -12,9 +12,9 @@ from fencepost.testing.conformance.builders import (
     OTHER_NS,
     SCHEDULE,
     TZDATA,
-    appetite,
     by_hand,
     claim_one,
+    claim_request,
     enqueue,
     finish,
     make_spec,
@@ -35,9 +35,9 @@ class AuditLogContract:
     async def test_a_change_of_a_schedule_says_what_it_was_and_what_it_is(
         self, harness: StoreHarness
     ) -> None:
-        shelf = harness.store.schedules
+        schedules = harness.store.schedules
         for spec in (SPEC, OTHER_SPEC):
-            await shelf.put(NS, SCHEDULE, spec, tzdata=TZDATA, expected_version=None, author=ANNA)
+            await schedules.put(NS, SCHEDULE, spec, tzdata=TZDATA, expected_version=None, author=ANNA)
         edit, creation = await entries(harness, subject=SCHEDULE)
         assert (creation.action, creation.before) == (Action.SCHEDULE_PUT, {})
         assert creation.after == edit.before
@@ -47,10 +47,10 @@ class AuditLogContract:
 
     async def test_stops_and_starts_do_not_go_unlogged(self, harness: StoreHarness) -> None:
         await put(harness)
-        shelf = harness.store.schedules
-        await shelf.pause(NS, SCHEDULE, "holidays", author=ANNA)
-        await shelf.resume(NS, SCHEDULE, author=BEN)
-        await shelf.remove(NS, SCHEDULE, author=ANNA)
+        schedules = harness.store.schedules
+        await schedules.pause(NS, SCHEDULE, "holidays", author=ANNA)
+        await schedules.resume(NS, SCHEDULE, author=BEN)
+        await schedules.remove(NS, SCHEDULE, author=ANNA)
         found = [(one.action, one.before["state"], one.after["state"]) for one in await entries(harness)]
         assert found == [
             (Action.SCHEDULE_REMOVE, "active", "removed"),
@@ -59,19 +59,21 @@ class AuditLogContract:
         ]
 
     async def test_what_changed_nothing_leaves_no_entry(self, harness: StoreHarness) -> None:
-        shelf, ledger = harness.store.schedules, harness.store.ledger
+        schedules, ledger = harness.store.schedules, harness.store.ledger
         await put(harness, SPEC)
-        await shelf.put(NS, SCHEDULE, SPEC, tzdata=TZDATA, expected_version=None, author=ANNA)
-        refused = await shelf.put(NS, SCHEDULE, OTHER_SPEC, tzdata=TZDATA, expected_version=7, author=ANNA)
+        await schedules.put(NS, SCHEDULE, SPEC, tzdata=TZDATA, expected_version=None, author=ANNA)
+        refused = await schedules.put(
+            NS, SCHEDULE, OTHER_SPEC, tzdata=TZDATA, expected_version=7, author=ANNA
+        )
         assert refused is None
-        await shelf.resume(NS, SCHEDULE, author=ANNA)
+        await schedules.resume(NS, SCHEDULE, author=ANNA)
         (key,) = await enqueue(harness, "one")
         await ledger.enqueue(NS, [by_hand("one")], author=ANNA)
         await ledger.cancel(NS, key, "enough")
         await ledger.cancel(NS, key, "enough", author=ANNA)
-        await shelf.remove(NS, SCHEDULE)
-        await shelf.remove(NS, SCHEDULE, author=ANNA)
-        await shelf.pause(NS, SCHEDULE, "holidays", author=ANNA)
+        await schedules.remove(NS, SCHEDULE)
+        await schedules.remove(NS, SCHEDULE, author=ANNA)
+        await schedules.pause(NS, SCHEDULE, "holidays", author=ANNA)
         await ledger.trigger(NS, SCHEDULE, harness.now, author=ANNA)
         assert await entries(harness) == []
 
@@ -138,14 +140,14 @@ class AuditLogContract:
         )
 
     async def test_a_changed_calendar_is_logged_with_its_definition(self, harness: StoreHarness) -> None:
-        shelf = harness.store.calendars
+        calendars = harness.store.calendars
         old: JsonObject = {"holidays": "2026-12-25"}
         new: JsonObject = {"holidays": "2026-12-26"}
-        await shelf.put(NS, "de", old, author=ANNA)
-        await shelf.put(NS, "de", old, author=ANNA)
-        await shelf.put(NS, "de", new, author=ANNA)
-        await shelf.remove(NS, "de", author=BEN)
-        await shelf.remove(NS, "de", author=BEN)
+        await calendars.put(NS, "de", old, author=ANNA)
+        await calendars.put(NS, "de", old, author=ANNA)
+        await calendars.put(NS, "de", new, author=ANNA)
+        await calendars.remove(NS, "de", author=BEN)
+        await calendars.remove(NS, "de", author=BEN)
         found = [(one.action, one.before, one.after) for one in await entries(harness, subject="de")]
         assert found == [
             (Action.CALENDAR_REMOVE, new, {}),
@@ -207,7 +209,7 @@ class AuditLogContract:
     async def test_an_entry_does_not_change_with_its_subject(self, harness: StoreHarness) -> None:
         await harness.store.ledger.enqueue(NS, [by_hand("one")], author=ANNA)
         before = await entries(harness)
-        (claimed,) = await harness.store.ledger.claim_direct(appetite(), 1)
+        (claimed,) = await harness.store.ledger.claim_direct(claim_request(), 1)
         await finish(harness, success(claimed.ticket))
         assert await entries(harness) == before
 

@@ -163,11 +163,11 @@ class BackfillContract:
 
     async def test_a_backfill_is_not_cancelled_twice(self, harness: StoreHarness) -> None:
         backfill = await begun(harness)
-        shelf = harness.store.backfills
-        first = await shelf.cancel(NS, backfill.backfill_id, BEN)
-        assert await shelf.cancel(NS, backfill.backfill_id, ANNA) == first
-        assert await shelf.cancel(NS, 999, ANNA) is None
-        assert await shelf.cancel(OTHER_NS, backfill.backfill_id, ANNA) is None
+        backfills = harness.store.backfills
+        first = await backfills.cancel(NS, backfill.backfill_id, BEN)
+        assert await backfills.cancel(NS, backfill.backfill_id, ANNA) == first
+        assert await backfills.cancel(NS, 999, ANNA) is None
+        assert await backfills.cancel(OTHER_NS, backfill.backfill_id, ANNA) is None
         (entry,) = await entries(harness, action=Action.BACKFILL_CANCEL)
         assert (entry.author, entry.subject) == (BEN, str(backfill.backfill_id))
 
@@ -184,20 +184,20 @@ class BackfillContract:
         await put(harness, namespace=OTHER_NS)
         asked = replace(first.asked, mode=FillMode.ALL, at_once_max=3, every_s=1.5)
         other = await harness.store.backfills.start(OTHER_NS, asked, ANNA)
-        shelf = harness.store.backfills
-        assert list(await shelf.list(NS, MANY)) == [second, first]
-        assert list(await shelf.list(NS, 1)) == [second]
-        assert list(await shelf.list(NS, MANY, second.backfill_id)) == [first]
-        assert list(await shelf.list(NS, MANY, first.backfill_id)) == []
-        assert list(await shelf.list(OTHER_NS, MANY)) == [other]
+        backfills = harness.store.backfills
+        assert list(await backfills.list(NS, MANY)) == [second, first]
+        assert list(await backfills.list(NS, 1)) == [second]
+        assert list(await backfills.list(NS, MANY, second.backfill_id)) == [first]
+        assert list(await backfills.list(NS, MANY, first.backfill_id)) == []
+        assert list(await backfills.list(OTHER_NS, MANY)) == [other]
         assert other is not None
         assert other.asked == asked
-        assert await shelf.get(OTHER_NS, first.backfill_id) is None
-        await shelf.fill(first, [], harness.now, ANNA)
-        assert list(await shelf.active(MANY)) == [second, other]
-        assert list(await shelf.active(1)) == [second]
-        assert list(await shelf.active(1, {NS})) == [other]
-        assert list(await shelf.active(MANY, {NS, OTHER_NS})) == []
+        assert await backfills.get(OTHER_NS, first.backfill_id) is None
+        await backfills.fill(first, [], harness.now, ANNA)
+        assert list(await backfills.active(MANY)) == [second, other]
+        assert list(await backfills.active(1)) == [second]
+        assert list(await backfills.active(1, {NS})) == [other]
+        assert list(await backfills.active(MANY, {NS, OTHER_NS})) == []
 
     async def test_progress_is_not_guessed(self, harness: StoreHarness) -> None:
         backfill = await begun(harness)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from fencepost.model.claiming import Appetite, End, Judge, ScheduleFacts, Start, Verdict
+from fencepost.model.claiming import ClaimRequest, End, Judge, ScheduleFacts, Start, Verdict
 from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import (
     DEFAULT_NAMESPACE,
@@ -93,7 +93,7 @@ async def read_cursors(
 ) -> list[Cursor]:
     """All cursors of a schedule that the planner of its shard has to look at."""
     shard = shard_for(harness, schedule_id, namespace)
-    window = await harness.store.planbook.window([shard], FAR_S, MANY)
+    window = await harness.store.plans.window([shard], FAR_S, MANY)
     return [one for one in window.cursors if (one.namespace, one.schedule_id) == (namespace, schedule_id)]
 
 
@@ -122,7 +122,7 @@ async def write(harness: StoreHarness, *plans: Plan) -> PlanReceipt:
     """Write plans as the leader of their shards."""
     for plan in plans:
         await register(harness.store, plan.cursor.shard, plan.epoch)
-    return await harness.store.planbook.write(plans)
+    return await harness.store.plans.write(plans)
 
 
 async def write_missed(harness: StoreHarness, *missed: MissedTicks) -> PlanReceipt:
@@ -179,26 +179,26 @@ async def enqueue(
     return [run.run_key for run in runs]
 
 
-def appetite(
+def claim_request(
     worker: NodeId = ALICE,
     *,
     queues: tuple[Queue, ...] = (DEFAULT_QUEUE,),
     jobs: tuple[JobName, ...] = (JOB, OTHER_JOB),
     alive_for_s: float = 30.0,
     namespace: Namespace = NS,
-) -> Appetite:
+) -> ClaimRequest:
     """What a worker for both jobs of this suite asks for."""
-    return Appetite(worker, queues, jobs, alive_for_s, namespace)
+    return ClaimRequest(worker, queues, jobs, alive_for_s, namespace)
 
 
 async def claim(harness: StoreHarness, worker: NodeId = ALICE, limit: int = MANY) -> list[Claim]:
-    """Claim what needs no judgement."""
-    return list(await harness.store.ledger.claim_direct(appetite(worker), limit))
+    """Claim what needs no verdict."""
+    return list(await harness.store.ledger.claim_direct(claim_request(worker), limit))
 
 
 async def claim_with(harness: StoreHarness, judge: Judge) -> list[Claim]:
     """Claim ticks under that judge."""
-    return list(await harness.store.ledger.claim_ticks(appetite(), MANY, judge))
+    return list(await harness.store.ledger.claim_ticks(claim_request(), MANY, judge))
 
 
 async def claim_one(harness: StoreHarness, key: str = "one", worker: NodeId = ALICE) -> Claim:
@@ -210,7 +210,7 @@ async def claim_one(harness: StoreHarness, key: str = "one", worker: NodeId = AL
 
 async def start_ticks(harness: StoreHarness, worker: NodeId = ALICE, limit: int = MANY) -> list[Claim]:
     """Claim every due tick."""
-    return list(await harness.store.ledger.claim_ticks(appetite(worker), limit, start_all))
+    return list(await harness.store.ledger.claim_ticks(claim_request(worker), limit, start_all))
 
 
 async def start_tick(harness: StoreHarness, after_s: float = 60) -> Claim:

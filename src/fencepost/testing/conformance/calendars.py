@@ -1,4 +1,4 @@
-"""The behaviour of the shelf of calendars: no change and no user of a calendar goes unnoticed."""
+"""The behaviour of the store of calendars: no change and no user of a calendar goes unnoticed."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class CalendarContract:
     """Calendars by name."""
 
     async def test_no_calendar_is_there_at_first(self, harness: StoreHarness) -> None:
-        shelf = harness.store.calendars
-        assert await shelf.get(NS, "de") is None
-        assert list(await shelf.all(NS)) == []
+        calendars = harness.store.calendars
+        assert await calendars.get(NS, "de") is None
+        assert list(await calendars.all(NS)) == []
         assert await users(harness) == []
         assert await remove(harness) is None
 
@@ -71,14 +71,14 @@ class CalendarContract:
         assert await revision(harness) == 1
 
     async def test_a_removed_calendar_is_not_there(self, harness: StoreHarness) -> None:
-        shelf = harness.store.calendars
+        calendars = harness.store.calendars
         await set_calendar(harness, CHRISTMAS)
         await set_calendar(harness, CHRISTMAS, namespace=OTHER_NS)
         assert await remove(harness) == []
-        assert await shelf.get(NS, "de") is None
-        assert list(await shelf.all(NS)) == []
+        assert await calendars.get(NS, "de") is None
+        assert list(await calendars.all(NS)) == []
         assert await remove(harness) is None
-        assert await shelf.get(OTHER_NS, "de") is not None
+        assert await calendars.get(OTHER_NS, "de") is not None
 
     async def test_a_name_that_is_used_again_does_not_count_from_one(self, harness: StoreHarness) -> None:
         """A version that was written with the calendar that is gone must not seem newer than this one."""
@@ -94,46 +94,46 @@ class CalendarContract:
     ) -> None:
         await set_calendar(harness, CHRISTMAS)
         before = await set_calendar(harness, EASTER)
-        shelf = harness.store.calendars
+        calendars = harness.store.calendars
         for definition in (CHRISTMAS, EASTER):
-            put = await shelf.put(NS, "de", definition, expected_revision=expected, author=ANNA)
+            put = await calendars.put(NS, "de", definition, expected_revision=expected, author=ANNA)
             assert put is None
-        assert await shelf.remove(NS, "de", expected_revision=expected, author=ANNA) is None
-        assert await shelf.get(NS, "de") == before
+        assert await calendars.remove(NS, "de", expected_revision=expected, author=ANNA) is None
+        assert await calendars.get(NS, "de") == before
         assert await entries(harness) == []
 
     async def test_whoever_expects_what_is_there_is_not_refused(self, harness: StoreHarness) -> None:
-        shelf = harness.store.calendars
+        calendars = harness.store.calendars
         for number, definition in enumerate((CHRISTMAS, EASTER)):
-            record = await shelf.put(NS, "de", definition, expected_revision=number)
+            record = await calendars.put(NS, "de", definition, expected_revision=number)
             assert record is not None
             assert (record.revision, record.definition) == (number + 1, definition)
-            assert await shelf.put(NS, "de", definition, expected_revision=number + 1) == record
-        assert await shelf.remove(NS, "de", expected_revision=2) == []
-        assert await shelf.get(NS, "de") is None
+            assert await calendars.put(NS, "de", definition, expected_revision=number + 1) == record
+        assert await calendars.remove(NS, "de", expected_revision=2) == []
+        assert await calendars.get(NS, "de") is None
 
     async def test_a_calendar_that_is_not_there_has_no_revision_to_expect(
         self, harness: StoreHarness
     ) -> None:
-        shelf = harness.store.calendars
-        assert await shelf.put(NS, "de", CHRISTMAS, expected_revision=1) is None
-        assert await shelf.get(NS, "de") is None
+        calendars = harness.store.calendars
+        assert await calendars.put(NS, "de", CHRISTMAS, expected_revision=1) is None
+        assert await calendars.get(NS, "de") is None
         await set_calendar(harness, CHRISTMAS)
         await remove(harness)
-        assert await shelf.put(NS, "de", EASTER, expected_revision=1) is None
-        assert await shelf.remove(NS, "de", expected_revision=1) is None
-        assert await shelf.get(NS, "de") is None
-        anew = await shelf.put(NS, "de", EASTER, expected_revision=0)
+        assert await calendars.put(NS, "de", EASTER, expected_revision=1) is None
+        assert await calendars.remove(NS, "de", expected_revision=1) is None
+        assert await calendars.get(NS, "de") is None
+        anew = await calendars.put(NS, "de", EASTER, expected_revision=0)
         assert anew is not None
         assert anew.revision == 2
 
     async def test_of_two_who_expect_the_same_revision_one_is_refused(self, harness: StoreHarness) -> None:
         await set_calendar(harness, CHRISTMAS)
-        shelf = harness.store.calendars
+        calendars = harness.store.calendars
         days = [{**CHRISTMAS, "holidays": f"2026-12-{day}"} for day in range(10, 20)]
-        written = await asyncio.gather(*(shelf.put(NS, "de", one, expected_revision=1) for one in days))
+        written = await asyncio.gather(*(calendars.put(NS, "de", one, expected_revision=1) for one in days))
         (won,) = [one for one in written if one is not None]
-        assert await shelf.get(NS, "de") == won
+        assert await calendars.get(NS, "de") == won
         assert won.revision == 2
 
 
@@ -141,7 +141,7 @@ class CalendarUseContract:
     """Who was written with what."""
 
     async def test_a_calendar_in_use_is_not_removed(self, harness: StoreHarness) -> None:
-        shelf = harness.store.calendars
+        calendars = harness.store.calendars
         await set_calendar(harness, CHRISTMAS)
         await put(harness, using(de=1))
         await put(harness, using(de=1), OTHER_SCHEDULE)
@@ -151,7 +151,7 @@ class CalendarUseContract:
         for schedule_id in (SCHEDULE, OTHER_SCHEDULE):
             await harness.store.schedules.remove(NS, schedule_id)
         assert await remove(harness) == []
-        assert await shelf.get(NS, "de") is None
+        assert await calendars.get(NS, "de") is None
 
     async def test_a_refusal_to_remove_does_not_name_more_users_than_fit(self, harness: StoreHarness) -> None:
         names = [ScheduleId(f"schedule-{number:02}") for number in range(USERS_NAMED_MAX + 1)]

@@ -1,4 +1,4 @@
-"""The behaviour of claims that need no judgement, of the outlook, and of adoption."""
+"""The behaviour of claims that need no verdict, of the outlook, and of adoption."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fencepost.testing.conformance.builders import (
     OTHER_NS,
     SCHEDULE,
     Witness,
-    appetite,
     at,
     by_hand,
     claim,
     claim_one,
+    claim_request,
     due_ticks,
     enqueue,
     finish,
@@ -105,8 +105,8 @@ class ClaimContract:
     async def test_claim_does_not_cross_namespaces(self, harness: StoreHarness) -> None:
         (foreign,) = await enqueue(harness, "one", namespace=OTHER_NS)
         assert await claim(harness) == []
-        theirs = appetite(namespace=OTHER_NS)
-        assert (await harness.store.ledger.outlook(appetite())).direct is None
+        theirs = claim_request(namespace=OTHER_NS)
+        assert (await harness.store.ledger.outlook(claim_request())).direct is None
         assert (await harness.store.ledger.outlook(theirs)).direct is not None
         assert [one.run_key for one in await harness.store.ledger.claim_direct(theirs, MANY)] == [foreign]
 
@@ -134,7 +134,7 @@ class ClaimContract:
         first = await start_tick(harness)
         await finish(harness, retry(first.ticket))
         witness = Witness()
-        await harness.store.ledger.claim_ticks(appetite(), MANY, witness)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, witness)
         assert witness.due == set()
         (second,) = await claim(harness)
         assert (second.run_key, second.attempt) == (first.run_key, 2)
@@ -154,7 +154,7 @@ class OutlookContract:
     """What a worker may look forward to."""
 
     async def test_nothing_is_not_something(self, harness: StoreHarness) -> None:
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert outlook.now == harness.now
         assert (outlook.direct, outlook.tick, outlook.next_due_at) == (None, None, None)
 
@@ -163,22 +163,22 @@ class OutlookContract:
             run_at = at(harness, after_s)
             await enqueue(harness, f"{priority}-{after_s}", priority=priority, run_at=run_at)
         await harness.advance(10)
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.direct, outlook.tick) == (Head(1, at(harness, -8)), None)
 
     async def test_a_tick_is_not_taken_for_a_direct_run(self, harness: StoreHarness) -> None:
         await put(harness, make_spec(priority=3))
         await due_ticks(harness, 60)
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.direct, outlook.tick) == (None, Head(3, harness.now))
 
     async def test_a_retry_is_not_taken_for_a_tick(self, harness: StoreHarness) -> None:
         claimed = await start_tick(harness)
         await finish(harness, retry(claimed.ticket, in_s=10))
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.tick, outlook.next_due_at) == (None, at(harness, 10))
         await harness.advance(10)
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.tick, outlook.direct) == (None, Head(2, harness.now))
 
     async def test_the_next_due_is_not_due_yet(self, harness: StoreHarness) -> None:
@@ -187,24 +187,24 @@ class OutlookContract:
         await enqueue(harness, "one", run_at=at(harness, 45))
         for passed_s, next_s in ((0, 30), (30, 15), (15, 15)):
             await harness.advance(passed_s)
-            outlook = await harness.store.ledger.outlook(appetite())
+            outlook = await harness.store.ledger.outlook(claim_request())
             assert outlook.next_due_at == at(harness, next_s)
         await harness.advance(15)
-        assert (await harness.store.ledger.outlook(appetite())).next_due_at is None
+        assert (await harness.store.ledger.outlook(claim_request())).next_due_at is None
 
     async def test_foreign_work_is_not_in_sight(self, harness: StoreHarness) -> None:
         await enqueue(harness, "queue", queue=HEAVY)
         await enqueue(harness, "later", queue=HEAVY, run_at=at(harness, 60))
         await put(harness, make_spec(job=JobName("unheard-of")))
         await due_ticks(harness, 30)
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.direct, outlook.tick, outlook.next_due_at) == (None, None, None)
 
     async def test_running_and_ended_runs_are_not_in_sight(self, harness: StoreHarness) -> None:
         await claim_one(harness, "running")
         done = await claim_one(harness, "done")
         await finish(harness, success(done.ticket))
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.direct, outlook.next_due_at) == (None, None)
 
 

@@ -11,9 +11,9 @@ from fencepost.testing.conformance.builders import (
     OTHER_SCHEDULE,
     SCHEDULE,
     Witness,
-    appetite,
     at,
     claim,
+    claim_request,
     close_to,
     end_all,
     finish,
@@ -48,7 +48,7 @@ class DueTimeContract:
         (key,) = await plan_ticks(harness, 60, delay_s=30)
         await harness.advance(89)
         assert await start_ticks(harness) == []
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.tick, outlook.next_due_at) == (None, at(harness, 1))
         await harness.advance(1)
         (claimed,) = await start_ticks(harness)
@@ -88,7 +88,7 @@ class DueTimeContract:
         start = harness.now
         await harness.advance(100)
         witness = Witness()
-        await harness.store.ledger.claim_ticks(appetite(), MANY, witness)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, witness)
         (facts,) = witness.facts
         assert [tick.fire_time for tick in facts.due] == [later(start, 60), later(start, 70)]
         assert [tick.run_at for tick in facts.due] == [later(start, 90), later(start, 100)]
@@ -100,7 +100,7 @@ class DueTimeContract:
         await plan_ticks(harness, 60, delay_s=30)
         await harness.advance(70)
         witness = Witness()
-        await harness.store.ledger.claim_ticks(appetite(), MANY, witness)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, witness)
         (facts,) = witness.facts
         assert [tick.fire_time for tick in facts.due] == [at(harness, -40)]
         assert facts.newest_due == at(harness, -40)
@@ -171,12 +171,12 @@ CHANGED = tuple(ScheduleId(name) for name in ("edited", "paused", "removed", "re
 
 async def change_all(harness: StoreHarness) -> None:
     """Everything that ends a version's time in force, to one schedule each."""
-    shelf = harness.store.schedules
+    schedules = harness.store.schedules
     edited, paused, removed, renewed = CHANGED
     await put(harness, make_spec(every_s=90), edited)
-    await shelf.pause(NS, paused, "holidays")
-    await shelf.remove(NS, removed)
-    await shelf.renew(NS, renewed, make_spec(), tzdata="2026b", expected_version=1, reason="newer rules")
+    await schedules.pause(NS, paused, "holidays")
+    await schedules.remove(NS, removed)
+    await schedules.renew(NS, renewed, make_spec(), tzdata="2026b", expected_version=1, reason="newer rules")
 
 
 async def shown(harness: StoreHarness, key: str) -> tuple[RunState, set[RunState], dict[RunState, int]]:

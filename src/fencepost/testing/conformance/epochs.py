@@ -24,7 +24,7 @@ from fencepost.testing.conformance.builders import (
     shard_for,
 )
 from fencepost.testing.conformance.harness import StoreHarness
-from fencepost.testing.conformance.planbook import runs
+from fencepost.testing.conformance.plans import runs
 
 SHARD = Shard(0)
 ELSEWHERE = Lineage("elsewhere")
@@ -109,10 +109,10 @@ class EpochContract:
         answers = await harness.store.epochs.register({cursor.shard: switched}, BOB)
         assert answers == {cursor.shard: Registered(Epoch(9), OWN_LINEAGE)}
         late = make_plan(cursor, at(harness, 60), epoch=Epoch(8))
-        assert (await harness.store.planbook.write([late])).stale == (cursor.shard,)
+        assert (await harness.store.plans.write([late])).stale == (cursor.shard,)
         assert await runs(harness) == []
         now_leads = make_plan(cursor, at(harness, 60), epoch=Epoch(9))
-        assert (await harness.store.planbook.write([now_leads])).runs_written == 1
+        assert (await harness.store.plans.write([now_leads])).runs_written == 1
 
     async def test_who_leads_is_not_forgotten(self, harness: StoreHarness) -> None:
         assert list(await harness.store.epochs.all()) == []
@@ -142,7 +142,7 @@ class ReshardContract:
             done = await harness.store.epochs.reshard(shards, NS, ANNA)
             assert done == Resharding(before, shards, moved)
             assert await harness.store.epochs.shards() == shards
-            window = await harness.store.planbook.window([Shard(n) for n in range(shards)], 3_600, 100)
+            window = await harness.store.plans.window([Shard(n) for n in range(shards)], 3_600, 100)
             assert sorted(one.schedule_id for one in window.cursors) == sorted(names)
             assert all(one.shard == shard_of(NS, one.schedule_id, shards) for one in window.cursors)
 
@@ -158,7 +158,7 @@ class ReshardContract:
         await register(harness.store, cursor.shard, 4)
         plan = make_plan(cursor, at(harness, 60), epoch=Epoch(4))
         await harness.store.epochs.reshard(harness.shards + 5, NS, ANNA)
-        assert (await harness.store.planbook.write([plan])).stale == (cursor.shard,)
+        assert (await harness.store.plans.write([plan])).stale == (cursor.shard,)
         assert await runs(harness) == []
 
     async def test_a_plan_of_a_schedule_that_moved_is_not_written_by_its_old_shard(
@@ -173,7 +173,7 @@ class ReshardContract:
         cursor = await read_cursor(harness, name)
         await harness.store.epochs.reshard(harness.shards + 5, NS, ANNA)
         await register(harness.store, cursor.shard, 4)
-        receipt = await harness.store.planbook.write([make_plan(cursor, at(harness, 60), epoch=Epoch(4))])
+        receipt = await harness.store.plans.write([make_plan(cursor, at(harness, 60), epoch=Epoch(4))])
         assert (receipt.runs_written, receipt.outdated) == (0, 1)
 
     async def test_a_leader_does_not_lose_its_grant_to_a_new_cut(self, harness: StoreHarness) -> None:
@@ -186,7 +186,7 @@ class ReshardContract:
         keys = await plan_ticks(harness, 60, 120)
         await harness.store.epochs.reshard(harness.shards + 5, NS, ANNA)
         every = [Shard(number) for number in range(harness.shards + 5)]
-        (cursor,) = (await harness.store.planbook.window(every, 3_600, 10)).cursors
+        (cursor,) = (await harness.store.plans.window(every, 3_600, 10)).cursors
         assert cursor.planned_through == at(harness, 120)
         assert [run.run_key for run in reversed(await runs(harness))] == keys
 

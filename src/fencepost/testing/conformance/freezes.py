@@ -18,9 +18,9 @@ from fencepost.testing.conformance.builders import (
     OTHER_NS,
     OTHER_SCHEDULE,
     SCHEDULE,
-    appetite,
     at,
     claim,
+    claim_request,
     death,
     due_ticks,
     end_all,
@@ -204,7 +204,7 @@ class FreezeContract:
         (key,) = await due_ticks(harness, 60, namespace=OTHER_NS)
         for scope in (ALL, ONE):
             await harness.store.freezes.freeze(NS, scope, ANNA)
-        claimed = await harness.store.ledger.claim_ticks(appetite(namespace=OTHER_NS), MANY, start_all)
+        claimed = await harness.store.ledger.claim_ticks(claim_request(namespace=OTHER_NS), MANY, start_all)
         assert [one.run_key for one in claimed] == [key]
 
     async def test_held_ticks_are_not_ended_while_the_freeze_lasts(self, harness: StoreHarness) -> None:
@@ -296,7 +296,7 @@ class FreezeOfAllContract:
 
 async def outlook(harness: StoreHarness) -> Outlook:
     """What waits for a worker of this suite."""
-    return await harness.store.ledger.outlook(appetite())
+    return await harness.store.ledger.outlook(claim_request())
 
 
 async def known(harness: StoreHarness) -> Schedule:

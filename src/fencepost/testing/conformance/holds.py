@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.core.judgement import judge
+from fencepost.core.verdict import judge
 from fencepost.model.claiming import Outlook, nothing_due
 from fencepost.model.identifiers import RunKey
 from fencepost.model.policies import CatchUp
@@ -13,10 +13,10 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_NS,
     SCHEDULE,
-    appetite,
     at,
     claim,
     claim_one,
+    claim_request,
     due_ticks,
     enqueue,
     finish,
@@ -92,7 +92,7 @@ class HoldContract:
         await harness.advance(600)
         await harness.store.ledger.release(NS, key, ANNA)
         assert (await read(harness, key)).run_at == harness.now
-        await harness.store.ledger.claim_ticks(appetite(), MANY, judge)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, judge)
         assert await states(harness, key) == [RunState.RUNNING]
 
     async def test_a_release_does_not_make_a_tick_due_before_its_time(self, harness: StoreHarness) -> None:
@@ -220,4 +220,4 @@ class SkipContract:
 
 async def outlook(harness: StoreHarness) -> Outlook:
     """What waits for a worker of this suite."""
-    return await harness.store.ledger.outlook(appetite())
+    return await harness.store.ledger.outlook(claim_request())

@@ -1,4 +1,4 @@
-"""The behaviour of the shelf of jobs."""
+"""The behaviour of the store of jobs."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_JOB,
     SCHEDULE,
-    appetite,
     by_hand,
     claim,
+    claim_request,
     death,
     enqueue,
     finish,
@@ -138,7 +138,7 @@ class JoinContract:
         specs = [JobSpec(JOB), *(JobSpec(one, chains, after=(JOB,)) for one in (left, right))]
         await harness.store.jobs.register(NS, [*specs, JobSpec(LOAD, chains, after=(left, right))])
         await succeeded(harness)
-        wanted = appetite(queues=(chains,), jobs=(left, right))
+        wanted = claim_request(queues=(chains,), jobs=(left, right))
         both = await harness.store.ledger.claim_direct(wanted, MANY)
         assert len(both) == 2
         for one in both:

@@ -30,7 +30,7 @@ from fencepost.testing.conformance.lease_steps import (
 RIVALS = [NodeId(f"rival-{number}") for number in range(8)]
 
 
-class RivalryContract:
+class SplitBrainContract:
     """Several clients at the same moment."""
 
     async def test_of_many_who_ask_at_once_no_two_are_granted(self, harness: LeaseHarness) -> None:

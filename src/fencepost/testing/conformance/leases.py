@@ -16,7 +16,7 @@ from fencepost.testing.conformance.builders import ALICE, BOB
 from fencepost.testing.conformance.lease_faults import (
     FaultContract,
     HintContract,
-    RivalryContract,
+    SplitBrainContract,
     WatchContract,
 )
 from fencepost.testing.conformance.lease_harness import LeaseHarness
@@ -326,7 +326,7 @@ class LeaseConformance(
     ManyShardsContract,
     ReadingContract,
     ClockContract,
-    RivalryContract,
+    SplitBrainContract,
     FaultContract,
     WatchContract,
 ):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fencepost.core.judgement import judge
 from fencepost.core.limits import decide
+from fencepost.core.verdict import judge
 from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.run import Claim, Hold, RunState
@@ -11,7 +11,7 @@ from fencepost.testing.conformance.builders import (
     MANY,
     OTHER_SCHEDULE,
     SCHEDULE,
-    appetite,
+    claim_request,
     due_ticks,
     enqueue,
     finish,
@@ -66,9 +66,9 @@ class LimitedTickContract:
         await limit(harness, rate="6/m")
         await two_schedules(harness)
         (started,) = await take_ticks(harness)
-        assert not (await harness.store.ledger.outlook(appetite())).is_anything_due
+        assert not (await harness.store.ledger.outlook(claim_request())).is_anything_due
         await harness.advance(10)
-        assert (await harness.store.ledger.outlook(appetite())).lined
+        assert (await harness.store.ledger.outlook(claim_request())).lined
         assert await take(harness) == []
         (later,) = await take_ticks(harness)
         assert later.run_key != started.run_key
@@ -79,18 +79,18 @@ class LimitedTickContract:
         await take(harness)
         await put(harness, make_spec(catch_up=CatchUp("none")))
         (tick,) = await due_ticks(harness, 5)
-        await harness.store.ledger.claim_ticks(appetite(), MANY, judge, decide)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, judge, decide)
         assert await holds(harness, tick) == [LIMITED]
         await harness.advance(24 * 3600)
         assert await harness.store.ledger.unpark(MANY) == 1
-        await harness.store.ledger.claim_ticks(appetite(), MANY, judge, decide)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, judge, decide)
         assert (await read(harness, tick)).state is RunState.MISSED
 
     async def test_without_a_limiter_nothing_of_a_limited_job_starts(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
         await put(harness)
         (tick,) = await due_ticks(harness, 5)
-        assert list(await harness.store.ledger.claim_ticks(appetite(), MANY, start_all)) == []
+        assert list(await harness.store.ledger.claim_ticks(claim_request(), MANY, start_all)) == []
         assert await holds(harness, tick) == [FREE]
 
     async def test_an_older_tick_is_not_overtaken_by_a_newer_one(self, harness: StoreHarness) -> None:
@@ -121,7 +121,7 @@ class LimitedTickContract:
             found += await due_ticks(harness, 5)
             assert await take_ticks(harness) == []
         assert await holds(harness, *found) == [LIMITED, LIMITED]
-        assert not (await harness.store.ledger.outlook(appetite())).is_anything_due
+        assert not (await harness.store.ledger.outlook(claim_request())).is_anything_due
         await finish(harness, success(running.ticket))
         started = [*await take_ticks(harness), *await take_ticks(harness)]
         assert [one.run_key for one in started] == found
@@ -141,7 +141,7 @@ class LimitedTickContract:
 
 async def take_ticks(harness: StoreHarness) -> list[Claim]:
     """Claim ticks under a judge that lets everything start."""
-    return list(await harness.store.ledger.claim_ticks(appetite(), MANY, start_all, decide))
+    return list(await harness.store.ledger.claim_ticks(claim_request(), MANY, start_all, decide))
 
 
 async def two_schedules(harness: StoreHarness) -> tuple[RunKey, RunKey]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.core.limits import decide
-from fencepost.model.claiming import Appetite, Head, Portion
+from fencepost.model.claiming import ClaimRequest, Head, LaneLimit
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, NodeId, Queue, RunKey
 from fencepost.model.job import JobSpec
@@ -23,9 +23,9 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_JOB,
     OTHER_NS,
-    appetite,
     at,
     claim,
+    claim_request,
     enqueue,
     finish,
     read,
@@ -57,7 +57,7 @@ class SlotContract:
         await take(harness)
         assert await holds(harness, second, third) == [LIMITED, LIMITED]
         assert (await read(harness, second)).reason == "waits for a slot of job report (1 running)"
-        assert not (await harness.store.ledger.outlook(appetite())).is_anything_due
+        assert not (await harness.store.ledger.outlook(claim_request())).is_anything_due
 
     async def test_the_end_of_a_run_does_not_leave_its_slot_empty(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
@@ -66,7 +66,7 @@ class SlotContract:
         async with hint(harness, Topic.RUNS):
             await finish(harness, success(first.ticket))
         assert await holds(harness, second, third) == [PACED, LIMITED]
-        assert (await harness.store.ledger.outlook(appetite())).lined
+        assert (await harness.store.ledger.outlook(claim_request())).lined
         assert names(await take(harness, BOB)) == ["b"]
 
     async def test_a_retry_does_not_keep_its_slot(self, harness: StoreHarness) -> None:
@@ -86,7 +86,7 @@ class SlotContract:
         (run_key,) = await enqueue(harness, "a")
         (first,) = await take(harness)
         await finish(harness, retry(first.ticket, reason="tried again"))
-        await harness.store.ledger.claim_direct(appetite(), MANY)
+        await harness.store.ledger.claim_direct(claim_request(), MANY)
         assert await holds(harness, run_key) == [PACED]
         assert (await read(harness, run_key)).reason == "tried again"
 
@@ -127,7 +127,7 @@ class SlotContract:
         await enqueue(harness, "urgent", priority=1)
         assert names(await take(harness)) == ["urgent"]
         assert await holds(harness, second) == [LIMITED]
-        assert not (await harness.store.ledger.outlook(appetite())).is_anything_due
+        assert not (await harness.store.ledger.outlook(claim_request())).is_anything_due
 
     async def test_a_lowered_limit_stops_nothing_and_lets_nothing_start(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=3)
@@ -187,15 +187,15 @@ class SlotContract:
         await enqueue(harness, "a")
         await enqueue(harness, "b", namespace=OTHER_NS)
         await take(harness)
-        theirs = appetite(namespace=OTHER_NS)
+        theirs = claim_request(namespace=OTHER_NS)
         assert names(list(await harness.store.ledger.claim_direct(theirs, MANY))) == ["b"]
 
     async def test_a_foreign_queue_is_not_taken_from_the_line(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=5)
         await enqueue(harness, "a", queue=MAIL)
-        await take(harness, wanted=appetite(queues=(MAIL,), jobs=(OTHER_JOB,)))
-        await harness.store.ledger.claim_direct(appetite(queues=(MAIL,)), MANY)
-        assert not (await harness.store.ledger.outlook(appetite())).is_anything_due
+        await take(harness, wanted=claim_request(queues=(MAIL,), jobs=(OTHER_JOB,)))
+        await harness.store.ledger.claim_direct(claim_request(queues=(MAIL,)), MANY)
+        assert not (await harness.store.ledger.outlook(claim_request())).is_anything_due
         assert await take(harness) == []
 
     async def test_a_line_does_not_hide_the_queue_behind_its_head(self, harness: StoreHarness) -> None:
@@ -203,7 +203,7 @@ class SlotContract:
         await enqueue(harness, "a", queue=MAIL, priority=1)
         await enqueue(harness, "b", "c", priority=3)
         await line_up(harness)
-        outlook = await harness.store.ledger.outlook(appetite(queues=BOTH))
+        outlook = await harness.store.ledger.outlook(claim_request(queues=BOTH))
         assert set(outlook.lined) == {Head(1, harness.now, MAIL), Head(3, harness.now, DEFAULT_QUEUE)}
         assert (outlook.directs, outlook.ticks) == ((), ())
 
@@ -212,10 +212,10 @@ class SlotContract:
         await enqueue(harness, *(f"mail-{number}" for number in range(5)), queue=MAIL, priority=1)
         await enqueue(harness, *(f"default-{number}" for number in range(5)))
         await line_up(harness)
-        portions = Portion(MAIL, 1, 2), Portion(DEFAULT_QUEUE, 2, 3)
-        taken = await harness.store.ledger.claim_lined(shares_of(*portions), 8, decide)
+        lane_limits = LaneLimit(MAIL, 1, 2), LaneLimit(DEFAULT_QUEUE, 2, 3)
+        taken = await harness.store.ledger.claim_lined(shares_of(*lane_limits), 8, decide)
         assert Counter(one.queue for one in taken) == {MAIL: 2, DEFAULT_QUEUE: 3}
-        assert list(await harness.store.ledger.claim_lined(shares_of(Portion(MAIL, 1, 9)), 2, decide)) != []
+        assert list(await harness.store.ledger.claim_lined(shares_of(LaneLimit(MAIL, 1, 9)), 2, decide)) != []
 
     async def test_a_line_is_not_gone_through_in_another_order_than_that_of_the_portions(
         self, harness: StoreHarness
@@ -225,7 +225,7 @@ class SlotContract:
         await enqueue(harness, "b", "c", priority=4)
         await enqueue(harness, "d", priority=1)
         await line_up(harness)
-        lanes = Portion(DEFAULT_QUEUE, 4, 1), Portion(MAIL, 1, 9), Portion(DEFAULT_QUEUE, 1, 9)
+        lanes = LaneLimit(DEFAULT_QUEUE, 4, 1), LaneLimit(MAIL, 1, 9), LaneLimit(DEFAULT_QUEUE, 1, 9)
         taken = await harness.store.ledger.claim_lined(shares_of(*lanes), MANY, decide)
         assert names(list(taken)) == ["b", "a", "d"]
 
@@ -292,7 +292,7 @@ class RateContract:
         await limit(harness, rate="6/m")
         await enqueue(harness, "a", "b", "c")
         assert names(await take(harness)) == ["a"]
-        outlook = await harness.store.ledger.outlook(appetite())
+        outlook = await harness.store.ledger.outlook(claim_request())
         assert (outlook.is_anything_due, outlook.next_due_at) == (False, at(harness, 10))
         await harness.advance(9.9)
         assert await take(harness, BOB) == []
@@ -357,19 +357,19 @@ async def limit(harness: StoreHarness, job: JobName = JOB, **terms: Any) -> None
 
 async def line_up(harness: StoreHarness) -> None:
     """Let due runs of limited jobs get into line; all of them are of such jobs."""
-    assert list(await harness.store.ledger.claim_direct(appetite(queues=BOTH), MANY)) == []
+    assert list(await harness.store.ledger.claim_direct(claim_request(queues=BOTH), MANY)) == []
 
 
-def shares_of(*portions: Portion) -> Appetite:
-    """An appetite for these lanes only."""
-    return replace(appetite(queues=BOTH), portions=portions)
+def shares_of(*lane_limits: LaneLimit) -> ClaimRequest:
+    """A claim request for these lanes only."""
+    return replace(claim_request(queues=BOTH), lane_limits=lane_limits)
 
 
 async def take(
-    harness: StoreHarness, worker: NodeId = ALICE, limit: int = MANY, wanted: Appetite | None = None
+    harness: StoreHarness, worker: NodeId = ALICE, limit: int = MANY, wanted: ClaimRequest | None = None
 ) -> list[Claim]:
-    """Claim what needs no judgement, then from the lines."""
-    ledger, wanted = harness.store.ledger, replace(wanted or appetite(), worker=worker)
+    """Claim what needs no verdict, then from the lines."""
+    ledger, wanted = harness.store.ledger, replace(wanted or claim_request(), worker=worker)
     direct = list(await ledger.claim_direct(wanted, limit))
     return [*direct, *await ledger.claim_lined(wanted, limit - len(direct), decide)]
 

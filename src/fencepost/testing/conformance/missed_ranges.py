@@ -126,7 +126,7 @@ class MissedRangeContract:
         cursor = await read_cursor(harness)
         await register(harness.store, cursor.shard, 7)
         plan = make_plan(cursor, missed=(MissedTicks(beats(harness, 60), TOO_LATE),))
-        receipt = await harness.store.planbook.write([plan])
+        receipt = await harness.store.plans.write([plan])
         assert receipt.stale == (cursor.shard,)
         assert await ranges(harness) == []
 

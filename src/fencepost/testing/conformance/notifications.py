@@ -27,8 +27,8 @@ from fencepost.testing.conformance.builders import (
     OTHER_JOB,
     OTHER_NS,
     SCHEDULE,
-    appetite,
     at,
+    claim_request,
     death,
     enqueue,
     finish,
@@ -261,7 +261,7 @@ async def die(harness: StoreHarness, *keys: str, job: JobName = JOB) -> None:
 
 async def claim_of(harness: StoreHarness, job: JobName) -> list[Claim]:
     """Claim the runs of a job."""
-    return list(await harness.store.ledger.claim_direct(appetite(jobs=(job,)), MANY))
+    return list(await harness.store.ledger.claim_direct(claim_request(jobs=(job,)), MANY))
 
 
 def message_of(run: RunRecord) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fencepost.core.judgement import judge
+from fencepost.core.verdict import judge
 from fencepost.model.audit import Author, Entry, LogFilter
 from fencepost.model.claiming import Admit, ScheduleFacts, Verdict, Wait
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import Namespace, NodeId, RunKey
 from fencepost.model.run import Claim, Hold
-from fencepost.testing.conformance.builders import ALICE, MANY, NS, Witness, appetite, read
+from fencepost.testing.conformance.builders import ALICE, MANY, NS, Witness, claim_request, read
 from fencepost.testing.conformance.harness import StoreHarness
 
 ANNA = Author("anna", "cli on web-3", "the target is down")
@@ -26,20 +26,20 @@ async def decide(harness: StoreHarness, *verdicts: Verdict, worker: NodeId = ALI
         asked.append(facts)
         return verdicts
 
-    claimed = await harness.store.ledger.claim_ticks(appetite(worker), MANY, decided)
+    claimed = await harness.store.ledger.claim_ticks(claim_request(worker), MANY, decided)
     assert len(asked) == 1, asked
     return list(claimed)
 
 
 async def claim_judged(harness: StoreHarness, limit: int = MANY, worker: NodeId = ALICE) -> list[Claim]:
     """Claim ticks under the judge of the house."""
-    return list(await harness.store.ledger.claim_ticks(appetite(worker), limit, judge))
+    return list(await harness.store.ledger.claim_ticks(claim_request(worker), limit, judge))
 
 
 async def facts_of(harness: StoreHarness) -> ScheduleFacts:
     """What a judge gets to see of the one schedule that has due ticks."""
     witness = Witness()
-    await harness.store.ledger.claim_ticks(appetite(), MANY, witness)
+    await harness.store.ledger.claim_ticks(claim_request(), MANY, witness)
     (facts,) = witness.facts
     return facts
 
@@ -47,7 +47,7 @@ async def facts_of(harness: StoreHarness) -> ScheduleFacts:
 async def is_asked(harness: StoreHarness) -> bool:
     """Whether a judge gets to see anything."""
     witness = Witness()
-    await harness.store.ledger.claim_ticks(appetite(), MANY, witness)
+    await harness.store.ledger.claim_ticks(claim_request(), MANY, witness)
     return bool(witness.facts)
 
 
@@ -68,7 +68,7 @@ async def holds(harness: StoreHarness, *keys: RunKey) -> list[Hold]:
 
 async def is_anything_due(harness: StoreHarness) -> bool:
     """Whether a worker finds anything to do now."""
-    outlook = await harness.store.ledger.outlook(appetite())
+    outlook = await harness.store.ledger.outlook(claim_request())
     return outlook.direct is not None or outlook.tick is not None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.core.judgement import judge
+from fencepost.core.verdict import judge
 from fencepost.model.identifiers import RunKey
 from fencepost.model.policies import CatchUp, Overlap, parse_overlap
 from fencepost.model.run import Claim, Hold, Origin, Receipt, RunState

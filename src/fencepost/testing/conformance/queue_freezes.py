@@ -13,9 +13,9 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_JOB,
     OTHER_NS,
-    appetite,
     at,
     claim,
+    claim_request,
     due_ticks,
     end_all,
     enqueue,
@@ -33,7 +33,7 @@ from fencepost.testing.conformance.signals import hint
 
 MAIL = Queue("mail")
 PAUSED = Scope(ScopeKind.QUEUE, DEFAULT_QUEUE)
-BOTH = appetite(queues=(DEFAULT_QUEUE, MAIL))
+BOTH = claim_request(queues=(DEFAULT_QUEUE, MAIL))
 
 
 class QueueFreezeContract:
@@ -106,7 +106,7 @@ class QueueFreezeContract:
     async def test_another_namespace_is_not_paused(self, harness: StoreHarness) -> None:
         await enqueue(harness, "a", namespace=OTHER_NS)
         await harness.store.freezes.freeze(NS, PAUSED, ANNA)
-        theirs = appetite(namespace=OTHER_NS)
+        theirs = claim_request(namespace=OTHER_NS)
         assert len(await harness.store.ledger.claim_direct(theirs, MANY)) == 1
 
     async def test_the_list_does_not_leave_out_a_paused_queue(self, harness: StoreHarness) -> None:

@@ -142,7 +142,7 @@ class RenewalContract:
         start = harness.now
         await harness.advance(90)
         await renew(harness, 1)
-        window = await harness.store.planbook.window([(await read_cursor(harness)).shard], 0, 10)
+        window = await harness.store.plans.window([(await read_cursor(harness)).shard], 0, 10)
         assert [(one.version, one.planned_through, one.until) for one in window.cursors] == [
             (1, start, harness.now),
             (2, harness.now, None),

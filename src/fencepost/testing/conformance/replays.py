@@ -14,10 +14,10 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_NS,
     SCHEDULE,
-    appetite,
     at,
     claim,
     claim_one,
+    claim_request,
     claim_with,
     death,
     due_ticks,
@@ -217,7 +217,7 @@ class ReplayContract:
         await replay(harness, claimed.run_key)
         await harness.advance(10)
         (young,) = await enqueue(harness, "young", priority=4)
-        (first,) = await harness.store.ledger.claim_direct(appetite(), 1)
+        (first,) = await harness.store.ledger.claim_direct(claim_request(), 1)
         assert first.run_key == young
 
 

@@ -1,4 +1,4 @@
-"""The behaviour of the schedules' shelf: an edit is one instant, and no fire time is on both its sides."""
+"""The behaviour of the schedules' store: an edit is one instant, and no fire time is on both its sides."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ScheduleContract:
         assert await harness.store.schedules.get(NS, SCHEDULE) == schedule
 
     async def test_an_unknown_schedule_is_not_there(self, harness: StoreHarness) -> None:
-        shelf = harness.store.schedules
-        assert await shelf.get(NS, SCHEDULE) is None
-        assert list(await shelf.history(NS, SCHEDULE)) == []
-        assert not await shelf.pause(NS, SCHEDULE, "holidays")
-        assert not await shelf.resume(NS, SCHEDULE)
-        assert not await shelf.remove(NS, SCHEDULE)
+        schedules = harness.store.schedules
+        assert await schedules.get(NS, SCHEDULE) is None
+        assert list(await schedules.history(NS, SCHEDULE)) == []
+        assert not await schedules.pause(NS, SCHEDULE, "holidays")
+        assert not await schedules.resume(NS, SCHEDULE)
+        assert not await schedules.remove(NS, SCHEDULE)
 
     async def test_does_not_create_over_an_existing_one(self, harness: StoreHarness) -> None:
         await put(harness)
@@ -142,13 +142,13 @@ class ScheduleContract:
         for every_s in (60, 90, 60, 90):
             await put(harness, make_spec(every_s=every_s))
             await harness.advance(5)
-        shelf = harness.store.schedules
-        every = await shelf.history(NS, SCHEDULE)
-        assert list(await shelf.history(NS, SCHEDULE, after=1, limit=2)) == list(every[1:3])
-        assert list(await shelf.history(NS, SCHEDULE, after=3)) == list(every[3:])
-        assert list(await shelf.history(NS, SCHEDULE, after=4)) == []
-        assert list(await shelf.history(NS, SCHEDULE, since=every[2].in_force_from)) == list(every[2:])
-        assert list(await shelf.history(NS, SCHEDULE, since=harness.now)) == list(every[3:])
+        schedules = harness.store.schedules
+        every = await schedules.history(NS, SCHEDULE)
+        assert list(await schedules.history(NS, SCHEDULE, after=1, limit=2)) == list(every[1:3])
+        assert list(await schedules.history(NS, SCHEDULE, after=3)) == list(every[3:])
+        assert list(await schedules.history(NS, SCHEDULE, after=4)) == []
+        assert list(await schedules.history(NS, SCHEDULE, since=every[2].in_force_from)) == list(every[2:])
+        assert list(await schedules.history(NS, SCHEDULE, since=harness.now)) == list(every[3:])
 
     async def test_a_spec_does_not_lose_anything_in_the_store(self, harness: StoreHarness) -> None:
         payload = {"region": "eu", "ids": [1, 2], "deep": {"ratio": 0.5, "none": None}}
@@ -259,7 +259,7 @@ class ScheduleContract:
         await harness.store.schedules.pause(NS, SCHEDULE, "holidays")
         edited = await put(harness, make_spec(every_s=90))
         assert (edited.version, edited.state) == (2, ScheduleState.PAUSED)
-        window = await harness.store.planbook.window([shard_for(harness)], 60, MANY)
+        window = await harness.store.plans.window([shard_for(harness)], 60, MANY)
         assert window.cursors == ()
 
     async def test_an_edit_leaves_no_gap_between_two_versions(self, harness: StoreHarness) -> None:

@@ -100,42 +100,42 @@ class SignalContract:
 
     async def test_a_node_that_leaves_does_not_wait_to_be_missed(self, harness: StoreHarness) -> None:
         async with hint(harness, Topic.LEASES):
-            await harness.store.roster.leave(ALICE)
+            await harness.store.nodes.leave(ALICE)
 
     async def test_a_node_that_is_drained_does_not_wait_for_its_beat(self, harness: StoreHarness) -> None:
-        await harness.store.roster.beat(Node(ALICE, "host", 1, True, True), NodeReport(), 10)
+        await harness.store.nodes.beat(Node(ALICE, "host", 1, True, True), NodeReport(), 10)
         async with hint(harness, Topic.LEASES):
-            await harness.store.roster.drain(ALICE, True, NS, HOUSE)
+            await harness.store.nodes.drain(ALICE, True, NS, HOUSE)
 
     async def test_a_new_cut_of_the_shards_does_not_wait_for_the_beat(self, harness: StoreHarness) -> None:
         async with hint(harness, Topic.LEASES):
             await harness.store.epochs.reshard(harness.shards + 3, NS, HOUSE)
 
     async def test_a_changed_schedule_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
-        shelf = harness.store.schedules
+        schedules = harness.store.schedules
         async with hint(harness, Topic.SCHEDULES):
             await put(harness)
         async with hint(harness, Topic.SCHEDULES):
             await put(harness, make_spec(every_s=90))
         async with hint(harness, Topic.SCHEDULES):
-            await shelf.pause(NS, SCHEDULE, "holidays")
+            await schedules.pause(NS, SCHEDULE, "holidays")
         async with hint(harness, Topic.SCHEDULES):
-            await shelf.resume(NS, SCHEDULE)
+            await schedules.resume(NS, SCHEDULE)
         async with hint(harness, Topic.SCHEDULES):
-            await shelf.renew(
+            await schedules.renew(
                 NS, SCHEDULE, make_spec(), tzdata=TZDATA, expected_version=3, reason="newer zone rules"
             )
         async with hint(harness, Topic.SCHEDULES):
-            await shelf.remove(NS, SCHEDULE)
+            await schedules.remove(NS, SCHEDULE)
 
     async def test_a_changed_calendar_does_not_wait_for_the_poll(self, harness: StoreHarness) -> None:
-        shelf = harness.store.calendars
+        calendars = harness.store.calendars
         async with hint(harness, Topic.CALENDARS):
-            await shelf.put(NS, "de", {"holidays": ""})
+            await calendars.put(NS, "de", {"holidays": ""})
         async with hint(harness, Topic.CALENDARS):
-            await shelf.put(NS, "de", {"holidays": "2026-12-25"})
+            await calendars.put(NS, "de", {"holidays": "2026-12-25"})
         async with hint(harness, Topic.CALENDARS):
-            await shelf.remove(NS, "de")
+            await calendars.remove(NS, "de")
 
     async def test_a_listener_that_stopped_is_not_told(self, harness: StoreHarness) -> None:
         told: list[str] = []

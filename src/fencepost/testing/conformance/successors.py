@@ -25,11 +25,11 @@ from fencepost.testing.conformance.builders import (
     OTHER_NS,
     OTHER_SCHEDULE,
     SCHEDULE,
-    appetite,
     at,
     by_hand,
     claim,
     claim_one,
+    claim_request,
     claim_with,
     death,
     due_ticks,
@@ -292,7 +292,7 @@ class SuccessorContract:
     async def test_another_namespace_is_not_followed(self, harness: StoreHarness) -> None:
         await follow(harness, JOB)
         await enqueue(harness, "one", namespace=OTHER_NS)
-        (claimed,) = await harness.store.ledger.claim_direct(appetite(namespace=OTHER_NS), MANY)
+        (claimed,) = await harness.store.ledger.claim_direct(claim_request(namespace=OTHER_NS), MANY)
         await finish(harness, success(claimed.ticket))
         for namespace in (NS, OTHER_NS):
             assert await harness.store.ledger.get(namespace, after(claimed.run_key)) is None
@@ -387,5 +387,5 @@ class SuccessorContract:
 
 async def claim_chained(harness: StoreHarness) -> list[Claim]:
     """Start what follows."""
-    wanted = appetite(queues=(Queue("chains"),), jobs=(LOAD, MAIL))
+    wanted = claim_request(queues=(Queue("chains"),), jobs=(LOAD, MAIL))
     return list(await harness.store.ledger.claim_direct(wanted, MANY))

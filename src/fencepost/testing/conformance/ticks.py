@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fencepost.model.claiming import Appetite, End, ScheduleFacts, Start, StartedRun, Verdict
+from fencepost.model.claiming import ClaimRequest, End, ScheduleFacts, Start, StartedRun, Verdict
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.policies import CatchUp, Overlap
@@ -21,9 +21,9 @@ from fencepost.testing.conformance.builders import (
     OTHER_SCHEDULE,
     SCHEDULE,
     Witness,
-    appetite,
     at,
     claim,
+    claim_request,
     claim_with,
     due_ticks,
     end_all,
@@ -214,7 +214,7 @@ class TickContract:
         await plan_ticks(harness, 60)
         await due_ticks(harness, 60, schedule_id=OTHER_SCHEDULE)
         witness = Witness()
-        await harness.store.ledger.claim_ticks(appetite(), 1, witness)
+        await harness.store.ledger.claim_ticks(claim_request(), 1, witness)
         assert (len(witness.facts), witness.rooms) == (1, [1])
 
     async def test_the_judge_is_not_offered_more_room_than_is_left(self, harness: StoreHarness) -> None:
@@ -228,7 +228,7 @@ class TickContract:
             rooms.append(room)
             return start_all(facts, now, room)
 
-        claimed = await harness.store.ledger.claim_ticks(appetite(), 3, judge)
+        claimed = await harness.store.ledger.claim_ticks(claim_request(), 3, judge)
         assert len(claimed) == 3
         assert rooms[0] == 3
         assert all(room <= 1 for room in rooms[1:])
@@ -245,7 +245,7 @@ class TickContract:
         (mine,) = await due_ticks(harness, 30)
         await put(harness, make_spec(job=OTHER_JOB))
         (other,) = await due_ticks(harness, 30)
-        wanted = appetite(jobs=(JOB,))
+        wanted = claim_request(jobs=(JOB,))
         (facts,) = (await judged(harness, wanted)).facts
         assert [tick.run_key for tick in facts.due] == [mine]
         assert facts.newest_due == harness.now
@@ -275,7 +275,7 @@ class TickContract:
         await plan_ticks(harness, 10, 20, 30)
         await due_ticks(harness, 40, schedule_id=OTHER_SCHEDULE)
         witness = Witness()
-        await harness.store.ledger.claim_ticks(appetite(), 2, witness)
+        await harness.store.ledger.claim_ticks(claim_request(), 2, witness)
         assert {facts.schedule_id for facts in witness.facts} == {SCHEDULE, OTHER_SCHEDULE}
 
 
@@ -342,8 +342,8 @@ class SweepContract:
         assert counts == [2, 2, 0]
 
 
-async def judged(harness: StoreHarness, wanted: Appetite | None = None) -> Witness:
+async def judged(harness: StoreHarness, wanted: ClaimRequest | None = None) -> Witness:
     """What a judge gets to see."""
     witness = Witness()
-    await harness.store.ledger.claim_ticks(wanted or appetite(), MANY, witness)
+    await harness.store.ledger.claim_ticks(wanted or claim_request(), MANY, witness)
     return witness

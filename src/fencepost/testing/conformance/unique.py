@@ -21,11 +21,11 @@ from fencepost.testing.conformance.builders import (
     NS,
     OTHER_JOB,
     OTHER_NS,
-    appetite,
     at,
     by_hand,
     claim,
     claim_one,
+    claim_request,
     enqueue,
     finish,
     leave_all,
@@ -196,10 +196,10 @@ class ExpiryContract:
     async def test_a_run_that_has_expired_does_not_begin(self, harness: StoreHarness) -> None:
         await put_expiring(harness, "one", SOON)
         await harness.advance(59)
-        assert (await harness.store.ledger.outlook(appetite())).is_anything_due
+        assert (await harness.store.ledger.outlook(claim_request())).is_anything_due
         await sweep(harness)
         await harness.advance(1)
-        assert not (await harness.store.ledger.outlook(appetite())).is_anything_due
+        assert not (await harness.store.ledger.outlook(claim_request())).is_anything_due
         assert await claim(harness) == []
         assert not (await sweep(harness)).quiet
         assert await sweep_late(harness) == 1
@@ -239,7 +239,7 @@ class ExpiryContract:
         await harness.advance(10)
         await enqueue(harness, "two")
         await harness.advance(51)
-        found = await harness.store.ledger.claim_direct(appetite(), 1)
+        found = await harness.store.ledger.claim_direct(claim_request(), 1)
         assert [one.run_key for one in found] == [key("two")]
 
     async def test_a_run_that_is_held_expires_too(self, harness: StoreHarness) -> None:
@@ -350,4 +350,4 @@ async def sweep_late(harness: StoreHarness) -> int:
 
 
 async def take_lined(harness: StoreHarness) -> list[Claim]:
-    return list(await harness.store.ledger.claim_lined(appetite(), MANY, decide))
+    return list(await harness.store.ledger.claim_lined(claim_request(), MANY, decide))

@@ -18,9 +18,9 @@ from fencepost.testing.conformance.builders import (
     NS,
     SCHEDULE,
     Witness,
-    appetite,
     at,
     claim,
+    claim_request,
     due_ticks,
     finish,
     make_plan,
@@ -367,7 +367,7 @@ class FactContract:
         await put(harness, make_spec(every_s=90, queue=HEAVY))
         (heavy,) = await due_ticks(harness, 30)
         witness = Witness()
-        await harness.store.ledger.claim_ticks(appetite(queues=(HEAVY,)), MANY, witness)
+        await harness.store.ledger.claim_ticks(claim_request(queues=(HEAVY,)), MANY, witness)
         assert witness.due == {heavy}
         assert not await is_asked(harness)
 

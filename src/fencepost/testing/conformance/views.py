@@ -25,10 +25,10 @@ from fencepost.testing.conformance.builders import (
     OTHER_NS,
     OTHER_SCHEDULE,
     SCHEDULE,
-    appetite,
     at,
     claim,
     claim_one,
+    claim_request,
     close_to,
     death,
     due_ticks,
@@ -146,7 +146,7 @@ class TrafficContract:
     async def test_what_did_not_begin_has_no_lateness(self, harness: StoreHarness) -> None:
         await put(harness)
         await due_ticks(harness, 60)
-        await harness.store.ledger.claim_ticks(appetite(), MANY, end_all)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, end_all)
         (bucket,) = [one for one in await harness.store.ledger.traffic(NS, 60, 3_600) if one.counts]
         assert bucket.counts == {RunState.MISSED: 1}
         assert (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s) == (None, None, None)
@@ -261,7 +261,7 @@ class NewsContract:
     async def test_a_tick_that_ended_without_a_start_is_not_left_out(self, harness: StoreHarness) -> None:
         await put(harness)
         (key,) = await due_ticks(harness, 60)
-        await harness.store.ledger.claim_ticks(appetite(), MANY, end_all)
+        await harness.store.ledger.claim_ticks(claim_request(), MANY, end_all)
         (told,) = (await news(harness)).runs
         assert (told.run_key, told.state, told.schedule_id) == (key, RunState.MISSED, SCHEDULE)
 

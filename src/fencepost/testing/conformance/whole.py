@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fencepost.testing.conformance.access import TokenContract
-from fencepost.testing.conformance.answers import AnswerContract
 from fencepost.testing.conformance.audit_log import AuditLogContract
 from fencepost.testing.conformance.backfills import BackfillContract, FillModeContract
 from fencepost.testing.conformance.by_name import ByNameContract
@@ -14,20 +13,21 @@ from fencepost.testing.conformance.epochs import EpochContract, ReshardContract
 from fencepost.testing.conformance.freezes import FreezeContract, FreezeOfAllContract
 from fencepost.testing.conformance.gates import GateContract, GateFactContract
 from fencepost.testing.conformance.holds import HoldContract, SkipContract
+from fencepost.testing.conformance.idempotency import AnswerContract
 from fencepost.testing.conformance.jobs import JobContract
 from fencepost.testing.conformance.joins import JoinContract
 from fencepost.testing.conformance.lanes import LaneContract
 from fencepost.testing.conformance.ledger import LedgerContract
 from fencepost.testing.conformance.limited_ticks import LimitedTickContract
 from fencepost.testing.conformance.limits import RateContract, SlotContract
-from fencepost.testing.conformance.logbook import LogbookContract
 from fencepost.testing.conformance.many_runs import ManyRunsContract
 from fencepost.testing.conformance.many_schedules import ManySchedulesContract
 from fencepost.testing.conformance.missed_ranges import MissedRangeContract
+from fencepost.testing.conformance.nodes import DrainContract, NodesContract
 from fencepost.testing.conformance.notifications import NotificationContract
 from fencepost.testing.conformance.paging import RunPagingContract, ScheduleFindingContract
 from fencepost.testing.conformance.parking import ParkingContract
-from fencepost.testing.conformance.planbook import PlanBookContract
+from fencepost.testing.conformance.plans import PlansContract
 from fencepost.testing.conformance.policies import CatchUpContract, OverlapContract
 from fencepost.testing.conformance.progress import ProgressContract
 from fencepost.testing.conformance.queue_freezes import QueueFreezeContract, QueueViewContract
@@ -39,8 +39,8 @@ from fencepost.testing.conformance.reports import ReportContract
 from fencepost.testing.conformance.rescues import GraceContract, RescueContract
 from fencepost.testing.conformance.resuming import ResumingContract
 from fencepost.testing.conformance.retention import RetentionContract
-from fencepost.testing.conformance.roster import DrainContract, RosterContract
 from fencepost.testing.conformance.rows import RowContract
+from fencepost.testing.conformance.run_logs import RunLogsContract
 from fencepost.testing.conformance.run_times import RunTimesContract
 from fencepost.testing.conformance.schedules import ScheduleContract
 from fencepost.testing.conformance.sign_in import SessionContract, SignInLinkContract
@@ -85,7 +85,7 @@ class StoreConformance(
     LaneContract,
     LedgerContract,
     LimitedTickContract,
-    LogbookContract,
+    RunLogsContract,
     ManyRunsContract,
     ManySchedulesContract,
     MissedRangeContract,
@@ -95,7 +95,7 @@ class StoreConformance(
     OutlookContract,
     OverlapContract,
     ParkingContract,
-    PlanBookContract,
+    PlansContract,
     ProgressContract,
     RunTimesContract,
     QueueFreezeContract,
@@ -110,7 +110,7 @@ class StoreConformance(
     RescueContract,
     ResumingContract,
     RetentionContract,
-    RosterContract,
+    NodesContract,
     RowContract,
     RunPagingContract,
     ScheduleContract,

@@ -68,20 +68,20 @@ class OutlivedContract:
         await put(harness)
         plan = make_plan(await read_cursor(harness), at(harness, 60), tzdata=NEWER_TZDATA)
         await register(harness.store, plan.cursor.shard, 9)
-        await harness.store.planbook.write([plan])
+        await harness.store.plans.write([plan])
         assert len(await outlived(harness)) == 1
 
     async def test_an_edit_and_a_resumption_do_not_keep_the_rules_of_the_version_before(
         self, harness: StoreHarness
     ) -> None:
-        shelf = harness.store.schedules
+        schedules = harness.store.schedules
         await put(harness)
         await put(harness, make_spec(every_s=90), tzdata=NEWER_TZDATA)
         assert await outlived(harness) == []
-        await shelf.pause(NS, SCHEDULE, "holidays")
-        await shelf.resume(NS, SCHEDULE, tzdata=NEWEST_TZDATA)
+        await schedules.pause(NS, SCHEDULE, "holidays")
+        await schedules.resume(NS, SCHEDULE, tzdata=NEWEST_TZDATA)
         assert await outlived(harness, NEWEST_TZDATA) == []
-        assert [one.tzdata for one in await shelf.history(NS, SCHEDULE)] == [
+        assert [one.tzdata for one in await schedules.history(NS, SCHEDULE)] == [
             TZDATA,
             NEWER_TZDATA,
             NEWEST_TZDATA,
@@ -147,7 +147,7 @@ class OutlivedContract:
         await put(harness, schedule_id=other)
         assert await outlived(harness, schedules=[mine]) == []
         assert len(await outlived(harness, schedules=[mine, other])) == 1
-        assert list(await harness.store.planbook.outlived([], NEWER_TZDATA, MANY)) == []
+        assert list(await harness.store.plans.outlived([], NEWER_TZDATA, MANY)) == []
 
     async def test_outlived_versions_are_not_more_than_asked_for_and_none_is_left_out(
         self, harness: StoreHarness
@@ -181,7 +181,7 @@ class ConfirmationContract:
     ) -> None:
         await put(harness)
         await plan_ticks(harness, 60)
-        cursor, window = await read_cursor(harness), harness.store.planbook.window
+        cursor, window = await read_cursor(harness), harness.store.plans.window
         await confirm(harness, (cursor, at(harness, 3600)))
         assert (await window([cursor.shard], 3599, MANY)).cursors == ()
         assert (await window([cursor.shard], 3600, MANY)).cursors == (cursor,)
@@ -246,7 +246,7 @@ class ConfirmationContract:
 
     async def test_confirming_nothing_is_no_fault(self, harness: StoreHarness) -> None:
         await confirm(harness)
-        assert list(await harness.store.planbook.outlived([shard_for(harness)], NEWER_TZDATA, MANY)) == []
+        assert list(await harness.store.plans.outlived([shard_for(harness)], NEWER_TZDATA, MANY)) == []
 
 
 async def outlived(
@@ -258,14 +258,14 @@ async def outlived(
 ) -> list[Outlived]:
     """What these rules outlived on the shards of these schedules."""
     shards = sorted({shard_for(harness, one) for one in schedules})
-    return list(await harness.store.planbook.outlived(shards, tzdata, limit))
+    return list(await harness.store.plans.outlived(shards, tzdata, limit))
 
 
 async def confirm(
     harness: StoreHarness, *confirmed: tuple[Cursor, datetime | None], tzdata: str = NEWER_TZDATA
 ) -> None:
     """Confirm cursors, each with the time to look again."""
-    await harness.store.planbook.confirm(confirmed, tzdata)
+    await harness.store.plans.confirm(confirmed, tzdata)
 
 
 async def runs(harness: StoreHarness) -> list[object]:

@@ -118,8 +118,8 @@ class Calendar:
     def days(self) -> BusinessDays:
         """The days as numbers, for the search of fire times."""
         if self._days is None:
-            mend = "it is read from the store when a schedule is added; to look here, give its holidays"
-            raise InvalidTrigger(f"calendar {quoted(self.name)} is only a name here: {mend}")
+            remedy = "it is read from the store when a schedule is added; to look here, give its holidays"
+            raise InvalidTrigger(f"calendar {quoted(self.name)} is only a name here: {remedy}")
         return self._days
 
     def is_business_day(self, day: date) -> bool:
@@ -188,8 +188,8 @@ class Calendar:
             return self
         stored = binding.calendars.get(self.name)
         if stored is None or stored.is_reference:
-            mend = f"run: fencepost calendars set {self.name}"
-            raise InvalidTrigger(f"calendar {quoted(self.name)} is not in the store; {mend}")
+            remedy = f"run: fencepost calendars set {self.name}"
+            raise InvalidTrigger(f"calendar {quoted(self.name)} is not in the store; {remedy}")
         assert stored.name == self.name, "calendars are bound by their names"
         return self if (self.revision or 0) >= (stored.revision or 1) else stored
 

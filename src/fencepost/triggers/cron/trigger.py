@@ -95,8 +95,8 @@ class _Unseeded:
         raise self._refusal()
 
     def _refusal(self) -> InvalidTrigger:
-        mend = "give it a seed, or ask as a schedule"
-        return InvalidTrigger(f"cron {quoted(self.expression)}: H is hashed by a schedule's id; {mend}")
+        remedy = "give it a seed, or ask as a schedule"
+        return InvalidTrigger(f"cron {quoted(self.expression)}: H is hashed by a schedule's id; {remedy}")
 
 
 def _checked(what: str, value: object) -> str:

@@ -90,8 +90,8 @@ def _parameters(name: str, text: str) -> dict[str, str]:
 
 def _one_rule(rules: list[str]) -> str:
     if len(rules) != 1:
-        mend = "; join rules as RRule(…) | RRule(…)" if rules else ""
-        raise InvalidTrigger(f"rrule has {len(rules)} rules, expected one{mend}")
+        remedy = "; join rules as RRule(…) | RRule(…)" if rules else ""
+        raise InvalidTrigger(f"rrule has {len(rules)} rules, expected one{remedy}")
     return rules[0]
 
 

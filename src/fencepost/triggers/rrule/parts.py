@@ -187,9 +187,9 @@ def _parse(parts: Mapping[str, str]) -> Parts:
 def _checked(parts: Parts) -> Parts:
     """The parts, if RFC 5545 lets them stand together."""
     used = {"BYWEEKNO": parts.week_numbers, "BYYEARDAY": parts.year_days, "BYMONTHDAY": parts.month_days}
-    for name, (frequencies, mend) in FORBIDDEN.items():
+    for name, (frequencies, remedy) in FORBIDDEN.items():
         if used[name] and parts.frequency in frequencies:
-            raise InvalidTrigger(f"{name} does not go with FREQ={parts.frequency.name}, use {mend}")
+            raise InvalidTrigger(f"{name} does not go with FREQ={parts.frequency.name}, use {remedy}")
     if parts.count is not None and parts.until is not None:
         raise InvalidTrigger("has both COUNT and UNTIL, expected one of them")
     if any(place for place, _ in parts.weekdays):

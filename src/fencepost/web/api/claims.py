@@ -13,8 +13,8 @@ from fencepost.model.times import to_utc_text
 from fencepost.operations.operation import operation
 from fencepost.operations.shapes.runs import PredecessorShape, predecessor_shape
 from fencepost.operations.words import BIG_INTEGER_MAX, Moment, Name, Seconds
-from fencepost.services.desks.work import Loan, Order
-from fencepost.services.waiting_room import Visitor
+from fencepost.services.long_poll import Poller
+from fencepost.services.verbs.work import Loan, Order
 from fencepost.telemetry.traces import carried_for
 from fencepost.web.counter import Counter
 
@@ -122,10 +122,10 @@ async def claim(counter: Counter, asked: ClaimRequest) -> ClaimAnswer:
     reports on the run. Safe to repeat."""
     worker = outside_worker(asked.worker, counter.caller.principal.audit_id)
     order = Order(worker, tuple(asked.jobs), tuple(asked.queues), asked.limit, tuple(asked.known))
-    visitor = Visitor()
+    poller = Poller()
     serving = counter.serving
-    async with counter.until_gone(visitor.leave):
-        loans = await serving.room.serve(counter.desk, order, asked.wait_s, visitor)
+    async with counter.until_gone(poller.leave):
+        loans = await serving.room.serve(counter.verbs, order, asked.wait_s, poller)
     return ClaimAnswer([_shown(one, serving.settings) for one in loans])
 
 

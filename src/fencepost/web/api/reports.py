@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from fencepost.core.lending import error_kinds
+from fencepost.core.external_runs import error_kinds
+from fencepost.core.outcome import Failed
 from fencepost.core.retry_after import RETRY_AFTER_MAX
-from fencepost.core.settling import Failed
 from fencepost.model.access import Role
 from fencepost.model.run import Receipt
 from fencepost.model.text import RESULT_LENGTH_MAX, beginning, cleaned, storable
@@ -110,7 +110,7 @@ async def heartbeat(counter: Counter, asked: Heartbeat) -> HeartbeatAnswer:
 
     Extends the attempt's life, never beyond the job's timeout. Safe to repeat."""
     note = None if asked.note is None else cleaned(asked.note)
-    beat = await counter.desk.heartbeat(
+    beat = await counter.verbs.heartbeat(
         counter.author, asked.run_key, asked.attempt, asked.fence, asked.progress, note
     )
     return HeartbeatAnswer(beat.cancel_requested, beat.alive_for_s)
@@ -129,7 +129,7 @@ async def complete(counter: Counter, asked: Completion) -> ReportAnswer:
     Ends the attempt as succeeded. Safe to repeat until it is answered."""
     result = _kept(asked.result)
     return _answer(
-        await counter.desk.complete(counter.author, asked.run_key, asked.attempt, asked.fence, result)
+        await counter.verbs.complete(counter.author, asked.run_key, asked.attempt, asked.fence, result)
     )
 
 
@@ -152,7 +152,9 @@ async def fail(counter: Counter, asked: Failure) -> ReportAnswer:
         kinds=error_kinds(asked.error),
         wait_s=asked.retry_after_s,
     )
-    return _answer(await counter.desk.fail(counter.author, asked.run_key, asked.attempt, asked.fence, failed))
+    return _answer(
+        await counter.verbs.fail(counter.author, asked.run_key, asked.attempt, asked.fence, failed)
+    )
 
 
 def _kept(result: object) -> str | None:

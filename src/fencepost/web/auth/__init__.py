@@ -1,8 +1,9 @@
 """Who may come in.
 
 `Guarded` is the outermost layer: it lets nobody pass without a credential, but for a few paths. `inside` are
-the layers behind the doorway, which reads requests whole: against forged requests, and the way in and out.
-Both ask the `Doorkeeper`, who knows credentials. `behind` stands before them all where there are proxies.
+the layers behind `RequestLimits`, which reads requests whole: against forged requests, and the way in and
+out. Both ask the `Doorkeeper`, who knows credentials. `behind` stands before them all where there are
+proxies.
 
 Whoever was let in is at `scope["state"]["principal"]`, what the forms of their session carry at `"csrf"`, and
 at `"still_good"` what an answer without an end calls now and then, to see whether they may stay.
@@ -23,5 +24,5 @@ __all__ = ["OPEN_PATHS", "TOKEN_LENGTH_MIN", "Doorkeeper", "Guarded", "behind", 
 
 
 def inside(app: ASGIApp, doorkeeper: Doorkeeper) -> ASGIApp:
-    """What stands between the doorway and the routes."""
+    """What stands between `RequestLimits` and the routes."""
     return Unforged(Entrance(app, doorkeeper))

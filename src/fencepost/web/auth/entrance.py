@@ -30,7 +30,7 @@ ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 
 class Entrance:
     """An application with a way in and a way out before it. Its requests are whole: it stands behind the
-    doorway."""
+    request limits."""
 
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
         self._app = app

@@ -26,7 +26,7 @@ FIELD = "csrf"
 
 class Unforged:
     """An application that gets no request of another site's making. Its requests are whole: it stands behind
-    the doorway."""
+    the request limits."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -22,7 +22,7 @@ from fencepost.core.access import SessionTerms, is_good, is_worth_noting
 from fencepost.errors import StoreUnavailable
 from fencepost.model.access import Credential, Found, Kind, SessionRecord, TokenRecord
 from fencepost.model.clocks import Monotonic, StoreTime, elapsed_s, later
-from fencepost.ports.access import AccessBook
+from fencepost.ports.access import AccessRecords
 
 BELIEVED_S = 3.0
 KNOWN_MAX = 10_000
@@ -46,7 +46,7 @@ class Known:
     """Tokens and sessions by id."""
 
     def __init__(
-        self, book: AccessBook, clock: Clock, terms: SessionTerms, within_s: float = LOOK_WITHIN_S
+        self, book: AccessRecords, clock: Clock, terms: SessionTerms, within_s: float = LOOK_WITHIN_S
     ) -> None:
         self._book = book
         self._clock = clock

@@ -58,7 +58,7 @@ class Fault:
     status: int
     heading: str
     told: str
-    mend: str
+    remedy: str
     href: str = "/"
     link: str = "To the overview"
 
@@ -93,8 +93,8 @@ def fault_of(request: Request[Any, Any, Any], error: Exception) -> Fault:
             told = "This page is only for those who have signed in."
             return Fault(401, "Sign in", told, "Sign in with a token or a link.", "/sign-in", "Sign in")
         case NotAllowed():
-            mend = "Ask somebody who administers this house for a token with that role."
-            return Fault(403, "Not for this role", _sentence(str(error)), mend)
+            remedy = "Ask somebody who administers this house for a token with that role."
+            return Fault(403, "Not for this role", _sentence(str(error)), remedy)
         case NotFoundException():
             return _not_found(f"There is no page at {said_of_path(here)}.")
         case MethodNotAllowedException():
@@ -149,10 +149,12 @@ def _for_now(error: StoreUnavailable | TurnedAway, scope: Scope) -> Fault:
 def _later(fault: Fault, scope: Any) -> Fault:
     """What goes by itself: the same page again, or the form that was sent."""
     if scope["method"] == "POST":
-        return replace(fault, mend="Go back in a moment, look whether it was done, and send it again if not.")
-    return replace(fault, mend="Try again in a moment.", href=asked_path(scope), link="Try again")
+        return replace(
+            fault, remedy="Go back in a moment, look whether it was done, and send it again if not."
+        )
+    return replace(fault, remedy="Try again in a moment.", href=asked_path(scope), link="Try again")
 
 
 def _not_found(told: str) -> Fault:
-    mend = "It may be in another namespace, have another name, or be gone."
-    return Fault(404, "Not found", told, mend, "/schedules", "To the schedules")
+    remedy = "It may be in another namespace, have another name, or be gone."
+    return Fault(404, "Not found", told, remedy, "/schedules", "To the schedules")

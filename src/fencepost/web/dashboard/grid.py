@@ -14,7 +14,7 @@ from itertools import islice
 
 from fencepost.core.accounting import SETTLING, Frame, due_of
 from fencepost.core.expectation import Expected, TriggerOf, expected
-from fencepost.core.suspicion import begun, why_late
+from fencepost.core.stuck import begun, why_late
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey
 from fencepost.model.run import Origin, RunRecord, RunState

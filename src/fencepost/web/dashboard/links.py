@@ -31,7 +31,7 @@ def job(name: str) -> str:
 
 
 def why(schedule_id: str, fire_time: datetime) -> str:
-    """The story of one tick, also of one that has no run."""
+    """The explanation of one tick, also of one that has no run."""
     return with_query(schedule(schedule_id, "why"), {"at": to_utc_text(fire_time)})
 
 

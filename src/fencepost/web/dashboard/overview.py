@@ -9,7 +9,7 @@ from fencepost.core.completeness import OPEN_AFTER_S, Completeness, completeness
 from fencepost.core.fleet import Alarm
 from fencepost.core.masking import masked_text
 from fencepost.core.serving import Unserved, unserved_jobs, unserved_words
-from fencepost.core.suspicion import why_stuck
+from fencepost.core.stuck import why_stuck
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.freeze import Freeze, ScopeKind

@@ -59,7 +59,7 @@ async def see(
 ) -> Seen:
     """Everything that the page shows."""
     schedule = await known(control, schedule_id)
-    ahead, period_s = await control.glances(lambda: _look(schedule, now))
+    ahead, period_s = await control.offload_short(lambda: _look(schedule, now))
     chosen = span or default_span(period_s)
     end = min(until or now, now)
     since = end - timedelta(seconds=SPANS_S[chosen])
@@ -118,11 +118,11 @@ async def _what_became(control: Control, frame: Frame) -> tuple[Grid, Sequence[R
     """The grid and the runs behind it; where this release cannot read a version, the reason instead."""
     trigger_of = triggers_of(frame.schedule_id)
     try:
-        asked = await control.glances(lambda: asked_of(frame, trigger_of))
+        asked = await control.offload_short(lambda: asked_of(frame, trigger_of))
         until = asked.last or frame.until
         runs = await control.store.ledger.ticks(
             frame.namespace, frame.schedule_id, frame.since, until, None, TICKS_MAX
         )
-        return await control.glances(lambda: make_grid(frame, trigger_of, asked, runs)), runs, None
+        return await control.offload_short(lambda: make_grid(frame, trigger_of, asked, runs)), runs, None
     except UsageError as error:
         return Grid((), False), (), str(error)

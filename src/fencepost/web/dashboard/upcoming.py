@@ -14,7 +14,7 @@ from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.schedule import Schedule, ScheduleState
 from fencepost.operations.shapes.triggers import described
-from fencepost.services.aside import Aside
+from fencepost.services.offload import Offload
 from fencepost.triggers import stored_trigger
 
 AHEAD = 5
@@ -31,9 +31,11 @@ class Coming:
     """The ones after that, for a countdown that goes on."""
 
 
-async def coming(schedules: Sequence[Schedule], now: datetime, glances: Aside) -> Mapping[ScheduleId, Coming]:
+async def coming(
+    schedules: Sequence[Schedule], now: datetime, offload_short: Offload
+) -> Mapping[ScheduleId, Coming]:
     """What is to come of each: one thought for all of them."""
-    return await glances(lambda: _all(schedules, now))
+    return await offload_short(lambda: _all(schedules, now))
 
 
 def _all(schedules: Sequence[Schedule], now: datetime) -> Mapping[ScheduleId, Coming]:

@@ -159,7 +159,7 @@ class Hub:
         fresh = self._fresh(news)
         self._tell(news, fresh, namespaces)
         self._news, self._looked_at = news, now
-        logs = await tell_logs(self._store.logbook, self._watching(), self._number, self._log)
+        logs = await tell_logs(self._store.run_logs, self._watching(), self._number, self._log)
         await self._see_out(now)
         lively = cold or fresh or logs or any(one.running for one in news.standings.values())
         return self.pace.busy_s if lively else self.pace.quiet_s

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fencepost.errors import StoreUnavailable
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPlace, LogSpot
-from fencepost.ports.logbook import Logbook
+from fencepost.ports.run_logs import RunLogs
 from fencepost.telemetry.logs import Log
 from fencepost.web.live import messages
 from fencepost.web.live.listener import Listener
@@ -18,7 +18,7 @@ LOGS_MAX = 50
 """In one look; those who have waited longest come first."""
 
 
-async def tell_logs(logbook: Logbook, watching: Sequence[Listener], number: int, log: Log) -> bool:
+async def tell_logs(run_logs: RunLogs, watching: Sequence[Listener], number: int, log: Log) -> bool:
     """Whether anybody watches a log. Those who have heard the same stand at the same place, and go on
     together. A log that cannot be read is watched no more, and keeps nobody from the others."""
     spots: dict[tuple[Namespace, RunKey, LogPlace | None], list[Listener]] = {}
@@ -31,20 +31,20 @@ async def tell_logs(logbook: Logbook, watching: Sequence[Listener], number: int,
         for listener in listeners:
             listener.log_read_in = number
         if place is None:
-            await _find_end(logbook, listeners, log)
+            await _find_end(run_logs, listeners, log)
         else:
             known[LogSpot(namespace, run_key, place)] = listeners
     if known:
-        await _read_on(logbook, known, number, log)
+        await _read_on(run_logs, known, number, log)
     return bool(watching)
 
 
-async def _find_end(logbook: Logbook, listeners: Sequence[Listener], log: Log) -> None:
+async def _find_end(run_logs: RunLogs, listeners: Sequence[Listener], log: Log) -> None:
     """Who did not say how far they have read hears what comes from now on. This is asked once."""
     first = listeners[0]
     assert first.run_key is not None
     try:
-        last = await logbook.tail(first.namespace, first.run_key, limit=1)
+        last = await run_logs.tail(first.namespace, first.run_key, limit=1)
     except StoreUnavailable:
         raise
     except Exception as error:
@@ -54,10 +54,10 @@ async def _find_end(logbook: Logbook, listeners: Sequence[Listener], log: Log) -
         listener.place = last[-1].place if last else LOG_BEGIN
 
 
-async def _read_on(logbook: Logbook, known: Mapping[LogSpot, list[Listener]], number: int, log: Log) -> None:
+async def _read_on(run_logs: RunLogs, known: Mapping[LogSpot, list[Listener]], number: int, log: Log) -> None:
     """All at once; where that fails, one by one, to find the one that cannot be read."""
     try:
-        found = await logbook.read_on(list(known), CHUNKS_MAX)
+        found = await run_logs.read_on(list(known), CHUNKS_MAX)
     except StoreUnavailable:
         raise
     except Exception as error:
@@ -66,7 +66,7 @@ async def _read_on(logbook: Logbook, known: Mapping[LogSpot, list[Listener]], nu
             _give_up(listeners, error, log)
             return
         for spot, listeners in known.items():
-            await _read_on(logbook, {spot: listeners}, number, log)
+            await _read_on(run_logs, {spot: listeners}, number, log)
         return
     for (spot, listeners), chunks in zip(known.items(), found, strict=True):
         if chunks:

@@ -1,4 +1,4 @@
-"""One run: its attempts, its log, its story, and what can be done with it."""
+"""One run: its attempts, its log, its explanation, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def run_page(visit: Visit[NoQuery]) -> Shown:
         )
     except UnknownRun:
         return await _gone(visit, run_key)
-    story = await why_run.carry_out(control, OneRun(run_key=run_key))
+    explanation = await why_run.carry_out(control, OneRun(run_key=run_key))
     tries = tries_of(run, attempts)
     values = {
         "run": run,
@@ -59,7 +59,7 @@ async def run_page(visit: Visit[NoQuery]) -> Shown:
         "tries": tries,
         "effects": effect_shapes(effects),
         "chart": attempts_chart(run, tries, Tell(visit.now, visit.zone)),
-        "story": story,
+        "explanation": explanation,
         "log": _text(log),
         "log_attempt": log[-1].attempt if log else None,
         "log_after": f"{log[-1].attempt}.{log[-1].chunk.number}" if log else BEFORE_THE_LOG,
@@ -86,12 +86,12 @@ def verbs_of(run: RunRecord) -> Verbs:
 
 
 async def _gone(visit: Visit[NoQuery], run_key: str) -> Rendered:
-    """A tick without a row has a story all the same; what is no tick of this namespace has none."""
-    story = await why_run.carry_out(visit.control, OneRun(run_key=run_key))
+    """A tick without a row has an explanation all the same; what is no tick of this namespace has none."""
+    explanation = await why_run.carry_out(visit.control, OneRun(run_key=run_key))
     values = {
-        "story": story,
-        "schedule_id": story.schedule_id,
-        "fire_time": from_utc_text(story.fire_time),
+        "explanation": explanation,
+        "schedule_id": explanation.schedule_id,
+        "fire_time": from_utc_text(explanation.fire_time),
     }
     return Rendered(values, title=run_key, template="why.html", status=404)
 

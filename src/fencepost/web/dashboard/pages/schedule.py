@@ -104,15 +104,19 @@ async def schedule_page(visit: Visit[GridQuery]) -> Shown:
     query=TickQuery,
 )
 async def why_page(visit: Visit[TickQuery]) -> Shown:
-    """The story of one tick, also of one that has no run."""
+    """The explanation of one tick, also of one that has no run."""
     schedule_id = visit.path["schedule_id"]
     if not visit.query.at:
         raise UsageError("at: say which tick, such as ?at=2026-03-01T00:00:00Z")
     await known(visit.control, schedule_id)
-    story = await why_tick.carry_out(
+    explanation = await why_tick.carry_out(
         visit.control, OneTick(schedule_id=schedule_id, fire_time=visit.query.at)
     )
-    return {"story": story, "schedule_id": schedule_id, "fire_time": from_utc_text(story.fire_time)}
+    return {
+        "explanation": explanation,
+        "schedule_id": schedule_id,
+        "fire_time": from_utc_text(explanation.fire_time),
+    }
 
 
 def _heat(seen: Seen, tell: Tell) -> Any:
@@ -184,7 +188,7 @@ async def _versions(control: Control, schedule: Schedule, most: int) -> Sequence
     """The latest first; one more is compared with than is shown."""
     before = max(schedule.version - most - 1, 0)
     kept = await control.schedules.history(schedule.schedule_id, after=before, limit=most + 1)
-    shapes = await control.glances(lambda: version_shapes(schedule.schedule_id, kept))
+    shapes = await control.offload_short(lambda: version_shapes(schedule.schedule_id, kept))
     return shapes[::-1][:most]
 
 

@@ -163,7 +163,7 @@ async def _new_preview(visit: Visit[ScheduleForm], fields: Fields) -> Mapping[st
         planned_through=now,
         updated_at=now,
     )
-    ahead = await control.aside(lambda: look_ahead(made, now))
+    ahead = await control.offload(lambda: look_ahead(made, now))
     return {
         "description": described(spec, asked.schedule_id),
         "changes": [],

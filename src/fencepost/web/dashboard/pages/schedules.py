@@ -57,7 +57,7 @@ async def schedules_page(visit: Visit[ScheduleQuery]) -> Shown:
     shown, last = cut(found, query.limit)
     ids = [one.schedule_id for one in shown]
     strips, ahead = await asyncio.gather(
-        store.ledger.strips(namespace, ids, STRIP_RUNS), coming(shown, visit.now, visit.control.glances)
+        store.ledger.strips(namespace, ids, STRIP_RUNS), coming(shown, visit.now, visit.control.offload_short)
     )
     tell = Tell(visit.now, visit.zone)
     return {

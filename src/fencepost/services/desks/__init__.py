@@ -1,1 +1,0 @@
-"""The people's verbs, one desk for each kind of thing. `services.control` has them all."""

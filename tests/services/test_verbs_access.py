@@ -1,0 +1,228 @@
+"""Credentials made and ended in somebody's name, within what they may see."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.core.access import SessionTerms
+from fencepost.errors import InvalidSpec, NotAllowed, UnknownToken, UsageError
+from fencepost.model.access import (
+    EVERYWHERE,
+    Came,
+    Kind,
+    NewSession,
+    Principal,
+    Role,
+    SessionRecord,
+    mint,
+    read_credential,
+)
+from fencepost.model.audit import LogFilter
+from fencepost.model.identifiers import Namespace
+from fencepost.services.control import Control
+from fencepost.services.janitor import Janitor
+from fencepost.services.verbs.access import PAGE, AccessVerbs
+from tests.services.house import NS, House
+from tests.services.verbs_work import ANNA
+
+BILLING = Namespace("billing")
+TERMS = SessionTerms(lasts_s=7200, idle_s=600)
+DAY_S = 86_400.0
+
+
+def admin(namespace: Namespace) -> Principal:
+    return Principal("anna", Role.ADMIN, namespace, Came.TOKEN, "t0")
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def verbs(house: House, namespace: Namespace = NS, principal: Principal | None = None) -> AccessVerbs:
+    return Control(house.store, namespace, ANNA, principal=principal).access
+
+
+async def open_session(house: House, opened_with: str, namespace: Namespace = NS) -> SessionRecord:
+    made = mint(Kind.SESSION, lambda size: bytes(range(len(opened_with), len(opened_with) + size)))
+    new = NewSession(made.credential_id, made.digest, "anna", Role.VIEWER, namespace, opened_with, 7200)
+    session = await house.store.access.open_session(new, by_token=False, author=ANNA, asked_in=NS)
+    assert session is not None
+    return session
+
+
+async def test_a_token_that_was_made_is_the_one_that_is_kept(house: House) -> None:
+    made = await verbs(house).create("ci", Role.OPERATOR, lasts_s=60)
+    found = await house.store.access.find_token(made.record.token_id)
+    shown = read_credential(made.credential.reveal())
+    assert found is not None
+    assert shown is not None
+    assert shown.credential_id == made.record.token_id
+    assert shown.fits(found.digest)
+    assert made.credential.reveal() not in repr(made)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("FENCEPOST_TOKEN", "fencepost token", "Fencepost", "APPLICATION", "deploy", "system", "cli"),
+        *(
+            "ＦＥＮＣＥＰＯＳＴ_TOKEN",
+            "f\u0435ncepost",
+            "\u0441\u04cf\u0456",
+            "cl\u0131",
+            "os:anna",
+            "t0123456789abcdef",
+            "s0123456789ABCDEF",
+        ),
+    ],
+)
+async def test_no_token_is_called_what_fencepost_acts_under_or_what_looks_like_an_id(
+    name: str, house: House
+) -> None:
+    with pytest.raises(InvalidSpec, match="choose another"):
+        await verbs(house).create(name, Role.VIEWER)
+    assert await verbs(house).tokens() == []
+
+
+async def test_no_token_is_called_as_one_that_is_good_where_it_acts(house: House) -> None:
+    first = await verbs(house).create("Anna", Role.ADMIN)
+    boss = await verbs(house).create("boss", Role.ADMIN, EVERYWHERE)
+    for name, place in (("Anna", NS), ("an-na", NS), ("ANNA", EVERYWHERE), ("boss", NS), ("boss", BILLING)):
+        with pytest.raises(InvalidSpec, match="; choose another, or rotate that one"):
+            await verbs(house).create(name, Role.VIEWER, place)
+    await verbs(house, BILLING).create("Anna", Role.VIEWER, BILLING)
+    await verbs(house).revoke(first.record.token_id)
+    await verbs(house).rotate(boss.record.token_id, overlap_s=60)
+    assert (await verbs(house).create("anna", Role.VIEWER)).record.name == "anna", "the other has ended"
+
+
+async def test_a_name_beyond_the_first_page_of_tokens_is_not_free(house: House) -> None:
+    await verbs(house).create("first", Role.VIEWER)
+    for number in range(PAGE + 1):
+        await verbs(house).create(f"number {number}", Role.VIEWER)
+    with pytest.raises(InvalidSpec, match="is called first"):
+        await verbs(house).create("first", Role.VIEWER)
+
+
+async def test_an_admin_of_one_namespace_makes_nothing_for_another(house: House) -> None:
+    mine = verbs(house, NS, admin(NS))
+    assert (await mine.create("ci", Role.ADMIN)).record.namespace == NS
+    assert (await mine.create("ci two", Role.ADMIN, NS)).record.namespace == NS
+    for other in (BILLING, EVERYWHERE):
+        with pytest.raises(NotAllowed, match="good in default only"):
+            await mine.create("ci", Role.VIEWER, other)
+        with pytest.raises(NotAllowed, match="good in default only"):
+            await mine.open_link(Role.VIEWER, other)
+
+
+async def test_an_admin_of_all_makes_them_for_any(house: House) -> None:
+    for principal in (None, admin(EVERYWHERE)):
+        for namespace in (BILLING, EVERYWHERE):
+            name = f"ci of {namespace!r} by {principal}"[:200]
+            made = await verbs(house, NS, principal).create(name, Role.VIEWER, namespace)
+            assert made.record.namespace == namespace
+
+
+@pytest.mark.parametrize("whose", [BILLING, EVERYWHERE])
+async def test_what_is_of_another_namespace_is_not_there(house: House, whose: Namespace) -> None:
+    other = await verbs(house).create("theirs", Role.ADMIN, whose)
+    session = await open_session(house, "theirs", whose)
+    mine = verbs(house, NS, admin(NS))
+    token_id = other.record.token_id
+    assert await mine.tokens() == []
+    assert await mine.tokens(whose) == []
+    assert await mine.sessions(TERMS) == []
+    assert await mine.end_sessions() == 0
+    assert await mine.end_sessions("theirs") == 0
+    for verb in (mine.token, mine.rotate, mine.revoke):
+        with pytest.raises(UnknownToken, match="there is none of that id"):
+            await verb(token_id)
+    with pytest.raises(UnknownToken, match="there is none of that id"):
+        await mine.end_session(session.session_id)
+    found = await house.store.access.find_token(token_id)
+    assert found is not None
+    assert found.record.revoked_at is None
+    assert len(await verbs(house, NS, admin(EVERYWHERE)).tokens()) == 1
+
+
+async def test_a_rotated_token_keeps_all_but_its_secret(house: House) -> None:
+    old = await verbs(house).create("ci", Role.OPERATOR, BILLING, lasts_s=DAY_S)
+    house.clock.advance(100)
+    new = await verbs(house).rotate(old.record.token_id, overlap_s=60)
+    about = new.record.name, new.record.role, new.record.namespace, new.record.rotated_from
+    assert about == ("ci", Role.OPERATOR, BILLING, old.record.token_id)
+    assert new.record.expires_at is not None
+    assert (new.record.expires_at - new.record.created_at).total_seconds() == DAY_S
+    assert new.credential.reveal() != old.credential.reveal()
+    with pytest.raises(UsageError, match="was rotated already"):
+        await verbs(house).rotate(old.record.token_id)
+
+
+async def test_revoking_leaves_an_entry_and_no_secret(house: House) -> None:
+    made = await verbs(house).create("ci", Role.OPERATOR)
+    link = await verbs(house).open_link()
+    revoked = await verbs(house).revoke(made.record.token_id)
+    assert revoked.revoked_at == house.clock.wall()
+    log = await house.store.audit_log.list(NS, LogFilter())
+    assert [str(one.action) for one in log] == ["token.revoke", "link.open", "token.create"]
+    assert {one.author for one in log} == {ANNA}
+    for secret in (made.credential, link.credential):
+        assert secret.reveal().rpartition("_")[2] not in str(log)
+        assert secret.digest not in str(log)
+
+
+async def test_a_link_is_for_its_author_unless_it_says_for_whom(house: House) -> None:
+    assert (await verbs(house).open_link()).record.name == ANNA.name
+    assert (await verbs(house).open_link(name="ben")).record.name == "ben"
+
+
+async def test_whoever_did_nothing_for_too_long_is_not_signed_in(house: House) -> None:
+    session = await open_session(house, "t1")
+    assert [one.session_id for one in await verbs(house).sessions(TERMS)] == [session.session_id]
+    house.clock.advance(600)
+    assert await verbs(house).sessions(TERMS) == []
+
+
+async def test_sessions_are_ended_one_by_one_or_all(house: House) -> None:
+    one, other = await open_session(house, "t1"), await open_session(house, "t22")
+    await verbs(house).end_session(one.session_id)
+    assert [each.session_id for each in await verbs(house).sessions(TERMS)] == [other.session_id]
+    assert await verbs(house).end_sessions("t22") == 1
+    assert await verbs(house).sessions(TERMS) == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 201, "a\nb", " ci"])
+async def test_a_name_that_cannot_be_shown_is_refused(house: House, name: str) -> None:
+    with pytest.raises(InvalidSpec, match="expected 1 to 200 printable characters"):
+        await verbs(house).create(name, Role.VIEWER)
+
+
+@pytest.mark.parametrize("namespace", ["", "**", "a b", "*x"])
+async def test_a_namespace_that_cannot_be_is_refused(house: House, namespace: str) -> None:
+    with pytest.raises(InvalidSpec, match="namespace"):
+        await verbs(house).create("ci", Role.VIEWER, namespace)
+
+
+async def test_a_length_of_life_that_makes_no_sense_is_refused(house: House) -> None:
+    made = await verbs(house).create("ci", Role.VIEWER)
+    for refused in (
+        verbs(house).create("ci", Role.VIEWER, lasts_s=0),
+        verbs(house).create("ci", Role.VIEWER, lasts_s=1e12),
+        verbs(house).open_link(lasts_s=-1),
+        verbs(house).open_link(lasts_s=2 * DAY_S),
+        verbs(house).rotate(made.record.token_id, overlap_s=-1),
+    ):
+        with pytest.raises(UsageError, match="expected more than 0 and at most"):
+            await refused
+
+
+async def test_the_janitor_removes_what_is_long_over(house: House) -> None:
+    gone = await verbs(house).create("ci", Role.VIEWER, lasts_s=60)
+    kept = await verbs(house).create("kept", Role.VIEWER)
+    await house.store.answers.begin(NS, "t1", "once", "x", 60)
+    house.clock.advance(house.settings.retention_s + 61)
+    await Janitor(house.store, house.settings).run_once()
+    assert [one.token_id for one in await verbs(house).tokens()] == [kept.record.token_id]
+    assert await house.store.access.find_token(gone.record.token_id) is None
+    assert await house.store.answers.sweep(0, 10) == 0
