@@ -28,7 +28,7 @@ class Schedules:
         admin.press("Preview")
         expect(page.locator("#preview + div, #preview ~ div")).to_contain_text("Next ticks")
         assert "invoices/eu" not in [one["schedule_id"] for one in cluster.told_json("schedules", "list")]
-        admin.press("Make it")
+        admin.press("Create")
         admin.is_told("invoices/eu")
         expect(page.get_by_role("heading", level=1)).to_contain_text("invoices/eu")
         made = cluster.schedule("invoices/eu")
@@ -46,7 +46,7 @@ class Schedules:
         admin.press("Preview")
         expect(page.get_by_role("alert")).to_be_visible()
         expect(page.get_by_label("Fires")).to_have_value("0 0 30 2 *")
-        expect(page.get_by_role("button", name="Make it")).to_have_count(0)
+        expect(page.get_by_role("button", name="Create")).to_have_count(0)
 
     def test_an_edit_shows_what_it_changes_and_then_changes_it(self, admin: Looker, cluster: Cluster) -> None:
         cluster.told("schedules", "add", "edited", "--job", "greet", "--cron", "0 4 * * *")
@@ -126,7 +126,7 @@ class Schedules:
         admin.press("Remove")
         expect(page.get_by_role("heading", level=1)).to_contain_text("?")
         admin.check_access()
-        page.get_by_role("link", name="Leave it").click()
+        page.get_by_role("link", name="Back").click()
         assert cluster.schedule("short-lived")["state"] == "active"
         page.get_by_label("More", exact=True).click()
         admin.press("Remove")

@@ -115,7 +115,7 @@ class Tokens:
         form = page.get_by_role("form", name="Make a token")
         form.get_by_label("Name").fill("grafana")
         form.get_by_label("Role").select_option("viewer")
-        form.get_by_role("button", name="Make it").click()
+        form.get_by_role("button", name="Create").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Shown once")
         admin.check_access()
         secret = page.get_by_label("The secret").input_value()

@@ -42,7 +42,7 @@ class Writing:
         expect(page.get_by_role("heading", name="Next ticks")).to_be_visible()
         expect(page.get_by_label("Payload")).to_have_value(f'{{\n  "name": "{CANARY}"\n}}')
         assert page.url == f"{cluster.address}/new-schedule"
-        admin.press("Make it")
+        admin.press("Create")
         admin.is_told(schedule_id)
         assert cluster.schedule(schedule_id)["payload"] == {"name": CANARY}
         assert len(asked) >= 2
@@ -58,17 +58,17 @@ class Writing:
         write(page, schedule_id)
         admin.press("Preview")
         cluster.told("schedules", "add", schedule_id, "--job", "greet", "--cron", "0 4 * * *")
-        admin.press("Make it")
+        admin.press("Create")
         expect(page.get_by_role("alert")).to_contain_text("Not done.")
         expect(page.locator("p.note")).to_contain_text("the payload and the reason")
         expect(page.get_by_label("Id")).to_have_value(schedule_id)
         expect(page.get_by_label("Labels")).to_have_value("team=billing")
         expect(page.get_by_label("Payload")).to_have_value("")
-        expect(page.get_by_role("button", name="Make it")).to_have_count(0)
+        expect(page.get_by_role("button", name="Create")).to_have_count(0)
         write(page, f"{schedule_id}/2")
         admin.press("Preview")
         expect(page.locator("p.note")).to_have_count(0)
-        admin.press("Make it")
+        admin.press("Create")
         admin.is_told(f"{schedule_id}/2")
         assert cluster.schedule(f"{schedule_id}/2")["payload"] == {"name": CANARY}
         assert [one for one in asked if CANARY in one] == []

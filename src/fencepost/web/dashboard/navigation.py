@@ -29,7 +29,7 @@ GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
         ),
     ),
     (
-        "Needs a person",
+        "Needs attention",
         (
             Place("dead", "Dead letters", "/dead", "d", waiting="dead"),
             Place("gates", "Catch-up gates", "/gates", "c", waiting="gates"),
@@ -46,7 +46,7 @@ GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
         ),
     ),
     (
-        "Books",
+        "Admin",
         (
             Place("audit", "Audit log", "/log", "a"),
             Place("tokens", "Tokens", "/tokens", "t", Role.ADMIN),
