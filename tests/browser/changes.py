@@ -126,7 +126,7 @@ class Schedules:
         admin.press("Remove")
         expect(page.get_by_role("heading", level=1)).to_contain_text("?")
         admin.check_access()
-        page.get_by_role("link", name="Back").click()
+        page.get_by_role("link", name="Back", exact=True).click()
         assert cluster.schedule("short-lived")["state"] == "active"
         page.get_by_label("More", exact=True).click()
         admin.press("Remove")
