@@ -75,7 +75,7 @@ async def test_a_forbidden_exchange_costs_no_other_message_its_answer_twice(
         server.control, "set_permissions", "reporter", "", r"^(amq\.default|orders)", ".*"
     )
     async with AsyncExitStack() as stack:
-        broker = await opened(f"amqp://clerk:CHANGE-ME@127.0.0.1:{server.port}/", stack)
+        broker = await opened(f"amqp://reporter:CHANGE-ME@127.0.0.1:{server.port}/", stack)
 
         async def publish(turn: int) -> list[Publication]:
             places = enumerate((f"{secret}/a", there, f"{secret}/b"))

@@ -80,7 +80,7 @@ def test_an_entry_that_is_gone_from_the_code_is_named_with_the_mend(notes: Notes
             said += process.lines
     (line,) = [one for one in said if "no entry of the code" in one]
     assert "beat/each-second-1" in line
-    assert 'mend="fencepost schedules remove beat/each-second-1"' in line
+    assert 'remedy="fencepost schedules remove beat/each-second-1"' in line
 
 
 def test_a_mistake_is_one_line_and_exit_2(notes: Notes) -> None:
