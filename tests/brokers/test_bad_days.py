@@ -179,6 +179,7 @@ def test_a_message_that_was_on_its_way_when_its_broker_died_is_sent_again(
         worker.wait_for("node started")
         first = shop.enqueue("1")
         shop.wait_for(lambda: bool(shop.run(first)["state"] == "succeeded"))
+        server.settle()
         server.pause()
         second = shop.enqueue("2")
         shop.wait_for(lambda: bool(shop.run(second)["state"] == "running"))

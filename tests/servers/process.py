@@ -106,6 +106,9 @@ class Server(Address):
             guard().let_go(self._process.pid)
             self._process = None
 
+    def settle(self) -> None:
+        """Have on disk what a kill in this moment would lose although it was answered. Most have it there."""
+
     def restart(self) -> None:
         """Stop, where it runs, and start on the same port with the same data."""
         self.stop()
