@@ -13,7 +13,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.notification import DELIVERY
 from fencepost.model.run import RunFilter, RunState
-from fencepost.operations.reconciling import JudgeKeys, judge_keys
+from fencepost.operations.reconciling import CompareKeysRequest, judge_keys
 
 
 async def until_ran(app: Fencepost, wanted: int) -> None:
@@ -50,7 +50,9 @@ async def test_what_was_enqueued_and_scheduled_under_the_old_name_is_done_by_the
         assert new.handle("k").key == key
         tick = await after.schedules.trigger("new")
         await until_ran(after, 2)
-        judged = await judge_keys.carry_out(await after.control(), JudgeKeys(run_keys=[key], job="new"))
+        judged = await judge_keys.carry_out(
+            await after.control(), CompareKeysRequest(run_keys=[key], job="new")
+        )
         store = await after.open()
         kept = await store.schedules.get(after.settings.namespace, ScheduleId("old"))
         (node,) = await store.nodes.live()

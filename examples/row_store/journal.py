@@ -24,7 +24,7 @@ from fencepost.model import tables as declared
 from fencepost.model.caveat import Caveat
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
-from fencepost.model.table import Key, Kind, Range, Ranges, Row, Selection, Table
+from fencepost.model.table import ColumnKind, Key, Range, Ranges, Row, Selection, Table
 from fencepost.model.tables import META
 from fencepost.ports import rows
 from fencepost.ports.rows import Rule
@@ -267,13 +267,13 @@ def _from_json(table: Table, row: dict[str, Any] | None) -> Row | None:
     )
 
 
-def _encoded(kind: Kind, value: Any) -> Any:
-    if kind is Kind.TIME and value is not None:
+def _encoded(kind: ColumnKind, value: Any) -> Any:
+    if kind is ColumnKind.TIME and value is not None:
         return value.isoformat()
-    return value.hex() if kind is Kind.BYTES and value is not None else value
+    return value.hex() if kind is ColumnKind.BYTES and value is not None else value
 
 
-def _decoded(kind: Kind, value: Any) -> Any:
-    if kind is Kind.TIME and value is not None:
+def _decoded(kind: ColumnKind, value: Any) -> Any:
+    if kind is ColumnKind.TIME and value is not None:
         return datetime.fromisoformat(value)
-    return bytes.fromhex(value) if kind is Kind.BYTES and value is not None else value
+    return bytes.fromhex(value) if kind is ColumnKind.BYTES and value is not None else value

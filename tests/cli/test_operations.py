@@ -18,7 +18,7 @@ from fencepost.model.plan import Tick
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.times import EPOCH
-from fencepost.operations.shapes.gates import gate_shape
+from fencepost.operations.responses.gates import gate_response
 from fencepost.triggers import Every
 from tests.cli.calls import call, called, called_json, refused
 
@@ -100,7 +100,7 @@ def test_the_load_behind_a_gate_is_told_in_words(run_s: float | None, at_once: i
     spec = ScheduleSpec(JobName("x"), Every(60).to_json(), overlap=overlap, catch_up=catch_up)
     text = schedule_to_text(spec)
     gate = ClosedGate(DEFAULT_NAMESPACE, ScheduleId("x"), moment, "many", 120, moment, moment, run_s, text)
-    assert load_words(gate_shape(gate)) == words
+    assert load_words(gate_response(gate)) == words
 
 
 def test_the_log_says_who_did_what_and_why(used: str) -> None:

@@ -15,7 +15,7 @@ from fencepost.cli.main import cli
 from fencepost.cli.options import Command, tz_option
 from fencepost.cli.requests import takes
 from fencepost.errors import UsageError
-from fencepost.operations.operation import Asked, Change
+from fencepost.operations.operation import ChangeRequest, Request
 from fencepost.operations.queues import pause_queue
 from fencepost.operations.words import Moment, Seconds, When
 from scripts.docs import helps
@@ -30,7 +30,7 @@ def described(kind: Any, prose: str = "Some words.") -> Any:
     return Annotated[kind, Meta(description=prose)]
 
 
-class Request(Asked, frozen=True, kw_only=True):
+class ThingRequest(Request, frozen=True, kw_only=True):
     """One field of each kind."""
 
     thing_id: str
@@ -48,32 +48,32 @@ class Request(Asked, frozen=True, kw_only=True):
     after: str | None = None
 
 
-class Told(Change, frozen=True, kw_only=True):
+class Told(ChangeRequest, frozen=True, kw_only=True):
     reason: str
 
 
-def asked(*words: str, request: Any = Request, **terms: Any) -> Any:
+def asked(*words: str, kind: Any = ThingRequest, **terms: Any) -> Any:
     """What a command with these words asks for."""
     found: list[Any] = []
 
     @click.command()
-    @takes(request, arguments=("thing_id",), **terms)
+    @takes(kind, arguments=("thing_id",), **terms)
     @click.option("--reason")
     @tz_option
-    def thing(asked: Any, tz: str | None, reason: str | None) -> None:
-        found.append(asked)
+    def thing(request: Any, tz: str | None, reason: str | None) -> None:
+        found.append(request)
 
     CliRunner().invoke(thing, words, catch_exceptions=False, standalone_mode=False)
     return found[0]
 
 
 def helped(*names: str) -> str:
-    made: Command = takes(Request, arguments=("thing_id",))(lambda **_: None)
+    made: Command = takes(ThingRequest, arguments=("thing_id",))(lambda **_: None)
     return CliRunner().invoke(click.command("thing")(made), ["--help"], terminal_width=100).output
 
 
 def test_what_is_left_out_is_left_to_the_request() -> None:
-    assert asked("t") == Request(thing_id="t")
+    assert asked("t") == ThingRequest(thing_id="t")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_is_left_out_is_left_to_the_request() -> None:
     ],
 )
 def test_a_text_is_read_by_the_type_of_its_field(words: list[str], given: dict[str, Any]) -> None:
-    assert asked("t", *words) == Request(thing_id="t", **given)
+    assert asked("t", *words) == ThingRequest(thing_id="t", **given)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_a_field_can_be_called_otherwise() -> None:
 
 def test_a_reason_that_is_needed_is_not_left_out() -> None:
     with pytest.raises(UsageError, match="say why with --reason"):
-        asked(request=Told)
+        asked(kind=Told)
     with pytest.raises(UsageError, match="say why with --reason"):
-        asked("--reason", " ", request=Told)
-    assert asked("--reason", "why", request=Told) == Told(reason="why")
+        asked("--reason", " ", kind=Told)
+    assert asked("--reason", "why", kind=Told) == Told(reason="why")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_help_says_what_the_request_says(line: str) -> None:
 
 
 def test_a_field_without_a_description_makes_no_option() -> None:
-    class Bare(Asked, frozen=True, kw_only=True):
+    class Bare(Request, frozen=True, kw_only=True):
         colour: str | None = None
 
     with pytest.raises(AssertionError, match="colour: an option has a description"):

@@ -103,7 +103,7 @@ class OperatingLives(RunningLives):
         if backfill is None:
             return
         ticks = self.fire_times_of(backfill, steps)
-        through = backfill.asked.until if to_the_end or not ticks else ticks[-1].fire_time
+        through = backfill.request.until if to_the_end or not ticks else ticks[-1].fire_time
         self.twins.play(lambda one: one.store.backfills.fill(backfill, ticks, through, ANNA))
         if stale:
             self.twins.play(lambda one: one.store.backfills.fill(backfill, ticks, through, ANNA))
@@ -125,7 +125,7 @@ class OperatingLives(RunningLives):
         )
 
     def fire_times_of(self, backfill: Backfill, steps: list[int]) -> list[FillTick]:
-        asked = backfill.asked
+        asked = backfill.request
         if backfill.state is not BackfillState.ACTIVE:
             return []
         known = self.twins.play(lambda one: one.store.schedules.get(self.ns, asked.schedule_id))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fencepost.core.backfilling import Account, duration_s, next_batch
+from fencepost.core.backfilling import BackfillCounts, duration_s, next_batch
 from fencepost.errors import SearchExhausted
 from fencepost.model.backfill import FillMode, FillTick, NewBackfill
 from fencepost.model.clocks import StoreTime
@@ -156,13 +156,13 @@ RANGE = MissedRange(DEFAULT_NAMESPACE, ID, 1, at(10), at(11), 2, "too late")
 )
 def test_what_runs_is_what_the_mode_asks_for(mode: FillMode, to_run: set[int]) -> None:
     for minute in range(1, 13):
-        account = Account(mode)
+        account = BackfillCounts(mode)
         account.add([FillTick(at(minute), 1)], RUNS, [RANGE])
         assert account.to_run == (minute in to_run), minute
 
 
 def test_with_force_everything_runs_but_what_waits_or_runs() -> None:
-    account = Account(FillMode.ALL)
+    account = BackfillCounts(FillMode.ALL)
     account.add([FillTick(at(minute), 1) for minute in range(1, 13)], RUNS, [RANGE])
     assert (account.fire_times, account.recorded, account.to_run) == (12, 9, 11)
     assert account.states == {
@@ -180,7 +180,7 @@ def test_with_force_everything_runs_but_what_waits_or_runs() -> None:
 )
 def test_what_retention_may_have_forgotten_does_not_run_by_itself(mode: FillMode, to_run: int) -> None:
     """Of the fire times before the eleventh minute nobody can say whether they ran."""
-    account = Account(mode, forgotten_before=at(11))
+    account = BackfillCounts(mode, forgotten_before=at(11))
     account.add([FillTick(at(minute), 1) for minute in range(1, 13)], RUNS, [RANGE])
     assert (account.fire_times, account.recorded, account.forgotten) == (12, 9, 2)
     assert (account.states["missing"], account.to_run) == (1, to_run)

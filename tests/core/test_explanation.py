@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fencepost.core.evidence import Evidence
-from fencepost.core.explanation import Explanation, Verdict, tell
+from fencepost.core.explanation import Explanation, TickVerdict, tell
 from fencepost.core.run_explanation import HOLDS
 from fencepost.model.audit import Action, Author, Entry
 from fencepost.model.clocks import StoreTime
@@ -204,15 +204,15 @@ FROZEN = replace(run(120, RunState.READY), held=Hold.FROZEN)
 )
 def test_the_freezes_that_cover_it_are_named(scope: Scope, covers: bool, remedy: str) -> None:
     explanation = tell(evidence(runs=(FROZEN,), freezes=(Freeze(NS, scope, NOW, ANNA),)))
-    assert explanation.verdict is Verdict.HELD
+    assert explanation.verdict is TickVerdict.HELD
     assert ("by anna" in told(explanation)) is covers
     assert remedy in " ".join(explanation.remedies)
 
 
 def test_a_freeze_of_everything_holds_what_waits_and_nothing_else() -> None:
     freezes = (Freeze(NS, Scope(ScopeKind.ALL), NOW, ANNA),)
-    assert tell(evidence(runs=(run(120, RunState.READY),), freezes=freezes)).verdict is Verdict.HELD
-    assert tell(evidence(runs=(run(120),), freezes=freezes)).verdict is Verdict.SUCCEEDED
+    assert tell(evidence(runs=(run(120, RunState.READY),), freezes=freezes)).verdict is TickVerdict.HELD
+    assert tell(evidence(runs=(run(120),), freezes=freezes)).verdict is TickVerdict.SUCCEEDED
 
 
 def test_a_closed_gate_says_why_it_closed_and_who_decides() -> None:
@@ -239,13 +239,13 @@ def test_failed_attempts_are_told_in_their_order_and_not_all_of_very_many() -> N
 def test_the_run_that_came_furthest_speaks_and_the_others_are_named() -> None:
     runs = (run(120, RunState.WITHDRAWN), run(120, RunState.SKIPPED, 2), run(120, number=3))
     explanation = tell(evidence(runs=runs))
-    assert explanation.verdict is Verdict.SUCCEEDED
+    assert explanation.verdict is TickVerdict.SUCCEEDED
     assert f"There is also {runs[1].run_key}, which is skipped." in explanation.sentences
 
 
 def test_a_missed_range_speaks_for_its_ticks() -> None:
     explanation = tell(evidence(missed=missed(60, 180, 3)))
-    assert explanation.verdict is Verdict.MISSED
+    assert explanation.verdict is TickVerdict.MISSED
     assert "one of 3 missed ticks" in told(explanation)
     assert "too late" in told(explanation)
 
@@ -325,7 +325,7 @@ def test_a_withdrawn_tick_names_the_edit_that_withdrew_it() -> None:
         entry(Action.SCHEDULE_PUT, SCHEDULE, moment(150)),
     )
     explanation = tell(evidence(180, runs=(gone,), tick=None, entries=log))
-    assert explanation.verdict is Verdict.WITHDRAWN
+    assert explanation.verdict is TickVerdict.WITHDRAWN
     assert "the schedule was edited" in told(explanation)
     assert told(explanation).count("That was schedule.put by anna") == 1
     unknown = tell(evidence(180, runs=(gone,), tick=None, entries=log[:1]))
@@ -334,7 +334,7 @@ def test_a_withdrawn_tick_names_the_edit_that_withdrew_it() -> None:
 
 def test_a_withdrawn_tick_that_is_asked_for_again_is_missing() -> None:
     explanation = tell(evidence(120, runs=(run(120, RunState.WITHDRAWN),)))
-    assert explanation.verdict is Verdict.MISSING
+    assert explanation.verdict is TickVerdict.MISSING
     assert "was withdrawn" in told(explanation)
 
 
@@ -359,7 +359,7 @@ def test_a_run_by_hand_has_a_story_too() -> None:
     by_hand = run(120, RunState.READY, schedule_id=None, job=JobName("resize"), epoch=Epoch(0))
     explanation = tell(Evidence(by_hand.fire_time, NOW, runs=(by_hand,)))
     assert told(explanation).startswith("It was enqueued by hand.")
-    assert explanation.verdict is Verdict.READY
+    assert explanation.verdict is TickVerdict.READY
 
 
 def test_the_range_that_a_mend_names_is_that_of_the_fire_time_alone() -> None:

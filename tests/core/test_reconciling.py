@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.core.reconciling import KeyBounds, Verdict, judged_key
+from fencepost.core.reconciling import KeyBounds, KeyVerdict, judged_key
 from fencepost.model.identifiers import JobName, RunKey, ScheduleId
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -19,28 +19,28 @@ INVOICES, SEND = ScheduleId("invoices"), JobName("send")
 @pytest.mark.parametrize(
     ("key", "bounds", "verdict"),
     [
-        (TICK, {}, Verdict.WITHOUT_RUN),
-        (TICK, {"schedule_id": INVOICES}, Verdict.WITHOUT_RUN),
-        (TICK, {"schedule_id": ScheduleId("reports")}, Verdict.OUTSIDE),
-        (TICK, {"jobs": (SEND,)}, Verdict.WITHOUT_RUN),
-        (TICK, {"forgotten_before": NOON + timedelta(minutes=31)}, Verdict.FORGOTTEN),
-        (TICK, {"forgotten_before": NOON + timedelta(minutes=30)}, Verdict.WITHOUT_RUN),
-        ("invoices#2026-03-01T12:00:00Z#1", {}, Verdict.WITHOUT_RUN),
-        ("invoices#2026-03-01T13:00:00Z#1", {}, Verdict.WITHOUT_RUN),
-        ("invoices#2026-03-01T11:59:59Z#1", {}, Verdict.OUTSIDE),
-        ("invoices#2026-03-01T13:00:01Z#1", {}, Verdict.OUTSIDE),
-        ("send#4711", {}, Verdict.WITHOUT_RUN),
-        ("send#4711", {"jobs": (SEND,)}, Verdict.WITHOUT_RUN),
-        ("mail#4711", {"jobs": (SEND, JobName("mail"))}, Verdict.WITHOUT_RUN),
-        ("mail#4711", {"jobs": (SEND,)}, Verdict.OUTSIDE),
-        ("send#4711", {"schedule_id": INVOICES}, Verdict.OUTSIDE),
-        ("send#after#invoices#2026-03-01T12:30:00Z#1", {"jobs": (SEND,)}, Verdict.WITHOUT_RUN),
-        ("invoices#yesterday#1", {}, Verdict.WITHOUT_RUN),
-        ("what is this", {}, Verdict.WITHOUT_RUN),
+        (TICK, {}, KeyVerdict.WITHOUT_RUN),
+        (TICK, {"schedule_id": INVOICES}, KeyVerdict.WITHOUT_RUN),
+        (TICK, {"schedule_id": ScheduleId("reports")}, KeyVerdict.OUTSIDE),
+        (TICK, {"jobs": (SEND,)}, KeyVerdict.WITHOUT_RUN),
+        (TICK, {"forgotten_before": NOON + timedelta(minutes=31)}, KeyVerdict.FORGOTTEN),
+        (TICK, {"forgotten_before": NOON + timedelta(minutes=30)}, KeyVerdict.WITHOUT_RUN),
+        ("invoices#2026-03-01T12:00:00Z#1", {}, KeyVerdict.WITHOUT_RUN),
+        ("invoices#2026-03-01T13:00:00Z#1", {}, KeyVerdict.WITHOUT_RUN),
+        ("invoices#2026-03-01T11:59:59Z#1", {}, KeyVerdict.OUTSIDE),
+        ("invoices#2026-03-01T13:00:01Z#1", {}, KeyVerdict.OUTSIDE),
+        ("send#4711", {}, KeyVerdict.WITHOUT_RUN),
+        ("send#4711", {"jobs": (SEND,)}, KeyVerdict.WITHOUT_RUN),
+        ("mail#4711", {"jobs": (SEND, JobName("mail"))}, KeyVerdict.WITHOUT_RUN),
+        ("mail#4711", {"jobs": (SEND,)}, KeyVerdict.OUTSIDE),
+        ("send#4711", {"schedule_id": INVOICES}, KeyVerdict.OUTSIDE),
+        ("send#after#invoices#2026-03-01T12:30:00Z#1", {"jobs": (SEND,)}, KeyVerdict.WITHOUT_RUN),
+        ("invoices#yesterday#1", {}, KeyVerdict.WITHOUT_RUN),
+        ("what is this", {}, KeyVerdict.WITHOUT_RUN),
     ],
 )
 def test_an_unknown_key_is_judged_by_what_it_names(
-    key: str, bounds: dict[str, Any], verdict: Verdict
+    key: str, bounds: dict[str, Any], verdict: KeyVerdict
 ) -> None:
     within = KeyBounds(BOUNDS.since, BOUNDS.until, **bounds)
     assert judged_key(RunKey(key), None, within).verdict is verdict

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from fencepost.model.access import Kind as Credentials
+from fencepost.model.access import CredentialKind as Credentials
 from fencepost.model.access import mint
 from fencepost.web.dashboard.assets import asset_url
 

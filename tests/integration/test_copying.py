@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from fencepost.config import settings_from
-from fencepost.model.table import Key, Kind, Row, Table
+from fencepost.model.table import ColumnKind, Key, Row, Table
 from fencepost.model.tables import AUDIT_LOG, EPOCHS, META, RUNS, TABLES
 from fencepost.ports.rows import Transaction
 from fencepost.services.copying import PAGE
@@ -131,7 +131,7 @@ async def find(table: Table, tx: Transaction) -> list[Row]:
 def plain(table: Table, row: Row) -> Row:
     """Without what a store may write in another way: the blanks in JSON."""
     return {
-        name: json.loads(row[name]) if kind is Kind.JSON else row[name]
+        name: json.loads(row[name]) if kind is ColumnKind.JSON else row[name]
         for name, kind in table.columns.items()
     }
 

@@ -103,4 +103,4 @@ async def started(harness: PostgresHarness, mode: FillMode = FillMode.MISSING) -
 
 async def fill(harness: PostgresHarness, backfill: Backfill, tick: FillTick) -> int | None:
     """Fill in that fire time, and have done with it."""
-    return await harness.store.backfills.fill(backfill, [tick], backfill.asked.until, ANNA)
+    return await harness.store.backfills.fill(backfill, [tick], backfill.request.until, ANNA)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fencepost.model import tables as declared
-from fencepost.model.table import Index, Kind, Table
+from fencepost.model.table import ColumnKind, Index, Table
 from fencepost.stores.postgres.address import parse_address
 from fencepost.stores.postgres.connection import connect
 from fencepost.stores.postgres.rows import SCHEMA, _numbered
@@ -65,7 +65,13 @@ async def test_no_page_walks_what_it_does_not_show(connection: Any) -> None:
 
 
 KNOWN = {"namespace": "default", "schedule_id": "schedule-1", "run_key": "tick1", "subject": "schedule-7"}
-SAMPLES = {Kind.TEXT: "default", Kind.INTEGER: 1, Kind.REAL: 1.0, Kind.BOOLEAN: True, Kind.TIME: NOW}
+SAMPLES = {
+    ColumnKind.TEXT: "default",
+    ColumnKind.INTEGER: 1,
+    ColumnKind.REAL: 1.0,
+    ColumnKind.BOOLEAN: True,
+    ColumnKind.TIME: NOW,
+}
 
 
 COUNTED = {"runs_held_by_somebody", "schedules_by_change", "runs_by_time", "missed_ranges_by_time"}

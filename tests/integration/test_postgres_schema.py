@@ -10,7 +10,7 @@ from fencepost.clock import SystemClock
 from fencepost.errors import SchemaMismatch
 from fencepost.model import tables as declared
 from fencepost.model.run import RunState
-from fencepost.model.table import Kind, Table
+from fencepost.model.table import ColumnKind, Table
 from fencepost.stores.postgres import migrate, open_store
 from fencepost.stores.postgres.migrations import migrations
 from fencepost.stores.postgres.runs import QUERIES as RUN_QUERIES
@@ -27,13 +27,13 @@ COLUMNS = """
 OF_THE_SERVER = {("nodes", "session_key"), ("leases", "session_key"), ("leases", "session_epoch")}
 """By which it is known that a node's session has ended."""
 TYPES = {
-    Kind.TEXT: {"text"},
-    Kind.INTEGER: {"smallint", "integer", "bigint"},
-    Kind.REAL: {"double precision"},
-    Kind.BOOLEAN: {"boolean"},
-    Kind.TIME: {"timestamp with time zone"},
-    Kind.BYTES: {"bytea"},
-    Kind.JSON: {"jsonb"},
+    ColumnKind.TEXT: {"text"},
+    ColumnKind.INTEGER: {"smallint", "integer", "bigint"},
+    ColumnKind.REAL: {"double precision"},
+    ColumnKind.BOOLEAN: {"boolean"},
+    ColumnKind.TIME: {"timestamp with time zone"},
+    ColumnKind.BYTES: {"bytea"},
+    ColumnKind.JSON: {"jsonb"},
 }
 
 

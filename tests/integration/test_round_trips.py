@@ -19,11 +19,11 @@ from fencepost.model.plan import Tick
 from fencepost.model.rescue import Rescue
 from fencepost.model.run import RunState
 from fencepost.model.schedule import DesiredSchedule
-from fencepost.operations.calendars import ListCalendars, list_calendars
-from fencepost.operations.cancelling import CancelRuns, cancel_runs
-from fencepost.operations.dead import ReplayDead, replay_dead
-from fencepost.operations.gates import ListGates, list_gates
-from fencepost.operations.runs import ReplayRuns, replay_runs
+from fencepost.operations.calendars import ListCalendarsRequest, list_calendars
+from fencepost.operations.cancelling import CancelRunsRequest, cancel_runs
+from fencepost.operations.dead import ReplayDeadRequest, replay_dead
+from fencepost.operations.gates import ListGatesRequest, list_gates
+from fencepost.operations.runs import ReplayRunsRequest, replay_runs
 from fencepost.services.control import Control
 from fencepost.stores.postgres import connection as on_postgres
 from fencepost.stores.sqlite.connection import Database
@@ -103,23 +103,23 @@ async def waiting(ground: Ground, count: int, stem: str) -> list[RunKey]:
 
 async def cancel(ground: Ground, count: int) -> Awaitable[Any]:
     keys = [*await waiting(ground, count, f"cancel-{count}"), NOBODY]
-    return cancel_runs.carry_out(ground.control, CancelRuns(run_keys=keys))
+    return cancel_runs.carry_out(ground.control, CancelRunsRequest(run_keys=keys))
 
 
 async def replay(ground: Ground, count: int) -> Awaitable[Any]:
     keys = await waiting(ground, count, f"replay-{count}")
     await ground.harness.store.ledger.cancel_many(NS, keys, "enough")
-    return replay_runs.carry_out(ground.control, ReplayRuns(run_keys=list(keys)))
+    return replay_runs.carry_out(ground.control, ReplayRunsRequest(run_keys=list(keys)))
 
 
 async def replay_what_is_not_dead(ground: Ground, count: int) -> Awaitable[Any]:
     keys = [*await waiting(ground, count, f"left-{count}"), NOBODY]
-    return replay_dead.carry_out(ground.control, ReplayDead(run_keys=keys))
+    return replay_dead.carry_out(ground.control, ReplayDeadRequest(run_keys=keys))
 
 
 async def replay_for_a_look(ground: Ground, count: int) -> Awaitable[Any]:
     keys = [*await waiting(ground, count, f"look-{count}"), NOBODY]
-    return replay_dead.carry_out(ground.control, ReplayDead(run_keys=keys, dry_run=True))
+    return replay_dead.carry_out(ground.control, ReplayDeadRequest(run_keys=keys, dry_run=True))
 
 
 async def rescue(ground: Ground, count: int) -> Awaitable[Any]:
@@ -144,14 +144,14 @@ async def gates(ground: Ground, count: int) -> Awaitable[Any]:
 
     await harness.store.ledger.sweep_late(0, MANY, judge)
     assert len(await harness.store.gates.closed(NS)) >= count
-    return list_gates.carry_out(ground.control, ListGates())
+    return list_gates.carry_out(ground.control, ListGatesRequest())
 
 
 async def calendars(ground: Ground, count: int) -> Awaitable[Any]:
     for number in range(count):
         await ground.harness.store.calendars.put(NS, f"c{number}", CHRISTMAS)
     await put(ground.harness, using(c0=1, c1=1))
-    return list_calendars.carry_out(ground.control, ListCalendars())
+    return list_calendars.carry_out(ground.control, ListCalendarsRequest())
 
 
 @pytest.mark.parametrize(

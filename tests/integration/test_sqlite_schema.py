@@ -10,7 +10,7 @@ import pytest
 from fencepost.clock import SystemClock
 from fencepost.errors import FencepostError, SchemaMismatch, UsageError
 from fencepost.model import tables as declared
-from fencepost.model.table import Kind, Table
+from fencepost.model.table import ColumnKind, Table
 from fencepost.stores.queries import load_queries
 from fencepost.stores.sqlite import SqliteStore, migrate, migrations, open_store, opening
 
@@ -23,13 +23,13 @@ COLUMNS = """
     WHERE s.type = 'table'
 """
 TYPES = {
-    Kind.TEXT: "TEXT",
-    Kind.INTEGER: "INTEGER",
-    Kind.REAL: "REAL",
-    Kind.BOOLEAN: "INTEGER",
-    Kind.TIME: "INTEGER",
-    Kind.BYTES: "BLOB",
-    Kind.JSON: "TEXT",
+    ColumnKind.TEXT: "TEXT",
+    ColumnKind.INTEGER: "INTEGER",
+    ColumnKind.REAL: "REAL",
+    ColumnKind.BOOLEAN: "INTEGER",
+    ColumnKind.TIME: "INTEGER",
+    ColumnKind.BYTES: "BLOB",
+    ColumnKind.JSON: "TEXT",
 }
 
 

@@ -22,7 +22,7 @@ async def asked(control: Any, operation: Operation[Any, Q, A], question: Q) -> A
     arrived = there_and_back(operation, question)
     assert arrived == question
     answer = await operation.carry_out(control, arrived)
-    return msgspec.json.decode(msgspec.json.encode(answer), type=operation.answered)
+    return msgspec.json.decode(msgspec.json.encode(answer), type=operation.response)
 
 
 async def refused(control: Any, operation: Operation[Any, Q, A], question: Q) -> str:

@@ -12,14 +12,14 @@ from fencepost.errors import NotAllowed, UnknownToken
 from fencepost.model.access import EVERYWHERE, Came, NewSession, Principal, Role, read_credential
 from fencepost.model.identifiers import Namespace
 from fencepost.operations.access import (
-    AskWhoAmI,
-    CreateToken,
-    ListSessions,
-    ListTokens,
-    OneSession,
-    OneToken,
-    OpenLink,
-    RotateToken,
+    CreateTokenRequest,
+    EndSessionRequest,
+    ListSessionsRequest,
+    ListTokensRequest,
+    OpenLinkRequest,
+    RevokeTokenRequest,
+    RotateTokenRequest,
+    WhoAmIRequest,
     create_token,
     end_session,
     list_sessions,
@@ -47,32 +47,32 @@ def at(house: House, namespace: Namespace | None, role: Role = Role.ADMIN) -> Co
 
 
 async def tokens(control: Control, **wanted: Any) -> list[str]:
-    return [one.name for one in (await asked(control, list_tokens, ListTokens(**wanted))).items]
+    return [one.name for one in (await asked(control, list_tokens, ListTokensRequest(**wanted))).items]
 
 
 async def test_whoever_opens_the_store_may_do_anything() -> None:
-    found = await asked(at(House(), None), show_whoami, AskWhoAmI())
+    found = await asked(at(House(), None), show_whoami, WhoAmIRequest())
     assert (found.name, found.role, found.namespace) == ("anna", Role.ADMIN, "*")
     assert (found.came, found.credential_id) == (None, None)
 
 
 async def test_a_credential_is_told_what_it_is_good_for() -> None:
-    found = await asked(at(House(), BILLING, Role.VIEWER), show_whoami, AskWhoAmI())
+    found = await asked(at(House(), BILLING, Role.VIEWER), show_whoami, WhoAmIRequest())
     assert (found.name, found.role, found.namespace) == ("ben", Role.VIEWER, "billing")
     assert (found.came, found.credential_id) == (Came.TOKEN, "t0")
 
 
 async def test_a_token_is_in_one_answer_and_in_no_other() -> None:
     control = at(House(), None)
-    made = await asked(control, create_token, CreateToken(name="ci", role=Role.OPERATOR, lasts_s=60.0))
+    made = await asked(control, create_token, CreateTokenRequest(name="ci", role=Role.OPERATOR, lasts_s=60.0))
     assert read_credential(made.token) is not None
     assert made.token not in repr(made)
     assert (made.state, made.expires_at) == ("good", "2026-03-01T12:01:00Z")
-    new = await asked(control, rotate_token, RotateToken(token_id=made.token_id))
+    new = await asked(control, rotate_token, RotateTokenRequest(token_id=made.token_id))
     assert (new.rotated_from, new.token != made.token) == (made.token_id, True)
-    ended = await asked(control, revoke_token, OneToken(token_id=new.token_id))
+    ended = await asked(control, revoke_token, RevokeTokenRequest(token_id=new.token_id))
     assert ended.state == "revoked"
-    page = await asked(control, list_tokens, ListTokens())
+    page = await asked(control, list_tokens, ListTokensRequest())
     assert [one.state for one in page.items] == ["revoked", "expired"]
     for answer in (ended, page):
         assert made.token.rpartition("_")[2] not in repr(answer)
@@ -80,7 +80,7 @@ async def test_a_token_is_in_one_answer_and_in_no_other() -> None:
 
 
 async def test_a_link_is_not_shown_by_itself() -> None:
-    made = await asked(at(House(), None), open_link, OpenLink(role=Role.VIEWER))
+    made = await asked(at(House(), None), open_link, OpenLinkRequest(role=Role.VIEWER))
     assert read_credential(made.link) is not None
     assert made.link not in repr(made)
     assert (made.role, made.namespace, made.name) == (Role.VIEWER, "default", "anna")
@@ -89,38 +89,38 @@ async def test_a_link_is_not_shown_by_itself() -> None:
 async def test_an_admin_of_one_namespace_meets_no_others_tokens() -> None:
     house = House()
     for namespace in ("default", "billing", "*"):
-        question = CreateToken(name=f"of {namespace}", role=Role.VIEWER, namespace=namespace)
+        question = CreateTokenRequest(name=f"of {namespace}", role=Role.VIEWER, namespace=namespace)
         await asked(at(house, EVERYWHERE), create_token, question)
     assert await tokens(at(house, EVERYWHERE)) == ["of *", "of billing", "of default"]
     assert await tokens(at(house, EVERYWHERE), namespace="billing") == ["of billing"]
     mine = at(house, BILLING)
     assert await tokens(mine) == ["of billing"]
     assert await tokens(mine, namespace="default") == []
-    everything = (await asked(at(house, EVERYWHERE), list_tokens, ListTokens())).items
+    everything = (await asked(at(house, EVERYWHERE), list_tokens, ListTokensRequest())).items
     for one in everything:
         if one.namespace != BILLING:
             with pytest.raises(UnknownToken):
-                await asked(mine, rotate_token, RotateToken(token_id=one.token_id))
+                await asked(mine, rotate_token, RotateTokenRequest(token_id=one.token_id))
             with pytest.raises(UnknownToken):
-                await asked(mine, revoke_token, OneToken(token_id=one.token_id))
-    assert (await asked(at(house, EVERYWHERE), list_tokens, ListTokens())).items == everything
+                await asked(mine, revoke_token, RevokeTokenRequest(token_id=one.token_id))
+    assert (await asked(at(house, EVERYWHERE), list_tokens, ListTokensRequest())).items == everything
 
 
 @pytest.mark.parametrize("namespace", ["default", "*"])
 async def test_nobody_lets_others_in_where_they_may_not_go_themselves(namespace: str) -> None:
     mine = at(House(), BILLING)
     with pytest.raises(NotAllowed):
-        await asked(mine, create_token, CreateToken(name="x", role=Role.VIEWER, namespace=namespace))
+        await asked(mine, create_token, CreateTokenRequest(name="x", role=Role.VIEWER, namespace=namespace))
     with pytest.raises(NotAllowed):
-        await asked(mine, open_link, OpenLink(namespace=namespace))
+        await asked(mine, open_link, OpenLinkRequest(namespace=namespace))
 
 
 async def test_tokens_are_given_in_pages() -> None:
     control = at(House(), None)
     for name in "abc":
-        await asked(control, create_token, CreateToken(name=name, role=Role.VIEWER))
-    first = await asked(control, list_tokens, ListTokens(limit=2))
-    last = await asked(control, list_tokens, ListTokens(limit=2, after=first.next))
+        await asked(control, create_token, CreateTokenRequest(name=name, role=Role.VIEWER))
+    first = await asked(control, list_tokens, ListTokensRequest(limit=2))
+    last = await asked(control, list_tokens, ListTokensRequest(limit=2, after=first.next))
     assert [one.name for one in (*first.items, *last.items)] == ["c", "b", "a"]
     assert last.next is None
 
@@ -136,13 +136,13 @@ async def test_sessions_are_listed_and_ended_where_they_may_be_seen() -> None:
     house = House()
     theirs, mine = await signed_in(house, "ann", NS), await signed_in(house, "bob", BILLING)
     admin = at(house, BILLING)
-    (shown,) = (await asked(admin, list_sessions, ListSessions())).items
+    (shown,) = (await asked(admin, list_sessions, ListSessionsRequest())).items
     assert (shown.session_id, shown.name, shown.opened_with, shown.ended_at) == (mine, "bob", "l1", None)
     with pytest.raises(UnknownToken):
-        await asked(admin, end_session, OneSession(session_id=theirs))
-    assert (await asked(admin, end_session, OneSession(session_id=mine))).ended_at is not None
-    assert (await asked(admin, list_sessions, ListSessions())).items == []
-    left = await asked(at(house, EVERYWHERE), list_sessions, ListSessions())
+        await asked(admin, end_session, EndSessionRequest(session_id=theirs))
+    assert (await asked(admin, end_session, EndSessionRequest(session_id=mine))).ended_at is not None
+    assert (await asked(admin, list_sessions, ListSessionsRequest())).items == []
+    left = await asked(at(house, EVERYWHERE), list_sessions, ListSessionsRequest())
     assert [one.session_id for one in left.items] == [theirs]
 
 
@@ -150,8 +150,8 @@ async def test_sessions_are_given_in_pages() -> None:
     house = House()
     for name in ("a", "b", "c"):
         await signed_in(house, name, NS)
-    first = await asked(at(house, None), list_sessions, ListSessions(limit=2))
-    last = await asked(at(house, None), list_sessions, ListSessions(limit=2, after=first.next))
+    first = await asked(at(house, None), list_sessions, ListSessionsRequest(limit=2))
+    last = await asked(at(house, None), list_sessions, ListSessionsRequest(limit=2, after=first.next))
     assert [one.name for one in (*first.items, *last.items)] == ["c", "b", "a"]
     assert last.next is None
 
@@ -164,8 +164,8 @@ async def test_sessions_that_nobody_uses_do_not_end_the_list() -> None:
     await house.memory.access.note_use(oldest)
     for name in ("b", "c"):
         await signed_in(house, name, NS)
-    first = await asked(control, list_sessions, ListSessions(limit=2))
-    last = await asked(control, list_sessions, ListSessions(limit=2, after=first.next))
+    first = await asked(control, list_sessions, ListSessionsRequest(limit=2))
+    last = await asked(control, list_sessions, ListSessionsRequest(limit=2, after=first.next))
     assert [[one.name for one in page.items] for page in (first, last)] == [["c", "b"], ["a"]]
     assert last.next is None
 
@@ -173,11 +173,11 @@ async def test_sessions_that_nobody_uses_do_not_end_the_list() -> None:
 @pytest.mark.parametrize("wrong", [{"namespace": "a b"}, {"namespace": "**"}, {"lasts_s": 0.0}, {"name": ""}])
 def test_what_is_out_of_bounds_does_not_arrive(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        there_and_back(create_token, CreateToken(**{"name": "x", "role": Role.VIEWER} | wrong))
+        there_and_back(create_token, CreateTokenRequest(**{"name": "x", "role": Role.VIEWER} | wrong))
 
 
 def test_no_answer_with_a_secret_is_kept() -> None:
-    telling = {one.name for one in all_operations() if {"token", "link"} & {*one.answered.__struct_fields__}}
+    telling = {one.name for one in all_operations() if {"token", "link"} & {*one.response.__struct_fields__}}
     assert telling == {one.name for one in all_operations() if one.secret}
     assert telling == {"tokens.create", "tokens.rotate", "links.open"}
 

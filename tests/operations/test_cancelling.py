@@ -10,7 +10,7 @@ from msgspec import ValidationError
 from fencepost.model.audit import Action, LogFilter
 from fencepost.model.identifiers import Namespace, RunKey
 from fencepost.model.run import Ordered, RunState
-from fencepost.operations.cancelling import CancelRuns, cancel_runs
+from fencepost.operations.cancelling import CancelRunsRequest, cancel_runs
 from tests.operations.asking import asked, there_and_back
 from tests.operations.dead_runs import burnt
 from tests.services.house import NS, Bench, House, WorkingNode, make_job
@@ -25,7 +25,7 @@ async def test_each_run_has_its_own_fate() -> None:
     await worker.worker.run_once()
     await house.enqueue("waits", "burn")
     keys = ["burn#ended", "burn#runs", "burn#waits", "burn#waits", "burn#nobody"]
-    answer = await asked(control, cancel_runs, CancelRuns(run_keys=keys))
+    answer = await asked(control, cancel_runs, CancelRunsRequest(run_keys=keys))
     assert [(one.run_key, str(one.fate), one.state) for one in answer.items] == [
         ("burn#ended", "had_ended", "dead"),
         ("burn#runs", "asked_to_stop", "running"),
@@ -56,7 +56,7 @@ async def test_one_that_cannot_be_asked_keeps_nobody_else_from_it(monkeypatch: p
         return {key: left, **await cancel_many(namespace, others, *rest, **more)}
 
     monkeypatch.setattr(ledger, "cancel_many", locked)
-    answer = await asked(control, cancel_runs, CancelRuns(run_keys=["burn#locked", "burn#waits"]))
+    answer = await asked(control, cancel_runs, CancelRunsRequest(run_keys=["burn#locked", "burn#waits"]))
     assert [str(one.fate) for one in answer.items] == ["refused", "cancelled"]
     assert [one.state for one in answer.items] == ["ready", "cancelled"]
     assert "transaction of its own" in (answer.items[0].why or "")
@@ -65,4 +65,4 @@ async def test_one_that_cannot_be_asked_keeps_nobody_else_from_it(monkeypatch: p
 @pytest.mark.parametrize("keys", [[], ["x#y"] * 1_001])
 def test_none_and_too_many_do_not_arrive(keys: list[str]) -> None:
     with pytest.raises(ValidationError):
-        there_and_back(cancel_runs, CancelRuns(run_keys=keys))
+        there_and_back(cancel_runs, CancelRunsRequest(run_keys=keys))

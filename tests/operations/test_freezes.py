@@ -6,7 +6,7 @@ import pytest
 
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Namespace
-from fencepost.operations.freezes import ChangeFreeze, ListFreezes, freeze, list_freezes, thaw
+from fencepost.operations.freezes import ChangeFreezeRequest, ListFreezesRequest, freeze, list_freezes, thaw
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import House
@@ -30,20 +30,20 @@ async def test_a_freeze_says_what_it_covers_and_thaws_once(
     kind: ScopeKind, value: str, schedules: int
 ) -> None:
     control = await open_control(House(), labels={"team": "billing"})
-    question = ChangeFreeze(kind=kind, value=value)
+    question = ChangeFreezeRequest(kind=kind, value=value)
     done = await asked(control, freeze, question)
     assert (done.kind, done.value, done.changed, done.schedules) == (kind, value, True, schedules)
     assert not (await asked(control, freeze, question)).changed
-    (shown,) = (await asked(control, list_freezes, ListFreezes())).items
+    (shown,) = (await asked(control, list_freezes, ListFreezesRequest())).items
     assert (shown.kind, shown.value, shown.author, shown.reason) == (kind, value, ANNA.name, ANNA.reason)
     assert (await asked(control, thaw, question)).changed
     assert not (await asked(control, thaw, question)).changed
-    assert (await asked(control, list_freezes, ListFreezes())).items == []
+    assert (await asked(control, list_freezes, ListFreezesRequest())).items == []
 
 
 async def test_without_a_word_it_is_everything() -> None:
     control = await open_control(House())
-    assert (await asked(control, freeze, ChangeFreeze())).kind is ALL
+    assert (await asked(control, freeze, ChangeFreezeRequest())).kind is ALL
 
 
 @pytest.mark.parametrize(
@@ -59,25 +59,25 @@ async def test_without_a_word_it_is_everything() -> None:
 async def test_what_covers_nothing_is_refused(kind: ScopeKind, value: str, said: str) -> None:
     control = await open_control(House())
     for verb in (freeze, thaw):
-        assert said in await refused(control, verb, ChangeFreeze(kind=kind, value=value))
-    assert (await asked(control, list_freezes, ListFreezes())).items == []
+        assert said in await refused(control, verb, ChangeFreezeRequest(kind=kind, value=value))
+    assert (await asked(control, list_freezes, ListFreezesRequest())).items == []
 
 
 async def test_another_namespaces_freezes_are_not_there() -> None:
     house = House()
     control = await open_control(house)
-    await asked(control, freeze, ChangeFreeze())
+    await asked(control, freeze, ChangeFreezeRequest())
     other = Control(house.store, Namespace("billing"), ANNA)
-    assert (await asked(other, list_freezes, ListFreezes())).items == []
-    assert not (await asked(other, thaw, ChangeFreeze())).changed
-    assert len((await asked(control, list_freezes, ListFreezes())).items) == 1
+    assert (await asked(other, list_freezes, ListFreezesRequest())).items == []
+    assert not (await asked(other, thaw, ChangeFreezeRequest())).changed
+    assert len((await asked(control, list_freezes, ListFreezesRequest())).items) == 1
 
 
 async def test_freezes_are_given_in_pages() -> None:
     control = await open_control(House())
     for kind, value in ((SCHEDULE, "b"), (QUEUE, "z"), (SCHEDULE, "a"), (ALL, "")):
-        await asked(control, freeze, ChangeFreeze(kind=kind, value=value))
-    first = await asked(control, list_freezes, ListFreezes(limit=3))
+        await asked(control, freeze, ChangeFreezeRequest(kind=kind, value=value))
+    first = await asked(control, list_freezes, ListFreezesRequest(limit=3))
     assert [(one.kind, one.value) for one in first.items] == [(ALL, ""), (QUEUE, "z"), (SCHEDULE, "a")]
-    last = await asked(control, list_freezes, ListFreezes(limit=3, after=first.next))
+    last = await asked(control, list_freezes, ListFreezesRequest(limit=3, after=first.next))
     assert ([one.value for one in last.items], last.next) == (["b"], None)

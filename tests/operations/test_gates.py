@@ -18,23 +18,23 @@ from fencepost.model.plan import Tick
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.run import RunState
 from fencepost.operations.gates import (
-    DecideGate,
-    DropGate,
-    ListGates,
+    DecideGateRequest,
+    DropGateRequest,
+    ListGatesRequest,
     drop_gate,
     keep_latest,
     list_gates,
     open_gate,
 )
 from fencepost.operations.operation import Operation
-from fencepost.operations.shapes.gates import GateAnswer
+from fencepost.operations.responses.gates import GateChangeResponse
 from fencepost.services.control import Control
 from tests.operations.asking import asked, there_and_back
 from tests.services.house import NS, START, House
 from tests.services.verbs_work import ANNA, spec
 
-QUESTION = DecideGate(schedule_id="invoices")
-DROP = DropGate(schedule_id="invoices", reason="old news")
+QUESTION = DecideGateRequest(schedule_id="invoices")
+DROP = DropGateRequest(schedule_id="invoices", reason="old news")
 
 
 async def closed(house: House, *schedules: str, **rest: Any) -> Control:
@@ -63,20 +63,20 @@ async def closed(house: House, *schedules: str, **rest: Any) -> Control:
     ],
 )
 async def test_a_closed_gate_is_decided(
-    verb: Operation[Any, Any, GateAnswer],
-    question: DecideGate | DropGate,
+    verb: Operation[Any, Any, GateChangeResponse],
+    question: DecideGateRequest | DropGateRequest,
     decision: GateDecision,
     released: int,
     missed: int,
 ) -> None:
     house = House()
     control = await closed(house, "invoices")
-    (gate,) = (await asked(control, list_gates, ListGates())).items
+    (gate,) = (await asked(control, list_gates, ListGatesRequest())).items
     assert (gate.schedule_id, gate.held, gate.reason) == ("invoices", 3, "too many wait")
     done = await asked(control, verb, question)
-    assert done == GateAnswer(schedule_id="invoices", decision=decision, released=released)
+    assert done == GateChangeResponse(schedule_id="invoices", decision=decision, released=released)
     assert (await house.states()).count(RunState.MISSED) == missed
-    assert (await asked(control, list_gates, ListGates())).items == []
+    assert (await asked(control, list_gates, ListGatesRequest())).items == []
     with pytest.raises(UnknownGate):
         await asked(control, verb, question)
 
@@ -85,7 +85,7 @@ async def test_a_gate_says_how_many_of_its_runs_would_run_at_a_time_and_its_runs
     house = House()
     overlap, catch_up = parse_overlap("allow(2)"), CatchUp("parallel(4)", "1h")
     control = await closed(house, "invoices", overlap=overlap, catch_up=catch_up)
-    (gate,) = (await asked(control, list_gates, ListGates())).items
+    (gate,) = (await asked(control, list_gates, ListGatesRequest())).items
     assert (gate.at_once, gate.lasts_s) == (2, None)
     await asked(control, keep_latest, QUESTION)
     missed = [one for one in await house.runs() if one.state is RunState.MISSED]
@@ -96,7 +96,7 @@ async def test_another_namespaces_gate_is_not_there() -> None:
     house = House()
     await closed(house, "invoices")
     other = Control(house.store, Namespace("billing"), Author("eve", "api"))
-    assert (await asked(other, list_gates, ListGates())).items == []
+    assert (await asked(other, list_gates, ListGatesRequest())).items == []
     with pytest.raises(UnknownGate):
         await asked(other, open_gate, QUESTION)
     assert RunState.READY in await house.states()
@@ -105,18 +105,18 @@ async def test_another_namespaces_gate_is_not_there() -> None:
 @pytest.mark.parametrize("reason", ["", "  "])
 async def test_nothing_is_dropped_without_a_reason(reason: str) -> None:
     control = await closed(House(), "invoices")
-    question = DropGate(schedule_id="invoices", reason=reason)
+    question = DropGateRequest(schedule_id="invoices", reason=reason)
     with pytest.raises(UsageError, match="say why"):
         await drop_gate.carry_out(control, question)
     if not reason:
         with pytest.raises(ValidationError):
             there_and_back(drop_gate, question)
-    assert len((await asked(control, list_gates, ListGates())).items) == 1
+    assert len((await asked(control, list_gates, ListGatesRequest())).items) == 1
 
 
 async def test_gates_are_given_in_pages() -> None:
     control = await closed(House(), "c", "a", "b")
-    first = await asked(control, list_gates, ListGates(limit=2))
-    last = await asked(control, list_gates, ListGates(limit=2, after=first.next))
+    first = await asked(control, list_gates, ListGatesRequest(limit=2))
+    last = await asked(control, list_gates, ListGatesRequest(limit=2, after=first.next))
     assert [one.schedule_id for one in (*first.items, *last.items)] == ["a", "b", "c"]
     assert last.next is None

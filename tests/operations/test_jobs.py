@@ -16,7 +16,14 @@ from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.job import JobSpec, Parameter, Retry
 from fencepost.model.limits import JobLimit
 from fencepost.operations.job_words import described
-from fencepost.operations.jobs import Enqueue, ListJobs, OneJob, enqueue, list_jobs, show_job
+from fencepost.operations.jobs import (
+    EnqueueRequest,
+    JobRequest,
+    ListJobsRequest,
+    enqueue,
+    list_jobs,
+    show_job,
+)
 from fencepost.operations.wire import Parts, Refused, from_call
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused, there_and_back
@@ -77,29 +84,29 @@ def test_a_spec_is_said_in_words(spec: JobSpec, words: str) -> None:
 async def test_jobs_are_listed_by_name_a_page_at_a_time() -> None:
     specs = [JobSpec(JobName(name), Queue("mail")) for name in ("send", "bounce")]
     control = await registered(House(), RESIZE, *specs)
-    first = await asked(control, list_jobs, ListJobs(limit=2))
+    first = await asked(control, list_jobs, ListJobsRequest(limit=2))
     assert [one.job for one in first.items] == ["bounce", "resize"]
-    second = await asked(control, list_jobs, ListJobs(limit=2, after=first.next))
+    second = await asked(control, list_jobs, ListJobsRequest(limit=2, after=first.next))
     assert ([one.job for one in second.items], second.next) == (["send"], None)
-    mail = await asked(control, list_jobs, ListJobs(queue="mail", text="en"))
+    mail = await asked(control, list_jobs, ListJobsRequest(queue="mail", text="en"))
     assert [one.job for one in mail.items] == ["send"]
 
 
 async def test_a_job_is_shown_as_the_store_knows_it() -> None:
     control = await registered(House())
-    shown = await asked(control, show_job, OneJob(job="resize"))
+    shown = await asked(control, show_job, JobRequest(job="resize"))
     assert (shown.queue, shown.retry.max_attempts, shown.retry.cap_s) == ("media", 5, 300)
     assert [(one.name, one.required, one.kind) for one in shown.parameters] == [
         ("image_id", True, "integer"),
         ("width", False, "any"),
     ]
-    assert "did you mean resize?" in await refused(control, show_job, OneJob(job="resise"))
+    assert "did you mean resize?" in await refused(control, show_job, JobRequest(job="resise"))
 
 
 async def test_a_second_enqueue_of_a_key_changes_nothing() -> None:
     house = House()
     control = await registered(house)
-    wanted = Enqueue(job="resize", key="7", at="2026-03-01T12:05:00Z", payload={"image_id": 7})
+    wanted = EnqueueRequest(job="resize", key="7", at="2026-03-01T12:05:00Z", payload={"image_id": 7})
     first, second = [await asked(control, enqueue, wanted) for _ in range(2)]
     assert (first.run_key, first.new) == ("resize#7", True)
     assert (second.run_key, second.new) == ("resize#7", False)
@@ -113,19 +120,21 @@ async def test_a_call_that_may_be_repeated_lends_its_key_where_none_is_given() -
     house = House()
     await registered(house)
     first = await house.store.now()
-    control = Control(house.store, NS, ANNA, asked_key="once-1", asked_at=first)
+    control = Control(house.store, NS, ANNA, idempotency_key="once-1", requested_at=first)
     payload = {"image_id": 7}
-    wanted = Enqueue(job="resize", payload=payload)
+    wanted = EnqueueRequest(job="resize", payload=payload)
     assert [(await asked(control, enqueue, wanted)).new for _ in range(2)] == [True, False]
-    later = Control(house.store, NS, ANNA, asked_key="once-1", asked_at=StoreTime(first + timedelta(days=2)))
+    later = Control(
+        house.store, NS, ANNA, idempotency_key="once-1", requested_at=StoreTime(first + timedelta(days=2))
+    )
     assert (await asked(later, enqueue, wanted)).new
-    named = await asked(control, enqueue, Enqueue(job="resize", key="7", payload=payload))
+    named = await asked(control, enqueue, EnqueueRequest(job="resize", key="7", payload=payload))
     assert named.run_key == "resize#7"
 
 
 async def test_without_any_key_every_enqueue_is_new() -> None:
     control = await registered(House())
-    wanted = Enqueue(job="resize", payload={"image_id": 7})
+    wanted = EnqueueRequest(job="resize", payload={"image_id": 7})
     first, second = [await asked(control, enqueue, wanted) for _ in range(2)]
     assert (first.new, second.new) == (True, True)
     assert first.run_key != second.run_key
@@ -135,17 +144,17 @@ async def test_a_call_says_where_when_and_until_when_it_wants_a_run() -> None:
     house = House()
     control = await registered(house)
     words: dict[str, Any] = {"delay": "5m", "queue": "images", "priority": 1, "expires": "10m"}
-    await asked(control, enqueue, Enqueue(job="resize", key="7", payload={"image_id": 7}, **words))
+    await asked(control, enqueue, EnqueueRequest(job="resize", key="7", payload={"image_id": 7}, **words))
     run = await house.run("resize#7")
     assert (run.run_at, run.queue, run.priority, run.expires_at) == (at(300), "images", 1, at(900))
-    instant = Enqueue(job="resize", key="8", payload={"image_id": 7}, expires="2026-03-01T12:30:00Z")
+    instant = EnqueueRequest(job="resize", key="8", payload={"image_id": 7}, expires="2026-03-01T12:30:00Z")
     await asked(control, enqueue, instant)
     assert (await house.run("resize#8")).expires_at == at(1800)
 
 
 async def test_a_run_that_is_unique_is_written_once_and_named_to_the_second_caller() -> None:
     control = await registered(House())
-    by_payload = Enqueue(job="resize", key="7", payload={"image_id": 7}, unique="unfinished")
+    by_payload = EnqueueRequest(job="resize", key="7", payload={"image_id": 7}, unique="unfinished")
     assert (await asked(control, enqueue, by_payload)).new
     again = await asked(control, enqueue, replace(by_payload, key="8"))
     assert (again.run_key, again.new) == ("resize#7", False)
@@ -173,7 +182,9 @@ async def test_a_run_that_is_unique_is_written_once_and_named_to_the_second_call
 async def test_options_that_cannot_be_meant_are_refused(words: dict[str, Any], said: str) -> None:
     house = House()
     control = await registered(house)
-    assert said in await refused(control, enqueue, Enqueue(job="resize", payload={"image_id": 1}, **words))
+    assert said in await refused(
+        control, enqueue, EnqueueRequest(job="resize", payload={"image_id": 1}, **words)
+    )
     assert await house.runs() == []
 
 
@@ -181,7 +192,7 @@ async def test_options_that_cannot_be_meant_are_refused(words: dict[str, Any], s
 async def test_options_out_of_bounds_do_not_arrive_and_are_refused_in_the_store(words: Any) -> None:
     house = House()
     control = await registered(house)
-    wanted = Enqueue(job="resize", payload={"image_id": 1}, **words)
+    wanted = EnqueueRequest(job="resize", payload={"image_id": 1}, **words)
     with pytest.raises(ValidationError):
         there_and_back(enqueue, wanted)
     with pytest.raises(InvalidSpec):
@@ -192,15 +203,15 @@ async def test_options_out_of_bounds_do_not_arrive_and_are_refused_in_the_store(
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Enqueue(job="resise"), "did you mean resize?"),
-        (Enqueue(job="resize"), "'image_id' is missing"),
-        (Enqueue(job="resize", payload={"image_id": "x"}), "expected integer"),
-        (Enqueue(job="resize", payload={"image_id": 1}, key="a#b"), "other than #"),
-        (Enqueue(job="resize", payload={"image_id": 1}, at="tomorrow"), "at: "),
-        (Enqueue(job="resize", payload={"image_id": 1}, at="0001-01-01T00:00:00Z"), "at "),
+        (EnqueueRequest(job="resise"), "did you mean resize?"),
+        (EnqueueRequest(job="resize"), "'image_id' is missing"),
+        (EnqueueRequest(job="resize", payload={"image_id": "x"}), "expected integer"),
+        (EnqueueRequest(job="resize", payload={"image_id": 1}, key="a#b"), "other than #"),
+        (EnqueueRequest(job="resize", payload={"image_id": 1}, at="tomorrow"), "at: "),
+        (EnqueueRequest(job="resize", payload={"image_id": 1}, at="0001-01-01T00:00:00Z"), "at "),
     ],
 )
-async def test_what_cannot_run_is_refused_and_nothing_is_written(wanted: Enqueue, said: str) -> None:
+async def test_what_cannot_run_is_refused_and_nothing_is_written(wanted: EnqueueRequest, said: str) -> None:
     house = House()
     control = await registered(house)
     assert said in await refused(control, enqueue, wanted)
@@ -217,6 +228,6 @@ def test_nothing_that_is_not_asked_for_can_be_set(more: dict[str, str]) -> None:
 
 def test_a_key_that_is_too_long_does_not_arrive() -> None:
     with pytest.raises(ValidationError):
-        there_and_back(enqueue, Enqueue(job="resize", key="x" * 501))
+        there_and_back(enqueue, EnqueueRequest(job="resize", key="x" * 501))
     with pytest.raises((ValidationError, UsageError)):
-        there_and_back(enqueue, Enqueue(job="no such name!"))
+        there_and_back(enqueue, EnqueueRequest(job="no such name!"))

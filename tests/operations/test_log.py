@@ -7,7 +7,7 @@ import pytest
 from fencepost.model.audit import Action
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec
-from fencepost.operations.log import ListLog, list_log
+from fencepost.operations.log import ListLogRequest, list_log
 from fencepost.operations.paging import encode_cursor
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
@@ -16,7 +16,7 @@ from tests.services.verbs_work import ANNA, spec
 
 
 async def told(control: Control, **wanted: object) -> list[str]:
-    page = await asked(control, list_log, ListLog(**wanted))  # type: ignore[arg-type]
+    page = await asked(control, list_log, ListLogRequest(**wanted))  # type: ignore[arg-type]
     return [one.action for one in page.items]
 
 
@@ -39,13 +39,13 @@ async def busy(house: House) -> Control:
 
 async def test_the_newest_come_first_and_a_page_goes_on_where_the_last_one_ended() -> None:
     control = await busy(House())
-    whole = await asked(control, list_log, ListLog())
+    whole = await asked(control, list_log, ListLogRequest())
     numbers = [one.number for one in whole.items]
     assert (numbers, whole.next) == (sorted(numbers, reverse=True), None)
     walked: list[int] = []
     after: str | None = None
     for _ in range(3):
-        page = await asked(control, list_log, ListLog(limit=2, after=after))
+        page = await asked(control, list_log, ListLogRequest(limit=2, after=after))
         walked += [one.number for one in page.items]
         after = page.next
     assert (walked, after) == (numbers, None)
@@ -63,10 +63,10 @@ async def test_entries_are_chosen() -> None:
 
 async def test_an_entry_says_who_why_and_what_changed_without_secrets() -> None:
     control = await busy(House())
-    (held,) = (await asked(control, list_log, ListLog(action=Action.RUN_HOLD))).items
+    (held,) = (await asked(control, list_log, ListLogRequest(action=Action.RUN_HOLD))).items
     assert (held.author, held.source, held.reason) == ("anna", "cli on web-3", "the bank is closed")
     assert held.changes == ['held: "no" -> "operator"']
-    edited = (await asked(control, list_log, ListLog(action=Action.SCHEDULE_PUT))).items[0]
+    edited = (await asked(control, list_log, ListLogRequest(action=Action.SCHEDULE_PUT))).items[0]
     assert any("api_key" in line for line in edited.changes)
     assert "hunter" not in repr(edited)
 
@@ -74,10 +74,10 @@ async def test_an_entry_says_who_why_and_what_changed_without_secrets() -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (ListLog(since="yesterday"), "since: "),
-        (ListLog(after="nonsense!"), "cursor: "),
-        (ListLog(after=encode_cursor(-1)), "cursor: "),
+        (ListLogRequest(since="yesterday"), "since: "),
+        (ListLogRequest(after="nonsense!"), "cursor: "),
+        (ListLogRequest(after=encode_cursor(-1)), "cursor: "),
     ],
 )
-async def test_what_cannot_be_read_is_refused(wanted: ListLog, said: str) -> None:
+async def test_what_cannot_be_read_is_refused(wanted: ListLogRequest, said: str) -> None:
     assert said in await refused(await busy(House()), list_log, wanted)

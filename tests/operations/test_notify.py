@@ -8,9 +8,9 @@ from fencepost.model.audit import LogFilter
 from fencepost.model.notification import DELIVERY, Target, TargetKind
 from fencepost.model.run import RunFilter
 from fencepost.operations.notify import (
-    ChangeTarget,
-    ListTargets,
-    PutTarget,
+    ChangeTargetRequest,
+    ListTargetsRequest,
+    PutTargetRequest,
     list_targets,
     put_target,
     remove_target,
@@ -21,7 +21,7 @@ from tests.operations.asking import asked, refused
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA
 
-OPS = PutTarget(
+OPS = PutTargetRequest(
     name="ops",
     kind=TargetKind.WEBHOOK,
     url="https://hooks.example.org/T0/geheim",
@@ -41,7 +41,7 @@ async def test_a_target_is_listed_without_what_is_secret_in_its_url() -> None:
     control = control_of(house)
     written = await asked(control, put_target, OPS)
     await house.memory.notifications.put(NS, [CODE])
-    page = await asked(control, list_targets, ListTargets())
+    page = await asked(control, list_targets, ListTargetsRequest())
     assert page.items[1] == written
     assert [one.to for one in page.items] == ["env:SLACK_URL", "https://hooks.example.org/…"]
     assert (written.signed, written.from_code, written.jobs) == (True, False, ["invoices*"])
@@ -50,7 +50,7 @@ async def test_a_target_is_listed_without_what_is_secret_in_its_url() -> None:
 async def test_what_is_done_to_targets_is_in_the_audit_log_without_secret_urls() -> None:
     control = control_of(House())
     await asked(control, put_target, OPS)
-    await asked(control, remove_target, ChangeTarget(name="ops"))
+    await asked(control, remove_target, ChangeTargetRequest(name="ops"))
     removed, put = await control.log(LogFilter())
     assert (removed.action, put.action) == ("notify.remove", "notify.put")
     assert removed.before == put.after
@@ -61,7 +61,7 @@ async def test_a_test_is_an_ordinary_run_of_the_job_that_delivers() -> None:
     house = House()
     control = control_of(house)
     await asked(control, put_target, OPS)
-    sent = await asked(control, try_target, ChangeTarget(name="ops"))
+    sent = await asked(control, try_target, ChangeTargetRequest(name="ops"))
     (run,) = await house.memory.ledger.list(NS, RunFilter(job=DELIVERY))
     assert run.run_key == sent.run_key
     message = run.payload["message"]
@@ -72,7 +72,7 @@ async def test_a_test_is_an_ordinary_run_of_the_job_that_delivers() -> None:
 async def test_a_target_that_is_not_there_is_refused_with_those_that_are() -> None:
     control = control_of(House())
     await asked(control, put_target, OPS)
-    missing, said = ChangeTarget(name="opps"), "notify opps: not found; known: ops"
+    missing, said = ChangeTargetRequest(name="opps"), "notify opps: not found; known: ops"
     assert await refused(control, try_target, missing) == said
     assert await refused(control, remove_target, missing) == said
 
@@ -80,29 +80,32 @@ async def test_a_target_that_is_not_there_is_refused_with_those_that_are() -> No
 async def test_a_target_of_code_is_not_written_over() -> None:
     house = House()
     await house.memory.notifications.put(NS, [CODE])
-    mine = PutTarget(name="chat", kind=TargetKind.EMAIL, to=["a@example.org"])
+    mine = PutTargetRequest(name="chat", kind=TargetKind.EMAIL, to=["a@example.org"])
     assert "comes from code or a file" in await refused(control_of(house), put_target, mine)
 
 
 @pytest.mark.parametrize(
     ("target", "complaint"),
     [
-        (PutTarget(name="x", kind=TargetKind.HOOK), "a hook is a function"),
+        (PutTargetRequest(name="x", kind=TargetKind.HOOK), "a hook is a function"),
         (
-            PutTarget(name="x", kind=TargetKind.SLACK, url="env:PATH"),
+            PutTargetRequest(name="x", kind=TargetKind.SLACK, url="env:PATH"),
             "url: expected https://… or secret:NAME",
         ),
         (
-            PutTarget(name="x", kind=TargetKind.SLACK, url="http://x"),
+            PutTargetRequest(name="x", kind=TargetKind.SLACK, url="http://x"),
             "url: expected https://… or secret:NAME",
         ),
         (
-            PutTarget(name="x", kind=TargetKind.WEBHOOK, url="https://x", secret="file:/etc/passwd"),
+            PutTargetRequest(name="x", kind=TargetKind.WEBHOOK, url="https://x", secret="file:/etc/passwd"),
             "secret: expected secret:NAME",
         ),
-        (PutTarget(name="x", kind=TargetKind.EMAIL), "to is missing"),
-        (PutTarget(name="x", kind=TargetKind.EMAIL, events=["death"]), 'event "death": expected one of dead'),
+        (PutTargetRequest(name="x", kind=TargetKind.EMAIL), "to is missing"),
+        (
+            PutTargetRequest(name="x", kind=TargetKind.EMAIL, events=["death"]),
+            'event "death": expected one of dead',
+        ),
     ],
 )
-async def test_what_may_only_stand_in_code_is_refused(target: PutTarget, complaint: str) -> None:
+async def test_what_may_only_stand_in_code_is_refused(target: PutTargetRequest, complaint: str) -> None:
     assert complaint in await refused(control_of(House()), put_target, target)

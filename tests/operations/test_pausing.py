@@ -8,16 +8,21 @@ import pytest
 
 from fencepost.model.schedule import ScheduleState
 from fencepost.operations.pausing import (
-    ChangeSchedules,
-    ResumeSchedule,
-    ResumeSchedules,
+    ChangeSchedulesRequest,
+    ResumeScheduleRequest,
+    ResumeSchedulesRequest,
     pause_schedule,
     pause_schedules,
     resume_schedule,
     resume_schedules,
 )
-from fencepost.operations.schedules import AddSchedule, ChangeSchedule, ScheduleChoice, add_schedule
-from fencepost.operations.ticks import ChangeTick, hold_tick, release_tick, skip_tick
+from fencepost.operations.schedules import (
+    AddScheduleRequest,
+    ChangeScheduleRequest,
+    ScheduleChoice,
+    add_schedule,
+)
+from fencepost.operations.ticks import ChangeTickRequest, hold_tick, release_tick, skip_tick
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import House
@@ -32,31 +37,35 @@ async def control() -> Control:
 
 
 async def add(control: Control, schedule_id: str, **words: Any) -> None:
-    question = AddSchedule(schedule_id=schedule_id, job="report", every="1h", **words)
+    question = AddScheduleRequest(schedule_id=schedule_id, job="report", every="1h", **words)
     await asked(control, add_schedule, question)
 
 
 async def test_a_schedule_pauses_and_resumes_once(control: Control) -> None:
     await add(control, "nightly", catch_up="latest")
-    one = ChangeSchedule(schedule_id="nightly")
+    one = ChangeScheduleRequest(schedule_id="nightly")
     assert (await asked(control, pause_schedule, one)).state == "paused"
     assert "is not active" in await refused(control, pause_schedule, one)
-    resumed = await asked(control, resume_schedule, ResumeSchedule(schedule_id="nightly", catch_up=False))
+    resumed = await asked(
+        control, resume_schedule, ResumeScheduleRequest(schedule_id="nightly", catch_up=False)
+    )
     assert (resumed.state, resumed.caught_up) == ("active", None)
-    assert "is not paused" in await refused(control, resume_schedule, ResumeSchedule(schedule_id="nightly"))
+    assert "is not paused" in await refused(
+        control, resume_schedule, ResumeScheduleRequest(schedule_id="nightly")
+    )
 
 
 async def test_many_are_paused_and_resumed_and_each_is_told_of(control: Control) -> None:
     for name in ("a", "b"):
         await add(control, name, labels={"team": "ops"})
-    by_id = ChangeSchedules(schedule_ids=["a", "nobody", "a"])
+    by_id = ChangeSchedulesRequest(schedule_ids=["a", "nobody", "a"])
     told = await asked(control, pause_schedules, by_id)
     assert [(one.schedule_id, one.done) for one in told.items] == [("a", True), ("nobody", False)]
     assert "not found" in (told.items[1].trouble or "")
     by_label = ScheduleChoice(label="team=ops")
-    told = await asked(control, pause_schedules, ChangeSchedules(filter=by_label))
+    told = await asked(control, pause_schedules, ChangeSchedulesRequest(filter=by_label))
     assert ([one.schedule_id for one in told.items], told.more) == (["b"], False)
-    told = await asked(control, resume_schedules, ResumeSchedules(filter=by_label))
+    told = await asked(control, resume_schedules, ResumeSchedulesRequest(filter=by_label))
     assert [(one.schedule_id, one.done) for one in told.items] == [("a", True), ("b", True)]
     assert (await control.schedules.get("invoices")).state is ScheduleState.ACTIVE
 
@@ -67,7 +76,7 @@ async def test_a_filter_that_finds_more_than_are_changed_at_a_time_says_so(
     monkeypatch.setattr("fencepost.operations.pausing.MANY_MAX", 2)
     for name in ("a", "b"):
         await add(control, name)
-    question = ChangeSchedules(filter=ScheduleChoice())
+    question = ChangeSchedulesRequest(filter=ScheduleChoice())
     told = await asked(control, pause_schedules, question)
     assert ([one.schedule_id for one in told.items], told.more) == (["a", "b"], True)
     told = await asked(control, pause_schedules, question)
@@ -75,9 +84,10 @@ async def test_a_filter_that_finds_more_than_are_changed_at_a_time_says_so(
 
 
 @pytest.mark.parametrize(
-    "question", [ChangeSchedules(), ChangeSchedules(schedule_ids=["invoices"], filter=ScheduleChoice())]
+    "question",
+    [ChangeSchedulesRequest(), ChangeSchedulesRequest(schedule_ids=["invoices"], filter=ScheduleChoice())],
 )
-async def test_many_are_chosen_in_exactly_one_way(control: Control, question: ChangeSchedules) -> None:
+async def test_many_are_chosen_in_exactly_one_way(control: Control, question: ChangeSchedulesRequest) -> None:
     assert await refused(control, pause_schedules, question) == "give either schedule_ids or filter"
     assert (await control.schedules.get("invoices")).state is ScheduleState.ACTIVE
 
@@ -86,11 +96,11 @@ async def test_a_tick_is_held_released_and_skipped_by_its_fire_time(control: Con
     await asked(
         control,
         add_schedule,
-        AddSchedule(schedule_id="eve", job="report", at=["2026-12-24T18:00", "2027-01-01"]),
+        AddScheduleRequest(schedule_id="eve", job="report", at=["2026-12-24T18:00", "2027-01-01"]),
     )
-    tick = ChangeTick(schedule_id="eve", fire_time=FIRE_TIME)
+    tick = ChangeTickRequest(schedule_id="eve", fire_time=FIRE_TIME)
     assert (await asked(control, hold_tick, tick)).held == ["operator"]
     assert (await asked(control, release_tick, tick)).held == []
     assert (await asked(control, skip_tick, tick)).state == "skipped"
-    wrong = ChangeTick(schedule_id="eve", fire_time="tomorrow")
+    wrong = ChangeTickRequest(schedule_id="eve", fire_time="tomorrow")
     assert "fire_time: " in await refused(control, skip_tick, wrong)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.operations.runs import ListRuns, list_runs
+from fencepost.operations.runs import ListRunsRequest, list_runs
 from fencepost.services.control import Control
 from tests.operations.asking import asked
 from tests.services.house import NS, House
@@ -20,7 +20,7 @@ async def test_runs_of_one_moment_are_each_on_one_page_and_none_is_left_out(limi
     walked: list[list[str]] = []
     after: str | None = None
     for _ in range(len(due) + 1):
-        page = await asked(control, list_runs, ListRuns(limit=limit, after=after))
+        page = await asked(control, list_runs, ListRunsRequest(limit=limit, after=after))
         walked.append([one.run_key for one in page.items])
         after = page.next
         if after is None:

@@ -10,15 +10,15 @@ from fencepost.model.identifiers import JobName
 from fencepost.model.schedule import Absent, ScheduleSpec
 from fencepost.model.stretch import parse_stretch
 from fencepost.operations.applying import ScheduleEntry
+from fencepost.operations.responses.schedules import ScheduleResponse, SpecResponse, spec_behind
 from fencepost.operations.schedules import (
-    ListSchedules,
-    ListVersions,
-    OneSchedule,
+    ListSchedulesRequest,
+    ListVersionsRequest,
+    ScheduleRequest,
     list_schedules,
     list_versions,
     show_schedule,
 )
-from fencepost.operations.shapes.schedules import ScheduleShape, SpecShape, spec_behind
 from fencepost.triggers import Every
 from tests.operations.asking import asked
 from tests.services.house import House
@@ -38,19 +38,19 @@ EVERYTHING = ScheduleSpec(
 async def test_nothing_that_a_spec_says_is_unknown_to_who_reads_it() -> None:
     said = schedule_to_json(EVERYTHING).keys() - {"v"}
     assert said == {one.name for one in fields(ScheduleSpec)}
-    assert said == set(SpecShape.__struct_fields__)
-    assert said <= set(ScheduleShape.__struct_fields__)
+    assert said == set(SpecResponse.__struct_fields__)
+    assert said <= set(ScheduleResponse.__struct_fields__)
 
 
 async def test_a_schedule_of_code_that_says_what_becomes_of_it_can_be_shown() -> None:
     control = await open_control(House())
     spec = replace(EVERYTHING, calendars={})
     await control.schedules.add("fading", spec)
-    shown = await asked(control, show_schedule, OneSchedule(schedule_id="fading"))
+    shown = await asked(control, show_schedule, ScheduleRequest(schedule_id="fading"))
     assert (shown.absent, spec_behind(shown)) == ("pause", spec)
-    (version,) = (await asked(control, list_versions, ListVersions(schedule_id="fading"))).items
+    (version,) = (await asked(control, list_versions, ListVersionsRequest(schedule_id="fading"))).items
     assert version.spec.absent == "pause"
-    listed = await asked(control, list_schedules, ListSchedules())
+    listed = await asked(control, list_schedules, ListSchedulesRequest())
     assert "fading" in [one.schedule_id for one in listed.items]
 
 

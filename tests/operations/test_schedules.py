@@ -17,14 +17,15 @@ from fencepost.model.schedule import ScheduleState
 from fencepost.operations.operation import Operation
 from fencepost.operations.paging import encode_cursor
 from fencepost.operations.pausing import pause_schedule
+from fencepost.operations.responses.schedules import EditedSchedule, VersionPage
 from fencepost.operations.schedule_words import CatchUpWords, DstWords, GateWords, WindowWords
 from fencepost.operations.schedules import (
-    AddSchedule,
-    ChangeSchedule,
-    EditSchedule,
-    ListSchedules,
-    ListVersions,
-    OneSchedule,
+    AddScheduleRequest,
+    ChangeScheduleRequest,
+    EditScheduleRequest,
+    ListSchedulesRequest,
+    ListVersionsRequest,
+    ScheduleRequest,
     add_schedule,
     edit_schedule,
     list_schedules,
@@ -33,15 +34,14 @@ from fencepost.operations.schedules import (
     show_schedule,
     trigger_schedule,
 )
-from fencepost.operations.shapes.schedules import EditedSchedule, VersionPage
-from fencepost.operations.ticks import ChangeTick, skip_tick
+from fencepost.operations.ticks import ChangeTickRequest, skip_tick
 from fencepost.operations.wire import Parts, from_call
 from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA, at, open_control
 
-NIGHTLY = AddSchedule(
+NIGHTLY = AddScheduleRequest(
     schedule_id="nightly",
     job="report",
     cron="30 2 * * *",
@@ -70,14 +70,14 @@ async def control() -> Control:
 
 async def add(control: Control, schedule_id: str, **words: Any) -> EditedSchedule:
     return await asked(
-        control, add_schedule, AddSchedule(schedule_id=schedule_id, job="report", every="1h", **words)
+        control, add_schedule, AddScheduleRequest(schedule_id=schedule_id, job="report", every="1h", **words)
     )
 
 
 async def edit(
     control: Control, schedule_id: str, version: int | None = None, **words: Any
 ) -> EditedSchedule:
-    question = EditSchedule(schedule_id=schedule_id, expected_version=version, **words)
+    question = EditScheduleRequest(schedule_id=schedule_id, expected_version=version, **words)
     return await asked(control, edit_schedule, question)
 
 
@@ -131,14 +131,14 @@ async def test_an_id_is_not_given_twice(control: Control) -> None:
     ],
 )
 async def test_a_refusal_names_the_word(control: Control, words: dict[str, Any], said: str) -> None:
-    question = AddSchedule(**{"schedule_id": "nightly", "job": "report", "every": "1h", **words})
+    question = AddScheduleRequest(**{"schedule_id": "nightly", "job": "report", "every": "1h", **words})
     assert said.replace("'", '"') in (await refused(control, add_schedule, question)).replace("'", '"')
     with pytest.raises(UnknownSchedule):
         await control.schedules.get("nightly")
 
 
 async def test_a_schedule_without_a_job_is_asked_for_one(control: Control) -> None:
-    question = AddSchedule(schedule_id="nightly", every="1h")
+    question = AddScheduleRequest(schedule_id="nightly", every="1h")
     assert await refused(control, add_schedule, question) == "job is missing: say what is to run"
 
 
@@ -219,7 +219,7 @@ async def test_an_edit_of_whichever_version_is_said_again_where_somebody_was_qui
 
 
 async def test_an_edit_without_a_word_is_refused(control: Control) -> None:
-    question = EditSchedule(schedule_id="invoices", expected_version=1, reason="why not")
+    question = EditScheduleRequest(schedule_id="invoices", expected_version=1, reason="why not")
     assert "nothing to change" in await refused(control, edit_schedule, question)
 
 
@@ -238,7 +238,7 @@ async def test_a_dry_run_says_what_would_change_and_writes_nothing(control: Cont
 
 
 async def test_a_dry_run_is_refused_what_an_edit_would_be(control: Control) -> None:
-    question = EditSchedule(
+    question = EditScheduleRequest(
         schedule_id="invoices",
         expected_version=1,
         business_day=1,
@@ -254,9 +254,9 @@ async def test_a_list_comes_in_pages_and_by_filter(control: Control) -> None:
         await add(control, name, labels={"team": "ops"})
     await control.schedules.pause("b")
     await control.schedules.remove("c")
-    first = await asked(control, list_schedules, ListSchedules(limit=2))
+    first = await asked(control, list_schedules, ListSchedulesRequest(limit=2))
     assert [one.schedule_id for one in first.items] == ["a", "b"]
-    last = await asked(control, list_schedules, ListSchedules(limit=2, after=first.next))
+    last = await asked(control, list_schedules, ListSchedulesRequest(limit=2, after=first.next))
     assert ([one.schedule_id for one in last.items], last.next) == (["invoices"], None)
     for choice, ids in (
         ({"text": "voice"}, ["invoices"]),
@@ -268,7 +268,7 @@ async def test_a_list_comes_in_pages_and_by_filter(control: Control) -> None:
         ({"frozen": True}, []),
         ({"frozen": False, "text": "a"}, ["a"]),
     ):
-        found = await asked(control, list_schedules, ListSchedules(**choice))
+        found = await asked(control, list_schedules, ListSchedulesRequest(**choice))
         assert [
             one.schedule_id for one in found.items if one.schedule_id in ("a", "b", "c", "invoices")
         ] == ids
@@ -276,7 +276,7 @@ async def test_a_list_comes_in_pages_and_by_filter(control: Control) -> None:
 
 async def test_showing_says_what_is_to_come_and_its_policies(control: Control) -> None:
     await asked(control, add_schedule, NIGHTLY)
-    shown = await asked(control, show_schedule, OneSchedule(schedule_id="nightly"))
+    shown = await asked(control, show_schedule, ScheduleRequest(schedule_id="nightly"))
     assert (len(shown.next), len(shown.next_run_at), shown.trouble) == (5, 5, None)
     assert all(due >= fire for fire, due in zip(shown.next, shown.next_run_at, strict=True))
     assert shown.policies == [
@@ -288,7 +288,7 @@ async def test_showing_says_what_is_to_come_and_its_policies(control: Control) -
         "A time that the clocks skip does not fire; one that they show twice fires the first time.",
     ]
     await control.schedules.pause("nightly")
-    paused = await asked(control, show_schedule, OneSchedule(schedule_id="nightly"))
+    paused = await asked(control, show_schedule, ScheduleRequest(schedule_id="nightly"))
     assert (paused.next, paused.changes, paused.policies) == ([], [], shown.policies)
 
 
@@ -296,10 +296,10 @@ async def test_versions_come_oldest_first_with_what_each_changed(control: Contro
     await add(control, "nightly")
     await edit(control, "nightly", spread="1m")
     await edit(control, "nightly", every="2h")
-    first = await asked(control, list_versions, ListVersions(schedule_id="nightly", limit=2))
+    first = await asked(control, list_versions, ListVersionsRequest(schedule_id="nightly", limit=2))
     assert [one.changes for one in first.items] == [[], ['spread: nothing -> "1m"']]
     assert first.items[0].in_force_until == first.items[1].in_force_from
-    last = await asked(control, list_versions, ListVersions(schedule_id="nightly", after=first.next))
+    last = await asked(control, list_versions, ListVersionsRequest(schedule_id="nightly", after=first.next))
     assert [(one.version, one.changes) for one in last.items] == [(3, ['trigger.interval: "1h" -> "2h"'])]
     assert (last.items[0].description, last.next) == ("every 2 hours", None)
 
@@ -318,12 +318,14 @@ async def test_no_more_versions_are_read_than_are_shown(
         return found
 
     monkeypatch.setattr(control.store.schedules, "history", counted)
-    shown = await asked(control, show_schedule, OneSchedule(schedule_id="nightly"))
+    shown = await asked(control, show_schedule, ScheduleRequest(schedule_id="nightly"))
     assert (shown.version, read) == (30, [1])
     seen: list[int] = []
     after, read[:] = None, []
     while True:
-        page = await asked(control, list_versions, ListVersions(schedule_id="nightly", limit=7, after=after))
+        page = await asked(
+            control, list_versions, ListVersionsRequest(schedule_id="nightly", limit=7, after=after)
+        )
         assert all(one.changes for one in page.items if one.version > 1)
         seen += [one.version for one in page.items]
         after = page.next
@@ -336,27 +338,27 @@ async def test_no_more_versions_are_read_than_are_shown(
 @pytest.mark.parametrize("number", [-1, 2**31, 2**70])
 async def test_a_place_that_no_page_of_versions_gave_is_refused(control: Control, number: int) -> None:
     await add(control, "nightly")
-    question = ListVersions(schedule_id="nightly", after=encode_cursor(number))
+    question = ListVersionsRequest(schedule_id="nightly", after=encode_cursor(number))
     assert "cursor" in await refused(control, list_versions, question)
 
 
 async def test_behind_the_last_version_there_is_none(control: Control) -> None:
     await add(control, "nightly")
-    question = ListVersions(schedule_id="nightly", after=encode_cursor(99))
+    question = ListVersionsRequest(schedule_id="nightly", after=encode_cursor(99))
     assert await asked(control, list_versions, question) == VersionPage(items=[], next=None)
 
 
 async def test_a_removed_schedule_is_gone_and_its_history_stays(control: Control) -> None:
-    one = ChangeSchedule(schedule_id="invoices")
+    one = ChangeScheduleRequest(schedule_id="invoices")
     assert (await asked(control, remove_schedule, one)).state == "removed"
-    assert "not found" in await refused(control, show_schedule, OneSchedule(schedule_id="invoices"))
-    found = await asked(control, list_versions, ListVersions(schedule_id="invoices"))
+    assert "not found" in await refused(control, show_schedule, ScheduleRequest(schedule_id="invoices"))
+    found = await asked(control, list_versions, ListVersionsRequest(schedule_id="invoices"))
     assert len(found.items) == 1
 
 
 async def test_a_repeated_trigger_writes_one_tick(control: Control) -> None:
-    one = ChangeSchedule(schedule_id="invoices")
-    repeating = Control(control.store, NS, ANNA, asked_at=StoreTime(at(-1)))
+    one = ChangeScheduleRequest(schedule_id="invoices")
+    repeating = Control(control.store, NS, ANNA, requested_at=StoreTime(at(-1)))
     first = await asked(repeating, trigger_schedule, one)
     assert await asked(repeating, trigger_schedule, one) == first
     assert (await asked(control, trigger_schedule, one)).run_key != first.run_key
@@ -365,13 +367,13 @@ async def test_a_repeated_trigger_writes_one_tick(control: Control) -> None:
 @pytest.mark.parametrize(
     ("verb", "question"),
     [
-        (show_schedule, OneSchedule(schedule_id="invoices")),
-        (list_versions, ListVersions(schedule_id="invoices")),
-        (edit_schedule, EditSchedule(schedule_id="invoices", expected_version=1, spread="1m")),
-        (pause_schedule, ChangeSchedule(schedule_id="invoices")),
-        (remove_schedule, ChangeSchedule(schedule_id="invoices")),
-        (trigger_schedule, ChangeSchedule(schedule_id="invoices")),
-        (skip_tick, ChangeTick(schedule_id="invoices", fire_time=FIRE_TIME)),
+        (show_schedule, ScheduleRequest(schedule_id="invoices")),
+        (list_versions, ListVersionsRequest(schedule_id="invoices")),
+        (edit_schedule, EditScheduleRequest(schedule_id="invoices", expected_version=1, spread="1m")),
+        (pause_schedule, ChangeScheduleRequest(schedule_id="invoices")),
+        (remove_schedule, ChangeScheduleRequest(schedule_id="invoices")),
+        (trigger_schedule, ChangeScheduleRequest(schedule_id="invoices")),
+        (skip_tick, ChangeTickRequest(schedule_id="invoices", fire_time=FIRE_TIME)),
     ],
 )
 async def test_another_namespaces_schedule_is_not_there(
@@ -379,7 +381,7 @@ async def test_another_namespaces_schedule_is_not_there(
 ) -> None:
     other = Control(control.store, Namespace("billing"), ANNA)
     assert "schedule invoices: not found" in await refused(other, verb, question)
-    assert (await asked(other, list_schedules, ListSchedules())).items == []
+    assert (await asked(other, list_schedules, ListSchedulesRequest())).items == []
     kept = await control.store.schedules.get(NS, ScheduleId("invoices"))
     assert kept is not None
     assert (kept.version, kept.state) == (1, ScheduleState.ACTIVE)

@@ -13,27 +13,27 @@ import pytest
 from fencepost.errors import UsageError
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec
-from fencepost.operations.audit import AuditRange, RepairRange, audit, repair
+from fencepost.operations.audit import AuditRequest, RepairRequest, audit, repair
 from fencepost.operations.backfills import (
-    ChangeBackfill,
-    EstimateBackfill,
-    StartBackfill,
+    ChangeBackfillRequest,
+    EstimateBackfillRequest,
+    StartBackfillRequest,
     estimate_backfill,
     fill_backfill,
     start_backfill,
 )
-from fencepost.operations.runs import OneRun
+from fencepost.operations.runs import RunRequest
 from fencepost.operations.schedules import (
-    AddSchedule,
-    EditSchedule,
-    OneSchedule,
+    AddScheduleRequest,
+    EditScheduleRequest,
+    ScheduleRequest,
     add_schedule,
     edit_schedule,
     show_schedule,
 )
-from fencepost.operations.ticks import ChangeTick, skip_tick
-from fencepost.operations.triggers import Expression, NextTimes, explain, show_next
-from fencepost.operations.why import OneTick, why_run, why_tick
+from fencepost.operations.ticks import ChangeTickRequest, skip_tick
+from fencepost.operations.triggers import NextTimesRequest, TriggerRequest, explain, show_next
+from fencepost.operations.why import TickRequest, why_run, why_tick
 from fencepost.services.backfiller import Backfiller
 from fencepost.services.control import Control
 from fencepost.services.offload import OffloadThreads
@@ -47,21 +47,21 @@ FIRES, NEVER = "2026-03-01T12:01:00Z", "2026-03-01T12:01:05Z"
 SINCE, UNTIL = "2026-03-01T12:00:30Z", "2026-03-01T12:01:30Z"
 
 QUESTIONS: dict[str, tuple[Any, Any]] = {
-    "why a tick": (why_tick, OneTick(schedule_id="beat", fire_time=FIRES)),
-    "why no tick": (why_tick, OneTick(schedule_id="beat", fire_time=NEVER)),
-    "why a run": (why_run, OneRun(run_key="beat#2026-03-01T12:01:00Z#1")),
-    "audit": (audit, AuditRange()),
-    "repair": (repair, RepairRange()),
-    "estimate": (estimate_backfill, EstimateBackfill(schedule_id="beat", since=SINCE, until=UNTIL)),
-    "skip no tick": (skip_tick, ChangeTick(schedule_id="beat", fire_time=NEVER)),
-    "skip a tick": (skip_tick, ChangeTick(schedule_id="beat", fire_time="2026-03-01T13:00:00Z")),
-    "show": (show_schedule, OneSchedule(schedule_id="beat")),
-    "add": (add_schedule, AddSchedule(schedule_id="other", job="report", every="7s")),
-    "edit": (edit_schedule, EditSchedule(schedule_id="beat", every="7s")),
-    "dry run": (edit_schedule, EditSchedule(schedule_id="beat", every="7s", dry_run=True)),
-    "next": (show_next, NextTimes(expression="every 7s")),
-    "previous": (show_next, NextTimes(expression="every 7s", previous=True)),
-    "explain": (explain, Expression(expression="every 7s")),
+    "why a tick": (why_tick, TickRequest(schedule_id="beat", fire_time=FIRES)),
+    "why no tick": (why_tick, TickRequest(schedule_id="beat", fire_time=NEVER)),
+    "why a run": (why_run, RunRequest(run_key="beat#2026-03-01T12:01:00Z#1")),
+    "audit": (audit, AuditRequest()),
+    "repair": (repair, RepairRequest()),
+    "estimate": (estimate_backfill, EstimateBackfillRequest(schedule_id="beat", since=SINCE, until=UNTIL)),
+    "skip no tick": (skip_tick, ChangeTickRequest(schedule_id="beat", fire_time=NEVER)),
+    "skip a tick": (skip_tick, ChangeTickRequest(schedule_id="beat", fire_time="2026-03-01T13:00:00Z")),
+    "show": (show_schedule, ScheduleRequest(schedule_id="beat")),
+    "add": (add_schedule, AddScheduleRequest(schedule_id="other", job="report", every="7s")),
+    "edit": (edit_schedule, EditScheduleRequest(schedule_id="beat", every="7s")),
+    "dry run": (edit_schedule, EditScheduleRequest(schedule_id="beat", every="7s", dry_run=True)),
+    "next": (show_next, NextTimesRequest(expression="every 7s")),
+    "previous": (show_next, NextTimesRequest(expression="every 7s", previous=True)),
+    "explain": (explain, TriggerRequest(expression="every 7s")),
 }
 REFUSED = {"skip no tick"}
 
@@ -122,9 +122,9 @@ async def test_nor_is_a_backfill_filled_by_it(
     world: World, searched_by: set[str], thinkers: OffloadThreads
 ) -> None:
     control = Control(world.store, NS, ANNA, offload=thinkers)
-    wanted = StartBackfill(schedule_id="beat", since=SINCE, until=UNTIL)
+    wanted = StartBackfillRequest(schedule_id="beat", since=SINCE, until=UNTIL)
     started = await asked(control, start_backfill, wanted)
-    await asked(control, fill_backfill, ChangeBackfill(backfill_id=started.backfill_id))
+    await asked(control, fill_backfill, ChangeBackfillRequest(backfill_id=started.backfill_id))
     assert searched_by
     await asked(control, start_backfill, wanted)
     await Backfiller(world.store, world.settings, world.clock, thinkers).run_once()

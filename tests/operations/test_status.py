@@ -8,8 +8,8 @@ import pytest
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.node import Node, NodeReport
-from fencepost.operations.freezes import ChangeFreeze, freeze
-from fencepost.operations.status import AskStatus, show_status
+from fencepost.operations.freezes import ChangeFreezeRequest, freeze
+from fencepost.operations.status import StatusRequest, show_status
 from fencepost.services.control import Control
 from tests.operations.asking import asked
 from tests.operations.test_gates import closed
@@ -23,13 +23,13 @@ async def busy() -> House:
     control = await closed(house, "invoices")
     await PlanningNode(house, "web-1").elector.run_once()
     await house.enqueue("by-hand")
-    await asked(control, freeze, ChangeFreeze(kind=ScopeKind.SCHEDULE, value="invoices"))
+    await asked(control, freeze, ChangeFreezeRequest(kind=ScopeKind.SCHEDULE, value="invoices"))
     return house
 
 
 async def test_it_says_what_waits_for_whom() -> None:
     house = await busy()
-    status = await asked(Control(house.store, NS, ANNA), show_status, AskStatus())
+    status = await asked(Control(house.store, NS, ANNA), show_status, StatusRequest())
     assert (status.queue.ready, status.attention.held) == (1, 3)
     assert [one.schedule_id for one in status.gates] == ["invoices"]
     assert [one.value for one in status.freezes] == ["invoices"]
@@ -41,7 +41,7 @@ async def test_it_says_what_waits_for_whom() -> None:
 async def test_another_namespace_sees_the_fleet_and_nothing_of_its_neighbours() -> None:
     house = await busy()
     other = Control(house.store, Namespace("billing"), ANNA)
-    status = await asked(other, show_status, AskStatus())
+    status = await asked(other, show_status, StatusRequest())
     assert [one.node_id for one in status.nodes] == ["web-1"]
     text = msgspec.json.encode(status).decode()
     assert "invoices" not in text
@@ -56,5 +56,5 @@ async def test_the_skew_that_counts_is_the_settings(warning_s: float, alarms: li
     node = Node(NodeId("w"), "web", 7, plans=False, works=True)
     await house.memory.nodes.beat(node, NodeReport(skew_s=2.5), 60)
     control = Control(house.store, NS, ANNA, settings=house.settings)
-    status = await asked(control, show_status, AskStatus())
+    status = await asked(control, show_status, StatusRequest())
     assert [one.kind for one in status.alarms] == alarms

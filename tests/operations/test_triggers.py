@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fencepost.operations.triggers import Expression, NextTimes, explain, show_next
+from fencepost.operations.triggers import NextTimesRequest, TriggerRequest, explain, show_next
 from fencepost.operations.wire import Parts, from_call
 from fencepost.services.control import Control
 from fencepost.triggers import Every, tzdata_version
@@ -24,28 +24,28 @@ def control() -> Control:
 
 
 async def test_the_next_times_cross_a_change_of_the_clocks(control: Control) -> None:
-    found = await asked(control, show_next, NextTimes(**BERLIN, count=2))
+    found = await asked(control, show_next, NextTimesRequest(**BERLIN, count=2))
     assert found.times == ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z"]
     assert (found.zones, [one.kind for one in found.changes]) == (["Europe/Berlin"], ["gap"])
-    skipping = await asked(control, show_next, NextTimes(**BERLIN, count=2, gap="skip"))
+    skipping = await asked(control, show_next, NextTimesRequest(**BERLIN, count=2, gap="skip"))
     assert skipping.times[1] == "2026-03-30T00:30:00Z"
 
 
 async def test_without_a_moment_it_is_the_stores_time(control: Control) -> None:
-    found = await asked(control, show_next, NextTimes(expression="every 1h", count=1))
+    found = await asked(control, show_next, NextTimesRequest(expression="every 1h", count=1))
     assert found.times == ["2026-03-01T13:00:00Z"]
-    earlier = await asked(control, show_next, NextTimes(expression="every 1h", count=2, previous=True))
+    earlier = await asked(control, show_next, NextTimesRequest(expression="every 1h", count=2, previous=True))
     assert earlier.times == ["2026-03-01T11:00:00Z", "2026-03-01T10:00:00Z"]
 
 
 async def test_explaining_says_it_all(control: Control) -> None:
-    found = await asked(control, explain, Expression(**BERLIN, fold="both"))
+    found = await asked(control, explain, TriggerRequest(**BERLIN, fold="both"))
     assert (found.tz, found.tzdata) == ("Europe/Berlin", tzdata_version())
     assert found.policy is not None
     assert (found.policy.gap, found.policy.fold, found.policy.chosen) == ("shift", "both", ["fold"])
     assert (found.previous, len(found.next)) == ("2026-03-27T01:30:00Z", 3)
     form = json.dumps(found.trigger)
-    again = await asked(control, explain, Expression(expression=form, after="2026-03-27T23:00:00Z"))
+    again = await asked(control, explain, TriggerRequest(expression=form, after="2026-03-27T23:00:00Z"))
     assert (again.description, again.next) == (found.description, found.next)
 
 
@@ -54,21 +54,23 @@ async def test_what_has_never_fired_is_explained_all_the_same(
 ) -> None:
     monkeypatch.setattr("fencepost.triggers.combine.LOOKS_BACK_MAX", 20)
     form = json.dumps((Every("1s") - Every("1s").between(end="2026-03-01T12:01:00Z")).to_json())
-    found = await asked(control, explain, Expression(expression=form))
+    found = await asked(control, explain, TriggerRequest(expression=form))
     assert (found.previous, found.next[0]) == (None, "2026-03-01T12:01:00Z")
-    earlier = NextTimes(expression=form, previous=True)
+    earlier = NextTimesRequest(expression=form, previous=True)
     assert "found no fire time back to" in await refused(control, show_next, earlier)
 
 
 async def test_an_exact_interval_has_no_policy(control: Control) -> None:
-    found = await asked(control, explain, Expression(expression=json.dumps(Every("15m").to_json())))
+    found = await asked(control, explain, TriggerRequest(expression=json.dumps(Every("15m").to_json())))
     assert (found.policy, found.zones, found.tz) == (None, [], "UTC")
 
 
 async def test_what_is_hashed_needs_an_id(control: Control) -> None:
-    assert "give it with schedule_id" in await refused(control, show_next, NextTimes(expression="H H * * *"))
-    one = await asked(control, show_next, NextTimes(expression="H H * * *", schedule_id="one"))
-    two = await asked(control, show_next, NextTimes(expression="H H * * *", schedule_id="two"))
+    assert "give it with schedule_id" in await refused(
+        control, show_next, NextTimesRequest(expression="H H * * *")
+    )
+    one = await asked(control, show_next, NextTimesRequest(expression="H H * * *", schedule_id="one"))
+    two = await asked(control, show_next, NextTimesRequest(expression="H H * * *", schedule_id="two"))
     assert one.times != two.times
 
 
@@ -85,8 +87,8 @@ async def test_what_is_hashed_needs_an_id(control: Control) -> None:
     ],
 )
 async def test_a_refusal_names_the_word(control: Control, words: dict[str, Any], said: str) -> None:
-    assert said in await refused(control, explain, Expression(**words))
-    assert said in await refused(control, show_next, NextTimes(**words))
+    assert said in await refused(control, explain, TriggerRequest(**words))
+    assert said in await refused(control, show_next, NextTimesRequest(**words))
 
 
 @pytest.mark.parametrize("count", ["0", "101", "x"])

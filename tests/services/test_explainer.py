@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from fencepost.core.accounts import Kind
-from fencepost.core.explanation import Explanation, Verdict
+from fencepost.core.explanation import Explanation, TickVerdict
 from fencepost.errors import InvalidTrigger, UnknownRun, UnknownSchedule
 from fencepost.model.audit import Author
-from fencepost.model.claiming import Admit, ScheduleFacts
-from fencepost.model.claiming import Verdict as Ruling
+from fencepost.model.claiming import Admit, ScheduleFacts, Verdict
 from fencepost.model.clocks import StoreTime
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import JobName, ScheduleId, tick_key
@@ -80,20 +79,20 @@ async def meet(house: Told, worker: WorkingNode) -> None:
         await worker.worker.run_once()
 
 
-def admit_all(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Ruling]:
+def admit_all(facts: ScheduleFacts, now: StoreTime, room: int) -> list[Verdict]:
     return [Admit(one.run_key) for one in facts.due]
 
 
 async def test_a_tick_ahead_is_planned_and_one_beyond_the_horizon_is_not_yet(house: Told) -> None:
-    assert (await house.why(30)).verdict is Verdict.PLANNED
+    assert (await house.why(30)).verdict is TickVerdict.PLANNED
     later = await house.why(600)
-    assert later.verdict is Verdict.NOT_PLANNED_YET
+    assert later.verdict is TickVerdict.NOT_PLANNED_YET
     assert "2026-03-01T12:09:00Z" in said(later)
 
 
 async def test_a_time_between_two_ticks_names_both(house: Told) -> None:
     explanation = await house.why(15)
-    assert explanation.verdict is Verdict.NO_SUCH_FIRE_TIME
+    assert explanation.verdict is TickVerdict.NO_SUCH_FIRE_TIME
     assert "12:00:10Z" in said(explanation)
     assert "12:00:20Z" in said(explanation)
 
@@ -107,18 +106,18 @@ async def test_the_neighbours_are_those_of_the_versions_own_time(house: Told) ->
 
 
 async def test_a_time_before_the_schedule_and_one_in_a_pause(house: Told) -> None:
-    assert (await house.why(-50)).verdict is Verdict.BEFORE_IT_EXISTED
+    assert (await house.why(-50)).verdict is TickVerdict.BEFORE_IT_EXISTED
     house.clock.advance(12)
     await house.memory.schedules.pause(NS, BEAT, "enough", author=ANNA)
     house.clock.advance(100)
     withdrawn = await house.why(20)
-    assert withdrawn.verdict is Verdict.WITHDRAWN
+    assert withdrawn.verdict is TickVerdict.WITHDRAWN
     assert "schedule.pause by anna" in said(withdrawn)
     paused = await house.why(90)
-    assert paused.verdict is Verdict.PAUSED
+    assert paused.verdict is TickVerdict.PAUSED
     assert "by anna" in said(paused)
     await house.memory.schedules.remove(NS, BEAT, author=ANNA)
-    assert (await house.why(500)).verdict is Verdict.REMOVED
+    assert (await house.why(500)).verdict is TickVerdict.REMOVED
 
 
 async def test_a_skipped_tick_names_the_run_that_it_met(house: Told) -> None:
@@ -126,12 +125,12 @@ async def test_a_skipped_tick_names_the_run_that_it_met(house: Told) -> None:
     await meet(house, worker)
     first = (await house.runs("beat"))[0].run_key
     explanation = await house.why(20)
-    assert explanation.verdict is Verdict.SKIPPED
+    assert explanation.verdict is TickVerdict.SKIPPED
     assert f"It met {first}" in said(explanation)
-    assert (await house.why(10)).verdict is Verdict.RUNNING
+    assert (await house.why(10)).verdict is TickVerdict.RUNNING
     house.bench.finish.set()
     await worker.reported(0)
-    assert (await house.why(10)).verdict is Verdict.SUCCEEDED
+    assert (await house.why(10)).verdict is TickVerdict.SUCCEEDED
 
 
 async def test_a_buffered_tick_waits_behind_the_one_before_it(house: Told) -> None:
@@ -139,7 +138,7 @@ async def test_a_buffered_tick_waits_behind_the_one_before_it(house: Told) -> No
     await meet(house, worker)
     first = tick_key(BEAT, at(10), 2)
     explanation = await house.why(20)
-    assert explanation.verdict is Verdict.HELD
+    assert explanation.verdict is TickVerdict.HELD
     assert f"waits behind {first}" in said(explanation)
     assert f"fencepost runs cancel '{first}'" in explanation.remedies[0]
     house.bench.finish.set()
@@ -151,7 +150,7 @@ async def test_a_hold_and_a_freeze_say_who(house: Told) -> None:
     assert 'held by name by anna (cli on web-3): "quarter end"' in said(await house.why(20))
     await house.memory.freezes.freeze(NS, Scope(ScopeKind.SCHEDULE, "beat"), ANNA)
     frozen = await house.why(30)
-    assert frozen.verdict is Verdict.HELD
+    assert frozen.verdict is TickVerdict.HELD
     assert "Schedule beat is frozen" in said(frozen)
 
 
@@ -159,11 +158,11 @@ async def test_a_tick_that_was_held_or_called_off_ahead_of_time_was_never_missin
     verbs = ScheduleVerbs(house.store, NS, ANNA)
     await verbs.hold("beat", at(600))
     held = await house.why(600)
-    assert held.verdict is Verdict.HELD
+    assert held.verdict is TickVerdict.HELD
     assert 'No planner had come to it yet when it was held by name by anna (cli on web-3): "qu' in said(held)
     await verbs.skip("beat", at(610))
     skipped = await house.why(610)
-    assert skipped.verdict is Verdict.SKIPPED
+    assert skipped.verdict is TickVerdict.SKIPPED
     assert "when it was called off by name by anna" in said(skipped)
     for explanation in (held, skipped):
         assert "missing" not in said(explanation)
@@ -174,7 +173,7 @@ async def test_a_held_tick_that_an_edit_spared_says_so_and_is_nothing_to_worry_a
     await ScheduleVerbs(house.store, NS, ANNA).hold("beat", at(20))
     await house.put("beat", 7)
     explanation = await house.why(20)
-    assert explanation.verdict is Verdict.HELD
+    assert explanation.verdict is TickVerdict.HELD
     assert "It was held when its schedule was edited, and stayed as a tick by hand" in said(explanation)
     house.clock.advance(30)
     report = await Auditor(house.store, NS).audit("beat", START, at(30))
@@ -193,22 +192,22 @@ async def test_a_tick_that_was_restored_and_admitted_was_planned_by_no_leader(ho
 
 async def test_a_tick_in_a_missed_range_and_one_that_is_gone(house: Told) -> None:
     house.clock.advance(3_600)
-    assert (await house.why(1_000)).verdict is Verdict.MISSING
+    assert (await house.why(1_000)).verdict is TickVerdict.MISSING
     await house.plan()
     explanation = await house.why(1_000)
-    assert explanation.verdict is Verdict.MISSED
+    assert explanation.verdict is TickVerdict.MISSED
     assert "too late" in said(explanation)
-    assert (await house.why(1_005)).verdict is Verdict.NO_SUCH_FIRE_TIME
+    assert (await house.why(1_005)).verdict is TickVerdict.NO_SUCH_FIRE_TIME
 
 
 async def test_a_run_key_is_enough_also_where_its_row_is_gone(house: Told) -> None:
     key = tick_key(BEAT, at(20), 1)
-    assert (await house.teller.why_run(key)).verdict is Verdict.PLANNED
+    assert (await house.teller.why_run(key)).verdict is TickVerdict.PLANNED
     drop_run(house.memory, key)
-    assert (await house.teller.why_run(key)).verdict is Verdict.MISSING
+    assert (await house.teller.why_run(key)).verdict is TickVerdict.MISSING
     by_hand = await house.enqueue("one")
     explanation = await house.teller.why_run(by_hand)
-    assert (explanation.verdict, explanation.schedule_id) == (Verdict.READY, None)
+    assert (explanation.verdict, explanation.schedule_id) == (TickVerdict.READY, None)
 
 
 @pytest.mark.parametrize("name", ["report#no", "a#b#c", "a#b#c#d"])

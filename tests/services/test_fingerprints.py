@@ -15,7 +15,7 @@ from fencepost.errors import RunLost, StepRefused
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import RunKey, tick_key
 from fencepost.model.run import Claim
-from fencepost.operations.runs import OneRun, show_run
+from fencepost.operations.runs import RunRequest, show_run
 from fencepost.ports.run import Run
 from fencepost.services import steps
 from fencepost.services.control import Control
@@ -153,7 +153,7 @@ async def test_a_tick_that_did_something_else_when_it_was_replayed_is_found(
     (finding,) = report.accounts[0].of(Kind.DIFFERING)
     assert finding.words == f'attempt 1: "{CHEAP}", attempt 2: "{DEAR}"'
     (key,) = finding.run_keys
-    shown = await show_run.carry_out(Control(house.store, NS), OneRun(run_key=key))
+    shown = await show_run.carry_out(Control(house.store, NS), RunRequest(run_key=key))
     assert [(one.attempt, one.effect, one.differs) for one in shown.effects] == [
         (1, CHEAP, False),
         (2, DEAR, True),

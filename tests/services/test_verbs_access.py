@@ -9,7 +9,7 @@ from fencepost.errors import InvalidSpec, NotAllowed, UnknownToken, UsageError
 from fencepost.model.access import (
     EVERYWHERE,
     Came,
-    Kind,
+    CredentialKind,
     NewSession,
     Principal,
     Role,
@@ -44,7 +44,7 @@ def verbs(house: House, namespace: Namespace = NS, principal: Principal | None =
 
 
 async def open_session(house: House, opened_with: str, namespace: Namespace = NS) -> SessionRecord:
-    made = mint(Kind.SESSION, lambda size: bytes(range(len(opened_with), len(opened_with) + size)))
+    made = mint(CredentialKind.SESSION, lambda size: bytes(range(len(opened_with), len(opened_with) + size)))
     new = NewSession(made.credential_id, made.digest, "anna", Role.VIEWER, namespace, opened_with, 7200)
     session = await house.store.access.open_session(new, by_token=False, author=ANNA, asked_in=NS)
     assert session is not None

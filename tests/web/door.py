@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from litestar.types import Receive, Scope, Send
 
-from fencepost.model.access import Kind, Principal, Role, read_credential
+from fencepost.model.access import CredentialKind, Principal, Role, read_credential
 from fencepost.model.identifiers import Namespace
 from fencepost.services.control import Control
 from fencepost.services.verbs.access import MintedToken
@@ -74,7 +74,9 @@ class Door:
     async def sign_in(self, shown: str | None = None, cookie: str | None = None) -> str:
         """The cookie of somebody who signed in, by a new link unless told otherwise."""
         kind = read_credential(shown or "")
-        field = "token" if shown is not None and (kind is None or kind.kind is Kind.TOKEN) else "link"
+        field = (
+            "token" if shown is not None and (kind is None or kind.kind is CredentialKind.TOKEN) else "link"
+        )
         answer = await self.post("/sign-in", {field: shown or await self.link()}, cookie)
         assert answer.status == 303, answer.content
         return cookie_of(answer)

@@ -6,7 +6,7 @@ import pytest
 from litestar.types import Receive, Scope, Send
 
 from fencepost.errors import InvalidSettings
-from fencepost.model.access import EVERYWHERE, Came, Kind, Principal, Role, mint
+from fencepost.model.access import EVERYWHERE, Came, CredentialKind, Principal, Role, mint
 from fencepost.model.identifiers import Namespace
 from fencepost.model.tables import TOKENS
 from fencepost.web.auth import OPEN_PATHS, Doorkeeper, Guarded
@@ -15,7 +15,7 @@ from tests.services.house import House
 from tests.web.door import PAGE, Door, probe
 from tests.web.house import TOKEN, ask, scope_of
 
-TOKEN_OF_NOBODY = mint(Kind.TOKEN, lambda size: bytes(range(size))).reveal()
+TOKEN_OF_NOBODY = mint(CredentialKind.TOKEN, lambda size: bytes(range(size))).reveal()
 
 
 async def test_a_token_of_the_store_lets_in_as_what_it_was_made_for(door: Door) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from fencepost.model.access import Kind, mint
+from fencepost.model.access import CredentialKind, mint
 from fencepost.telemetry.metrics import start_metrics
 from fencepost.testing.clock import VirtualClock
 from fencepost.web.auth.doorkeeper import STRANGERS_BURST, STRANGERS_PER_S
@@ -14,7 +14,7 @@ from tests.services.house import START
 from tests.web.door import Door
 from tests.web.house import TOKEN
 
-WRONG = mint(Kind.TOKEN, lambda size: bytes(size)).reveal()
+WRONG = mint(CredentialKind.TOKEN, lambda size: bytes(size)).reveal()
 
 
 def test_a_bucket_fills_at_its_rate_and_not_beyond_its_brim() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.model.access import Kind, mint
+from fencepost.model.access import CredentialKind, mint
 from fencepost.web.auth.known import LOOKING_MAX
 from tests.web.door import Door
 
@@ -44,7 +44,7 @@ async def test_one_credential_is_looked_up_once(monkeypatch: pytest.MonkeyPatch)
 async def test_strangers_ask_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     door = Door()
     looks = Looks(door, monkeypatch)
-    wrong = [mint(Kind.TOKEN, token_bytes).reveal() for _ in range(AT_ONCE)]
+    wrong = [mint(CredentialKind.TOKEN, token_bytes).reveal() for _ in range(AT_ONCE)]
     answers = await asyncio.gather(*(door.get(token=one) for one in wrong))
     assert {one.status for one in answers} == {401}
     assert (looks.count, looks.most) == (AT_ONCE, LOOKING_MAX)

@@ -88,16 +88,16 @@ def test_a_body_says_that_it_takes_no_unknown_field(one: Operation[Any, Any, Any
     if one.has_body:
         sent = DOCUMENTED[one.name][2]["requestBody"]["content"]["application/json"]["schema"]
         assert sent["additionalProperties"] is False
-    assert one.asked.__struct_config__.forbid_unknown_fields
+    assert one.request.__struct_config__.forbid_unknown_fields
 
 
 @every_operation
 def test_an_example_fits_its_schema(one: Operation[Any, Any, Any]) -> None:
     if one.has_body:
         of_path = dict.fromkeys(one.in_path, "7")
-        read = {one.name: one.type for one in msgspec.structs.fields(one.asked)}
+        read = {one.name: one.type for one in msgspec.structs.fields(one.request)}
         named = {name: msgspec.convert(text, read[name], strict=False) for name, text in of_path.items()}
-        msgspec.convert({**one.example, **named}, one.asked)
+        msgspec.convert({**one.example, **named}, one.request)
         said = DOCUMENTED[one.name][2]["requestBody"]["content"]["application/json"]
         assert said.get("example", {}) == one.example
     else:
@@ -110,7 +110,7 @@ def test_every_operation_is_at_its_place(one: Operation[Any, Any, Any]) -> None:
     assert (path, method) == (f"/api/v1{one.path}", one.method.lower())
     named = {parameter["name"]: parameter["in"] for parameter in said["parameters"]}
     assert {name for name, place in named.items() if place == "path"} == set(one.in_path)
-    assert ("If-Match" in named) == (VERSION_FIELD in one.asked.__struct_fields__)
+    assert ("If-Match" in named) == (VERSION_FIELD in one.request.__struct_fields__)
 
 
 def test_no_two_operations_share_a_place() -> None:

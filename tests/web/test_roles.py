@@ -44,7 +44,7 @@ class Door:
             scope["state"]["principal"] = who
             await self._routes(scope, receive, send)
 
-        headers = {"if-match": "*"} if VERSION_FIELD in one.asked.__struct_fields__ else {}
+        headers = {"if-match": "*"} if VERSION_FIELD in one.request.__struct_fields__ else {}
         place = place_of(one, dict.fromkeys(one.in_path, "1") | (named or {}))
         return await ask(let_in, one.method, place, body_of(one), token=None, headers=headers)
 
@@ -56,7 +56,7 @@ def place_of(one: Any3, named: dict[str, str]) -> str:
         path = path.replace(f"{{{name}}}", quote(named[name], safe=""))
     if one.has_body:
         return path
-    fields = msgspec.structs.fields(one.asked)
+    fields = msgspec.structs.fields(one.request)
     required = [field.name for field in fields if field.required and field.name not in named]
     return f"{path}?{urlencode(dict.fromkeys(required, '2026-03-01T00:00:00Z'))}" if required else path
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fencepost.model.access import Kind, mint, read_credential
+from fencepost.model.access import CredentialKind, mint, read_credential
 from fencepost.model.audit import LogFilter
 from fencepost.model.tables import LINKS, SESSIONS, TOKENS
 from fencepost.web.auth.known import BELIEVED_S
@@ -105,7 +105,9 @@ async def test_a_session_by_a_setting_is_over_when_that_changes(door: Door) -> N
     assert (await door.get(cookie=cookie)).status == 200
 
 
-@pytest.mark.parametrize("shown", ["", "x", "fp_", mint(Kind.LINK, lambda size: bytes(size)).reveal()])
+@pytest.mark.parametrize(
+    "shown", ["", "x", "fp_", mint(CredentialKind.LINK, lambda size: bytes(size)).reveal()]
+)
 @pytest.mark.parametrize("field", ["token", "link"])
 async def test_what_is_not_good_signs_nobody_in_and_is_not_shown(door: Door, field: str, shown: str) -> None:
     answer = await door.post("/sign-in", {field: shown})
@@ -127,7 +129,7 @@ async def test_a_session_that_was_there_before_is_not_gone_on_with(door: Door) -
     planted = await door.sign_in()
     cookie = await door.sign_in(cookie=planted)
     assert cookie != planted
-    made_up = mint(Kind.SESSION, lambda size: bytes(size)).reveal()
+    made_up = mint(CredentialKind.SESSION, lambda size: bytes(size)).reveal()
     cookie = await door.sign_in(cookie=made_up)
     assert cookie != made_up
     assert (await door.get(cookie=made_up)).status == 401

@@ -68,7 +68,7 @@ def run_names(
     return [stem] if count == 1 else [f"{stem}-{number:06}" for number in range(count)]
 
 
-class Enqueuer(Protocol):
+class JobEnqueuer(Protocol):
     """What a job needs of its application."""
 
     @property
@@ -103,7 +103,7 @@ class JobCall(Generic[P, R]):
 
     def __init__(
         self,
-        app: Enqueuer,
+        app: JobEnqueuer,
         name: str,
         function: Callable[..., Any],
         options: EnqueueOptions = AS_THE_JOB_SAYS,
@@ -187,7 +187,7 @@ class JobCall(Generic[P, R]):
 class JobFunction(JobCall[P, R], Generic[P, R, D, C]):
     """A function that is a job: called, it is the function; enqueued, it is a run."""
 
-    def __init__(self, app: Enqueuer, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, app: JobEnqueuer, name: str, function: Callable[..., Any]) -> None:
         super().__init__(app, name, function)
         update_wrapper(self, function, updated=())
         setattr(self, JOB_MARK, name)

@@ -27,7 +27,7 @@ TAKEN = ("at", "connection", "key")
 _KEPT = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in "#%/")
 
 
-class Enqueuer(Protocol):
+class OutboxEnqueuer(Protocol):
     """What an outbox needs of its application."""
 
     @property
@@ -43,7 +43,7 @@ class Enqueuer(Protocol):
 class Outbox:
     """Messages of one kind; made by `app.outbox(name, deliver)`."""
 
-    def __init__(self, app: Enqueuer, name: str, deliver: Callable[..., Any]) -> None:
+    def __init__(self, app: OutboxEnqueuer, name: str, deliver: Callable[..., Any]) -> None:
         self.name = JobName(name)
         self._app = app
         self._parameter = _parameter(app, self.name, deliver)
@@ -97,7 +97,7 @@ def message_key(key: str | None, run: Run | None, name: str | None) -> str | Non
     return derived if len(derived) <= KEY_LENGTH_MAX else sha256(derived.encode("ascii")).hexdigest()
 
 
-def _parameter(app: Enqueuer, name: JobName, deliver: Callable[..., Any]) -> str:
+def _parameter(app: OutboxEnqueuer, name: JobName, deliver: Callable[..., Any]) -> str:
     """What the function calls the message."""
     parameters = app.jobs[name].spec.parameters
     if len(parameters) != 1:

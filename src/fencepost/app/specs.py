@@ -10,7 +10,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.executors.callable import plain_payload
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import JobName, Queue
-from fencepost.model.job import AfterOn, Delivery, Retry, RetryWindow
+from fencepost.model.job import AfterOn, DeliveryGuarantee, Retry, RetryWindow
 from fencepost.model.limits import JobLimit
 from fencepost.model.policies import CatchUp, Overlap, parse_overlap
 from fencepost.model.quoting import quoted
@@ -93,9 +93,9 @@ def retry_window_of(word: str) -> RetryWindow:
 def is_at_most_once(delivery: str) -> bool:
     """Whether an attempt that may have begun is never repeated by itself."""
     try:
-        return Delivery(delivery) is Delivery.AT_MOST_ONCE
+        return DeliveryGuarantee(delivery) is DeliveryGuarantee.AT_MOST_ONCE
     except ValueError:
-        known = " or ".join(Delivery)
+        known = " or ".join(DeliveryGuarantee)
         raise InvalidSpec(f"job: delivery {quoted(delivery)}: expected {known}") from None
 
 

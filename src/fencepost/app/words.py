@@ -20,7 +20,7 @@ from fencepost.app.specs import (
 from fencepost.errors import InvalidSpec
 from fencepost.model.durations import Duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue
-from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, RetryWindow
+from fencepost.model.job import PRIORITY_DEFAULT, DeliveryGuarantee, JobSpec, Parameter, RetryWindow
 from fencepost.model.sizes import Size
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def job_spec(
         retry=retry_of(words.get("retry")),
         timeout=length_of(words.get("timeout")),
         progress_deadline=length_of(words.get("progress_deadline")),
-        at_most_once=is_at_most_once(words.get("delivery", Delivery.AT_LEAST_ONCE)),
+        at_most_once=is_at_most_once(words.get("delivery", DeliveryGuarantee.AT_LEAST_ONCE)),
         limit=limit_of(words.get("concurrency"), words.get("concurrency_key"), words.get("rate")),
         parameters=parameters,
         open_payload=open_payload,

@@ -21,9 +21,9 @@ from fencepost.cli.progress import Progress, Tally
 from fencepost.model.run import RunState
 from fencepost.model.times import from_utc_text, to_utc_text
 from fencepost.operations.paging import LIMIT_MAX
-from fencepost.operations.reconciling import KEYS_MAX, JudgeKeys, judge_keys
-from fencepost.operations.runs import ListRuns, list_runs
-from fencepost.operations.shapes.accounts import KeyShape
+from fencepost.operations.reconciling import KEYS_MAX, CompareKeysRequest, judge_keys
+from fencepost.operations.responses.accounts import KeyResponse
+from fencepost.operations.runs import ListRunsRequest, list_runs
 
 REPEATED, WITHOUT_RUN, WITHOUT_EFFECT = "repeated", "without_run", "without_effect"
 KINDS = (REPEATED, WITHOUT_RUN, WITHOUT_EFFECT)
@@ -71,21 +71,21 @@ class Comparison(Struct, kw_only=True):
             self.cut = True
 
 
-def compare(place: Place, path: str, column: str | None, asked: JudgeKeys) -> Comparison:
+def compare(place: Place, path: str, column: str | None, request: CompareKeysRequest) -> Comparison:
     """Hold the list that a file has against the ledger, within the bounds that are asked for."""
     with key_list(path, column) as found, calling(place) as caller:
-        bounds = caller.call(judge_keys, asked)
-        asked = replace(asked, since=bounds.since, until=bounds.until)
+        bounds = caller.call(judge_keys, request)
+        request = replace(request, since=bounds.since, until=bounds.until)
         report = Comparison(
             since=bounds.since,
             until=bounds.until,
-            schedule=asked.schedule,
-            job=asked.job,
+            schedule=request.schedule,
+            job=request.job,
             rows=found.rows,
             keys=len(found),
         )
-        _judge_list(caller, found, asked, report)
-        _look_for_runs(caller, found, asked, report)
+        _judge_list(caller, found, request, report)
+        _look_for_runs(caller, found, request, report)
     report.findings.sort(key=lambda one: (KINDS.index(one.kind), one.run_key))
     return report
 
@@ -106,12 +106,12 @@ def print_comparison(report: Comparison) -> None:
     click.echo(found or "no findings")
 
 
-def _judge_list(caller: Caller, found: KeyList, asked: JudgeKeys, report: Comparison) -> None:
+def _judge_list(caller: Caller, found: KeyList, request: CompareKeysRequest, report: Comparison) -> None:
     """Every key of the list, by the run that the ledger has under it."""
     verdicts: Counter[str] = Counter()
     with Progress(report.keys, "judging") as bar:
         for batch in found.batches(KEYS_MAX):
-            answer = caller.call(judge_keys, replace(asked, run_keys=[one.run_key for one in batch]))
+            answer = caller.call(judge_keys, replace(request, run_keys=[one.run_key for one in batch]))
             for listed, judged in zip(batch, answer.items, strict=True):
                 verdicts[judged.verdict] += 1
                 _judge(listed, judged, report)
@@ -119,7 +119,7 @@ def _judge_list(caller: Caller, found: KeyList, asked: JudgeKeys, report: Compar
     report.verdicts = dict(sorted(verdicts.items()))
 
 
-def _judge(listed: ListedKey, judged: KeyShape, report: Comparison) -> None:
+def _judge(listed: ListedKey, judged: KeyResponse, report: Comparison) -> None:
     if judged.verdict in NOT_JUDGED:
         return
     lines = [listed.line] if listed.line_again is None else [listed.line, listed.line_again]
@@ -129,12 +129,12 @@ def _judge(listed: ListedKey, judged: KeyShape, report: Comparison) -> None:
         report.find(WITHOUT_RUN, listed.run_key, lines, judged.words)
 
 
-def _look_for_runs(caller: Caller, found: KeyList, asked: JudgeKeys, report: Comparison) -> None:
+def _look_for_runs(caller: Caller, found: KeyList, request: CompareKeysRequest, report: Comparison) -> None:
     """Every run that succeeded, in the list."""
     until = to_utc_text(from_utc_text(report.until) + datetime.resolution)
-    wanted = ListRuns(
-        schedule=asked.schedule,
-        job=asked.job,
+    wanted = ListRunsRequest(
+        schedule=request.schedule,
+        job=request.job,
         state=RunState.SUCCEEDED,
         since=report.since,
         until=until,

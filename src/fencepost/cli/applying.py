@@ -17,10 +17,15 @@ from fencepost.cli.progress import Progress
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.manifest.entries import read_entries
 from fencepost.model.identifiers import checked_name
-from fencepost.operations.applying import SOURCE_LABEL, ApplySchedules, ScheduleEntry, apply_schedules
+from fencepost.operations.applying import SOURCE_LABEL, ApplySchedulesRequest, ScheduleEntry, apply_schedules
 from fencepost.operations.paging import LIMIT_MAX
-from fencepost.operations.schedules import ChangeSchedule, ListSchedules, list_schedules, remove_schedule
-from fencepost.operations.shapes.schedules import AppliedEntry
+from fencepost.operations.responses.schedules import AppliedEntry
+from fencepost.operations.schedules import (
+    ChangeScheduleRequest,
+    ListSchedulesRequest,
+    list_schedules,
+    remove_schedule,
+)
 
 STDIN = "-"
 BYTES_MAX = 256 * 1024 * 1024
@@ -137,8 +142,8 @@ def _sent(
     found: list[AppliedEntry] = []
     with Progress(sum(map(len, batches)), label) as progress:
         for batch in batches:
-            asked = ApplySchedules(schedules=batch, source=source, dry_run=dry_run)
-            found += caller.call(apply_schedules, asked).items
+            request = ApplySchedulesRequest(schedules=batch, source=source, dry_run=dry_run)
+            found += caller.call(apply_schedules, request).items
             progress.reached(len(found))
     return found
 
@@ -158,8 +163,8 @@ def _gone(caller: Caller, source: str, there: set[str]) -> list[str]:
     gone: list[str] = []
     after: str | None = None
     while True:
-        asked = ListSchedules(label=f"{SOURCE_LABEL}={source}", limit=LIMIT_MAX, after=after)
-        page = caller.call(list_schedules, asked)
+        request = ListSchedulesRequest(label=f"{SOURCE_LABEL}={source}", limit=LIMIT_MAX, after=after)
+        page = caller.call(list_schedules, request)
         gone += [one.schedule_id for one in page.items if one.schedule_id not in there]
         after = page.next
         if after is None:
@@ -169,7 +174,7 @@ def _gone(caller: Caller, source: str, there: set[str]) -> list[str]:
 def _remove(caller: Caller, gone: Sequence[str]) -> None:
     with Progress(len(gone), "removing") as progress:
         for number, schedule_id in enumerate(gone, 1):
-            caller.call(remove_schedule, ChangeSchedule(schedule_id=schedule_id))
+            caller.call(remove_schedule, ChangeScheduleRequest(schedule_id=schedule_id))
             progress.reached(number)
 
 

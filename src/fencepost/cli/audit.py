@@ -17,10 +17,10 @@ from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.cli.progress import Tally
 from fencepost.cli.reading import read_when
 from fencepost.errors import UsageError
-from fencepost.operations.audit import BACKWARDS, AuditRange, RepairRange, repair, report_of
+from fencepost.operations.audit import BACKWARDS, AuditRequest, RepairRequest, repair, report_of
 from fencepost.operations.audit import audit as audit_range
-from fencepost.operations.reconciling import JudgeKeys
-from fencepost.operations.shapes.accounts import AccountShape, ReportShape
+from fencepost.operations.reconciling import CompareKeysRequest
+from fencepost.operations.responses.accounts import AccountResponse, AuditResponse
 
 SHOWN_MAX = 100
 SCHEDULES_SHOWN_MAX = 20
@@ -90,16 +90,16 @@ def audit(
         raise UsageError("--repair: plans missing ticks; leave out --against")
     given: dict[str, Any] = {"schedule": schedule_id, "since": first, "until": last}
     if against is None:
-        asked = (RepairRange if repair else AuditRange)(**given)
+        request = (RepairRequest if repair else AuditRequest)(**given)
         with options_named():
-            report = audited(place, asked)
+            report = audited(place, request)
         if as_json:
             print_json(report)
         else:
             _print_report(report, tz)
         left = report.faults - len(report.repaired)
     else:
-        left = _against(place, against, column, JudgeKeys(job=job, **given), as_json)
+        left = _against(place, against, column, CompareKeysRequest(job=job, **given), as_json)
     if left > 0:
         context.exit(NO)
 
@@ -115,10 +115,10 @@ def options_named() -> Iterator[None]:
         raise
 
 
-def _against(place: Place, path: str, column: str | None, asked: JudgeKeys, as_json: bool) -> int:
+def _against(place: Place, path: str, column: str | None, request: CompareKeysRequest, as_json: bool) -> int:
     """Compare and tell; how many differences there are."""
     with options_named():
-        comparison = compare(place, path, column, asked)
+        comparison = compare(place, path, column, request)
     if as_json:
         print_json(comparison)
     else:
@@ -126,17 +126,19 @@ def _against(place: Place, path: str, column: str | None, asked: JudgeKeys, as_j
     return comparison.faults
 
 
-def audited(place: Place, asked: AuditRange | RepairRange) -> ReportShape:
+def audited(place: Place, request: AuditRequest | RepairRequest) -> AuditResponse:
     """By a server; or here, where nobody needs to be kept from looking at all of it."""
     if place.server:
         return (
-            call(place, repair, asked) if isinstance(asked, RepairRange) else call(place, audit_range, asked)
+            call(place, repair, request)
+            if isinstance(request, RepairRequest)
+            else call(place, audit_range, request)
         )
     with Tally() as tally:
-        return ask(place, lambda control: report_of(control, asked, tally.reached))
+        return ask(place, lambda control: report_of(control, request, tally.reached))
 
 
-def _print_report(report: ReportShape, tz: str | None) -> None:
+def _print_report(report: AuditResponse, tz: str | None) -> None:
     accounts = report.schedules
     if len(accounts) > SCHEDULES_SHOWN_MAX:
         accounts = [one for one in accounts if any(one.counts.values())]
@@ -155,7 +157,7 @@ def _print_report(report: ReportShape, tz: str | None) -> None:
     click.echo(f"{report.expected} ticks expected, {ran}, {share} accounted for: {found}")
 
 
-def _print_accounts(accounts: Sequence[AccountShape]) -> None:
+def _print_accounts(accounts: Sequence[AccountResponse]) -> None:
     print_table(
         ("SCHEDULE", "EXPECTED", "ACCOUNTED", "SUCCEEDED", "COMPLETE", "FINDINGS"),
         [
@@ -172,7 +174,7 @@ def _print_accounts(accounts: Sequence[AccountShape]) -> None:
     )
 
 
-def _print_findings(report: ReportShape, tz: str | None) -> None:
+def _print_findings(report: AuditResponse, tz: str | None) -> None:
     findings = [(account.schedule_id, one) for account in report.schedules for one in account.findings]
     if not findings:
         return
@@ -191,7 +193,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
 
 
-def _notes(account: AccountShape, tz: str | None) -> list[str]:
+def _notes(account: AccountResponse, tz: str | None) -> list[str]:
     if account.forgotten_before is None:
         return account.notes
     since = shown_moment(account.forgotten_before, tz)

@@ -20,20 +20,20 @@ from fencepost.cli.watching import fill_and_watch
 from fencepost.model.backfill import FillMode
 from fencepost.model.dataclasses import dataclass
 from fencepost.operations.backfills import (
-    EstimateBackfill,
-    OneBackfill,
-    StartBackfill,
+    BackfillRequest,
+    EstimateBackfillRequest,
+    StartBackfillRequest,
     cancel_backfill,
     estimate_backfill,
     list_backfills,
     show_backfill,
     start_backfill,
 )
-from fencepost.operations.shapes.backfills import BackfillShape, EstimateShape, first_instant
+from fencepost.operations.responses.backfills import BackfillResponse, EstimateResponse, first_instant
 
 
 @dataclass(frozen=True)
-class Given:
+class BackfillOptions:
     """What was typed."""
 
     schedule_id: str
@@ -98,7 +98,7 @@ def backfill(
       fencepost backfill invoices --from 2026-03-01 --to 2026-03-08 --dry-run
       fencepost backfill report --from 7d --to 0s --parallel 4 --rate 10/m --missed
     """
-    given = Given(schedule_id, since, until, parallel, rate, missed, force, tz)
+    given = BackfillOptions(schedule_id, since, until, parallel, rate, missed, force, tz)
     with calling(place) as caller:
         estimate = _estimate(caller, given)
         only_look = dry_run or not estimate.to_run
@@ -110,7 +110,7 @@ def backfill(
             return
         # A length of time before now has become an instant, so that what was shown is what is started.
         meant = given.words() | {"since": first_instant(estimate.since), "until": estimate.until}
-        started = caller.call(start_backfill, StartBackfill(**meant))
+        started = caller.call(start_backfill, StartBackfillRequest(**meant))
         click.echo(f"backfill {started.backfill_id}: started", err=True)
         _carry_on(context, caller, started, estimate, detach, as_json)
 
@@ -125,12 +125,14 @@ command(cancel_backfill, backfills, 'fencepost backfills cancel 3 --reason "the 
 
 
 @backfills.command()
-@takes(OneBackfill, arguments=("backfill_id",))
+@takes(BackfillRequest, arguments=("backfill_id",))
 @tz_option
 @asks
 @json_option
 @click.pass_context
-def watch(context: click.Context, asked: OneBackfill, tz: str | None, place: Place, as_json: bool) -> None:
+def watch(
+    context: click.Context, request: BackfillRequest, tz: str | None, place: Place, as_json: bool
+) -> None:
     """Watch a backfill until all its runs have ended. Exit 1 where one of them died.
 
     \b
@@ -138,7 +140,7 @@ def watch(context: click.Context, asked: OneBackfill, tz: str | None, place: Pla
       fencepost backfills watch 3
     """
     with calling(place) as caller:
-        found = caller.call(show_backfill, asked)
+        found = caller.call(show_backfill, request)
         over = _watched(context, caller, found, None)
     show(over, as_json, print_backfill, tz)
     context.exit(_code(over))
@@ -147,8 +149,8 @@ def watch(context: click.Context, asked: OneBackfill, tz: str | None, place: Pla
 def _carry_on(
     context: click.Context,
     caller: Caller,
-    started: BackfillShape,
-    estimate: EstimateShape,
+    started: BackfillResponse,
+    estimate: EstimateResponse,
     detach: bool,
     as_json: bool,
 ) -> None:
@@ -164,8 +166,8 @@ def _carry_on(
 
 
 def _watched(
-    context: click.Context, caller: Caller, backfill: BackfillShape, expected: int | None
-) -> BackfillShape:
+    context: click.Context, caller: Caller, backfill: BackfillResponse, expected: int | None
+) -> BackfillResponse:
     try:
         return fill_and_watch(caller, backfill, expected)
     except KeyboardInterrupt:
@@ -178,9 +180,9 @@ def _how_to_watch(number: int) -> str:
     return f"watch it with: {watch}; stop it with: {stop}"
 
 
-def _estimate(caller: Caller, given: Given) -> EstimateShape:
-    return caller.call(estimate_backfill, EstimateBackfill(**given.words()))
+def _estimate(caller: Caller, given: BackfillOptions) -> EstimateResponse:
+    return caller.call(estimate_backfill, EstimateBackfillRequest(**given.words()))
 
 
-def _code(found: BackfillShape) -> int:
+def _code(found: BackfillResponse) -> int:
     return NO if found.runs.get("dead") else FINE

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from fencepost.cli.output import print_fields, print_table, shown_moment, shown_span
 from fencepost.core.backfilling import FORGOTTEN, MISSING
-from fencepost.operations.shapes.backfills import BackfillShape, EstimateShape, first_instant
+from fencepost.operations.responses.backfills import BackfillResponse, EstimateResponse, first_instant
 
 
-def print_estimate(estimate: EstimateShape) -> None:
+def print_estimate(estimate: EstimateResponse) -> None:
     """What would run, and for how long."""
     states = {one: count for one, count in estimate.states.items() if one not in (MISSING, FORGOTTEN)}
     print_fields(
@@ -23,7 +23,7 @@ def print_estimate(estimate: EstimateShape) -> None:
     )
 
 
-def print_backfills(found: Sequence[BackfillShape], tz: str | None) -> None:
+def print_backfills(found: Sequence[BackfillResponse], tz: str | None) -> None:
     """One line a backfill."""
     print_table(
         ("N", "SCHEDULE", "STATE", "FROM", "TO", "MODE", "RUNS"),
@@ -42,7 +42,7 @@ def print_backfills(found: Sequence[BackfillShape], tz: str | None) -> None:
     )
 
 
-def print_backfill(found: BackfillShape, tz: str | None) -> None:
+def print_backfill(found: BackfillResponse, tz: str | None) -> None:
     """What was asked for, and how it stands."""
     print_fields(
         [
@@ -61,16 +61,16 @@ def print_backfill(found: BackfillShape, tz: str | None) -> None:
     )
 
 
-def _from(found: BackfillShape, tz: str | None) -> str | None:
+def _from(found: BackfillResponse, tz: str | None) -> str | None:
     """The range is open at its beginning; people name the first instant that is inside."""
     return shown_moment(first_instant(found.since), tz)
 
 
-def _state(found: BackfillShape) -> str:
+def _state(found: BackfillResponse) -> str:
     return f"{found.state}, over" if found.over else str(found.state)
 
 
-def _counts(found: BackfillShape) -> str:
+def _counts(found: BackfillResponse) -> str:
     return _with_states(sum(found.runs.values()), found.runs)
 
 
@@ -79,7 +79,7 @@ def _with_states(total: int, states: Mapping[str, int]) -> str:
     return f"{total} ({listed})" if listed else str(total)
 
 
-def _takes(estimate: EstimateShape) -> str:
+def _takes(estimate: EstimateResponse) -> str:
     if not estimate.to_run:
         return "nothing to run"
     if estimate.duration_s is None:

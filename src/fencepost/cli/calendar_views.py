@@ -10,13 +10,13 @@ from msgspec import UNSET
 
 from fencepost.cli.output import brief, print_fields, print_table
 from fencepost.errors import UsageError
-from fencepost.operations.shapes.calendars import KINDS, CalendarChange, CalendarShape
+from fencepost.operations.responses.calendars import KINDS, CalendarChange, CalendarResponse
 
 CHANGES_SHOWN_MAX = 40
 USERS_SHOWN_MAX = 10
 
 
-def print_calendars(found: Sequence[CalendarShape]) -> None:
+def print_calendars(found: Sequence[CalendarResponse]) -> None:
     """One line a calendar."""
     print_table(
         ("CALENDAR", "REVISION", "WEEKEND", "HOLIDAYS", "WORKDAYS", "KNOWN THROUGH", "SCHEDULES"),
@@ -24,7 +24,7 @@ def print_calendars(found: Sequence[CalendarShape]) -> None:
     )
 
 
-def print_calendar(found: CalendarShape) -> None:
+def print_calendar(found: CalendarResponse) -> None:
     """All that a calendar says."""
     if found.trouble is not UNSET:
         raise UsageError(found.trouble)
@@ -52,7 +52,7 @@ def print_change(found: CalendarChange) -> None:
         click.echo(f"  and {len(lines) - CHANGES_SHOWN_MAX} more")
 
 
-def _row(found: CalendarShape) -> tuple[object, ...]:
+def _row(found: CalendarResponse) -> tuple[object, ...]:
     users = len(found.schedules)
     if found.trouble is not UNSET:
         return found.name, found.revision, brief(f"cannot be read: {found.trouble}"), None, None, None, users

@@ -17,14 +17,14 @@ from fencepost.cli.reading import read_dates
 from fencepost.cli.requests import takes
 from fencepost.errors import MissingExtra
 from fencepost.operations.calendars import (
-    SetCalendar,
+    SetCalendarRequest,
     calendar_of,
     list_calendars,
     remove_calendar,
     set_calendar,
     show_calendar,
 )
-from fencepost.operations.shapes.calendars import RemovedCalendar
+from fencepost.operations.responses.calendars import RemovedCalendar
 
 NAMES = {"holidays": "--holiday", "workdays": "--workday"}
 
@@ -39,11 +39,11 @@ def _removed(found: RemovedCalendar) -> str:
 
 
 @calendars.command("set")
-@takes(SetCalendar, arguments=("name",))
+@takes(SetCalendarRequest, arguments=("name",))
 @click.option("--file", metavar="PATH", help="Holidays from a text, one date a line; # begins a comment.")
 @changes_store
 @json_option
-def write_calendar(asked: SetCalendar, file: str | None, place: Place, as_json: bool) -> None:
+def write_calendar(request: SetCalendarRequest, file: str | None, place: Place, as_json: bool) -> None:
     """Write a calendar: all of its days, in place of those that it has.
 
     Single holidays and workdays win over the region. The schedules that use the calendar are planned anew,
@@ -55,9 +55,9 @@ def write_calendar(asked: SetCalendar, file: str | None, place: Place, as_json: 
       fencepost calendars set plant --weekend SUN --file closed.txt --dry-run
     """
     in_file = () if file is None else read_dates("--file", file)
-    asked = replace(asked, holidays=[*(asked.holidays or ()), *in_file] or None)
+    request = replace(request, holidays=[*(request.holidays or ()), *in_file] or None)
     # Looked at here first, so that a refusal speaks of options; a region that cannot be looked up here is
     # left to the server.
     with suppress(MissingExtra):
-        calendar_of(asked, OptionWords(NAMES))
-    show(call(place, set_calendar, asked), as_json, print_change)
+        calendar_of(request, OptionWords(NAMES))
+    show(call(place, set_calendar, request), as_json, print_change)

@@ -31,7 +31,7 @@ CALLERS = {False: "fencepost.cli.local:LocalCaller", True: "fencepost.cli.remote
 class Caller(Protocol):
     """Whoever carries operations out."""
 
-    def call(self, operation: Operation[Any, Q, A], asked: Q) -> A:
+    def call(self, operation: Operation[Any, Q, A], request: Q) -> A:
         """Ask, and wait for the answer."""
         ...
 
@@ -40,11 +40,11 @@ class Caller(Protocol):
         ...
 
 
-def call(place: Place, operation: Operation[Any, Q, A], asked: Q) -> A:
+def call(place: Place, operation: Operation[Any, Q, A], request: Q) -> A:
     """One operation."""
-    place, asked = _parted(place, asked)
+    place, request = _parted(place, request)
     with calling(place) as caller:
-        return caller.call(operation, asked)
+        return caller.call(operation, request)
 
 
 @contextmanager
@@ -58,20 +58,20 @@ def calling(place: Place) -> Iterator[Caller]:
         caller.close()
 
 
-def pages(place: Place, operation: Operation[Any, Q, A], asked: Q, limit: int) -> list[Any]:
+def pages(place: Place, operation: Operation[Any, Q, A], request: Q, limit: int) -> list[Any]:
     """The first `limit` items of a list, however many pages they take."""
-    place, asked = _parted(place, asked)
+    place, request = _parted(place, request)
     with calling(place) as caller:
-        return every(caller, operation, asked, limit)
+        return every(caller, operation, request, limit)
 
 
-def every(caller: Caller, operation: Operation[Any, Q, A], asked: Q, limit: int = ALL) -> list[Any]:
+def every(caller: Caller, operation: Operation[Any, Q, A], request: Q, limit: int = ALL) -> list[Any]:
     """The same of a caller; the limit and the cursor of each page are put into what is asked."""
     found: list[Any] = []
-    after: str | None = asked.after  # type: ignore[attr-defined]
+    after: str | None = request.after  # type: ignore[attr-defined]
     while len(found) < limit:
         most = min(limit - len(found), LIMIT_MAX)
-        page: Any = caller.call(operation, replace(asked, limit=most, after=after))
+        page: Any = caller.call(operation, replace(request, limit=most, after=after))
         found += page.items
         after = page.next
         if after is None:
@@ -79,17 +79,17 @@ def every(caller: Caller, operation: Operation[Any, Q, A], asked: Q, limit: int 
     return found
 
 
-def whole(caller: Caller, operation: Operation[Any, Any, A], asked: Callable[..., Any]) -> A:
+def whole(caller: Caller, operation: Operation[Any, Any, A], request: Callable[..., Any]) -> A:
     """A list that is not long: its first page, with the items of all that follow."""
-    first: Any = caller.call(operation, asked(limit=LIMIT_MAX))
+    first: Any = caller.call(operation, request(limit=LIMIT_MAX))
     if first.next is not None:
-        first.items += every(caller, operation, asked(after=first.next))
+        first.items += every(caller, operation, request(after=first.next))
     return cast("A", first)
 
 
-def _parted(place: Place, asked: Q) -> tuple[Place, Q]:
+def _parted(place: Place, request: Q) -> tuple[Place, Q]:
     """Where to act, and what is asked about the namespace that was named: nothing acts in `*`."""
-    if "namespace" not in asked.__struct_fields__:
-        return place, asked
+    if "namespace" not in request.__struct_fields__:
+        return place, request
     acts = None if place.namespace == EVERYWHERE else place.namespace
-    return dataclasses.replace(place, namespace=acts), replace(asked, namespace=place.namespace)
+    return dataclasses.replace(place, namespace=acts), replace(request, namespace=place.namespace)

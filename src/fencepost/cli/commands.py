@@ -50,13 +50,13 @@ def command(
     making = Making(operation, group, examples, **terms)
 
     def make(printer: Printer) -> click.Command:
-        def carry_out(place: Place, as_json: bool, asked: Struct, tz: str | None = None) -> None:
-            found = call(place, operation, asked)
+        def carry_out(place: Place, as_json: bool, request: Struct, tz: str | None = None) -> None:
+            found = call(place, operation, request)
             show(found, as_json, printer, *((tz,) if zoned else ()))
             if done is not None:
                 click.get_current_context().exit(FINE if done(found) else NO)
 
-        return making.made(carry_out, *([tz_option] if zoned or reads_times(operation.asked) else []))
+        return making.made(carry_out, *([tz_option] if zoned or reads_times(operation.request) else []))
 
     return make
 
@@ -77,9 +77,11 @@ def listing(
 
     def make(printer: Printer) -> click.Command:
         def carry_out(
-            place: Place, as_json: bool, asked: Struct, tz: str | None = None, limit: int = ALL
+            place: Place, as_json: bool, request: Struct, tz: str | None = None, limit: int = ALL
         ) -> None:
-            show_all(pages(place, operation, asked, limit), as_json, none, printer, *((tz,) if zoned else ()))
+            show_all(
+                pages(place, operation, request, limit), as_json, none, printer, *((tz,) if zoned else ())
+            )
 
         return making.made(carry_out, *options)
 
@@ -105,7 +107,7 @@ class Making:
         """The command, with the options of its request before these, and those of the place behind."""
         arguments = (*self.operation.in_path, *self.arguments)
         request = takes(
-            self.operation.asked,
+            self.operation.request,
             arguments=arguments,
             names=self.names,
             pairs=self.pairs,

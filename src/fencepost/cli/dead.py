@@ -19,9 +19,16 @@ from fencepost.cli.reading import read_rate
 from fencepost.cli.requests import takes
 from fencepost.cli.run_views import print_attempts, print_effects, print_run, print_runs
 from fencepost.errors import UsageError
-from fencepost.operations.dead import DeadChoice, ListDead, ReplayDead, list_dead, replay_dead, show_dead
-from fencepost.operations.shapes.dead import DeadReplay, LeftRun
-from fencepost.operations.shapes.runs import RunWithAttempts
+from fencepost.operations.dead import (
+    DeadChoice,
+    ListDeadRequest,
+    ReplayDeadRequest,
+    list_dead,
+    replay_dead,
+    show_dead,
+)
+from fencepost.operations.responses.dead import DeadReplay, LeftRun
+from fencepost.operations.responses.runs import RunWithAttempts
 
 BATCH = 500
 LEFT_TOLD_MAX = 100
@@ -66,7 +73,7 @@ def replay(
     context: click.Context,
     run_keys: tuple[str, ...],
     everything: bool,
-    asked: DeadChoice,
+    request: DeadChoice,
     rate: str | None,
     dry_run: bool,
     yes: bool,
@@ -87,10 +94,10 @@ def replay(
       fencepost dead replay --all --dry-run
     """
     every_s = read_rate("--rate", rate)
-    if sum((bool(run_keys), everything, asked != DeadChoice())) != 1:
+    if sum((bool(run_keys), everything, request != DeadChoice())) != 1:
         raise UsageError("dead replay: give keys, a filter such as --job, or --all; one of them")
     with calling(place) as caller:
-        keys = _named(caller, run_keys) if run_keys else _chosen(caller, asked)
+        keys = _named(caller, run_keys) if run_keys else _chosen(caller, request)
         if dry_run:
             _print_plan(keys, every_s, as_json)
             return
@@ -110,7 +117,7 @@ def _named(caller: Caller, run_keys: tuple[str, ...]) -> list[str]:
     """The keys, each once; one that is not of a dead run is refused before anything is replayed."""
     keys = list(dict.fromkeys(run_keys))
     for batch in _batches(keys):
-        for one in caller.call(replay_dead, ReplayDead(run_keys=batch, dry_run=True)).left:
+        for one in caller.call(replay_dead, ReplayDeadRequest(run_keys=batch, dry_run=True)).left:
             hint = "" if one.state is None else "; see: fencepost runs show"
             raise UsageError(f"run {one.run_key}: {one.why}{hint}")
     return keys
@@ -118,8 +125,8 @@ def _named(caller: Caller, run_keys: tuple[str, ...]) -> list[str]:
 
 def _chosen(caller: Caller, choice: DeadChoice) -> list[str]:
     """The keys, the oldest fire time first."""
-    asked = ListDead(**asdict(choice))
-    return [one.run_key for one in every(caller, list_dead, asked)][::-1]
+    request = ListDeadRequest(**asdict(choice))
+    return [one.run_key for one in every(caller, list_dead, request)][::-1]
 
 
 def _replay(caller: Caller, keys: Sequence[str], every_s: float) -> tuple[list[str], list[LeftRun]]:
@@ -128,8 +135,8 @@ def _replay(caller: Caller, keys: Sequence[str], every_s: float) -> tuple[list[s
     left: list[LeftRun] = []
     with Progress(len(keys), "replaying") as progress:
         for batch in _batches(keys):
-            asked = ReplayDead(run_keys=batch, every_s=every_s, first_in_s=len(replayed) * every_s)
-            answer: DeadReplay = caller.call(replay_dead, asked)
+            request = ReplayDeadRequest(run_keys=batch, every_s=every_s, first_in_s=len(replayed) * every_s)
+            answer: DeadReplay = caller.call(replay_dead, request)
             replayed += answer.replayed
             left += answer.left
             progress.reached(progress.value + len(batch))

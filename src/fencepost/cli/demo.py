@@ -21,7 +21,7 @@ from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.run import RunRecord
-from fencepost.operations.shapes.triggers import changes_ahead, described
+from fencepost.operations.responses.triggers import changes_ahead, described
 from fencepost.ports.store import Store
 from fencepost.services.control import Control
 from fencepost.services.node import NodeRunner

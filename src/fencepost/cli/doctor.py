@@ -23,7 +23,7 @@ from fencepost.errors import InvalidSettings
 from fencepost.executors.callable import CallableExecutor
 from fencepost.executors.command import CommandExecutor
 from fencepost.executors.process import ProcessExecutor
-from fencepost.operations.shapes.fleet import alarm_shape
+from fencepost.operations.responses.fleet import alarm_response
 from fencepost.operations.words import moment
 from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
@@ -171,7 +171,7 @@ def _of_fleet(fleet: FleetView | None) -> list[str]:
 def _fleet_json(fleet: FleetView | None) -> dict[str, Any]:
     if fleet is None:
         return {"fleet": None}
-    alarms = [alarm_shape(one) for one in fleet.alarms]
+    alarms = [alarm_response(one) for one in fleet.alarms]
     return {"fleet": {"nodes": len(fleet.nodes), "alarms": alarms, "trouble": fleet.trouble}}
 
 

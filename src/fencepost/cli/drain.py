@@ -14,8 +14,8 @@ from fencepost.cli.output import cell, print_json
 from fencepost.cli.reading import read_duration
 from fencepost.core.draining import DrainState
 from fencepost.errors import UsageError
-from fencepost.operations.fleet import ChangeNode, drain_node, undrain_node
-from fencepost.operations.shapes.fleet import DrainAnswer, FleetNode
+from fencepost.operations.fleet import ChangeNodeRequest, drain_node, undrain_node
+from fencepost.operations.responses.fleet import DrainResponse, FleetNode
 
 ABSENT = "absent"
 
@@ -53,17 +53,17 @@ def drain(
     """
     timeout_s = _timeout_s(timeout, undo or no_wait)
     with calling(place) as caller:
-        asked = _asked(caller, node, undo)
-        if asked is None:
+        request = _asked(caller, node, undo)
+        if request is None:
             _print_absent(node, as_json)
             context.exit(NO)
-        for verb in asked.undone:
+        for verb in request.undone:
             click.echo(f"warning: no other node {verb}", err=True)
         if undo or no_wait:
-            _print_asked(asked, undo, as_json)
+            _print_asked(request, undo, as_json)
             return
-        watch = _watched(context, caller, asked.node, timeout_s)
-    _print_watched(watch, asked.changed, timeout, as_json)
+        watch = _watched(context, caller, request.node, timeout_s)
+    _print_watched(watch, request.changed, timeout, as_json)
     context.exit(_code(watch))
 
 
@@ -75,12 +75,12 @@ def _timeout_s(timeout: str | None, never_waits: bool) -> float | None:
     return read_duration("--timeout", timeout).total_seconds()
 
 
-def _asked(caller: Caller, name: str, undo: bool) -> DrainAnswer | None:
+def _asked(caller: Caller, name: str, undo: bool) -> DrainResponse | None:
     """None where no such node is alive."""
     found = find_node(caller, name)
     if found is None:
         return None
-    return caller.call(undrain_node if undo else drain_node, ChangeNode(node_id=found.node_id))
+    return caller.call(undrain_node if undo else drain_node, ChangeNodeRequest(node_id=found.node_id))
 
 
 def _watched(context: click.Context, caller: Caller, node: FleetNode, timeout_s: float | None) -> Watch:
@@ -105,12 +105,12 @@ def _print_absent(name: str, as_json: bool) -> None:
         print_json(_shape(None, False, ABSENT))
 
 
-def _print_asked(asked: DrainAnswer, undo: bool, as_json: bool) -> None:
-    node, node_id = asked.node, asked.node.node_id
+def _print_asked(request: DrainResponse, undo: bool, as_json: bool) -> None:
+    node, node_id = request.node, request.node.node_id
     if as_json:
-        print_json(_shape(node, asked.changed, "draining" if node.draining else "up"))
+        print_json(_shape(node, request.changed, "draining" if node.draining else "up"))
     elif undo:
-        click.echo(f"{node_id}: plans and works again" if asked.changed else f"{node_id}: was not draining")
+        click.echo(f"{node_id}: plans and works again" if request.changed else f"{node_id}: was not draining")
     else:
         click.echo(f"{node_id}: draining, {load_words(node)}; {_undo(node_id)}")
 

@@ -12,8 +12,8 @@ from fencepost.cli.calling import Caller
 from fencepost.cli.progress import Progress
 from fencepost.clock import SystemClock
 from fencepost.core.draining import DrainState, DrainWatch, seen
-from fencepost.operations.fleet import ListNodes, list_nodes
-from fencepost.operations.shapes.fleet import FleetNode, NodePage
+from fencepost.operations.fleet import ListNodesRequest, list_nodes
+from fencepost.operations.responses.fleet import FleetNode, NodePage
 
 LOOK_EVERY_S = 0.5
 
@@ -29,14 +29,14 @@ def watch_drain(caller: Caller, node: FleetNode, timeout_s: float | None) -> Wat
     with Progress(watch.load, "draining") as progress:
         while watch.state is DrainState.DRAINING and (left_s := until - clock.monotonic()) > 0:
             time.sleep(min(LOOK_EVERY_S, left_s))
-            watch = seen(watch, _first(caller.call(list_nodes, ListNodes(node_id=node.node_id))))
+            watch = seen(watch, _first(caller.call(list_nodes, ListNodesRequest(node_id=node.node_id))))
             progress.reached(node.load - watch.load)
     return watch
 
 
 def find_node(caller: Caller, name: str) -> FleetNode | None:
     """The live node of this id, or the only one whose id begins so."""
-    return _first(caller.call(list_nodes, ListNodes(name=name)))
+    return _first(caller.call(list_nodes, ListNodesRequest(name=name)))
 
 
 def load_words(node: FleetNode) -> str:

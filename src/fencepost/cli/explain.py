@@ -12,8 +12,8 @@ from fencepost.cli.output import print_fields, print_json, shown_moment
 from fencepost.cli.trigger_views import print_changes, zone_shown
 from fencepost.clock import SystemClock
 from fencepost.operations.policies import FOLD_WORDS, GAP_WORDS
-from fencepost.operations.shapes.triggers import ExplainAnswer, PolicyShape
-from fencepost.operations.triggers import Expression, explained
+from fencepost.operations.responses.triggers import ExplainResponse, PolicyResponse
+from fencepost.operations.triggers import TriggerRequest, explained
 
 
 @click.command()
@@ -29,15 +29,15 @@ def explain(given: dict[str, Any], as_json: bool) -> None:
       fencepost explain "30 2 * * MON-FRI" --tz Europe/Berlin
       fencepost explain "every 1 month" --anchor 2026-01-31T09:00 --tz America/New_York
     """
-    asked = Expression(**given)
-    found = explained(asked, SystemClock().wall(), expression_voice())
+    request = TriggerRequest(**given)
+    found = explained(request, SystemClock().wall(), expression_voice())
     if as_json:
         print_json(found)
     else:
-        _print(found, asked.tz)
+        _print(found, request.tz)
 
 
-def _print(found: ExplainAnswer, tz: str | None) -> None:
+def _print(found: ExplainResponse, tz: str | None) -> None:
     shown_in = zone_shown(found.zones, tz)
     click.echo(found.description)
     click.echo()
@@ -55,12 +55,12 @@ def _print(found: ExplainAnswer, tz: str | None) -> None:
         click.echo(f"\nwarning: {one}.")
 
 
-def _zones(found: ExplainAnswer) -> str:
+def _zones(found: ExplainResponse) -> str:
     zones = ", ".join(found.zones)
     return f"{zones} (zone rules {found.tzdata})" if zones else "none: no change of the clocks moves it"
 
 
-def _policy_fields(policy: PolicyShape | None) -> list[tuple[str, str]]:
+def _policy_fields(policy: PolicyResponse | None) -> list[tuple[str, str]]:
     if policy is None:
         return []
     gap, fold = policy.gap, policy.fold
@@ -70,6 +70,6 @@ def _policy_fields(policy: PolicyShape | None) -> list[tuple[str, str]]:
     ]
 
 
-def _origin(policy: PolicyShape, name: str) -> str:
+def _origin(policy: PolicyResponse, name: str) -> str:
     """How the policy came to be."""
     return "chosen" if name in policy.chosen else "by default"

@@ -11,12 +11,12 @@ from fencepost.core.fleet import shard_numbers, shown_shards
 from fencepost.model.identifiers import Shard
 from fencepost.model.lease import OWN_LINEAGE
 from fencepost.model.times import from_utc_text
-from fencepost.operations.shapes.fleet import AlarmShape, FleetNode, ShardShape
+from fencepost.operations.responses.fleet import AlarmResponse, FleetNode, ShardResponse
 
 UNKNOWN = "unknown"
 
 
-def print_shards(shards: Sequence[ShardShape], at: str) -> None:
+def print_shards(shards: Sequence[ShardResponse], at: str) -> None:
     """Shards, as of a moment, and where the leases live. Those that stand alike share a line, which has the
     least of their times, and the longest since a renewal."""
     print_table(
@@ -43,15 +43,15 @@ def print_trouble(trouble: str | None) -> None:
         click.echo(cell(f"warning: {trouble}"), err=True)
 
 
-def print_alarms(alarms: Sequence[AlarmShape]) -> None:
+def print_alarms(alarms: Sequence[AlarmResponse]) -> None:
     """One line an alarm."""
     for one in alarms:
         click.echo(cell(f"alarm: {one.text}"))
 
 
-def _alike(shards: Sequence[ShardShape]) -> list[list[ShardShape]]:
+def _alike(shards: Sequence[ShardResponse]) -> list[list[ShardResponse]]:
     """Shards that differ in nothing but their number and their times."""
-    found: dict[object, list[ShardShape]] = {}
+    found: dict[object, list[ShardResponse]] = {}
     for one in shards:
         known = [value is None for value in (one.expires_in_s, one.trusted_for_s, one.renewed_at, one.since)]
         stands = (one.holder, one.epoch, one.transitions, one.renewals_failed, one.lineage, one.ttl_s, *known)
@@ -59,7 +59,7 @@ def _alike(shards: Sequence[ShardShape]) -> list[list[ShardShape]]:
     return list(found.values())
 
 
-def _shard_row(alike: Sequence[ShardShape], at: str) -> Sequence[object]:
+def _shard_row(alike: Sequence[ShardResponse], at: str) -> Sequence[object]:
     one = alike[0]
     renewed = max((_since_s(view.renewed_at, at) or 0.0 for view in alike), default=0.0)
     expires = _least(view.expires_in_s for view in alike)
@@ -87,7 +87,7 @@ def _since_s(moment: str | None, at: str) -> float | None:
     return (from_utc_text(at) - from_utc_text(moment)).total_seconds()
 
 
-def _print_lineages(shards: Sequence[ShardShape]) -> None:
+def _print_lineages(shards: Sequence[ShardResponse]) -> None:
     """Where the leases of the present leaders come from; where there are several, of which shards."""
     found: dict[str, list[Shard]] = {}
     for one in shards:

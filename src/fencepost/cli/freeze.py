@@ -14,10 +14,10 @@ from fencepost.cli.output import print_json
 from fencepost.errors import UsageError
 from fencepost.model.freeze import Scope, ScopeKind, label_scope
 from fencepost.model.identifiers import checked_name
-from fencepost.operations.freezes import ChangeFreeze, ListFreezes, list_freezes
+from fencepost.operations.freezes import ChangeFreezeRequest, ListFreezesRequest, list_freezes
 from fencepost.operations.freezes import freeze as freeze_scope
 from fencepost.operations.freezes import thaw as thaw_scope
-from fencepost.operations.shapes.freezes import FreezeAnswer
+from fencepost.operations.responses.freezes import FreezeChangeResponse
 
 LIST_MAX = 10_000
 
@@ -60,7 +60,7 @@ def freeze(context: click.Context, scope: Scope, place: Place, as_json: bool) ->
       fencepost freeze --queue mail
       fencepost freeze
     """
-    found = call(place, freeze_scope, ChangeFreeze(kind=scope.kind, value=scope.value))
+    found = call(place, freeze_scope, ChangeFreezeRequest(kind=scope.kind, value=scope.value))
     said = f"frozen: {scope}, {_counted(found)}" if found.changed else f"{scope}: was frozen already"
     _answer(context, found, said, as_json)
 
@@ -81,7 +81,7 @@ def thaw(context: click.Context, scope: Scope, place: Place, as_json: bool) -> N
       fencepost thaw --queue mail
       fencepost thaw
     """
-    found = call(place, thaw_scope, ChangeFreeze(kind=scope.kind, value=scope.value))
+    found = call(place, thaw_scope, ChangeFreezeRequest(kind=scope.kind, value=scope.value))
     still = "" if as_json else _still(place)
     said = (
         f"thawed: {scope}, {_counted(found)}{still}" if found.changed else f"{scope}: was not frozen{still}"
@@ -90,7 +90,7 @@ def thaw(context: click.Context, scope: Scope, place: Place, as_json: bool) -> N
 
 
 def _still(place: Place) -> str:
-    left = pages(place, list_freezes, ListFreezes(), LIST_MAX)
+    left = pages(place, list_freezes, ListFreezesRequest(), LIST_MAX)
     return f"; still frozen: {', '.join(str(one.scope) for one in left)}" if left else ""
 
 
@@ -104,11 +104,11 @@ def _scope(schedule: str | None, label: str | None, queue: str | None, everythin
     return Scope(ScopeKind.ALL) if label is None else label_scope(label)
 
 
-def _counted(found: FreezeAnswer) -> str:
+def _counted(found: FreezeChangeResponse) -> str:
     return f"{found.schedules} schedule{'' if found.schedules == 1 else 's'}"
 
 
-def _answer(context: click.Context, found: FreezeAnswer, said: str, as_json: bool) -> None:
+def _answer(context: click.Context, found: FreezeChangeResponse, said: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:

@@ -10,17 +10,17 @@ from fencepost.cli.commands import command, listing
 from fencepost.cli.nouns import gate
 from fencepost.cli.output import print_fields, shown_moment, shown_span
 from fencepost.operations.gates import drop_gate, keep_latest, list_gates, open_gate
-from fencepost.operations.shapes.gates import GateAnswer, GateShape
+from fencepost.operations.responses.gates import GateChangeResponse, GateResponse
 
 
 @listing(list_gates, gate, "fencepost gate list", none="no gate is closed", zoned=True)
-def _listed(found: Sequence[GateShape], tz: str | None) -> None:
+def _listed(found: Sequence[GateResponse], tz: str | None) -> None:
     for number, one in enumerate(found):
         click.echo("", nl=number > 0)
         _print_gate(one, tz)
 
 
-def load_words(gate: GateShape) -> str:
+def load_words(gate: GateResponse) -> str:
     """How much work a gate holds, as far as one can tell."""
     if gate.load_s is None or gate.lasts_s is None:
         return "unknown: no run has succeeded yet"
@@ -28,7 +28,7 @@ def load_words(gate: GateShape) -> str:
     return f"about {shown_span(gate.load_s)} of work, {shown_span(gate.lasts_s)} with {at_once}"
 
 
-def _print_gate(found: GateShape, tz: str | None) -> None:
+def _print_gate(found: GateResponse, tz: str | None) -> None:
     print_fields(
         [
             ("schedule", found.schedule_id),
@@ -42,7 +42,7 @@ def _print_gate(found: GateShape, tz: str | None) -> None:
     )
 
 
-def _decided(found: GateAnswer) -> str:
+def _decided(found: GateChangeResponse) -> str:
     runs = f"{found.released} run{'' if found.released == 1 else 's'}"
     return f"gate {found.schedule_id}: open; {runs} released"
 

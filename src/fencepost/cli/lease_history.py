@@ -11,14 +11,14 @@ from fencepost.cli.fleet_views import print_shards, print_trouble
 from fencepost.cli.options import Place, asks_stores, json_option, tz_option
 from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.operations.leases import (
-    ListLeases,
-    ListRefusals,
-    ListTerms,
+    ListLeasesRequest,
+    ListRefusalsRequest,
+    ListTermsRequest,
     list_leases,
     list_refusals,
     list_terms,
 )
-from fencepost.operations.shapes.fleet import RefusalShape, TermShape
+from fencepost.operations.responses.fleet import RefusalResponse, TermResponse
 
 SHARD_MAX = 1_023
 
@@ -43,9 +43,9 @@ def leases(shard: int | None, limit: int, tz: str | None, place: Place, as_json:
       fencepost leases --shard 3 --limit 100
     """
     with calling(place) as caller:
-        found = whole(caller, list_leases, ListLeases)
-        terms = caller.call(list_terms, ListTerms(shard=shard, limit=limit)).items
-        refusals = caller.call(list_refusals, ListRefusals(limit=limit)).items
+        found = whole(caller, list_leases, ListLeasesRequest)
+        terms = caller.call(list_terms, ListTermsRequest(shard=shard, limit=limit)).items
+        refusals = caller.call(list_refusals, ListRefusalsRequest(limit=limit)).items
     print_trouble(found.trouble)
     if as_json:
         lease_store = {"url": found.url, "trouble": found.trouble}
@@ -56,7 +56,7 @@ def leases(shard: int | None, limit: int, tz: str | None, place: Place, as_json:
     _print_refusals(refusals, tz)
 
 
-def _print_terms(found: Sequence[TermShape], tz: str | None) -> None:
+def _print_terms(found: Sequence[TermResponse], tz: str | None) -> None:
     if not found:
         return
     click.echo()
@@ -76,7 +76,7 @@ def _print_terms(found: Sequence[TermShape], tz: str | None) -> None:
     )
 
 
-def _print_refusals(found: Sequence[RefusalShape], tz: str | None) -> None:
+def _print_refusals(found: Sequence[RefusalResponse], tz: str | None) -> None:
     if not found:
         click.echo("\nno write of a former leader was refused")
         return

@@ -41,9 +41,9 @@ class LocalCaller:
         self._runner = asyncio.Runner()
         self._control: Control | None = None
 
-    def call(self, operation: Operation[Any, Q, A], asked: Q) -> A:
+    def call(self, operation: Operation[Any, Q, A], request: Q) -> A:
         """As `Caller`."""
-        return self._runner.run(self._carry_out(operation, asked))
+        return self._runner.run(self._carry_out(operation, request))
 
     def close(self) -> None:
         """As `Caller`."""
@@ -51,10 +51,10 @@ class LocalCaller:
             self._runner.run(self._control.store.close())
         self._runner.close()
 
-    async def _carry_out(self, operation: Operation[Any, Q, A], asked: Q) -> A:
+    async def _carry_out(self, operation: Operation[Any, Q, A], request: Q) -> A:
         if self._control is None:
             self._control = await open_control(self._place)
-        return await operation.carry_out(self._control, asked)
+        return await operation.carry_out(self._control, request)
 
 
 async def open_control(place: Place) -> Control:

@@ -9,7 +9,7 @@ import click
 from fencepost.cli.commands import listing
 from fencepost.cli.output import cell, shown_moment
 from fencepost.operations.log import list_log
-from fencepost.operations.shapes.log import EntryShape
+from fencepost.operations.responses.log import AuditEntryResponse
 
 MORE = """A name is only a label. The credential behind it says for certain who acted: the id of a token,
 FENCEPOST_TOKEN, or os: and the user of the operating system. On the command line FENCEPOST_ACTOR sets the
@@ -27,13 +27,13 @@ name, else it is the login name."""
     limit=50,
     zoned=True,
 )
-def log(found: Sequence[EntryShape], tz: str | None) -> None:
+def log(found: Sequence[AuditEntryResponse], tz: str | None) -> None:
     """One line an entry, and one for each change."""
     for one in found:
         _print_entry(one, tz)
 
 
-def _print_entry(entry: EntryShape, tz: str | None) -> None:
+def _print_entry(entry: AuditEntryResponse, tz: str | None) -> None:
     why = f": {entry.reason}" if entry.reason else ""
     proof = f"{entry.credential}, " if entry.credential else ""
     who = f"{entry.author} ({proof}{entry.source})"

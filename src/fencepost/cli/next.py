@@ -11,8 +11,8 @@ from fencepost.cli.options import json_option
 from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.cli.trigger_views import print_changes, zone_shown
 from fencepost.clock import SystemClock
-from fencepost.operations.shapes.triggers import NextAnswer
-from fencepost.operations.triggers import NextTimes
+from fencepost.operations.responses.triggers import NextResponse
+from fencepost.operations.triggers import NextTimesRequest
 from fencepost.operations.triggers import next_times as find
 
 COUNT_MAX = 10_000
@@ -35,17 +35,17 @@ def next_times(given: dict[str, Any], count: int, previous: bool, as_json: bool)
       fencepost next "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18" --tz Europe/Berlin
       fencepost next "H H * * *" --id nightly-backup
     """
-    asked = NextTimes(**given, count=count, previous=previous)
-    found = find(asked, SystemClock().wall(), expression_voice())
+    request = NextTimesRequest(**given, count=count, previous=previous)
+    found = find(request, SystemClock().wall(), expression_voice())
     if as_json:
         print_json(found.times)
         return
     click.echo(found.description)
-    _print_times(found, asked.tz, previous)
+    _print_times(found, request.tz, previous)
     _print_changes(found)
 
 
-def _print_times(found: NextAnswer, tz: str | None, previous: bool) -> None:
+def _print_times(found: NextResponse, tz: str | None, previous: bool) -> None:
     if not found.times:
         click.echo(f"no {'earlier' if previous else 'more'} fire times", err=True)
         return
@@ -53,5 +53,5 @@ def _print_times(found: NextAnswer, tz: str | None, previous: bool) -> None:
     print_table(("UTC", "LOCAL"), [(one, shown_moment(one, shown_in)) for one in found.times])
 
 
-def _print_changes(found: NextAnswer) -> None:
+def _print_changes(found: NextResponse) -> None:
     print_changes(found.changes)

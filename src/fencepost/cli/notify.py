@@ -13,16 +13,22 @@ from fencepost.cli.faults import FINE, NO
 from fencepost.cli.nouns import notify
 from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import brief, print_json, print_table
-from fencepost.operations.notify import ChangeTarget, list_targets, put_target, remove_target, try_target
-from fencepost.operations.runs import OneRun, show_run
-from fencepost.operations.shapes.notify import RemovedTarget, TargetShape
-from fencepost.operations.shapes.runs import RunWithAttempts
+from fencepost.operations.notify import (
+    ChangeTargetRequest,
+    list_targets,
+    put_target,
+    remove_target,
+    try_target,
+)
+from fencepost.operations.responses.notify import RemovedTarget, TargetResponse
+from fencepost.operations.responses.runs import RunWithAttempts
+from fencepost.operations.runs import RunRequest, show_run
 
 LOOK_EVERY_S = 0.2
 
 
 @listing(list_targets, notify, "fencepost notify list", none="no targets")
-def _listed(found: Sequence[TargetShape]) -> None:
+def _listed(found: Sequence[TargetResponse]) -> None:
     print_table(("NAME", "KIND", "SENDS TO", "EVENTS", "ABOUT", "FROM"), [_row(one) for one in found])
 
 
@@ -32,7 +38,7 @@ def _listed(found: Sequence[TargetShape]) -> None:
     "fencepost notify set chat --kind slack --url secret:slack --event dead --event stuck",
     name="set",
 )
-def _written(found: TargetShape) -> str:
+def _written(found: TargetResponse) -> str:
     return f"{found.name}: is told of {', '.join(found.events) or 'everything'}"
 
 
@@ -78,17 +84,17 @@ def test_target(context: click.Context, name: str, wait_s: float, place: Place, 
 def _tested(name: str, wait_s: float, place: Place) -> RunWithAttempts:
     """The run that sent the test, when it has ended or the time is up."""
     with calling(place) as caller:
-        key = caller.call(try_target, ChangeTarget(name=name)).run_key
-        run = caller.call(show_run, OneRun(run_key=key))
+        key = caller.call(try_target, ChangeTargetRequest(name=name)).run_key
+        run = caller.call(show_run, RunRequest(run_key=key))
         for _ in range(round(wait_s / LOOK_EVERY_S)):
             if run.finished_at is not None:
                 break
             time.sleep(LOOK_EVERY_S)
-            run = caller.call(show_run, OneRun(run_key=key))
+            run = caller.call(show_run, RunRequest(run_key=key))
         return run
 
 
-def _row(target: TargetShape) -> tuple[object, ...]:
+def _row(target: TargetResponse) -> tuple[object, ...]:
     about = ", ".join([*target.jobs, *target.schedules]) or "all"
     events, source = ", ".join(target.events) or "all", "code" if target.from_code else "store"
     return target.name, target.kind, brief(target.to), events, brief(about), source

@@ -90,11 +90,11 @@ class RemoteCaller:
         self._reason = place.reason
         self._connection: http.client.HTTPConnection | None = None
 
-    def call(self, operation: Operation[Any, Q, A], asked: Q) -> A:
+    def call(self, operation: Operation[Any, Q, A], request: Q) -> A:
         """As `Caller`."""
-        if self._reason and "reason" in operation.asked.__struct_fields__:
-            asked = msgspec.structs.replace(asked, reason=self._reason)
-        asking = to_call(operation, asked)
+        if self._reason and "reason" in operation.request.__struct_fields__:
+            request = msgspec.structs.replace(request, reason=self._reason)
+        asking = to_call(operation, request)
         headers = self._headers_of(operation, asking)
         if operation.secret:
             answer = self._ask_once(asking, headers, UNKNOWN[operation.tag])
@@ -103,7 +103,7 @@ class RemoteCaller:
         if answer.status >= http.client.BAD_REQUEST:
             _refuse(answer)
         try:
-            return msgspec.json.decode(answer.body, type=operation.answered)
+            return msgspec.json.decode(answer.body, type=operation.response)
         except msgspec.MsgspecError:
             told = "its answer is none of ours; is it a Fencepost of this version?"
             raise UsageError(f"--server {self._url.netloc}: {told}") from None

@@ -11,7 +11,7 @@ from fencepost.cli.output import print_json
 from fencepost.cli.reading import read_when
 from fencepost.cli.report_facts import gathered
 from fencepost.cli.report_page import page_of
-from fencepost.operations.audit import AuditRange
+from fencepost.operations.audit import AuditRequest
 
 
 @click.command()
@@ -36,7 +36,7 @@ def report(since: str, until: str, tz: str | None, place: Place, as_json: bool) 
     """
     first, last = read_when("--from", since, tz), read_when("--to", until, tz)
     with options_named():
-        account = audited(place, AuditRange(since=first, until=last))
+        account = audited(place, AuditRequest(since=first, until=last))
     with calling(place) as caller:
         found = gathered(caller, account)
     if as_json:

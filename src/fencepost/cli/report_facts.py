@@ -14,15 +14,15 @@ from fencepost.cli.calling import Caller
 from fencepost.core.catchup import ON_TIME_MAX
 from fencepost.model.run import RunState
 from fencepost.model.times import from_utc_text, to_utc_text
-from fencepost.operations.leases import ListRefusals, ListTerms, list_refusals, list_terms
-from fencepost.operations.log import ListLog, list_log
+from fencepost.operations.leases import ListRefusalsRequest, ListTermsRequest, list_refusals, list_terms
+from fencepost.operations.log import ListLogRequest, list_log
 from fencepost.operations.operation import Operation
 from fencepost.operations.paging import LIMIT_MAX
-from fencepost.operations.runs import ListRuns, list_runs
-from fencepost.operations.shapes.accounts import AccountShape, ReportShape
-from fencepost.operations.shapes.fleet import RefusalShape, TermShape
-from fencepost.operations.shapes.log import EntryShape
-from fencepost.operations.shapes.runs import RunShape
+from fencepost.operations.responses.accounts import AccountResponse, AuditResponse
+from fencepost.operations.responses.fleet import RefusalResponse, TermResponse
+from fencepost.operations.responses.log import AuditEntryResponse
+from fencepost.operations.responses.runs import RunResponse
+from fencepost.operations.runs import ListRunsRequest, list_runs
 
 LISTED_MAX = 50
 """Rows of a section; what is behind them is counted."""
@@ -61,31 +61,31 @@ class PostMortem(Struct, kw_only=True):
     states: dict[str, int]
     counts: dict[str, int]
     """Findings, by kind."""
-    schedules: Section[AccountShape]
+    schedules: Section[AccountResponse]
     findings: Section[Finding]
-    late: Section[RunShape]
+    late: Section[RunResponse]
     """Those that began more than ten seconds after they were due, the latest first."""
     late_among: int
     """How many runs were read to find them, the newest; there are more where it is `READ_MAX`."""
-    missed: Section[RunShape]
-    dead: Section[RunShape]
-    terms: Section[TermShape]
-    refusals: Section[RefusalShape]
-    actions: Section[EntryShape]
+    missed: Section[RunResponse]
+    dead: Section[RunResponse]
+    terms: Section[TermResponse]
+    refusals: Section[RefusalResponse]
+    actions: Section[AuditEntryResponse]
 
 
-def gathered(caller: Caller, account: ReportShape) -> PostMortem:
+def gathered(caller: Caller, account: AuditResponse) -> PostMortem:
     """All that the page says, about the range of an audit."""
     # The range of an audit is open at its beginning, what is listed is open at its end.
     since, behind = _moved(account.since), _moved(account.until)
     states = _states(account)
     missed, dead = (
-        _section(_all(caller, list_runs, ListRuns(state=state, since=since, until=behind)))
+        _section(_all(caller, list_runs, ListRunsRequest(state=state, since=since, until=behind)))
         for state in (RunState.MISSED, RunState.DEAD)
     )
-    newest = list(_all(caller, list_runs, ListRuns(since=since, until=behind)))
-    terms = _all(caller, list_terms, ListTerms())
-    refusals = _all(caller, list_refusals, ListRefusals())
+    newest = list(_all(caller, list_runs, ListRunsRequest(since=since, until=behind)))
+    terms = _all(caller, list_terms, ListTermsRequest())
+    refusals = _all(caller, list_refusals, ListRefusalsRequest())
     return PostMortem(
         since=since,
         until=account.until,
@@ -103,15 +103,15 @@ def gathered(caller: Caller, account: ReportShape) -> PostMortem:
         dead=dead,
         terms=_section(one for one in terms if _overlaps(one.since, one.until, since, behind)),
         refusals=_section(one for one in refusals if _overlaps(one.at, one.at, since, behind)),
-        actions=_section(_all(caller, list_log, ListLog(since=since, until=behind))),
+        actions=_section(_all(caller, list_log, ListLogRequest(since=since, until=behind))),
     )
 
 
-def _all(caller: Caller, operation: Operation[Any, Any, Any], asked: Any) -> Iterator[Any]:
+def _all(caller: Caller, operation: Operation[Any, Any, Any], request: Any) -> Iterator[Any]:
     """The items of a list, page after page, as many as are read."""
     read, after = 0, None
     while read < READ_MAX:
-        page = caller.call(operation, replace(asked, limit=LIMIT_MAX, after=after))
+        page = caller.call(operation, replace(request, limit=LIMIT_MAX, after=after))
         yield from page.items
         read, after = read + len(page.items), page.next
         if after is None:
@@ -127,7 +127,7 @@ def _section(items: Iterable[T]) -> Section[T]:
     return Section(items=kept, count=count)
 
 
-def _findings(account: ReportShape) -> Section[Finding]:
+def _findings(account: AuditResponse) -> Section[Finding]:
     found = [
         Finding(schedule_id=one.schedule_id, kind=each.kind, fire_time=each.fire_time, words=each.words)
         for one in account.schedules
@@ -138,27 +138,27 @@ def _findings(account: ReportShape) -> Section[Finding]:
     return Section(items=found[:LISTED_MAX], count=sum(account.counts.values()))
 
 
-def _states(account: ReportShape) -> dict[str, int]:
+def _states(account: AuditResponse) -> dict[str, int]:
     states: Counter[str] = Counter()
     for one in account.schedules:
         states.update(one.states)
     return {state: count for state, count in states.items() if count}
 
 
-def _had_ticks(one: AccountShape) -> bool:
+def _had_ticks(one: AccountResponse) -> bool:
     return bool(one.expected or any(one.counts.values()))
 
 
-def _trouble(one: AccountShape) -> tuple[int, str]:
+def _trouble(one: AccountResponse) -> tuple[int, str]:
     """What did not go well comes first."""
     return one.succeeded - one.expected - sum(one.counts.values()), one.schedule_id
 
 
-def _lateness(run: RunShape) -> float:
+def _lateness(run: RunResponse) -> float:
     return run.late_s or 0.0
 
 
-def _was_late(run: RunShape) -> bool:
+def _was_late(run: RunResponse) -> bool:
     return _lateness(run) > ON_TIME_MAX.total_seconds()
 
 

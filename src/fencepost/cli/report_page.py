@@ -13,10 +13,10 @@ from fencepost.cli.report_facts import PostMortem, Section
 from fencepost.cli.run_views import first_due
 from fencepost.core.fleet import shard_numbers
 from fencepost.model.identifiers import Shard
-from fencepost.operations.shapes.accounts import AccountShape
-from fencepost.operations.shapes.fleet import TermShape
-from fencepost.operations.shapes.log import EntryShape
-from fencepost.operations.shapes.runs import RunShape
+from fencepost.operations.responses.accounts import AccountResponse
+from fencepost.operations.responses.fleet import TermResponse
+from fencepost.operations.responses.log import AuditEntryResponse
+from fencepost.operations.responses.runs import RunResponse
 
 CELL_MAX = 200
 MARKUP = re.compile(r"([\\`*\[\]<>|])")
@@ -82,30 +82,30 @@ def _section(title: str, of: Section[Any], headings: Sequence[str], rows: Iterab
         yield from ("", f"And {at_least}{of.count - len(of.items)} more.")
 
 
-def _schedule(one: AccountShape) -> Row:
+def _schedule(one: AccountResponse) -> Row:
     others = (f"{count} {state}" for state, count in one.states.items() if count and state != "succeeded")
     findings = (f"{count} {kind}" for kind, count in one.counts.items() if count)
     numbers = (one.expected, one.succeeded, one.accounted)
     return one.schedule_id, *numbers, ", ".join(others), ", ".join(findings)
 
 
-def _late(run: RunShape, tz: str | None) -> Row:
+def _late(run: RunResponse, tz: str | None) -> Row:
     moments = (shown_moment(one, tz) for one in (first_due(run), run.begun_at))
     return run.run_key, *moments, shown_span(run.late_s)
 
 
-def _missed(run: RunShape, tz: str | None) -> Row:
+def _missed(run: RunResponse, tz: str | None) -> Row:
     return run.run_key, shown_moment(run.fire_time, tz), run.reason
 
 
-def _dead(run: RunShape, tz: str | None) -> Row:
+def _dead(run: RunResponse, tz: str | None) -> Row:
     error = (run.error or "").strip().partition("\n")[0]
     return run.run_key, run.attempt, shown_moment(run.finished_at, tz), error or run.reason
 
 
-def _terms(terms: Sequence[TermShape], tz: str | None) -> Iterator[Row]:
+def _terms(terms: Sequence[TermResponse], tz: str | None) -> Iterator[Row]:
     """Terms of one node that began and ended together share a row."""
-    alike: dict[tuple[str, str | None, str | None], list[TermShape]] = {}
+    alike: dict[tuple[str, str | None, str | None], list[TermResponse]] = {}
     for one in terms:
         times = shown_moment(one.since, tz), shown_moment(one.until, tz)
         alike.setdefault((one.holder, *times), []).append(one)
@@ -115,7 +115,7 @@ def _terms(terms: Sequence[TermShape], tz: str | None) -> Iterator[Row]:
         yield holder, shard_numbers(Shard(one.shard) for one in some), span, begin, end or "still leads"
 
 
-def _action(entry: EntryShape, tz: str | None) -> Row:
+def _action(entry: AuditEntryResponse, tz: str | None) -> Row:
     return shown_moment(entry.at, tz), entry.author, entry.source, entry.action, entry.subject, entry.reason
 
 

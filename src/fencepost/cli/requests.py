@@ -86,16 +86,16 @@ class Parameter(NamedTuple):
 
 
 def takes(
-    asked: type[Struct],
+    request: type[Struct],
     *,
     arguments: Collection[str] = (),
     names: Mapping[str, str] | None = None,
     pairs: bool = False,
 ) -> Declare:
-    """Give a command the options of a request, handed over as one `asked`. `names` calls fields otherwise,
+    """Give a command the options of a request, handed over as one `request`. `names` calls fields otherwise,
     `pairs` has them given as `--filter NAME=VALUE` too."""
-    needs_reason = any(one.name == REASON and one.required for one in fields_of(asked))
-    fields = [one for one in fields_of(asked) if one.name not in NOT_TYPED]
+    needs_reason = any(one.name == REASON and one.required for one in fields_of(request))
+    fields = [one for one in fields_of(request) if one.name not in NOT_TYPED]
     called = {one.name: (names or {}).get(one.name) or _option(one) for one in fields}
     parameters = [
         _argument(one) if one.name in arguments else _choice(one, called[one.name], called) for one in fields
@@ -114,7 +114,7 @@ def takes(
             }
             if needs_reason:
                 given[REASON] = _reason(options)
-            return command(*args, asked=asked(**given), **options)
+            return command(*args, request=request(**given), **options)
 
         whole: Command = with_request
         for declare in reversed(declared):
@@ -130,9 +130,9 @@ def _reason(options: Mapping[str, Any]) -> str:
     return str(options[REASON])
 
 
-def fields_of(asked: type[Struct]) -> Iterator[Field]:
+def fields_of(request: type[Struct]) -> Iterator[Field]:
     """The fields of a request, each with what its type says of it."""
-    types = inspect.type_info(asked)
+    types = inspect.type_info(request)
     assert isinstance(types, inspect.StructType)
     for one in types.fields:
         kind, prose, reads = _plain(one.type)
@@ -140,10 +140,10 @@ def fields_of(asked: type[Struct]) -> Iterator[Field]:
         yield Field(one.name, kind, prose, reads, one.required, default)
 
 
-def reads_times(asked: type[Struct]) -> bool:
+def reads_times(request: type[Struct]) -> bool:
     """Whether some of it is read in a zone."""
     return any(
-        one.reads in (WHEN, WHEN_OR_AFTER, MOMENT) for one in fields_of(asked) if one.name not in NOT_TYPED
+        one.reads in (WHEN, WHEN_OR_AFTER, MOMENT) for one in fields_of(request) if one.name not in NOT_TYPED
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.cli.commands import command
 from fencepost.operations.fleet import reshard as cut_anew
-from fencepost.operations.shapes.fleet import ReshardAnswer
+from fencepost.operations.responses.fleet import ReshardResponse
 
 
 @command(
@@ -14,7 +14,7 @@ from fencepost.operations.shapes.fleet import ReshardAnswer
     more="The setting `shards` (FENCEPOST_SHARDS) counts only where a new store is set up.",
     arguments=("shards",),
 )
-def reshard(done: ReshardAnswer) -> str:
+def reshard(done: ReshardResponse) -> str:
     """What was moved."""
     if not done.changed:
         return f"{_many(done.after, 'shard')} already: nothing changed"

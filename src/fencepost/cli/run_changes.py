@@ -9,7 +9,7 @@ import click
 
 from fencepost.cli.commands import command
 from fencepost.operations.operation import Operation
-from fencepost.operations.shapes.runs import RunShape
+from fencepost.operations.responses.runs import RunResponse
 
 Fate: TypeAlias = tuple[str, bool]
 """What is said of a run, and whether it is what was asked for."""
@@ -17,8 +17,8 @@ Fate: TypeAlias = tuple[str, bool]
 
 def changes(
     group: click.Group,
-    verb: Operation[Any, Any, RunShape],
-    fate: Callable[[RunShape], Fate],
+    verb: Operation[Any, Any, RunResponse],
+    fate: Callable[[RunResponse], Fate],
     *examples: str,
     more: str,
 ) -> None:
@@ -27,28 +27,28 @@ def changes(
     made(lambda run: f"{run.run_key}: {fate(run)[0]}")
 
 
-def cancelled(run: RunShape) -> Fate:
+def cancelled(run: RunResponse) -> Fate:
     """Whether a cancel was heard."""
     return ("asked to stop", True) if run.state == "running" else (run.state, run.state == "cancelled")
 
 
-def skipped(run: RunShape) -> Fate:
+def skipped(run: RunResponse) -> Fate:
     """Whether the run is called off."""
     return run.state, run.state == "skipped"
 
 
-def held(run: RunShape) -> Fate:
+def held(run: RunResponse) -> Fate:
     """Whether the run is held."""
     done = _waits(run) and "operator" in run.held
     return "held" if done else run.state, done
 
 
-def released(run: RunShape) -> Fate:
+def released(run: RunResponse) -> Fate:
     """Whether the run waits, and nobody holds it."""
     if not _waits(run):
         return run.state, False
     return f"released, still held: {', '.join(run.held)}" if run.held else "released", True
 
 
-def _waits(run: RunShape) -> bool:
+def _waits(run: RunResponse) -> bool:
     return run.state in ("planned", "ready")

@@ -11,8 +11,8 @@ from fencepost.cli.calling import Caller, calling
 from fencepost.cli.options import Place, asks, json_option
 from fencepost.cli.output import print_json, printable
 from fencepost.core.lifecycle import ENDED
-from fencepost.operations.runs import OneRun, ReadLog, read_log, show_run
-from fencepost.operations.shapes.runs import LogChunk
+from fencepost.operations.responses.runs import LogChunk
+from fencepost.operations.runs import ReadLogRequest, RunRequest, read_log, show_run
 
 LOOK_EVERY_S = 1.0
 
@@ -64,8 +64,8 @@ class Log:
     def written(self) -> Iterator[LogChunk]:
         """To its present end."""
         while True:
-            asked = ReadLog(run_key=self._run_key, attempt=self._attempt, after=self._after)
-            page = self._caller.call(read_log, asked)
+            request = ReadLogRequest(run_key=self._run_key, attempt=self._attempt, after=self._after)
+            page = self._caller.call(read_log, request)
             yield from page.items
             self._after = page.next
             if not page.items:
@@ -83,7 +83,7 @@ class Log:
             time.sleep(LOOK_EVERY_S)
 
     def _has_ended(self) -> bool:
-        run = self._caller.call(show_run, OneRun(run_key=self._run_key))
+        run = self._caller.call(show_run, RunRequest(run_key=self._run_key))
         return run.state in ENDED or (self._attempt is not None and run.attempt > self._attempt)
 
 

@@ -21,13 +21,19 @@ from fencepost.cli.output import (
 )
 from fencepost.model.run import RunState
 from fencepost.model.times import from_utc_text, to_utc_text
-from fencepost.operations.shapes.runs import AttemptShape, EffectShape, LogChunk, RunShape, RunWithAttempts
+from fencepost.operations.responses.runs import (
+    AttemptResponse,
+    EffectResponse,
+    LogChunk,
+    RunResponse,
+    RunWithAttempts,
+)
 
 TAIL_LINES = 20
 SHARE = re.compile(r"[01]\.[0-9]+")
 
 
-def print_runs(found: Sequence[RunShape], tz: str | None) -> None:
+def print_runs(found: Sequence[RunResponse], tz: str | None) -> None:
     """One line a run."""
     if not found:
         click.echo("no runs", err=True)
@@ -58,18 +64,18 @@ def print_chain(run: RunWithAttempts) -> None:
         click.echo(f"\nthen {follower.run_key}: {follower.state or 'waits for another run'}")
 
 
-def first_due(run: RunShape) -> str:
+def first_due(run: RunResponse) -> str:
     """When its first attempt was due: a retry moves `run_at`."""
     if run.begun_at is None or run.late_s is None:
         return run.run_at
     return to_utc_text(from_utc_text(run.begun_at) - timedelta(seconds=run.late_s))
 
 
-def _waits_for_retry(run: RunShape) -> bool:
+def _waits_for_retry(run: RunResponse) -> bool:
     return run.begun_at is not None and run.state in (RunState.PLANNED, RunState.READY)
 
 
-def print_run(run: RunShape, tz: str | None) -> None:
+def print_run(run: RunResponse, tz: str | None) -> None:
     """All that the ledger says of a run."""
     print_fields(
         [
@@ -103,7 +109,7 @@ def print_run(run: RunShape, tz: str | None) -> None:
     )
 
 
-def print_attempts(attempts: Sequence[AttemptShape], tz: str | None) -> None:
+def print_attempts(attempts: Sequence[AttemptResponse], tz: str | None) -> None:
     """The attempts worth remembering, each with what it left."""
     for one in attempts:
         began, finished = shown_moment(one.started_at, tz), shown_moment(one.finished_at, tz)
@@ -115,7 +121,7 @@ def print_attempts(attempts: Sequence[AttemptShape], tz: str | None) -> None:
         print_block("output", one.output)
 
 
-def print_effects(effects: Sequence[EffectShape]) -> None:
+def print_effects(effects: Sequence[EffectResponse]) -> None:
     """What attempts said that they did."""
     if effects:
         click.echo()
@@ -140,9 +146,9 @@ def shown_progress(progress: str | None) -> str | None:
     return f"{float(progress):.1%}".replace(".0%", "%")
 
 
-def _state(run: RunShape) -> str:
+def _state(run: RunResponse) -> str:
     return f"{run.state} (held: {', '.join(run.held)})" if run.held else run.state
 
 
-def _origin(run: RunShape) -> str:
+def _origin(run: RunResponse) -> str:
     return run.origin if run.backfill_id is None else f"{run.origin} {run.backfill_id}"

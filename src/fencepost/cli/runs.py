@@ -27,13 +27,14 @@ from fencepost.cli.run_views import (
 from fencepost.cli.stuck import stuck
 from fencepost.clock import SystemClock
 from fencepost.model.times import to_utc_text
-from fencepost.operations.cancelling import CancelRuns, cancel_runs
+from fencepost.operations.cancelling import CancelRunsRequest, cancel_runs
+from fencepost.operations.responses.runs import ReplayResponse, RunResponse
 from fencepost.operations.runs import (
-    ChangeRun,
-    ListRuns,
-    OneRun,
-    ReadLog,
+    ChangeRunRequest,
+    ListRunsRequest,
+    ReadLogRequest,
     RunChoice,
+    RunRequest,
     cancel_run,
     hold_run,
     list_runs,
@@ -43,7 +44,6 @@ from fencepost.operations.runs import (
     show_run,
     skip_run,
 )
-from fencepost.operations.shapes.runs import ReplayAnswer, RunShape
 
 NOW = "0s"
 """So long ago, by the store's clock."""
@@ -59,7 +59,7 @@ runs.add_command(logs)
 @tz_option
 @asks
 @json_option
-def list_ledger(asked: RunChoice, limit: int, tz: str | None, place: Place, as_json: bool) -> None:
+def list_ledger(request: RunChoice, limit: int, tz: str | None, place: Place, as_json: bool) -> None:
     """List runs, the newest fire time first; those to come stand behind those whose time has come.
 
     \b
@@ -67,16 +67,16 @@ def list_ledger(asked: RunChoice, limit: int, tz: str | None, place: Place, as_j
       fencepost runs list --state dead --since 24h
       fencepost runs list --held
     """
-    show_all(_listed(place, ListRuns(**asdict(asked)), limit), as_json, "no runs", print_runs, tz)
+    show_all(_listed(place, ListRunsRequest(**asdict(request)), limit), as_json, "no runs", print_runs, tz)
 
 
-def _listed(place: Place, asked: ListRuns, limit: int) -> list[RunShape]:
+def _listed(place: Place, request: ListRunsRequest, limit: int) -> list[RunResponse]:
     """What happened before what is to come, unless a state or the end of the range was chosen."""
-    if asked.state is not None or asked.until is not None:
-        return pages(place, list_runs, asked, limit)
+    if request.state is not None or request.until is not None:
+        return pages(place, list_runs, request, limit)
     # A run whose time comes in between is found by both.
-    to_come = pages(place, list_runs, replace(asked, since=_later(asked.since or NOW)), limit)
-    found = pages(place, list_runs, replace(asked, until=NOW), limit)
+    to_come = pages(place, list_runs, replace(request, since=_later(request.since or NOW)), limit)
+    found = pages(place, list_runs, replace(request, until=NOW), limit)
     known = {one.run_key for one in found}
     return [*found, *(one for one in to_come if one.run_key not in known)][:limit]
 
@@ -101,11 +101,11 @@ def show(run_key: str, tz: str | None, place: Place, as_json: bool) -> None:
       fencepost runs show 'invoices#2026-03-01T00:00:00Z#3'
     """
     with calling(place) as caller:
-        run = caller.call(show_run, OneRun(run_key=run_key))
+        run = caller.call(show_run, RunRequest(run_key=run_key))
         if as_json:
             print_json(run)
             return
-        tail = caller.call(read_log, ReadLog(run_key=run_key, tail=True)).items
+        tail = caller.call(read_log, ReadLogRequest(run_key=run_key, tail=True)).items
     print_run(run, tz)
     print_chain(run)
     print_attempts(run.attempts, tz)
@@ -129,7 +129,7 @@ def cancel(context: click.Context, run_keys: tuple[str, ...], place: Place, as_j
     """
     if len(run_keys) > 1:
         _cancel_many(context, run_keys, place, as_json)
-    run = call(place, cancel_run, ChangeRun(run_key=run_keys[0]))
+    run = call(place, cancel_run, ChangeRunRequest(run_key=run_keys[0]))
     said, done = cancelled(run)
     if as_json:
         print_json(run)
@@ -146,7 +146,7 @@ def cancel(context: click.Context, run_keys: tuple[str, ...], place: Place, as_j
     arguments=("run_keys",),
     done=lambda found: not found.left,
 )
-def _replayed(found: ReplayAnswer) -> str:
+def _replayed(found: ReplayResponse) -> str:
     left = "has not ended, or cannot be replayed; left as it was"
     return "\n".join(
         [*(f"{one}: replayed" for one in found.replayed), *(f"{one}: {left}" for one in found.left)]
@@ -154,7 +154,7 @@ def _replayed(found: ReplayAnswer) -> str:
 
 
 def _cancel_many(context: click.Context, run_keys: tuple[str, ...], place: Place, as_json: bool) -> NoReturn:
-    found = call(place, cancel_runs, CancelRuns(run_keys=list(run_keys))).items
+    found = call(place, cancel_runs, CancelRunsRequest(run_keys=list(run_keys))).items
     if as_json:
         print_json(found)
     else:

@@ -15,16 +15,16 @@ from fencepost.model.calendar import calendar_revisions
 from fencepost.model.durations import format_duration
 from fencepost.model.policies import CatchUp, CatchUpMode
 from fencepost.model.times import from_utc_text
-from fencepost.operations.shapes.schedules import (
+from fencepost.operations.responses.schedules import (
     EditPreview,
-    OutlookShape,
-    ScheduleShape,
-    VersionShape,
+    OutlookResponse,
+    ScheduleResponse,
+    VersionResponse,
     spec_behind,
 )
 
 
-def print_schedules(found: Sequence[ScheduleShape], tz: str | None) -> None:
+def print_schedules(found: Sequence[ScheduleResponse], tz: str | None) -> None:
     """One line a schedule."""
     print_table(
         ("SCHEDULE", "STATE", "JOB", "TRIGGER", "OVERLAP", "VERSION", "PLANNED THROUGH"),
@@ -43,7 +43,7 @@ def print_schedules(found: Sequence[ScheduleShape], tz: str | None) -> None:
     )
 
 
-def print_outlook(outlook: OutlookShape, tz: str | None) -> None:
+def print_outlook(outlook: OutlookResponse, tz: str | None) -> None:
     """All that a schedule says, when it fires next, and what the clocks do to it."""
     print_fields([*_facts(outlook), ("zone rules", outlook.tzdata)])
     for fire_time, run_at in zip(outlook.next, outlook.next_run_at, strict=True):
@@ -53,7 +53,7 @@ def print_outlook(outlook: OutlookShape, tz: str | None) -> None:
     print_changes(outlook.changes)
 
 
-def print_version(version: VersionShape, tz: str | None) -> None:
+def print_version(version: VersionResponse, tz: str | None) -> None:
     """One version and what it changed."""
     until = shown_moment(version.in_force_until, tz)
     span = f"from {shown_moment(version.in_force_from, tz)}" + (f" to {until}" if until else "")
@@ -71,11 +71,11 @@ def print_preview(preview: EditPreview, tz: str | None) -> None:
             click.echo(f"  {title.ljust(4)}  {shown_moment(one, tz)}")
 
 
-def _state(schedule: ScheduleShape) -> str:
+def _state(schedule: ScheduleResponse) -> str:
     return f"{schedule.state}, frozen" if schedule.frozen else schedule.state
 
 
-def _facts(schedule: ScheduleShape) -> list[tuple[str, Any]]:
+def _facts(schedule: ScheduleResponse) -> list[tuple[str, Any]]:
     spec = spec_behind(schedule)
     calendars = [f"{name} (revision {number})" for name, number in calendar_revisions(spec).items()]
     catch_up, lateness = spec.catch_up, format_duration(spec.catch_up.max_lateness)

@@ -15,12 +15,20 @@ from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import print_json, shown_moment
 from fencepost.cli.run_changes import changes, held, released, skipped
 from fencepost.cli.schedule_views import print_outlook, print_preview, print_schedules, print_version
-from fencepost.cli.spec_options import Given, describes_schedule
+from fencepost.cli.spec_options import ScheduleOptions, describes_schedule
 from fencepost.cli.specs import edited_schedule, new_schedule
 from fencepost.errors import UsageError
 from fencepost.operations.pausing import pause_schedule, resume_schedule
+from fencepost.operations.responses.schedules import (
+    EditedSchedule,
+    RemovedSchedule,
+    ResumedResponse,
+    ScheduleResponse,
+    Triggered,
+    VersionResponse,
+)
 from fencepost.operations.schedules import (
-    OneSchedule,
+    ScheduleRequest,
     add_schedule,
     edit_schedule,
     list_schedules,
@@ -28,14 +36,6 @@ from fencepost.operations.schedules import (
     remove_schedule,
     show_schedule,
     trigger_schedule,
-)
-from fencepost.operations.shapes.schedules import (
-    EditedSchedule,
-    RemovedSchedule,
-    ResumedShape,
-    ScheduleShape,
-    Triggered,
-    VersionShape,
 )
 from fencepost.operations.ticks import hold_tick, release_tick, skip_tick
 
@@ -60,7 +60,7 @@ command(show_schedule, schedules, "fencepost schedules show invoices --tz Europe
 @describes_schedule
 @changes_store
 @json_option
-def add(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
+def add(schedule_id: str, given: ScheduleOptions, place: Place, as_json: bool) -> None:
     """Add a schedule; it plans from now on.
 
     \b
@@ -78,7 +78,7 @@ def add(schedule_id: str, given: Given, place: Place, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @changes_store
 @json_option
-def edit(schedule_id: str, given: Given, dry_run: bool, place: Place, as_json: bool) -> None:
+def edit(schedule_id: str, given: ScheduleOptions, dry_run: bool, place: Place, as_json: bool) -> None:
     """Change what is given and leave the rest; ticks from now on follow the new version.
 
     A label without a value (--label team=) is taken away; so are a start, an end, a number of runs, a spread
@@ -91,15 +91,15 @@ def edit(schedule_id: str, given: Given, dry_run: bool, place: Place, as_json: b
     if given.nothing:
         raise UsageError(f"schedule {schedule_id}: nothing to change; give at least one option")
     with calling(place) as caller:
-        old = caller.call(show_schedule, OneSchedule(schedule_id=schedule_id))
-        asked = replace(edited_schedule(old, given), dry_run=dry_run)
-        edited = caller.call(edit_schedule, asked)
+        old = caller.call(show_schedule, ScheduleRequest(schedule_id=schedule_id))
+        request = replace(edited_schedule(old, given), dry_run=dry_run)
+        edited = caller.call(edit_schedule, request)
     said = f"version {edited.version}" if edited.version != old.version else "unchanged"
     _report(edited, "dry run, nothing is written" if dry_run else said, as_json)
 
 
 @command(pause_schedule, schedules, "fencepost schedules pause nightly")
-def _paused(found: ScheduleShape) -> str:
+def _paused(found: ScheduleResponse) -> str:
     return f"schedule {found.schedule_id}: paused"
 
 
@@ -110,7 +110,7 @@ def _paused(found: ScheduleShape) -> str:
     "fencepost schedules resume nightly --no-catch-up",
     zoned=True,
 )
-def _resumed(found: ResumedShape, tz: str | None) -> str:
+def _resumed(found: ResumedResponse, tz: str | None) -> str:
     caught_up = found.caught_up
     if caught_up is None:
         return f"schedule {found.schedule_id}: active; nothing of the pause fires"
@@ -130,7 +130,7 @@ def _triggered(found: Triggered) -> str:
 
 
 @listing(list_versions, schedules, "fencepost schedules history nightly", name="history", none="", zoned=True)
-def _versions(found: Sequence[VersionShape], tz: str | None) -> None:
+def _versions(found: Sequence[VersionResponse], tz: str | None) -> None:
     for one in found:
         print_version(one, tz)
 

@@ -85,7 +85,7 @@ OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Given:
+class ScheduleOptions:
     """What was typed; None or nothing where an option was left out."""
 
     job: str | None
@@ -127,7 +127,7 @@ def describes_schedule(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_spec(*args: Any, **options: Any) -> Any:
-        given = Given(**{one.name: options.pop(one.name) for one in fields(Given)})
+        given = ScheduleOptions(**{one.name: options.pop(one.name) for one in fields(ScheduleOptions)})
         return command(*args, given=given, **options)
 
     return functools.reduce(lambda inner, option: option(inner), reversed(OPTIONS), with_spec)

@@ -8,12 +8,12 @@ from typing import Any
 
 from fencepost.cli.option_words import OptionWords
 from fencepost.cli.reading import read_gate, read_labels, read_payload
-from fencepost.cli.spec_options import Given
+from fencepost.cli.spec_options import ScheduleOptions
 from fencepost.clock import SystemClock
 from fencepost.errors import UsageError
+from fencepost.operations.responses.schedules import ScheduleResponse, spec_behind
 from fencepost.operations.schedule_words import NONE, CatchUpWords, DstWords
-from fencepost.operations.schedules import AddSchedule, EditSchedule
-from fencepost.operations.shapes.schedules import ScheduleShape, spec_behind
+from fencepost.operations.schedules import AddScheduleRequest, EditScheduleRequest
 from fencepost.operations.specs import changed_spec, new_spec
 from fencepost.triggers.wording import EVERY_BUSINESS_DAY, refuse
 
@@ -27,22 +27,22 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,4}", re.ASCII)
 _COUNT = re.compile(r"[0-9]{1,6}", re.ASCII)
 
 
-def new_schedule(schedule_id: str, given: Given) -> AddSchedule:
+def new_schedule(schedule_id: str, given: ScheduleOptions) -> AddScheduleRequest:
     """What is asked for a new schedule. The clock of this machine only decides whether it is refused here."""
-    asked = AddSchedule(schedule_id=schedule_id, **_words(given))
-    new_spec(asked, SystemClock().wall(), VOICE)
-    return asked
+    request = AddScheduleRequest(schedule_id=schedule_id, **_words(given))
+    new_spec(request, SystemClock().wall(), VOICE)
+    return request
 
 
-def edited_schedule(old: ScheduleShape, given: Given) -> EditSchedule:
+def edited_schedule(old: ScheduleResponse, given: ScheduleOptions) -> EditScheduleRequest:
     """What is asked for an edit of the version that is there."""
     words = _words(given)
-    asked = EditSchedule(schedule_id=old.schedule_id, expected_version=old.version, **words)
-    changed_spec(spec_behind(old), asked, SystemClock().wall(), VOICE)
-    return asked
+    request = EditScheduleRequest(schedule_id=old.schedule_id, expected_version=old.version, **words)
+    changed_spec(spec_behind(old), request, SystemClock().wall(), VOICE)
+    return request
 
 
-def _words(given: Given) -> dict[str, Any]:
+def _words(given: ScheduleOptions) -> dict[str, Any]:
     """The words that were given, as a `ScheduleWords` takes them."""
     words = {
         **{name: getattr(given, name) for name in AS_TYPED},
@@ -84,12 +84,12 @@ def _form(text: str | None) -> Any:
         raise UsageError(f"--trigger: not JSON: {error}") from None
 
 
-def _policy(given: Given) -> DstWords | None:
+def _policy(given: ScheduleOptions) -> DstWords | None:
     chosen: dict[str, Any] = {name: getattr(given, name) for name in ("gap", "fold") if getattr(given, name)}
     return DstWords(**chosen) if chosen else None
 
 
-def _catch_up(given: Given) -> CatchUpWords | None:
+def _catch_up(given: ScheduleOptions) -> CatchUpWords | None:
     words: dict[str, Any] = {
         "mode": given.catch_up,
         "max_lateness": given.max_lateness,

@@ -8,9 +8,9 @@ from fencepost.cli.calling import calling, whole
 from fencepost.cli.fleet_views import print_alarms, print_nodes, print_shards, print_trouble
 from fencepost.cli.options import Place, asks_stores, json_option
 from fencepost.cli.output import cell, print_json, shown_span
-from fencepost.operations.fleet import ListNodes, list_nodes
-from fencepost.operations.shapes.status import CompletenessShape, QueueDepthShape, StatusAnswer
-from fencepost.operations.status import AskStatus, show_status
+from fencepost.operations.fleet import ListNodesRequest, list_nodes
+from fencepost.operations.responses.status import CompletenessResponse, QueueDepthResponse, StatusResponse
+from fencepost.operations.status import StatusRequest, show_status
 
 
 @click.command()
@@ -32,12 +32,12 @@ def status(place: Place, as_json: bool) -> None:
       fencepost status --leases etcd://etcd-1:2379 --json
     """
     with calling(place) as caller:
-        found = caller.call(show_status, AskStatus())
+        found = caller.call(show_status, StatusRequest())
         print_trouble(found.leases.trouble)
         if as_json:
             print_json(found)
             return
-        nodes = whole(caller, list_nodes, ListNodes)
+        nodes = whole(caller, list_nodes, ListNodesRequest)
     print_shards(found.shards, nodes.at)
     click.echo()
     print_nodes(nodes.items)
@@ -47,7 +47,7 @@ def status(place: Place, as_json: bool) -> None:
     _print_attention(found)
 
 
-def _print_queue(queue: QueueDepthShape, completeness: CompletenessShape) -> None:
+def _print_queue(queue: QueueDepthResponse, completeness: CompletenessResponse) -> None:
     counts = [f"{queue.ready} ready{_oldest(queue.oldest_ready_s)}"]
     if queue.waiting:
         counts.append(f"{queue.waiting} waiting for limits{_oldest(queue.oldest_waiting_s)}")
@@ -63,7 +63,7 @@ def _oldest(age_s: float | None) -> str:
     return f", the oldest for {oldest}" if oldest else ""
 
 
-def _print_attention(found: StatusAnswer) -> None:
+def _print_attention(found: StatusResponse) -> None:
     """What nobody but a person can go on with, and the command that shows it."""
     for one in found.unserved:
         click.echo(cell(f"schedule {one.schedule_id}: no running process has job {one.job}"))

@@ -14,17 +14,19 @@ from fencepost.cli.options import Place, asks, json_option, tz_option
 from fencepost.cli.output import brief, print_json, print_table, shown_moment, shown_span
 from fencepost.cli.requests import takes
 from fencepost.cli.run_views import shown_progress
-from fencepost.operations.shapes.accounts import StuckShape
-from fencepost.operations.stuck import FindStuck, find_stuck
+from fencepost.operations.responses.accounts import StuckRunResponse
+from fencepost.operations.stuck import ListStuckRequest, find_stuck
 
 
 @click.command()
-@takes(FindStuck)
+@takes(ListStuckRequest)
 @tz_option
 @asks
 @json_option
 @click.pass_context
-def stuck(context: click.Context, asked: FindStuck, tz: str | None, place: Place, as_json: bool) -> None:
+def stuck(
+    context: click.Context, request: ListStuckRequest, tz: str | None, place: Place, as_json: bool
+) -> None:
     """List runs that were started and whose worker shows no life, by job, the oldest first.
 
     Also those that say nothing past their job's progress deadline. A job without one that hangs may look
@@ -34,7 +36,7 @@ def stuck(context: click.Context, asked: FindStuck, tz: str | None, place: Place
     Example:
       fencepost runs stuck --older-than 2h
     """
-    found = pages(place, find_stuck, asked, ALL)
+    found = pages(place, find_stuck, request, ALL)
     if as_json:
         print_json([_document(one) for one in found])
     elif found:
@@ -45,12 +47,12 @@ def stuck(context: click.Context, asked: FindStuck, tz: str | None, place: Place
         context.exit(NO)
 
 
-def _document(stuck: StuckShape) -> dict[str, Any]:
+def _document(stuck: StuckRunResponse) -> dict[str, Any]:
     """What is wrong first, then the run."""
     return {"why": stuck.why, "age_s": stuck.age_s, **asdict(stuck)}
 
 
-def _print_stuck(found: Sequence[StuckShape], tz: str | None) -> None:
+def _print_stuck(found: Sequence[StuckRunResponse], tz: str | None) -> None:
     print_table(
         ("JOB", "AGE", "RUN", "WORKER", "STARTED", "ATTEMPT", "PROGRESS", "WHY"),
         [

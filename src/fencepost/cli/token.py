@@ -15,14 +15,14 @@ from fencepost.cli.output import print_json, print_table, shown_moment
 from fencepost.cli.requests import takes
 from fencepost.errors import UsageError
 from fencepost.operations.access import (
-    OpenLink,
+    OpenLinkRequest,
     create_token,
     list_tokens,
     open_link,
     revoke_token,
     rotate_token,
 )
-from fencepost.operations.shapes.access import MadeToken, TokenShape
+from fencepost.operations.responses.access import MadeToken, TokenResponse
 
 HEADINGS = ("id", "name", "role", "namespace", "state", "last used", "expires")
 
@@ -37,7 +37,7 @@ LASTS = {"lasts_s": "--expires"}
     none="there are no tokens; make one: fencepost token create NAME --role ROLE",
     zoned=True,
 )
-def _listed(found: Sequence[TokenShape], tz: str | None) -> None:
+def _listed(found: Sequence[TokenResponse], tz: str | None) -> None:
     print_table(HEADINGS, [_row(one, tz) for one in found])
 
 
@@ -60,16 +60,16 @@ command(rotate_token, token, "fencepost token rotate t3f9c2a1b8d7e6f50 --overlap
 
 
 @command(revoke_token, token, 'fencepost token revoke t3f9c2a1b8d7e6f50 --reason "left on a train"')
-def _revoked(found: TokenShape) -> str:
+def _revoked(found: TokenResponse) -> str:
     return f"revoked: {found.token_id} ({found.name})"
 
 
 @token.command("link")
-@takes(OpenLink, names=LASTS)
+@takes(OpenLinkRequest, names=LASTS)
 @click.option("--url", metavar="URL", required=True, help="Where the dashboard is: http://127.0.0.1:8580.")
 @changes_store
 @json_option
-def link(asked: OpenLink, url: str, place: Place, as_json: bool) -> None:
+def link(request: OpenLinkRequest, url: str, place: Place, as_json: bool) -> None:
     """Make a link that signs one browser in, once, and print it.
 
     \b
@@ -78,7 +78,7 @@ def link(asked: OpenLink, url: str, place: Place, as_json: bool) -> None:
       fencepost token link --role viewer --expires 1h --url https://cron.example.org
     """
     base = _base(url)
-    made = call(place, open_link, asked)
+    made = call(place, open_link, request)
     address = f"{base}/sign-in?link={made.link}"
     if as_json:
         print_json({"link": address, "expires_at": made.expires_at})
@@ -93,6 +93,6 @@ def _base(url: str) -> str:
     return url.rstrip("/")
 
 
-def _row(found: TokenShape, tz: str | None) -> tuple[object, ...]:
+def _row(found: TokenResponse, tz: str | None) -> tuple[object, ...]:
     about = found.token_id, found.name, found.role, found.namespace, found.state
     return *about, shown_moment(found.last_used_at, tz), shown_moment(found.expires_at, tz)

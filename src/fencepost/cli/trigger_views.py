@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from fencepost.operations.shapes.triggers import ChangeShape
+    from fencepost.operations.responses.triggers import ChangeResponse
 
 UTC = "UTC"
 
 
-def print_changes(changes: Sequence[ChangeShape]) -> None:
+def print_changes(changes: Sequence[ChangeResponse]) -> None:
     """One sentence a line, apart from what stands before."""
     if changes:
         click.echo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.cli.commands import command
 from fencepost.cli.output import print_fields
 from fencepost.operations.access import show_whoami
-from fencepost.operations.shapes.access import WhoAmI
+from fencepost.operations.responses.access import WhoAmI
 
 
 @command(show_whoami, None, "fencepost whoami --server https://cron.example.org", name="whoami")

@@ -10,9 +10,9 @@ from fencepost.cli.options import Place, asks, json_option, tz_option
 from fencepost.cli.output import cell, shown_moment
 from fencepost.cli.reading import read_time
 from fencepost.model.times import to_utc_text
-from fencepost.operations.runs import OneRun
-from fencepost.operations.shapes.accounts import ExplanationShape
-from fencepost.operations.why import LATEST, OneTick, why_run, why_tick
+from fencepost.operations.responses.accounts import ExplanationResponse
+from fencepost.operations.runs import RunRequest
+from fencepost.operations.why import LATEST, TickRequest, why_run, why_tick
 
 
 @click.command()
@@ -37,7 +37,7 @@ def why(name: str, fire_time: str | None, tz: str | None, place: Place, as_json:
     show(_explanation(place, name, fire_time, tz), as_json, _print, name, tz)
 
 
-def _print(explanation: ExplanationShape, name: str, tz: str | None) -> None:
+def _print(explanation: ExplanationResponse, name: str, tz: str | None) -> None:
     what = explanation.schedule_id or name
     click.echo(f"{what} {shown_moment(explanation.fire_time, tz)}: {explanation.verdict}")
     for sentence in explanation.sentences:
@@ -46,10 +46,10 @@ def _print(explanation: ExplanationShape, name: str, tz: str | None) -> None:
         click.echo(remedy)
 
 
-def _explanation(place: Place, name: str, fire_time: str | None, tz: str | None) -> ExplanationShape:
+def _explanation(place: Place, name: str, fire_time: str | None, tz: str | None) -> ExplanationResponse:
     if fire_time is not None:
         instant = to_utc_text(read_time("TIME", fire_time, tz))
-        return call(place, why_tick, OneTick(schedule_id=name, fire_time=instant))
+        return call(place, why_tick, TickRequest(schedule_id=name, fire_time=instant))
     if "#" not in name:
-        return call(place, why_tick, OneTick(schedule_id=name, fire_time=LATEST))
-    return call(place, why_run, OneRun(run_key=name))
+        return call(place, why_tick, TickRequest(schedule_id=name, fire_time=LATEST))
+    return call(place, why_run, RunRequest(run_key=name))

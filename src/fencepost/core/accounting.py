@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
 
-from fencepost.core.accounts import Account, Finding, Kind
+from fencepost.core.accounts import Account, AuditFinding, Kind
 from fencepost.core.expectation import Expected, TriggerOf, expected, tick_of
 from fencepost.core.fingerprints import Fingerprint, why_differing
 from fencepost.core.stuck import (
@@ -206,7 +206,7 @@ class _Book:
     expected: int = 0
     states: Counter[RunState] = field(default_factory=Counter)
     counts: Counter[Kind] = field(default_factory=Counter)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
     in_range: Counter[int] = field(default_factory=Counter)
     range_now: int = 0
 
@@ -245,7 +245,9 @@ class _Book:
     ) -> None:
         self.counts[kind] += 1
         if self.counts[kind] <= FINDINGS_KEPT_MAX:
-            self.findings.append(Finding(kind, self.frame.schedule_id, fire_time, version, run_keys, words))
+            self.findings.append(
+                AuditFinding(kind, self.frame.schedule_id, fire_time, version, run_keys, words)
+            )
 
     def closed(self) -> Account:
         for index, one in enumerate(self.frame.missed):

@@ -34,7 +34,7 @@ FAULTS = frozenset(Kind) - {Kind.LATE}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditFinding:
     """One thing that somebody should know. The keys are those of the runs, or the key that is missing."""
 
     kind: Kind
@@ -59,7 +59,7 @@ class Account:
     expected: int
     states: Mapping[RunState, int]
     counts: Mapping[Kind, int]
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     forgotten_before: datetime | None = None
     """Where retention, and not who asked, set the beginning."""
     notes: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Account:
         """Whether there were more findings than are kept."""
         return sum(self.counts.values()) > len(self.findings)
 
-    def of(self, kind: Kind) -> list[Finding]:
+    def of(self, kind: Kind) -> list[AuditFinding]:
         """The findings of one kind that are kept."""
         return [one for one in self.findings if one.kind is kind]
 

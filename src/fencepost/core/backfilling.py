@@ -76,7 +76,7 @@ def next_batch(
 
 
 @dataclass(slots=True)
-class Account:
+class BackfillCounts:
     """How the fire times of a range stand before it is filled: how many in each state, and how many run."""
 
     mode: FillMode
@@ -112,14 +112,16 @@ class Account:
         return self.states[FORGOTTEN]
 
 
-def duration_s(asked: NewBackfill, count: int, at_once_max: int | None, run_s: float | None) -> float | None:
+def duration_s(
+    request: NewBackfill, count: int, at_once_max: int | None, run_s: float | None
+) -> float | None:
     """How long so many runs take, as far as one can tell; `at_once_max` is what the overlap policy allows."""
     if count == 0:
         return 0.0
     if run_s is None:
         return None
-    at_once = asked.at_once_max if at_once_max is None else min(asked.at_once_max, at_once_max)
-    return max(-(-count // at_once) * run_s, (count - 1) * asked.every_s + run_s)
+    at_once = request.at_once_max if at_once_max is None else min(request.at_once_max, at_once_max)
+    return max(-(-count // at_once) * run_s, (count - 1) * request.every_s + run_s)
 
 
 def _reigns(versions: Sequence[ScheduleVersion], after: datetime, through: datetime) -> Iterator[Reign]:

@@ -30,7 +30,7 @@ from fencepost.model.times import to_utc_text
 BackfillRemedy: TypeAlias = Callable[[ScheduleId | None, datetime], str]
 
 
-class Verdict(StrEnum):
+class TickVerdict(StrEnum):
     """The explanation in one word: the state of the run, or why there is none."""
 
     PLANNED = "planned"
@@ -52,12 +52,19 @@ class Verdict(StrEnum):
     BEFORE_IT_EXISTED = "before it existed"
 
 
-NOT_ASKED_FOR = frozenset({Verdict.NO_SUCH_FIRE_TIME, Verdict.PAUSED, Verdict.REMOVED})
+NOT_ASKED_FOR = frozenset({TickVerdict.NO_SUCH_FIRE_TIME, TickVerdict.PAUSED, TickVerdict.REMOVED})
 """Nobody asks for a tick there; where there was one, what matters is that it was withdrawn."""
 
 
 WITHOUT_WORK = frozenset(
-    {Verdict.PLANNED, Verdict.READY, Verdict.HELD, Verdict.MISSED, Verdict.NOT_PLANNED_YET, Verdict.MISSING}
+    {
+        TickVerdict.PLANNED,
+        TickVerdict.READY,
+        TickVerdict.HELD,
+        TickVerdict.MISSED,
+        TickVerdict.NOT_PLANNED_YET,
+        TickVerdict.MISSING,
+    }
 )
 """Where it matters that no running process has the job."""
 
@@ -68,7 +75,7 @@ class Explanation:
 
     schedule_id: ScheduleId | None
     fire_time: datetime
-    verdict: Verdict
+    verdict: TickVerdict
     sentences: tuple[str, ...]
     remedies: tuple[str, ...] = ()
     run_keys: tuple[RunKey, ...] = ()
@@ -78,7 +85,7 @@ class Explanation:
 class _Ending:
     """The last part of an explanation without a run."""
 
-    verdict: Verdict
+    verdict: TickVerdict
     sentence: str
     remedies: tuple[str, ...] = ()
 
@@ -92,7 +99,7 @@ def tell(evidence: Evidence) -> Explanation:
     if not evidence.runs:
         return _explanation(evidence, ending.verdict, (ending.sentence,), ending.remedies)
     withdrawn = [sentence for run in evidence.runs for sentence in withdrawn_words(run, evidence)]
-    verdict = Verdict.WITHDRAWN if ending.verdict in NOT_ASKED_FOR else ending.verdict
+    verdict = TickVerdict.WITHDRAWN if ending.verdict in NOT_ASKED_FOR else ending.verdict
     return _explanation(evidence, verdict, (*withdrawn, ending.sentence), ending.remedies)
 
 
@@ -103,7 +110,7 @@ def _of_run(evidence: Evidence, standing: list[RunRecord]) -> Explanation:
     beside = tuple(f"There is also {one.run_key}, which is {one.state}." for one in others)
     held = is_held(run, evidence)
     words = (*run_words(run, evidence), *hold_words(run, evidence), *beside)
-    verdict = Verdict.HELD if held else Verdict(run.state)
+    verdict = TickVerdict.HELD if held else TickVerdict(run.state)
     return _explanation(evidence, verdict, words, run_remedies(run, evidence))
 
 
@@ -116,7 +123,7 @@ def _of_range(evidence: Evidence) -> _Ending:
         f"missed ticks {span}, which are counted in one row."
     )
     mended = (_backfill_remedy(evidence, remedies.backfill_missed), remedies.catch_up(evidence.schedule_id))
-    return _Ending(Verdict.MISSED, sentence, mended)
+    return _Ending(TickVerdict.MISSED, sentence, mended)
 
 
 def _of_nothing(evidence: Evidence) -> _Ending:
@@ -129,13 +136,13 @@ def _of_nothing(evidence: Evidence) -> _Ending:
         before = to_utc_text(evidence.forgotten_before)
         sentence = f"Retention has removed ended ticks from before {before}; what became of this one is gone."
         mended = (remedies.backfill_forgotten(evidence.schedule_id, evidence.fire_time),)
-        return _Ending(Verdict.FORGOTTEN, sentence, mended)
+        return _Ending(TickVerdict.FORGOTTEN, sentence, mended)
     if not _is_settled(evidence):
         return _not_planned_yet(evidence)
     number = evidence.version.version
     sentence = f"Version {number} asks for it, and the ledger has nothing about it: it is missing."
     return _Ending(
-        Verdict.MISSING,
+        TickVerdict.MISSING,
         sentence,
         (remedies.repair(evidence.schedule_id, evidence.fire_time), remedies.plan()),
     )
@@ -148,7 +155,7 @@ def _not_in_force(evidence: Evidence) -> _Ending:
     if not earlier:
         born = "" if not versions else f", at {to_utc_text(versions[0].in_force_from)}"
         sentence = f"The schedule came into being later{born}."
-        return _Ending(Verdict.BEFORE_IT_EXISTED, sentence, (_backfill_remedy(evidence),))
+        return _Ending(TickVerdict.BEFORE_IT_EXISTED, sentence, (_backfill_remedy(evidence),))
     last = max(earlier, key=lambda one: one.version)
     action = _closing_action(evidence, last)
     assert last.in_force_until is not None
@@ -156,11 +163,11 @@ def _not_in_force(evidence: Evidence) -> _Ending:
     who = evidence.who(evidence.schedule_id, action)
     if action is Action.SCHEDULE_REMOVE:
         sentence = f"The schedule had been removed at {since}{who}."
-        return _Ending(Verdict.REMOVED, sentence, (remedies.history(evidence.schedule_id),))
+        return _Ending(TickVerdict.REMOVED, sentence, (remedies.history(evidence.schedule_id),))
     sentence = f"The schedule had been paused at {since}{who}."
     paused = evidence.schedule is not None and evidence.schedule.state is ScheduleState.PAUSED
     first = remedies.resume(evidence.schedule_id) if paused else remedies.history(evidence.schedule_id)
-    return _Ending(Verdict.PAUSED, sentence, (first, _backfill_remedy(evidence)))
+    return _Ending(TickVerdict.PAUSED, sentence, (first, _backfill_remedy(evidence)))
 
 
 def _backfill_remedy(evidence: Evidence, usual: BackfillRemedy = remedies.backfill) -> str:
@@ -194,7 +201,7 @@ def _no_fire_time(evidence: Evidence) -> _Ending:
     ]
     rest = f"; {', '.join(near)}" if near else ""
     sentence = f"This is no fire time of version {evidence.version.version}, the one in force then{rest}."
-    return _Ending(Verdict.NO_SUCH_FIRE_TIME, sentence, (remedies.trigger(evidence.schedule_id),))
+    return _Ending(TickVerdict.NO_SUCH_FIRE_TIME, sentence, (remedies.trigger(evidence.schedule_id),))
 
 
 def _not_planned_yet(evidence: Evidence) -> _Ending:
@@ -205,10 +212,10 @@ def _not_planned_yet(evidence: Evidence) -> _Ending:
     if planned_at > evidence.now:
         when = f"it will be at about {to_utc_text(planned_at)}, {ahead} ahead"
         return _Ending(
-            Verdict.NOT_PLANNED_YET, f"It has not been planned yet; {when}, and it is due at {due}."
+            TickVerdict.NOT_PLANNED_YET, f"It has not been planned yet; {when}, and it is due at {due}."
         )
     sentence = f"It has not been planned yet and is due at {due}; the next planning pass will write it."
-    return _Ending(Verdict.NOT_PLANNED_YET, sentence, (remedies.plan(),))
+    return _Ending(TickVerdict.NOT_PLANNED_YET, sentence, (remedies.plan(),))
 
 
 def _is_settled(evidence: Evidence) -> bool:
@@ -222,7 +229,7 @@ def _is_settled(evidence: Evidence) -> bool:
 
 
 def _explanation(
-    evidence: Evidence, verdict: Verdict, sentences: tuple[str, ...], mended: tuple[str, ...]
+    evidence: Evidence, verdict: TickVerdict, sentences: tuple[str, ...], mended: tuple[str, ...]
 ) -> Explanation:
     if evidence.unserved is not None and verdict in WITHOUT_WORK:
         words = unserved_words(evidence.unserved)

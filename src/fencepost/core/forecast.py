@@ -103,7 +103,7 @@ def forecast(
     """Count what is to come within a day, from the beginning of this minute."""
     start = now.replace(second=0, microsecond=0)
     largest_first = sorted(groups, key=lambda one: -len(one.schedules))
-    streams = [_Stream(one, namespace, start) for one in largest_first]
+    streams = [_ForecastStream(one, namespace, start) for one in largest_first]
     counts, reached, steps, cut = _Counts(start), start, steps_max, False
     for until in (start + HOUR * hour for hour in range(1, HORIZON // HOUR + 1)):
         stretch = _Counts(start)
@@ -128,7 +128,7 @@ def forecast(
     )
 
 
-def _go(streams: Sequence[_Stream], until: datetime, counts: _Counts, steps: int) -> int:
+def _go(streams: Sequence[_ForecastStream], until: datetime, counts: _Counts, steps: int) -> int:
     """All fire times before `until`; how many steps are left, less than none where there were too few."""
     for number, stream in enumerate(streams):
         for fire_time, upcoming in stream.before(until):
@@ -149,7 +149,7 @@ def _is_moved(one: Planned) -> bool:
     return one.spread is not None or one.jitter is not None
 
 
-class _Stream:
+class _ForecastStream:
     """The fire times of schedules that share a trigger, each with the one after it."""
 
     def __init__(self, alike: Alike, namespace: Namespace, start: datetime) -> None:

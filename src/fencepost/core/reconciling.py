@@ -19,7 +19,7 @@ from fencepost.model.run import RunRecord, RunState
 UNKNOWN = "the ledger has no such run"
 
 
-class Verdict(StrEnum):
+class KeyVerdict(StrEnum):
     """What a key that another system has turns out to be."""
 
     SUCCEEDED = "succeeded"
@@ -49,7 +49,7 @@ class JudgedKey:
     """A key and what it is; `words` say why where it should not be there."""
 
     run_key: RunKey
-    verdict: Verdict
+    verdict: KeyVerdict
     words: str | None = None
 
 
@@ -60,13 +60,13 @@ def judged_key(run_key: RunKey, run: RunRecord | None, bounds: KeyBounds) -> Jud
     of_schedule = bounds.schedule_id in (None, run.schedule_id)
     of_job = not bounds.jobs or run.job in bounds.jobs
     if not (of_schedule and of_job and bounds.since <= run.fire_time <= bounds.until):
-        return JudgedKey(run_key, Verdict.OUTSIDE)
+        return JudgedKey(run_key, KeyVerdict.OUTSIDE)
     if run.state is RunState.SUCCEEDED:
-        return JudgedKey(run_key, Verdict.SUCCEEDED)
+        return JudgedKey(run_key, KeyVerdict.SUCCEEDED)
     if run.state is RunState.RUNNING:
-        return JudgedKey(run_key, Verdict.RUNNING)
+        return JudgedKey(run_key, KeyVerdict.RUNNING)
     why = f": {run.reason}" if run.reason else ""
-    return JudgedKey(run_key, Verdict.WITHOUT_RUN, f"its run is {run.state}{why}")
+    return JudgedKey(run_key, KeyVerdict.WITHOUT_RUN, f"its run is {run.state}{why}")
 
 
 def _unknown(run_key: RunKey, bounds: KeyBounds) -> JudgedKey:
@@ -74,15 +74,15 @@ def _unknown(run_key: RunKey, bounds: KeyBounds) -> JudgedKey:
     if tick is None:
         job = run_key.partition("#")[0]
         outside = bounds.schedule_id is not None or (bounds.jobs and job not in bounds.jobs)
-        return JudgedKey(run_key, Verdict.OUTSIDE) if outside else _without_run(run_key)
+        return JudgedKey(run_key, KeyVerdict.OUTSIDE) if outside else _without_run(run_key)
     schedule_id, fire_time = tick
     of_schedule = bounds.schedule_id in (None, schedule_id)
     if not (of_schedule and bounds.since <= fire_time <= bounds.until):
-        return JudgedKey(run_key, Verdict.OUTSIDE)
+        return JudgedKey(run_key, KeyVerdict.OUTSIDE)
     if bounds.forgotten_before is not None and fire_time < bounds.forgotten_before:
-        return JudgedKey(run_key, Verdict.FORGOTTEN)
+        return JudgedKey(run_key, KeyVerdict.FORGOTTEN)
     return _without_run(run_key)
 
 
 def _without_run(run_key: RunKey) -> JudgedKey:
-    return JudgedKey(run_key, Verdict.WITHOUT_RUN, UNKNOWN)
+    return JudgedKey(run_key, KeyVerdict.WITHOUT_RUN, UNKNOWN)

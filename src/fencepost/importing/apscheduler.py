@@ -42,7 +42,7 @@ _RANDOM_ID = re.compile(r"[0-9a-f]{32}")
 
 def import_apscheduler(document: str, source: str) -> Imported:
     """The module for an export, and what to know about it."""
-    reading = _Reading()
+    reading = _JobStoreReading()
     for number, job in enumerate(_jobs(document, source), 1):
         where = f"job {quoted(job['id'])}" if isinstance(job, dict) and "id" in job else f"job {number}"
         with reading.report.leaving_out(where):
@@ -69,7 +69,7 @@ CLOCKS = (
 
 
 @dataclass
-class _Reading:
+class _JobStoreReading:
     """What was read so far."""
 
     report: Report = field(default_factory=Report)

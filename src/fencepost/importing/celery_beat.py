@@ -83,7 +83,7 @@ def import_celery_beat(
     """The module for a dump, and what to know about it. With `celery`, where its application is, the module
     sends the tasks; what the dump could not hold, or holds in another form, is told in the report."""
     rows = _rows(document, source)
-    reading = _Reading({key: fields for key, fields in rows if key[0] != TASK}, celery)
+    reading = _BeatReading({key: fields for key, fields in rows if key[0] != TASK}, celery)
     for name, why in unfit:
         reading.report.left_out(f"task {quoted(name)}", why)
     for name, why in doubtful:
@@ -117,7 +117,7 @@ def _rows(document: str, source: str) -> list[tuple[tuple[str, str], Fields]]:
 
 
 @dataclass
-class _Reading:
+class _BeatReading:
     """What was read so far, and the tables that tasks refer to."""
 
     tables: Mapping[tuple[str, str], Fields]

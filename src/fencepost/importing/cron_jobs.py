@@ -61,7 +61,7 @@ class Options:
 
 def import_crontab(text: str, options: Options) -> Imported:
     """The manifest of a crontab, and what to know about it."""
-    reading = _Reading(options)
+    reading = _CrontabReading(options)
     for line in read_crontab(text, system=options.system):
         match line:
             case Setting():
@@ -82,7 +82,7 @@ def import_crontab(text: str, options: Options) -> Imported:
 
 
 @dataclass
-class _Reading:
+class _CrontabReading:
     """What was read so far: the settings in force, and what came of the lines."""
 
     options: Options
@@ -231,34 +231,34 @@ class _Reading:
         return self.jobs[same]
 
 
-def _mail(reading: _Reading, setting: Setting) -> None:
+def _mail(reading: _CrontabReading, setting: Setting) -> None:
     reading.look_setting(setting, f"mail is not sent; {KEPT}")
 
 
-def _identity(reading: _Reading, setting: Setting) -> None:
+def _identity(reading: _CrontabReading, setting: Setting) -> None:
     reading.look_setting(setting, "not carried over; Fencepost runs every command as its own user")
 
 
-def _delay(reading: _Reading, setting: Setting) -> None:
+def _delay(reading: _CrontabReading, setting: Setting) -> None:
     reading.look_setting(setting, "not carried over; give the schedules below spread or jitter")
 
 
-def _shell(reading: _Reading, setting: Setting) -> None:
+def _shell(reading: _CrontabReading, setting: Setting) -> None:
     reading.shell = setting.value or SHELL_DEFAULT
     reading.carry(setting, ", and reads the lines that need a shell")
 
 
-def _home(reading: _Reading, setting: Setting) -> None:
+def _home(reading: _CrontabReading, setting: Setting) -> None:
     reading.carry(setting)
     reading.look_setting(setting, "cron changed into it; Fencepost does not, so give full paths")
 
 
-def _cron_tz(reading: _Reading, setting: Setting) -> None:
+def _cron_tz(reading: _CrontabReading, setting: Setting) -> None:
     reading.cron_tz = setting.value or None
     reading.note_setting(setting, "is the zone of the schedules below")
 
 
-def _tz(reading: _Reading, setting: Setting) -> None:
+def _tz(reading: _CrontabReading, setting: Setting) -> None:
     reading.environment[setting.name] = setting.value
     try:
         reading.command_tz = zone(setting.value.removeprefix(":")).key
@@ -272,7 +272,7 @@ def _tz(reading: _Reading, setting: Setting) -> None:
     reading.look_setting(setting, said if beaten else taken)
 
 
-_SETTINGS: tuple[tuple[frozenset[str], Callable[[_Reading, Setting], None]], ...] = (
+_SETTINGS: tuple[tuple[frozenset[str], Callable[[_CrontabReading, Setting], None]], ...] = (
     (MAIL, _mail),
     (IDENTITY, _identity),
     (DELAYS, _delay),

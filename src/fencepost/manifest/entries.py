@@ -18,11 +18,11 @@ from fencepost.manifest.schedules import read_options
 from fencepost.manifest.table import Table
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.operations.applying import ScheduleEntry
+from fencepost.operations.responses.schedules import OutlookResponse, SpecResponse
 from fencepost.operations.schedule_words import CatchUpWords, GateWords
-from fencepost.operations.shapes.schedules import OutlookShape, SpecShape
 
-SAID = frozenset(SpecShape.__struct_fields__) - {"calendars", "absent"} | {"schedule_id"}
-SHOWN_ONLY = frozenset(OutlookShape.__struct_fields__) - SAID
+SAID = frozenset(SpecResponse.__struct_fields__) - {"calendars", "absent"} | {"schedule_id"}
+SHOWN_ONLY = frozenset(OutlookResponse.__struct_fields__) - SAID
 """What a list tells of a schedule and nobody can ask for."""
 
 

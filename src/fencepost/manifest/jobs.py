@@ -17,7 +17,7 @@ from fencepost.manifest.message import read_message_work, read_route
 from fencepost.manifest.table import Table
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, Queue, checked_name
-from fencepost.model.job import PRIORITY_DEFAULT, Delivery, JobSpec, Parameter, Retry, RetryWindow
+from fencepost.model.job import PRIORITY_DEFAULT, DeliveryGuarantee, JobSpec, Parameter, Retry, RetryWindow
 from fencepost.model.limits import JobLimit
 from fencepost.model.quoting import quoted
 from fencepost.ports.executor import Executor
@@ -119,7 +119,7 @@ def _renamed_from(table: Table) -> tuple[JobName, ...]:
 
 def _at_most_once(table: Table) -> bool:
     with table.blaming("delivery"):
-        return is_at_most_once(table.text("delivery") or Delivery.AT_LEAST_ONCE)
+        return is_at_most_once(table.text("delivery") or DeliveryGuarantee.AT_LEAST_ONCE)
 
 
 def _retry_window(table: Table) -> RetryWindow:

@@ -80,7 +80,7 @@ class Principal:
         return accountable(self.credential_id, self.rests_on)
 
 
-class Kind(StrEnum):
+class CredentialKind(StrEnum):
     """What a credential is."""
 
     TOKEN = "t"
@@ -98,8 +98,8 @@ class Credential:
         self._text = text
 
     @property
-    def kind(self) -> Kind:
-        return Kind(self.credential_id[0])
+    def kind(self) -> CredentialKind:
+        return CredentialKind(self.credential_id[0])
 
     @property
     def digest(self) -> str:
@@ -125,7 +125,7 @@ class Credential:
         raise TypeError("a credential cannot be pickled")
 
 
-def mint(kind: Kind, dice: Callable[[int], bytes]) -> Credential:
+def mint(kind: CredentialKind, dice: Callable[[int], bytes]) -> Credential:
     """A new credential; `dice` gives so many bytes that nobody can guess."""
     credential_id = f"{kind}{dice(ID_BYTES).hex()}"
     return Credential(credential_id, f"fp_{credential_id}_{dice(RANDOM_BYTES).hex()}")
@@ -139,7 +139,7 @@ def read_credential(text: str) -> Credential | None:
 
 def is_token_id(rests_on: str | None) -> TypeGuard[str]:
     """Whether what a link or a session rests on is a token, and so in the store's own keeping."""
-    return rests_on is not None and rests_on.startswith(Kind.TOKEN)
+    return rests_on is not None and rests_on.startswith(CredentialKind.TOKEN)
 
 
 def accountable(credential_id: str, rests_on: str | None) -> str:

@@ -71,7 +71,7 @@ class Backfill:
 
     backfill_id: int
     namespace: Namespace
-    asked: NewBackfill
+    request: NewBackfill
     state: BackfillState
     filled_through: datetime
     created_at: StoreTime

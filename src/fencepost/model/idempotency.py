@@ -22,7 +22,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class KeptResponse:
     """It was done already, and this was the answer."""
 
     status: int
@@ -40,4 +40,4 @@ class Mismatch:
     """The same key was used for something else."""
 
 
-Beginning = Begun | Answered | InFlight | Mismatch
+Beginning = Begun | KeptResponse | InFlight | Mismatch

@@ -198,7 +198,7 @@ class RetryWindow(StrEnum):
     REFUSE = "refuse"
 
 
-class Delivery(StrEnum):
+class DeliveryGuarantee(StrEnum):
     """What becomes of an attempt of which nobody knows how far it came."""
 
     AT_LEAST_ONCE = "at_least_once"

@@ -21,13 +21,13 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RegistrationRefused:
     """The ledger has accepted a later grant of this lineage already."""
 
     known: Epoch
 
 
-Registration: TypeAlias = Registered | Refused
+Registration: TypeAlias = Registered | RegistrationRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,6 @@ def registration(known: LeaderRecord | None, after: LeaderRecord | None) -> Regi
     """What to answer to an offer."""
     if after is None:
         assert known is not None
-        return Refused(known.lease_epoch)
+        return RegistrationRefused(known.lease_epoch)
     instead = known is not None and known.lineage != after.lineage
     return Registered(after.epoch, known.lineage if known is not None and instead else None)

@@ -18,7 +18,7 @@ Row: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[Any, ...]
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """What a column holds."""
 
     TEXT = "text"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NotNull:
     """The column has a value."""
 
     column: str
@@ -41,7 +41,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class Null:
     """The column has no value."""
 
     column: str
@@ -127,7 +127,7 @@ class Either:
         return self.one.holds(row) or self.other.holds(row)
 
 
-Condition: TypeAlias = Known | Unknown | OneOf | NoneOf | AtLeast | Above | Unlike | AnyBit | Either
+Condition: TypeAlias = NotNull | Null | OneOf | NoneOf | AtLeast | Above | Unlike | AnyBit | Either
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Table:
 
     name: str
     key: tuple[str, ...]
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, ColumnKind]
     defaults: Mapping[str, Any]
     serial: str | None = None
     indexes: dict[str, Index] = field(default_factory=dict)
@@ -288,7 +288,7 @@ def table(
     **columns: str,
 ) -> Table:
     """Declare a table; the keywords are kinds, each with the names of its columns."""
-    kinds = {column: Kind(kind) for kind, names in columns.items() for column in names.split()}
+    kinds = {column: ColumnKind(kind) for kind, names in columns.items() for column in names.split()}
     empty = dict.fromkeys(kinds)
     declared = Table(name, tuple(key.split()), kinds, {**empty, **(defaults or {})}, serial)
     declared.index(f"{name}_key", key)

@@ -12,11 +12,11 @@ from fencepost.model.table import (
     AnyBit,
     AtLeast,
     Either,
-    Known,
     NoneOf,
+    NotNull,
+    Null,
     OneOf,
     Table,
-    Unknown,
     Unlike,
     table,
 )
@@ -61,8 +61,8 @@ CURSORS = table(
     boolean="frozen",
     defaults={"tzdata": "", "touched": 0, "frozen": False},
 )
-CURSORS_NEXT = CURSORS.index("cursors_next", "shard next_fire_at", Known("next_fire_at"))
-CURSORS_BY_RULES = CURSORS.index("cursors_by_rules", "shard tzdata", Unknown("until"), Known("next_fire_at"))
+CURSORS_NEXT = CURSORS.index("cursors_next", "shard next_fire_at", NotNull("next_fire_at"))
+CURSORS_BY_RULES = CURSORS.index("cursors_by_rules", "shard tzdata", Null("until"), NotNull("next_fire_at"))
 
 CALENDARS = table(
     "calendars", "namespace name", text="namespace name definition", integer="revision", time="updated_at"
@@ -101,11 +101,11 @@ RUNS = table(
     },
 )
 _WAITING = OneOf("state", (RunState.PLANNED.value, RunState.READY.value))
-_OF_A_SCHEDULE = Known("schedule_id")
+_OF_A_SCHEDULE = NotNull("schedule_id")
 _NOT_BEGUN = OneOf("fence", (0,))
 _BEGUN = Above("fence", 0)
 _FREE = OneOf("held", (0,))
-_ENDED = Known("finished_at")
+_ENDED = NotNull("finished_at")
 _CATCHES_UP = OneOf("origin", (Origin.CATCH_UP.value,))
 _LIVE = OneOf("origin", tuple(sorted(one.value for one in LIVE_ORIGINS)))
 _BEHIND = NoneOf("origin", tuple(sorted(one.value for one in LIVE_ORIGINS)))
@@ -114,7 +114,7 @@ RUNS_DUE_DIRECT = RUNS.index(
     "runs_due_direct",
     "namespace queue priority run_at",
     _WAITING,
-    Either(Unknown("schedule_id"), _BEGUN),
+    Either(Null("schedule_id"), _BEGUN),
     _FREE,
 )
 RUNS_DUE_TICKS = RUNS.index(
@@ -180,7 +180,7 @@ RUNS_HELD_BY_SOMEBODY = RUNS.index("runs_held_by_somebody", "namespace", AnyBit(
 RUNS_DEAD = RUNS.index(
     "runs_dead", "namespace fire_time", OneOf("state", (RunState.DEAD.value,)), _ANY_VERSION
 )
-RUNS_OF_BACKFILL = RUNS.index("runs_of_backfill", "backfill_id state run_at", Known("backfill_id"))
+RUNS_OF_BACKFILL = RUNS.index("runs_of_backfill", "backfill_id state run_at", NotNull("backfill_id"))
 RUNS_ENDED = RUNS.index("runs_ended", "finished_at", _ENDED, OneOf("stripped", (False,)))
 RUNS_LINED = RUNS.index(
     "runs_lined", "namespace job queue priority run_at", OneOf("held", (Hold.PACED.value,))
@@ -196,9 +196,9 @@ RUNS_LIMITED_TICKS = RUNS.index(
     _NOT_BEGUN,
 )
 RUNS_IN_SLOTS = RUNS.index(
-    "runs_in_slots", "namespace job slot", Known("slot"), OneOf("state", (RunState.RUNNING.value,))
+    "runs_in_slots", "namespace job slot", NotNull("slot"), OneOf("state", (RunState.RUNNING.value,))
 )
-RUNS_EXPIRING = RUNS.index("runs_expiring", "expires_at", Known("expires_at"), _WAITING, Unknown("begun_at"))
+RUNS_EXPIRING = RUNS.index("runs_expiring", "expires_at", NotNull("expires_at"), _WAITING, Null("begun_at"))
 _WRONG = OneOf("state", (RunState.DEAD.value, RunState.MISSED.value))
 RUNS_UNTOLD = RUNS.index("runs_untold", "namespace state finished_at", _WRONG, OneOf("told", (False,)))
 
@@ -294,7 +294,7 @@ GATES = table(
     text="namespace schedule_id reason",
     time="closed_at opened_at let_through",
 )
-GATES_CLOSED = GATES.index("gates_closed", "namespace", Known("closed_at"))
+GATES_CLOSED = GATES.index("gates_closed", "namespace", NotNull("closed_at"))
 
 LIMITS = table(
     "limits", "namespace job", text="namespace job terms", integer="concurrency", time="paid_until next_at"
@@ -348,9 +348,9 @@ TOKENS = table(
 )
 TOKENS_BY_NUMBER = TOKENS.index("tokens_by_number", "number")
 TOKENS_BY_NAMESPACE = TOKENS.index("tokens_by_namespace", "namespace number")
-TOKENS_BY_ORIGIN = TOKENS.index("tokens_by_origin", "rotated_from", Known("rotated_from"))
-TOKENS_EXPIRING = TOKENS.index("tokens_expiring", "expires_at", Known("expires_at"))
-TOKENS_REVOKED = TOKENS.index("tokens_revoked", "revoked_at", Known("revoked_at"))
+TOKENS_BY_ORIGIN = TOKENS.index("tokens_by_origin", "rotated_from", NotNull("rotated_from"))
+TOKENS_EXPIRING = TOKENS.index("tokens_expiring", "expires_at", NotNull("expires_at"))
+TOKENS_REVOKED = TOKENS.index("tokens_revoked", "revoked_at", NotNull("revoked_at"))
 
 SESSIONS = table(
     "sessions",
@@ -364,7 +364,7 @@ SESSIONS_BY_NUMBER = SESSIONS.index("sessions_by_number", "number")
 SESSIONS_BY_NAMESPACE = SESSIONS.index("sessions_by_namespace", "namespace number")
 SESSIONS_BY_BASIS = SESSIONS.index("sessions_by_what_they_rest_on", "rests_on")
 SESSIONS_EXPIRING = SESSIONS.index("sessions_expiring", "expires_at")
-SESSIONS_ENDED = SESSIONS.index("sessions_ended", "ended_at", Known("ended_at"))
+SESSIONS_ENDED = SESSIONS.index("sessions_ended", "ended_at", NotNull("ended_at"))
 
 LINKS = table(
     "sign_in_links",

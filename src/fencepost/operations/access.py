@@ -13,20 +13,20 @@ from msgspec import Meta
 from fencepost.core.access import SessionTerms
 from fencepost.model.access import CREDENTIAL_LENGTH_MAX, EVERYWHERE, Role
 from fencepost.model.identifiers import NAME_LENGTH_MAX
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, cut, encode_cursor, number_behind
-from fencepost.operations.shapes.access import (
+from fencepost.operations.responses.access import (
     MadeLink,
     MadeToken,
     SessionPage,
-    SessionShape,
+    SessionResponse,
     TokenPage,
-    TokenShape,
+    TokenResponse,
     WhoAmI,
     made_link,
     made_token,
-    session_shape,
-    token_shape,
+    session_response,
+    token_response,
 )
 from fencepost.operations.words import Seconds
 from fencepost.services.control import Control
@@ -48,11 +48,11 @@ CredentialId = Annotated[
 ]
 
 
-class AskWhoAmI(Asked, frozen=True, kw_only=True):
+class WhoAmIRequest(Request, frozen=True, kw_only=True):
     """Nothing."""
 
 
-class ListTokens(Asked, frozen=True, kw_only=True):
+class ListTokensRequest(Request, frozen=True, kw_only=True):
     """Which tokens to list."""
 
     namespace: Annotated[Where, Meta(description="Only those that are good in it.")] | None = None
@@ -60,7 +60,7 @@ class ListTokens(Asked, frozen=True, kw_only=True):
     after: Cursor | None = None
 
 
-class CreateToken(Change, frozen=True, kw_only=True):
+class CreateTokenRequest(ChangeRequest, frozen=True, kw_only=True):
     """What a new token is to be good for."""
 
     name: Label
@@ -75,7 +75,7 @@ class CreateToken(Change, frozen=True, kw_only=True):
     ) = None
 
 
-class RotateToken(Change, frozen=True, kw_only=True):
+class RotateTokenRequest(ChangeRequest, frozen=True, kw_only=True):
     """Which token gets a successor, and how long it stays good beside it."""
 
     token_id: CredentialId
@@ -89,13 +89,13 @@ class RotateToken(Change, frozen=True, kw_only=True):
     ] = 0.0
 
 
-class OneToken(Change, frozen=True, kw_only=True):
+class RevokeTokenRequest(ChangeRequest, frozen=True, kw_only=True):
     """One token, by its id."""
 
     token_id: CredentialId
 
 
-class OpenLink(Change, frozen=True, kw_only=True):
+class OpenLinkRequest(ChangeRequest, frozen=True, kw_only=True):
     """What whoever uses the link may do."""
 
     role: Annotated[Role, Meta(description="What it may do.")] = Role.ADMIN
@@ -105,21 +105,21 @@ class OpenLink(Change, frozen=True, kw_only=True):
     ] = LINK_LASTS_S
 
 
-class ListSessions(Asked, frozen=True, kw_only=True):
+class ListSessionsRequest(Request, frozen=True, kw_only=True):
     """Which part of the list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class OneSession(Change, frozen=True, kw_only=True):
+class EndSessionRequest(ChangeRequest, frozen=True, kw_only=True):
     """One session, by its id."""
 
     session_id: CredentialId
 
 
 @operation("whoami.show", "GET /whoami", Role.VIEWER)
-async def show_whoami(control: Control, asked: AskWhoAmI) -> WhoAmI:
+async def show_whoami(control: Control, request: WhoAmIRequest) -> WhoAmI:
     """Show as whom a server knows you, and what you may do there.
 
     Where you open the store itself you may do anything."""
@@ -134,13 +134,13 @@ async def show_whoami(control: Control, asked: AskWhoAmI) -> WhoAmI:
 
 
 @operation("tokens.list", "GET /tokens", Role.ADMIN)
-async def list_tokens(control: Control, asked: ListTokens) -> TokenPage:
+async def list_tokens(control: Control, request: ListTokensRequest) -> TokenPage:
     """List tokens, newest first; never what they are, only their ids."""
-    found = await control.access.tokens(asked.namespace, number_behind(asked.after), asked.limit + 1)
-    page, last = cut(found, asked.limit)
+    found = await control.access.tokens(request.namespace, number_behind(request.after), request.limit + 1)
+    page, last = cut(found, request.limit)
     now = await control.store.now()
     following = None if last is None else encode_cursor(last.number)
-    return TokenPage(items=[token_shape(one, now) for one in page], next=following)
+    return TokenPage(items=[token_response(one, now) for one in page], next=following)
 
 
 @operation(
@@ -150,43 +150,45 @@ async def list_tokens(control: Control, asked: ListTokens) -> TokenPage:
     secret=True,
     example={"name": "ci", "role": "operator", "lasts_s": 7776000.0},
 )
-async def create_token(control: Control, asked: CreateToken) -> MadeToken:
+async def create_token(control: Control, request: CreateTokenRequest) -> MadeToken:
     """Make a token. The answer has it; it cannot be shown again."""
-    return made_token(await control.access.create(asked.name, asked.role, asked.namespace, asked.lasts_s))
+    return made_token(
+        await control.access.create(request.name, request.role, request.namespace, request.lasts_s)
+    )
 
 
 @operation(
     "tokens.rotate", "POST /tokens/{token_id}/rotate", Role.ADMIN, secret=True, example={"overlap_s": 3600.0}
 )
-async def rotate_token(control: Control, asked: RotateToken) -> MadeToken:
+async def rotate_token(control: Control, request: RotateTokenRequest) -> MadeToken:
     """Put a new token in the place of one, with the same name, role and namespace."""
-    return made_token(await control.access.rotate(asked.token_id, asked.overlap_s))
+    return made_token(await control.access.rotate(request.token_id, request.overlap_s))
 
 
 @operation("tokens.revoke", "DELETE /tokens/{token_id}", Role.ADMIN)
-async def revoke_token(control: Control, asked: OneToken) -> TokenShape:
+async def revoke_token(control: Control, request: RevokeTokenRequest) -> TokenResponse:
     """End a token. Whoever signed in with it is signed out, and open streams end within seconds."""
-    record = await control.access.revoke(asked.token_id)
-    return token_shape(record, await control.store.now())
+    record = await control.access.revoke(request.token_id)
+    return token_response(record, await control.store.now())
 
 
 @operation("links.open", "POST /links", Role.ADMIN, secret=True, example={"role": "viewer"})
-async def open_link(control: Control, asked: OpenLink) -> MadeLink:
+async def open_link(control: Control, request: OpenLinkRequest) -> MadeLink:
     """Make a link that signs one browser in, once. The answer has it, and it is not shown again."""
-    return made_link(await control.access.open_link(asked.role, asked.namespace, asked.lasts_s))
+    return made_link(await control.access.open_link(request.role, request.namespace, request.lasts_s))
 
 
 @operation("sessions.list", "GET /sessions", Role.ADMIN)
-async def list_sessions(control: Control, asked: ListSessions) -> SessionPage:
+async def list_sessions(control: Control, request: ListSessionsRequest) -> SessionPage:
     """List who is signed in, newest first."""
     terms = SessionTerms(control.settings.session_lasts_s, control.settings.session_idle_s)
-    found = await control.access.sessions(terms, number_behind(asked.after), asked.limit + 1)
-    page, last = cut(found, asked.limit)
+    found = await control.access.sessions(terms, number_behind(request.after), request.limit + 1)
+    page, last = cut(found, request.limit)
     following = None if last is None else encode_cursor(last.number)
-    return SessionPage(items=[session_shape(one) for one in page], next=following)
+    return SessionPage(items=[session_response(one) for one in page], next=following)
 
 
 @operation("sessions.end", "DELETE /sessions/{session_id}", Role.ADMIN)
-async def end_session(control: Control, asked: OneSession) -> SessionShape:
+async def end_session(control: Control, request: EndSessionRequest) -> SessionResponse:
     """Sign somebody out."""
-    return session_shape(await control.access.end_session(asked.session_id))
+    return session_response(await control.access.end_session(request.session_id))

@@ -15,16 +15,16 @@ from fencepost.model.access import Role
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.schedule import DesiredSchedule, Schedule, ScheduleChange, ScheduleSpec, ScheduleState
-from fencepost.operations.operation import Change, operation
-from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
-from fencepost.operations.schedules import standing_schedule
-from fencepost.operations.shapes.schedules import (
+from fencepost.operations.operation import ChangeRequest, operation
+from fencepost.operations.responses.schedules import (
     AppliedEntry,
     AppliedSchedules,
     EditedSchedule,
     schedule_fields,
     spec_changes,
 )
+from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
+from fencepost.operations.schedules import standing_schedule
 from fencepost.operations.specs import new_spec
 from fencepost.operations.words import INTEGER_MAX, Name, ScheduleIdText
 from fencepost.services.control import Control
@@ -35,7 +35,7 @@ SOURCE_LABEL = "applied-from"
 REFUSED = "refused"
 
 
-class PutSchedule(ScheduleWords, frozen=True, kw_only=True):
+class PutScheduleRequest(ScheduleWords, frozen=True, kw_only=True):
     """All that the schedule is to be."""
 
     schedule_id: ScheduleIdText
@@ -48,7 +48,7 @@ class ScheduleEntry(ScheduleWords, frozen=True, kw_only=True):
     schedule_id: ScheduleIdText
 
 
-class ApplySchedules(Change, frozen=True, kw_only=True):
+class ApplySchedulesRequest(ChangeRequest, frozen=True, kw_only=True):
     """All that these schedules are to be."""
 
     schedules: Annotated[list[ScheduleEntry], Meta(min_length=1, max_length=BATCH_MAX)]
@@ -66,16 +66,16 @@ class ApplySchedules(Change, frozen=True, kw_only=True):
     versioned="version",
     example=NIGHTLY,
 )
-async def put_schedule(control: Control, asked: PutSchedule) -> EditedSchedule:
+async def put_schedule(control: Control, request: PutScheduleRequest) -> EditedSchedule:
     """Create a schedule, or replace all that it says; ticks from now on follow the new version.
 
     One that says the same already stays as it is. With `If-Match: *` it is written whatever is there, also
     where nothing is; with `"v0"` only where nothing is."""
-    name = ScheduleId(asked.schedule_id)
+    name = ScheduleId(request.schedule_id)
     current = (await control.store.schedules.get_many(control.namespace, [name])).get(name)
-    spec = _whole_spec(asked, current, control.asked_at or await control.store.now())
+    spec = _whole_spec(request, current, control.requested_at or await control.store.now())
     checked = await control.schedules.checked(name, spec)
-    (applied,) = await control.schedules.put_many([DesiredSchedule(name, checked, asked.expected_version)])
+    (applied,) = await control.schedules.put_many([DesiredSchedule(name, checked, request.expected_version)])
     schedule = await standing_schedule(control, name, spec) if applied is None else applied.schedule
     if schedule is None:
         raise ScheduleChanged(f"schedule {name}: was changed meanwhile; look at it and put it again")
@@ -91,17 +91,17 @@ async def put_schedule(control: Control, asked: PutSchedule) -> EditedSchedule:
         "source": "backups.toml",
     },
 )
-async def apply_schedules(control: Control, asked: ApplySchedules) -> AppliedSchedules:
+async def apply_schedules(control: Control, request: ApplySchedulesRequest) -> AppliedSchedules:
     """Create or replace up to 1,000 schedules in one transaction, each whole.
 
     One that says the same already stays as it is. Where one is refused, none is written, and each refusal is
     told. With a `source`, a schedule that code deploys is refused."""
-    names = [ScheduleId(one.schedule_id) for one in asked.schedules]
+    names = [ScheduleId(one.schedule_id) for one in request.schedules]
     current = await control.store.schedules.get_many(control.namespace, names)
-    checked = await _checked(control, asked, current)
+    checked = await _checked(control, request, current)
     refused = {name: one for name, one in checked.items() if isinstance(one, UsageError)}
     specs = {name: one for name, one in checked.items() if isinstance(one, ScheduleSpec)}
-    if asked.dry_run or refused:
+    if request.dry_run or refused:
         items = [
             _refused(name, str(refused[name])) if name in refused else _told(name, specs[name], current)
             for name in checked
@@ -121,17 +121,17 @@ async def apply_schedules(control: Control, asked: ApplySchedules) -> AppliedSch
 
 
 async def _checked(
-    control: Control, asked: ApplySchedules, current: Mapping[ScheduleId, Schedule]
+    control: Control, request: ApplySchedulesRequest, current: Mapping[ScheduleId, Schedule]
 ) -> dict[ScheduleId, ScheduleSpec | UsageError]:
     """Each as it would be written, or why it is refused."""
-    now = control.asked_at or await control.store.now()
+    now = control.requested_at or await control.store.now()
     found: dict[ScheduleId, ScheduleSpec | UsageError] = {}
-    for words in asked.schedules:
+    for words in request.schedules:
         name = ScheduleId(words.schedule_id)
         try:
             if name in found:
                 raise InvalidSpec("is given twice; give each id once")
-            found[name] = _entry_spec(words, current.get(name), now, asked.source)
+            found[name] = _entry_spec(words, current.get(name), now, request.source)
         except UsageError as error:
             found[name] = error
     fit = {name: one for name, one in found.items() if isinstance(one, ScheduleSpec)}

@@ -15,8 +15,8 @@ from fencepost.core.accounts import Report
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.identifiers import ScheduleId
-from fencepost.operations.operation import Asked, Change, operation
-from fencepost.operations.shapes.accounts import ReportShape, report_shape
+from fencepost.operations.operation import ChangeRequest, Request, operation
+from fencepost.operations.responses.accounts import AuditResponse, report_response
 from fencepost.operations.words import ScheduleIdText, When, read_when
 from fencepost.services.accounting import Auditor, Bounds, Progress
 from fencepost.services.control import Control
@@ -29,7 +29,7 @@ Since = Annotated[When, Meta(description="Fire times from then on; the last day 
 Until = Annotated[When, Meta(description="Up to this fire time; now unless given.")]
 
 
-class AuditRange(Asked, frozen=True, kw_only=True):
+class AuditRequest(Request, frozen=True, kw_only=True):
     """What to audit."""
 
     schedule: Annotated[ScheduleIdText, Meta(description="One schedule, also a removed one.")] | None = None
@@ -37,7 +37,7 @@ class AuditRange(Asked, frozen=True, kw_only=True):
     until: Until = "0s"
 
 
-class RepairRange(Change, frozen=True, kw_only=True):
+class RepairRequest(ChangeRequest, frozen=True, kw_only=True):
     """What to audit and repair."""
 
     schedule: Annotated[ScheduleIdText, Meta(description="One schedule, also a removed one.")] | None = None
@@ -46,14 +46,14 @@ class RepairRange(Change, frozen=True, kw_only=True):
 
 
 @operation("audit.report", "GET /audit", Role.VIEWER)
-async def audit(control: Control, asked: AuditRange) -> ReportShape:
+async def audit(control: Control, request: AuditRequest) -> AuditResponse:
     """Compare the ticks that a schedule's history asks for with what the ledger records, of one or of all.
 
     A tick is missing, doubled, unexpected, miscounted, uncertain (started, and its worker shows no life),
     overdue (too late, and nobody judged it), stale (it ran although it was too late) or differing (its
     attempts did not say the same to run.fingerprint). That one began late is only reported. A range with
     more ticks than can be looked at while you wait is refused."""
-    return await report_of(control, asked, bounded_progress, BOUNDS)
+    return await report_of(control, request, bounded_progress, BOUNDS)
 
 
 @operation(
@@ -62,27 +62,27 @@ async def audit(control: Control, asked: AuditRange) -> ReportShape:
     Role.OPERATOR,
     example={"schedule": "invoices", "reason": "rows were lost"},
 )
-async def repair(control: Control, asked: RepairRange) -> ReportShape:
+async def repair(control: Control, request: RepairRequest) -> AuditResponse:
     """Audit, and plan the ticks that are missing, by name.
 
     What is repaired is due at its own time: lateness and catch-up decide whether it still runs."""
-    return await report_of(control, asked, bounded_progress, BOUNDS)
+    return await report_of(control, request, bounded_progress, BOUNDS)
 
 
 async def report_of(
-    control: Control, asked: AuditRange | RepairRange, progress: Progress, bounds: Bounds | None = None
-) -> ReportShape:
+    control: Control, request: AuditRequest | RepairRequest, progress: Progress, bounds: Bounds | None = None
+) -> AuditResponse:
     """The report that is asked for, after which what is missing is planned where that is asked for too."""
     now = await control.store.now()
     # People mean the first fire time too; the range itself is open at its beginning.
-    first = read_when("since", asked.since, now) - datetime.resolution
-    last = read_when("until", asked.until, now)
+    first = read_when("since", request.since, now) - datetime.resolution
+    last = read_when("until", request.until, now)
     if last <= first:
         raise UsageError(BACKWARDS)
     verbs = Auditor(control.store, control.namespace, control.offload, control.run_quota)
-    report: Report = await verbs.audit(asked.schedule, first, last, progress, bounds)
-    repaired = await verbs.repair(report, control.author) if isinstance(asked, RepairRange) else ()
-    return report_shape(report, repaired)
+    report: Report = await verbs.audit(request.schedule, first, last, progress, bounds)
+    repaired = await verbs.repair(report, control.author) if isinstance(request, RepairRequest) else ()
+    return report_response(report, repaired)
 
 
 def bounded_progress(schedule_id: ScheduleId, runs: int) -> None:

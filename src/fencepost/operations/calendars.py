@@ -11,15 +11,15 @@ from fencepost.errors import CalendarChanged, UnknownCalendar
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.calendar import CalendarRecord
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
-from fencepost.operations.shapes.calendars import (
+from fencepost.operations.responses.calendars import (
     CalendarChange,
     CalendarPage,
-    CalendarShape,
+    CalendarResponse,
     RemovedCalendar,
     Rewritten,
-    calendar_shape,
+    calendar_response,
     change_of_calendar,
 )
 from fencepost.operations.specs import WordVoice
@@ -41,20 +41,20 @@ Dates = Annotated[list[DateText], Meta(max_length=DATES_MAX)]
 Revision = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
 
 
-class ListCalendars(Asked, frozen=True, kw_only=True):
+class ListCalendarsRequest(Request, frozen=True, kw_only=True):
     """Which calendars to list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class OneCalendar(Asked, frozen=True, kw_only=True):
+class CalendarRequest(Request, frozen=True, kw_only=True):
     """One calendar, by its name."""
 
     name: CalendarName
 
 
-class SetCalendar(Change, frozen=True, kw_only=True):
+class SetCalendarRequest(ChangeRequest, frozen=True, kw_only=True):
     """All of a calendar's days; single holidays and workdays win over the region."""
 
     name: CalendarName
@@ -90,7 +90,7 @@ class SetCalendar(Change, frozen=True, kw_only=True):
     dry_run: Annotated[bool, Meta(description="Say what would change, and write nothing.")] = False
 
 
-class RemoveCalendar(Change, frozen=True, kw_only=True):
+class RemoveCalendarRequest(ChangeRequest, frozen=True, kw_only=True):
     """One calendar, by its name."""
 
     name: CalendarName
@@ -98,20 +98,20 @@ class RemoveCalendar(Change, frozen=True, kw_only=True):
 
 
 @operation("calendars.list", "GET /calendars", Role.VIEWER)
-async def list_calendars(control: Control, asked: ListCalendars) -> CalendarPage:
+async def list_calendars(control: Control, request: ListCalendarsRequest) -> CalendarPage:
     """List calendars by name: their revision, their days, and which schedules use them."""
     found = await control.calendars.all()
-    page, after = sliced(found, lambda one: (one.name,), tuple[str], asked.limit, asked.after)
+    page, after = sliced(found, lambda one: (one.name,), tuple[str], request.limit, request.after)
     users = await control.calendars.users([one.name for one in page], USERS_MAX)
-    return CalendarPage(items=[calendar_shape(one, users[one.name]) for one in page], next=after)
+    return CalendarPage(items=[calendar_response(one, users[one.name]) for one in page], next=after)
 
 
 @operation("calendars.show", "GET /calendars/{name}", Role.VIEWER, versioned="revision")
-async def show_calendar(control: Control, asked: OneCalendar) -> CalendarShape:
+async def show_calendar(control: Control, request: CalendarRequest) -> CalendarResponse:
     """Show one calendar: its weekend, its days, and the schedules that use it."""
-    record = await control.calendars.get(asked.name)
-    users = await control.calendars.users([asked.name], USERS_MAX)
-    return calendar_shape(record, users[asked.name])
+    record = await control.calendars.get(request.name)
+    users = await control.calendars.users([request.name], USERS_MAX)
+    return calendar_response(record, users[request.name])
 
 
 @operation(
@@ -121,41 +121,41 @@ async def show_calendar(control: Control, asked: OneCalendar) -> CalendarShape:
     versioned="revision",
     example={"holidays": ["2026-12-25"], "dry_run": True},
 )
-async def set_calendar(control: Control, asked: SetCalendar) -> CalendarChange:
+async def set_calendar(control: Control, request: SetCalendarRequest) -> CalendarChange:
     """Write a calendar: all of its days, in place of those that it has.
 
     The schedules that use it are planned anew, as far as they have not fired. A dry run says what would be
     different. With `If-Match: *` it is written whatever is there, also where nothing is."""
-    calendar = await asyncio.to_thread(calendar_of, asked)
+    calendar = await asyncio.to_thread(calendar_of, request)
     before = await control.store.calendars.get(control.namespace, calendar.name)
-    if asked.dry_run and asked.expected_version not in (None, before.revision if before else 0):
+    if request.dry_run and request.expected_version not in (None, before.revision if before else 0):
         raise control.calendars.changed(calendar.name)
-    after = None if asked.dry_run else await _written(control, calendar, asked.expected_version)
+    after = None if request.dry_run else await _written(control, calendar, request.expected_version)
     users = await control.calendars.users([calendar.name], USERS_MAX)
     return change_of_calendar(Rewritten(calendar, before, after, users[calendar.name]))
 
 
 @operation("calendars.remove", "DELETE /calendars/{name}", Role.OPERATOR)
-async def remove_calendar(control: Control, asked: RemoveCalendar) -> RemovedCalendar:
+async def remove_calendar(control: Control, request: RemoveCalendarRequest) -> RemovedCalendar:
     """Take a calendar away that no schedule uses."""
     try:
-        await control.calendars.remove(asked.name, asked.expected_version)
+        await control.calendars.remove(request.name, request.expected_version)
     except (UnknownCalendar, CalendarChanged):
-        if not await control.done_before(Action.CALENDAR_REMOVE, asked.name):
+        if not await control.done_before(Action.CALENDAR_REMOVE, request.name):
             raise
-    return RemovedCalendar(name=asked.name, removed=True)
+    return RemovedCalendar(name=request.name, removed=True)
 
 
-def calendar_of(asked: SetCalendar, voice: Voice | None = None) -> Calendar:
+def calendar_of(request: SetCalendarRequest, voice: Voice | None = None) -> Calendar:
     """The calendar that the words mean."""
     words = CalendarWords(
-        weekend="" if asked.weekend == NONE else asked.weekend,
-        holidays=asked.holidays,
-        workdays=asked.workdays,
-        region=asked.region,
-        years=asked.years,
+        weekend="" if request.weekend == NONE else request.weekend,
+        holidays=request.holidays,
+        workdays=request.workdays,
+        region=request.region,
+        years=request.years,
     )
-    return build_calendar(asked.name, words, voice or WordVoice())
+    return build_calendar(request.name, words, voice or WordVoice())
 
 
 async def _written(control: Control, calendar: Calendar, expected: int | None) -> CalendarRecord:

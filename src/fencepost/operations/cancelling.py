@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from fencepost.model.access import Role
 from fencepost.model.run import Ordered, RunState
-from fencepost.operations.operation import Change, operation
+from fencepost.operations.operation import ChangeRequest, operation
+from fencepost.operations.responses.cancelling import CancelledRun, CancelResponse, Fate
 from fencepost.operations.runs import KEYS_MAX
-from fencepost.operations.shapes.cancelling import CancelAnswer, CancelledRun, Fate
 from fencepost.operations.words import RunKeyText
 from fencepost.services.control import Control
 from fencepost.services.verbs.runs import unknown_run
@@ -18,7 +18,7 @@ from fencepost.services.verbs.runs import unknown_run
 FATES = {RunState.CANCELLED: Fate.CANCELLED, RunState.RUNNING: Fate.ASKED_TO_STOP}
 
 
-class CancelRuns(Change, frozen=True, kw_only=True):
+class CancelRunsRequest(ChangeRequest, frozen=True, kw_only=True):
     """Which runs to cancel."""
 
     run_keys: Annotated[list[RunKeyText], Meta(min_length=1, max_length=KEYS_MAX)]
@@ -30,14 +30,14 @@ class CancelRuns(Change, frozen=True, kw_only=True):
     Role.OPERATOR,
     example={"run_keys": ["invoices#2026-03-01T00:00:00Z#3"], "reason": "wrong month"},
 )
-async def cancel_runs(control: Control, asked: CancelRuns) -> CancelAnswer:
+async def cancel_runs(control: Control, request: CancelRunsRequest) -> CancelResponse:
     """Cancel many runs, and say of each what became of it.
 
     One that waits ends at once, one that runs is asked to stop, one that has ended stays as it is."""
-    items = {one: _unknown(one) for one in asked.run_keys}
-    async for batch in control.runs.cancelling(asked.run_keys):
+    items = {one: _unknown(one) for one in request.run_keys}
+    async for batch in control.runs.cancelling(request.run_keys):
         items |= {run_key: _ordered(one) for run_key, one in batch.items()}
-    return CancelAnswer(items=list(items.values()))
+    return CancelResponse(items=list(items.values()))
 
 
 def _ordered(one: Ordered) -> CancelledRun:

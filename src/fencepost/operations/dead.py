@@ -10,11 +10,11 @@ from msgspec import Meta, field
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.run import RunRecord, RunState
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, LIMIT_MAX, Cursor, Limit
-from fencepost.operations.runs import KEYS_MAX, ListRuns, OneRun, list_runs, show_run
-from fencepost.operations.shapes.dead import DeadReplay, LeftRun
-from fencepost.operations.shapes.runs import RunPage, RunWithAttempts
+from fencepost.operations.responses.dead import DeadReplay, LeftRun
+from fencepost.operations.responses.runs import RunPage, RunWithAttempts
+from fencepost.operations.runs import KEYS_MAX, ListRunsRequest, RunRequest, list_runs, show_run
 from fencepost.operations.words import Name, RunKeyText, ScheduleIdText, Seconds, Text, When
 from fencepost.services.control import Control
 
@@ -23,7 +23,7 @@ LATER_MAX_S = 10 * 366 * 86_400.0
 ONLY_DEAD = frozenset({RunState.DEAD})
 
 
-class DeadChoice(Asked, frozen=True, kw_only=True):
+class DeadChoice(Request, frozen=True, kw_only=True):
     """Which dead runs: all that fit everything that is given."""
 
     schedule: Annotated[ScheduleIdText, Meta(description="Only the ticks of this schedule.")] | None = None
@@ -35,14 +35,14 @@ class DeadChoice(Asked, frozen=True, kw_only=True):
     queue: Annotated[Name, Meta(description="Only runs of this queue.")] | None = None
 
 
-class ListDead(DeadChoice, frozen=True, kw_only=True):
+class ListDeadRequest(DeadChoice, frozen=True, kw_only=True):
     """Which dead runs to list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class ReplayDead(Change, frozen=True, kw_only=True):
+class ReplayDeadRequest(ChangeRequest, frozen=True, kw_only=True):
     """Which dead runs to replay: by their keys, by a choice, or all; one of the three."""
 
     run_keys: Annotated[list[RunKeyText], Meta(max_length=KEYS_MAX)] = field(default_factory=list)
@@ -56,17 +56,17 @@ class ReplayDead(Change, frozen=True, kw_only=True):
 
 
 @operation("dead.list", "GET /dead", Role.VIEWER)
-async def list_dead(control: Control, asked: ListDead) -> RunPage:
+async def list_dead(control: Control, request: ListDeadRequest) -> RunPage:
     """List dead runs, the newest fire time first."""
-    return await list_runs.carry_out(control, _of_runs(asked, asked.limit, asked.after))
+    return await list_runs.carry_out(control, _of_runs(request, request.limit, request.after))
 
 
 @operation("dead.show", "GET /dead/{run_key}", Role.VIEWER)
-async def show_dead(control: Control, asked: OneRun) -> RunWithAttempts:
+async def show_dead(control: Control, request: RunRequest) -> RunWithAttempts:
     """Show one dead run: every attempt with its error, traceback, worker, times and output."""
-    found = await show_run.carry_out(control, asked)
+    found = await show_run.carry_out(control, request)
     if found.state != RunState.DEAD:
-        raise UsageError(f"run {asked.run_key}: is {found.state}, not dead; see: fencepost runs show")
+        raise UsageError(f"run {request.run_key}: is {found.state}, not dead; see: fencepost runs show")
     return found
 
 
@@ -76,30 +76,30 @@ async def show_dead(control: Control, asked: OneRun) -> RunWithAttempts:
     Role.OPERATOR,
     example={"choice": {"job": "send_invoices", "since": "2d"}, "every_s": 6.0, "reason": "the mail is back"},
 )
-async def replay_dead(control: Control, asked: ReplayDead) -> DeadReplay:
+async def replay_dead(control: Control, request: ReplayDeadRequest) -> DeadReplay:
     """Replay dead runs: by their keys, by a choice, or all of them.
 
     A run keeps its key and its history, and each replay leaves an entry in the log. One that is not dead
     when its turn comes stays as it is. More than ten thousand at a time are refused."""
-    if sum((bool(asked.run_keys), asked.choice is not None, asked.everything)) != 1:
+    if sum((bool(request.run_keys), request.choice is not None, request.everything)) != 1:
         raise UsageError("dead replay: give run_keys, a choice such as a job, or everything; one of them")
-    keys = list(dict.fromkeys(asked.run_keys)) or await _chosen(control, asked.choice or DeadChoice())
-    if asked.dry_run:
-        left = await _left(control, keys, may=ONLY_DEAD) if asked.run_keys else []
+    keys = list(dict.fromkeys(request.run_keys)) or await _chosen(control, request.choice or DeadChoice())
+    if request.dry_run:
+        left = await _left(control, keys, may=ONLY_DEAD) if request.run_keys else []
         unfit = {one.run_key for one in left}
         would = [one for one in keys if one not in unfit]
         return DeadReplay(
-            replayed=[], left=left, would_replay=would, duration_s=_duration(len(would), asked.every_s)
+            replayed=[], left=left, would_replay=would, duration_s=_duration(len(would), request.every_s)
         )
     replayed: set[str] = set()
-    batches = control.runs.replaying(keys, asked.every_s, only=ONLY_DEAD, first_in_s=asked.first_in_s)
+    batches = control.runs.replaying(keys, request.every_s, only=ONLY_DEAD, first_in_s=request.first_in_s)
     async for batch in batches:
         replayed |= set(batch)
     return DeadReplay(
         replayed=[one for one in keys if one in replayed],
         left=await _left(control, [one for one in keys if one not in replayed]),
         would_replay=[],
-        duration_s=_duration(len(replayed), asked.every_s),
+        duration_s=_duration(len(replayed), request.every_s),
     )
 
 
@@ -140,9 +140,9 @@ def _why(run_key: str, run: RunRecord | None) -> LeftRun:
     return LeftRun(run_key=run_key, state=str(run.state), why=why)
 
 
-def _of_runs(choice: DeadChoice, limit: int, after: str | None) -> ListRuns:
+def _of_runs(choice: DeadChoice, limit: int, after: str | None) -> ListRunsRequest:
     fields = {one: getattr(choice, one) for one in DeadChoice.__struct_fields__}
-    return ListRuns(**fields, state=RunState.DEAD, limit=limit, after=after)
+    return ListRunsRequest(**fields, state=RunState.DEAD, limit=limit, after=after)
 
 
 def _duration(count: int, every_s: float) -> float:

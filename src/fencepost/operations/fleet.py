@@ -14,15 +14,15 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import NodeRecord
 from fencepost.model.quoting import quoted
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
-from fencepost.operations.shapes.fleet import (
-    DrainAnswer,
+from fencepost.operations.responses.fleet import (
+    DrainResponse,
     FleetNode,
     NodePage,
-    ReshardAnswer,
+    ReshardResponse,
     fleet_node,
-    reshard_answer,
+    reshard_response,
 )
 from fencepost.operations.words import SHARDS_MAX, Text, moment
 from fencepost.services.control import Control
@@ -31,7 +31,7 @@ NAMED_MAX = 8
 NodeName = Annotated[Text, Meta(min_length=1, description="The node's id.", examples=["web-3-4711-a1b2"])]
 
 
-class ListNodes(Asked, frozen=True, kw_only=True):
+class ListNodesRequest(Request, frozen=True, kw_only=True):
     """Which nodes to list."""
 
     node_id: Annotated[Text, Meta(min_length=1, description="Only the node of this very id.")] | None = None
@@ -50,43 +50,45 @@ class ListNodes(Asked, frozen=True, kw_only=True):
     after: Cursor | None = None
 
 
-class ChangeNode(Change, frozen=True, kw_only=True):
+class ChangeNodeRequest(ChangeRequest, frozen=True, kw_only=True):
     """One live node, by its id."""
 
     node_id: NodeName
 
 
-class Reshard(Change, frozen=True, kw_only=True):
+class ReshardRequest(ChangeRequest, frozen=True, kw_only=True):
     """How many shards there are to be."""
 
     shards: Annotated[int, Meta(ge=1, le=SHARDS_MAX)]
 
 
 @operation("nodes.list", "GET /nodes", Role.VIEWER)
-async def list_nodes(control: Control, asked: ListNodes) -> NodePage:
+async def list_nodes(control: Control, request: ListNodesRequest) -> NodePage:
     """List the live nodes: what they do, lead and run, and their clocks' skew."""
     found = await live_nodes(control)
-    if asked.name is not None:
-        found = _named(asked.name, found)
-    wanted = [one for one in found if asked.node_id in (None, one.node.node_id)]
-    page, after = sliced(wanted, lambda one: (str(one.node.node_id),), tuple[str], asked.limit, asked.after)
+    if request.name is not None:
+        found = _named(request.name, found)
+    wanted = [one for one in found if request.node_id in (None, one.node.node_id)]
+    page, after = sliced(
+        wanted, lambda one: (str(one.node.node_id),), tuple[str], request.limit, request.after
+    )
     now = await control.store.now()
     return NodePage(items=[_shape(control, one) for one in page], next=after, at=moment(now))
 
 
 @operation("nodes.drain", "POST /nodes/{node_id}/drain", Role.ADMIN, whole_fleet=True)
-async def drain_node(control: Control, asked: ChangeNode) -> DrainAnswer:
+async def drain_node(control: Control, request: ChangeNodeRequest) -> DrainResponse:
     """Have a node plan nothing and start nothing more.
 
     Its shards go to other nodes at once, and what it runs is let finish. Then its process can be stopped
     without anybody waiting for a lease or a run."""
-    return await _drained(control, NodeId(asked.node_id), True)
+    return await _drained(control, NodeId(request.node_id), True)
 
 
 @operation("nodes.undrain", "POST /nodes/{node_id}/undrain", Role.ADMIN, whole_fleet=True)
-async def undrain_node(control: Control, asked: ChangeNode) -> DrainAnswer:
+async def undrain_node(control: Control, request: ChangeNodeRequest) -> DrainResponse:
     """Let a node that drains plan and work again."""
-    return await _drained(control, NodeId(asked.node_id), False)
+    return await _drained(control, NodeId(request.node_id), False)
 
 
 @operation(
@@ -96,7 +98,7 @@ async def undrain_node(control: Control, asked: ChangeNode) -> DrainAnswer:
     whole_fleet=True,
     example={"shards": 32, "reason": "twelve planners"},
 )
-async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
+async def reshard(control: Control, request: ReshardRequest) -> ReshardResponse:
     """Cut the schedules into another number of shards, from 1 to 1024, while nodes run.
 
     A shard is what one node plans at a time, so there should be several for each node that plans. All
@@ -105,11 +107,11 @@ async def reshard(control: Control, asked: Reshard) -> ReshardAnswer:
     older = [one for one in await control.store.nodes.live() if one.reported_at is None]
     if older:
         raise UsageError(
-            f"shards {asked.shards}: {_names(older)} would go on by the old number; "
+            f"shards {request.shards}: {_names(older)} would go on by the old number; "
             "upgrade every process, applications too, before the first reshard"
         )
-    done = await control.store.epochs.reshard(asked.shards, control.namespace, control.author)
-    return reshard_answer(done)
+    done = await control.store.epochs.reshard(request.shards, control.namespace, control.author)
+    return reshard_response(done)
 
 
 async def live_nodes(control: Control) -> list[NodeRecord]:
@@ -135,13 +137,13 @@ def _names(found: Sequence[NodeRecord]) -> str:
     return f"{names} and {left} more" if left > 0 else names
 
 
-async def _drained(control: Control, node_id: NodeId, draining: bool) -> DrainAnswer:
+async def _drained(control: Control, node_id: NodeId, draining: bool) -> DrainResponse:
     before = await _known(control, node_id)
     await control.store.nodes.drain(node_id, draining, control.namespace, control.author)
     record = await _known(control, node_id)
     undone = left_undone(record, await control.store.nodes.live()) if draining else []
     changed = before.draining is not record.draining
-    return DrainAnswer(node=_shape(control, record), changed=changed, undone=undone)
+    return DrainResponse(node=_shape(control, record), changed=changed, undone=undone)
 
 
 async def _known(control: Control, node_id: NodeId) -> NodeRecord:

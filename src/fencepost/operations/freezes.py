@@ -13,23 +13,23 @@ from fencepost.model.freeze import Freeze, Scope, ScopeKind, label_scope
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, ScheduleId, checked_name
 from fencepost.model.job import JobSpec
 from fencepost.model.schedule import Schedule
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
-from fencepost.operations.shapes.freezes import FreezeAnswer, FreezePage, freeze_shape
+from fencepost.operations.responses.freezes import FreezeChangeResponse, FreezePage, freeze_response
 from fencepost.operations.words import Text
 from fencepost.services.control import Control
 
 PAGE = 500
 
 
-class ListFreezes(Asked, frozen=True, kw_only=True):
+class ListFreezesRequest(Request, frozen=True, kw_only=True):
     """Which part of the list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class ChangeFreeze(Change, frozen=True, kw_only=True):
+class ChangeFreezeRequest(ChangeRequest, frozen=True, kw_only=True):
     """What a freeze covers."""
 
     kind: ScopeKind = ScopeKind.ALL
@@ -44,12 +44,16 @@ class ChangeFreeze(Change, frozen=True, kw_only=True):
 
 
 @operation("freezes.list", "GET /freezes", Role.VIEWER)
-async def list_freezes(control: Control, asked: ListFreezes) -> FreezePage:
+async def list_freezes(control: Control, request: ListFreezesRequest) -> FreezePage:
     """List the freezes in force."""
     page, after = sliced(
-        await control.store.freezes.all(control.namespace), _place, tuple[str, str], asked.limit, asked.after
+        await control.store.freezes.all(control.namespace),
+        _place,
+        tuple[str, str],
+        request.limit,
+        request.after,
     )
-    return FreezePage(items=[freeze_shape(one) for one in page], next=after)
+    return FreezePage(items=[freeze_response(one) for one in page], next=after)
 
 
 @operation(
@@ -58,11 +62,11 @@ async def list_freezes(control: Control, asked: ListFreezes) -> FreezePage:
     Role.OPERATOR,
     example={"kind": "label", "value": "team=billing", "reason": "the bank is down"},
 )
-async def freeze(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
+async def freeze(control: Control, request: ChangeFreezeRequest) -> FreezeChangeResponse:
     """Start nothing any more: of everything, of a label, of a queue, or of one schedule.
 
     Ticks go on being planned and accounted for, and what runs is let finish."""
-    scope = _scope(asked)
+    scope = _scope(request)
     return await _answer(
         control, scope, await control.store.freezes.freeze(control.namespace, scope, control.author)
     )
@@ -71,31 +75,31 @@ async def freeze(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
 @operation(
     "freezes.thaw", "POST /freezes/thaw", Role.OPERATOR, example={"kind": "label", "value": "team=billing"}
 )
-async def thaw(control: Control, asked: ChangeFreeze) -> FreezeAnswer:
+async def thaw(control: Control, request: ChangeFreezeRequest) -> FreezeChangeResponse:
     """End a freeze of everything, of a label, of a queue, or of one schedule.
 
     What another freeze covers too stays frozen."""
-    scope = _scope(asked)
+    scope = _scope(request)
     return await _answer(
         control, scope, await control.store.freezes.thaw(control.namespace, scope, control.author)
     )
 
 
-def _scope(asked: ChangeFreeze) -> Scope:
-    match asked.kind:
-        case ScopeKind.ALL if asked.value:
+def _scope(request: ChangeFreezeRequest) -> Scope:
+    match request.kind:
+        case ScopeKind.ALL if request.value:
             raise UsageError("freeze: everything needs no value; leave it out, or name another kind")
         case ScopeKind.ALL:
             return Scope(ScopeKind.ALL)
         case ScopeKind.LABEL:
-            return label_scope(asked.value)
+            return label_scope(request.value)
         case ScopeKind.QUEUE | ScopeKind.SCHEDULE:
-            return Scope(asked.kind, checked_name(asked.kind, asked.value))
+            return Scope(request.kind, checked_name(request.kind, request.value))
 
 
-async def _answer(control: Control, scope: Scope, changed: bool) -> FreezeAnswer:
+async def _answer(control: Control, scope: Scope, changed: bool) -> FreezeChangeResponse:
     covered = await _covered(control, scope)
-    return FreezeAnswer(kind=scope.kind, value=scope.value, changed=changed, schedules=covered)
+    return FreezeChangeResponse(kind=scope.kind, value=scope.value, changed=changed, schedules=covered)
 
 
 async def _covered(control: Control, scope: Scope) -> int:

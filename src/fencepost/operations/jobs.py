@@ -14,9 +14,9 @@ from fencepost.model.enqueueing import NAME_LENGTH_MAX as UNIQUE_LENGTH_MAX
 from fencepost.model.enqueueing import Unique
 from fencepost.model.identifiers import KEY_LENGTH_MAX
 from fencepost.model.job import PRIORITY_FIRST, PRIORITY_LAST
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
-from fencepost.operations.shapes.jobs import Enqueued, JobPage, JobShape, job_shape
+from fencepost.operations.responses.jobs import Enqueued, JobPage, JobResponse, job_response
 from fencepost.operations.words import (
     PLAIN_PATTERN,
     WHEN_OR_AFTER,
@@ -33,7 +33,7 @@ from fencepost.services.verbs.runs import known_job
 JobText = Annotated[Name, Meta(description="The job's name.", examples=["resize"])]
 
 
-class ListJobs(Asked, frozen=True, kw_only=True):
+class ListJobsRequest(Request, frozen=True, kw_only=True):
     """Which jobs to list."""
 
     text: Annotated[Text, Meta(description="Only jobs whose name contains this.")] | None = None
@@ -42,13 +42,13 @@ class ListJobs(Asked, frozen=True, kw_only=True):
     after: Cursor | None = None
 
 
-class OneJob(Asked, frozen=True, kw_only=True):
+class JobRequest(Request, frozen=True, kw_only=True):
     """One job, by its name."""
 
     job: JobText
 
 
-class Enqueue(Change, frozen=True, kw_only=True):
+class EnqueueRequest(ChangeRequest, frozen=True, kw_only=True):
     """Which job to run, with what, and when."""
 
     job: JobText
@@ -98,21 +98,21 @@ class Enqueue(Change, frozen=True, kw_only=True):
 
 
 @operation("jobs.list", "GET /jobs", Role.VIEWER)
-async def list_jobs(control: Control, asked: ListJobs) -> JobPage:
+async def list_jobs(control: Control, request: ListJobsRequest) -> JobPage:
     """List jobs by name, and say what each takes and does."""
     found = (
         one
         for one in (await control.jobs()).values()
-        if (asked.text is None or asked.text in one.name) and asked.queue in (None, one.queue)
+        if (request.text is None or request.text in one.name) and request.queue in (None, one.queue)
     )
-    page, after = sliced(found, lambda one: (str(one.name),), tuple[str], asked.limit, asked.after)
-    return JobPage(items=[job_shape(one) for one in page], next=after)
+    page, after = sliced(found, lambda one: (str(one.name),), tuple[str], request.limit, request.after)
+    return JobPage(items=[job_response(one) for one in page], next=after)
 
 
 @operation("jobs.show", "GET /jobs/{job}", Role.VIEWER)
-async def show_job(control: Control, asked: OneJob) -> JobShape:
+async def show_job(control: Control, request: JobRequest) -> JobResponse:
     """Show one job: what it takes, and how its failures are treated."""
-    return job_shape(await known_job(control.store, control.namespace, asked.job))
+    return job_response(await known_job(control.store, control.namespace, request.job))
 
 
 @operation(
@@ -121,34 +121,34 @@ async def show_job(control: Control, asked: OneJob) -> JobShape:
     Role.OPERATOR,
     example={"key": "resize-7", "payload": {"image_id": 7}},
 )
-async def enqueue(control: Control, asked: Enqueue) -> Enqueued:
+async def enqueue(control: Control, request: EnqueueRequest) -> Enqueued:
     """Enqueue one run of a job.
 
     A second call with the same key changes nothing, nor does one whose run is to be unique and is not."""
-    key = asked.key if asked.key is not None else own_key(control)
-    run_key, new = await control.runs.enqueue(asked.job, asked.payload, key, _options(asked))
+    key = request.key if request.key is not None else own_key(control)
+    run_key, new = await control.runs.enqueue(request.job, request.payload, key, _options(request))
     return Enqueued(run_key=run_key, new=new)
 
 
-def _options(asked: Enqueue) -> EnqueueOptions:
+def _options(request: EnqueueRequest) -> EnqueueOptions:
     """What is said beside the payload and the key."""
-    if asked.unique_name is not None and asked.unique is None:
+    if request.unique_name is not None and request.unique is None:
         raise UsageError('unique_name: has no meaning without unique; say "queued", "unfinished" or a period')
     return EnqueueOptions(
-        at=None if asked.at is None else read_instant("at", asked.at),
-        delay=asked.delay,
-        queue=asked.queue,
-        priority=asked.priority,
-        unique=None if asked.unique is None else Unique(asked.unique, asked.unique_name),
-        expires=None if asked.expires is None else read_instant_or_length("expires", asked.expires),
+        at=None if request.at is None else read_instant("at", request.at),
+        delay=request.delay,
+        queue=request.queue,
+        priority=request.priority,
+        unique=None if request.unique is None else Unique(request.unique, request.unique_name),
+        expires=None if request.expires is None else read_instant_or_length("expires", request.expires),
     )
 
 
 def own_key(control: Control) -> str | None:
     """Of a call that may be repeated: the same each time, and met by no other caller's key nor by this one
     once it is forgotten."""
-    if control.asked_key is None:
+    if control.idempotency_key is None:
         return None
     whose = "" if control.principal is None else control.principal.credential_id
-    words = whose, str(control.asked_at), control.asked_key
+    words = whose, str(control.requested_at), control.idempotency_key
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]

@@ -12,7 +12,7 @@ from fencepost.model.access import Role
 from fencepost.model.address import mask
 from fencepost.model.identifiers import Lineage, NodeId, Shard
 from fencepost.model.leader import Refusal, Term
-from fencepost.operations.operation import Asked, operation
+from fencepost.operations.operation import Request, operation
 from fencepost.operations.paging import (
     LIMIT_DEFAULT,
     Cursor,
@@ -22,13 +22,13 @@ from fencepost.operations.paging import (
     number_behind,
     sliced,
 )
-from fencepost.operations.shapes.fleet import (
+from fencepost.operations.responses.fleet import (
     LeasePage,
     RefusalPage,
     TermPage,
-    refusal_shape,
-    shard_shape,
-    term_shape,
+    refusal_response,
+    shard_response,
+    term_response,
 )
 from fencepost.operations.words import SHARDS_MAX, moment
 from fencepost.services.control import Control
@@ -37,14 +37,14 @@ from fencepost.services.fleet import FleetView, look, shown_names
 Shown: TypeAlias = Callable[[NodeId], NodeId]
 
 
-class ListLeases(Asked, frozen=True, kw_only=True):
+class ListLeasesRequest(Request, frozen=True, kw_only=True):
     """Which part of the list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class ListTerms(Asked, frozen=True, kw_only=True):
+class ListTermsRequest(Request, frozen=True, kw_only=True):
     """Which terms to list."""
 
     shard: Annotated[int, Meta(ge=0, lt=SHARDS_MAX, description="Only of this shard.")] | None = None
@@ -52,7 +52,7 @@ class ListTerms(Asked, frozen=True, kw_only=True):
     after: Cursor | None = None
 
 
-class ListRefusals(Asked, frozen=True, kw_only=True):
+class ListRefusalsRequest(Request, frozen=True, kw_only=True):
     """Which part of the list."""
 
     limit: Limit = LIMIT_DEFAULT
@@ -60,14 +60,16 @@ class ListRefusals(Asked, frozen=True, kw_only=True):
 
 
 @operation("leases.list", "GET /leases", Role.VIEWER)
-async def list_leases(control: Control, asked: ListLeases) -> LeasePage:
+async def list_leases(control: Control, request: ListLeasesRequest) -> LeasePage:
     """List the shards with who leads them, under which epoch, and for how long.
 
     Where the lease store does not answer, the rest is there all the same."""
     fleet = await look(control.store, control.leases, control.settings.skew_warning_s, control.kept_to)
-    page, after = sliced(fleet.shards, lambda one: (int(one.shard),), tuple[int], asked.limit, asked.after)
+    page, after = sliced(
+        fleet.shards, lambda one: (int(one.shard),), tuple[int], request.limit, request.after
+    )
     return LeasePage(
-        items=[shard_shape(one) for one in page],
+        items=[shard_response(one) for one in page],
         next=after,
         at=moment(fleet.at),
         url=shown_leases(control, fleet),
@@ -76,24 +78,24 @@ async def list_leases(control: Control, asked: ListLeases) -> LeasePage:
 
 
 @operation("leases.terms", "GET /leases/terms", Role.VIEWER)
-async def list_terms(control: Control, asked: ListTerms) -> TermPage:
+async def list_terms(control: Control, request: ListTermsRequest) -> TermPage:
     """List who led which shard when, the latest first."""
-    shard = None if asked.shard is None else Shard(asked.shard)
-    found = await control.store.epochs.terms(shard, number_behind(asked.after), asked.limit + 1)
-    page, last = cut(found, asked.limit)
+    shard = None if request.shard is None else Shard(request.shard)
+    found = await control.store.epochs.terms(shard, number_behind(request.after), request.limit + 1)
+    page, last = cut(found, request.limit)
     following = None if last is None else encode_cursor(last.number)
     shown = await shown_names(control.store, control.kept_to)
-    return TermPage(items=[term_shape(with_holder(one, shown)) for one in page], next=following)
+    return TermPage(items=[term_response(with_holder(one, shown)) for one in page], next=following)
 
 
 @operation("leases.refusals", "GET /leases/refusals", Role.VIEWER)
-async def list_refusals(control: Control, asked: ListRefusals) -> RefusalPage:
+async def list_refusals(control: Control, request: ListRefusalsRequest) -> RefusalPage:
     """List the writes of leaders that had been followed by another: each was refused and changed nothing."""
-    found = await control.store.epochs.refusals(number_behind(asked.after), asked.limit + 1)
-    page, last = cut(found, asked.limit)
+    found = await control.store.epochs.refusals(number_behind(request.after), request.limit + 1)
+    page, last = cut(found, request.limit)
     following = None if last is None else encode_cursor(last.number)
     shown = await shown_names(control.store, control.kept_to)
-    return RefusalPage(items=[refusal_shape(with_holders(one, shown)) for one in page], next=following)
+    return RefusalPage(items=[refusal_response(with_holders(one, shown)) for one in page], next=following)
 
 
 def shown_leases(control: Control, fleet: FleetView) -> str | None:

@@ -8,14 +8,14 @@ from msgspec import Meta
 
 from fencepost.model.access import Role
 from fencepost.model.audit import Action, LogFilter
-from fencepost.operations.operation import Asked, operation
+from fencepost.operations.operation import Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, cut, encode_cursor, number_behind
-from fencepost.operations.shapes.log import EntryPage, entry_shape
+from fencepost.operations.responses.log import EntryPage, entry_response
 from fencepost.operations.words import Text, When, read_when
 from fencepost.services.control import Control
 
 
-class ListLog(Asked, frozen=True, kw_only=True):
+class ListLogRequest(Request, frozen=True, kw_only=True):
     """Which entries to list."""
 
     subject: Annotated[Text, Meta(description="Only of this schedule, run, calendar or backfill.")] | None = (
@@ -32,19 +32,19 @@ class ListLog(Asked, frozen=True, kw_only=True):
 
 
 @operation("log.list", "GET /log", Role.VIEWER)
-async def list_log(control: Control, asked: ListLog) -> EntryPage:
+async def list_log(control: Control, request: ListLogRequest) -> EntryPage:
     """Show what people changed, the newest first, with what it was before and after."""
     now = await control.store.now()
     wanted = LogFilter(
-        subject=asked.subject,
-        action=asked.action,
-        author=asked.by,
-        since=None if asked.since is None else read_when("since", asked.since, now),
-        until=None if asked.until is None else read_when("until", asked.until, now),
-        before_number=number_behind(asked.after),
-        limit=asked.limit + 1,
+        subject=request.subject,
+        action=request.action,
+        author=request.by,
+        since=None if request.since is None else read_when("since", request.since, now),
+        until=None if request.until is None else read_when("until", request.until, now),
+        before_number=number_behind(request.after),
+        limit=request.limit + 1,
     )
-    page, last = cut(await control.log(wanted), asked.limit)
+    page, last = cut(await control.log(wanted), request.limit)
     return EntryPage(
-        items=[entry_shape(one) for one in page], next=None if last is None else encode_cursor(last.number)
+        items=[entry_response(one) for one in page], next=None if last is None else encode_cursor(last.number)
     )

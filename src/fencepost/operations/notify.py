@@ -22,14 +22,14 @@ from fencepost.model.notification import (
 )
 from fencepost.model.secret import REFERENCE_PREFIX
 from fencepost.operations.jobs import own_key
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
-from fencepost.operations.shapes.notify import (
+from fencepost.operations.responses.notify import (
     RemovedTarget,
     TargetPage,
-    TargetShape,
+    TargetResponse,
     TargetTrial,
-    target_shape,
+    target_response,
 )
 from fencepost.operations.words import Name, Text
 from fencepost.services.control import Control
@@ -39,14 +39,14 @@ TargetName = Annotated[Name, Meta(description="The target's name.", examples=["o
 Names = Annotated[list[Text], Meta(max_length=LISTED_MAX)]
 
 
-class ListTargets(Asked, frozen=True, kw_only=True):
+class ListTargetsRequest(Request, frozen=True, kw_only=True):
     """Which part of the list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class PutTarget(Change, frozen=True, kw_only=True):
+class PutTargetRequest(ChangeRequest, frozen=True, kw_only=True):
     """All of a target."""
 
     name: TargetName
@@ -74,18 +74,18 @@ class PutTarget(Change, frozen=True, kw_only=True):
     to: Annotated[Names, Meta(description="Whom an e-mail goes to.")] = field(default_factory=list)
 
 
-class ChangeTarget(Change, frozen=True, kw_only=True):
+class ChangeTargetRequest(ChangeRequest, frozen=True, kw_only=True):
     """One target, by its name."""
 
     name: TargetName
 
 
 @operation("notify.list", "GET /notify", Role.VIEWER)
-async def list_targets(control: Control, asked: ListTargets) -> TargetPage:
+async def list_targets(control: Control, request: ListTargetsRequest) -> TargetPage:
     """List notification targets: where each sends, and of what it is told."""
     found = await control.store.notifications.all(control.namespace)
-    page, after = sliced(found, lambda one: (one.name,), tuple[str], asked.limit, asked.after)
-    return TargetPage(items=list(map(target_shape, page)), next=after)
+    page, after = sliced(found, lambda one: (one.name,), tuple[str], request.limit, request.after)
+    return TargetPage(items=list(map(target_response, page)), next=after)
 
 
 @operation(
@@ -100,46 +100,46 @@ async def list_targets(control: Control, asked: ListTargets) -> TargetPage:
         "jobs": ["invoices*"],
     },
 )
-async def put_target(control: Control, asked: PutTarget) -> TargetShape:
+async def put_target(control: Control, request: PutTargetRequest) -> TargetResponse:
     """Write a notification target, in place of one of that name.
 
     It is told of what happens from now on. Targets that code or a file brings are changed there."""
     target = Target(
-        name=asked.name,
-        kind=asked.kind,
-        events=parse_events(asked.events),
-        jobs=tuple(asked.jobs),
-        schedules=tuple(asked.schedules),
-        url=asked.url,
-        secret=asked.secret,
-        to=tuple(asked.to),
+        name=request.name,
+        kind=request.kind,
+        events=parse_events(request.events),
+        jobs=tuple(request.jobs),
+        schedules=tuple(request.schedules),
+        url=request.url,
+        secret=request.secret,
+        to=tuple(request.to),
     )
     _check(target)
     known = {one.name: one for one in await control.store.notifications.all(control.namespace)}
-    if asked.name in known and known[asked.name].from_code:
-        raise UsageError(f"notify {asked.name}: comes from code or a file; change it there")
+    if request.name in known and known[request.name].from_code:
+        raise UsageError(f"notify {request.name}: comes from code or a file; change it there")
     await control.store.notifications.put(control.namespace, [target], author=control.author)
-    return target_shape(target)
+    return target_response(target)
 
 
 @operation("notify.remove", "DELETE /notify/{name}", Role.ADMIN)
-async def remove_target(control: Control, asked: ChangeTarget) -> RemovedTarget:
+async def remove_target(control: Control, request: ChangeTargetRequest) -> RemovedTarget:
     """Take a notification target away. One that code or a file brings is back at its next start."""
-    removed = await control.store.notifications.remove(control.namespace, asked.name, author=control.author)
-    if not removed and not await control.done_before(Action.NOTIFY_REMOVE, asked.name):
-        raise await _unknown(control, asked.name)
-    return RemovedTarget(name=asked.name, removed=True)
+    removed = await control.store.notifications.remove(control.namespace, request.name, author=control.author)
+    if not removed and not await control.done_before(Action.NOTIFY_REMOVE, request.name):
+        raise await _unknown(control, request.name)
+    return RemovedTarget(name=request.name, removed=True)
 
 
 @operation("notify.test", "POST /notify/{name}/test", Role.OPERATOR)
-async def try_target(control: Control, asked: ChangeTarget) -> TargetTrial:
+async def try_target(control: Control, request: ChangeTargetRequest) -> TargetTrial:
     """Send a notification target a message that says that it is a test.
 
     It goes the way of all others: a worker delivers it, and the run says what became of it."""
     found = await control.store.notifications.all(control.namespace)
-    target = next((one for one in found if one.name == asked.name), None)
+    target = next((one for one in found if one.name == request.name), None)
     if target is None:
-        raise await _unknown(control, asked.name)
+        raise await _unknown(control, request.name)
     spec = (await control.jobs()).get(target.job)
     place = (spec.queue, spec.priority) if spec else (DEFAULT_QUEUE, PRIORITY_DEFAULT)
     told = trial(control.namespace, control.settings.public_url)

@@ -1,19 +1,19 @@
 """An operation: one verb of the house, whoever asks for it and from where.
 
-What is asked is a struct, and so is what is answered; both are promises, and the document of the API is
+The request is a struct, and so is the response; both are promises, and the document of the API is
 made of them. A field that stands in the path is taken from it. The other fields of a GET or a DELETE are its
 query, those of any other method its body. But `expected_version` is the `If-Match` header.
 
 An operation is declared by its function:
 
     @operation("runs.cancel", "POST /runs/{run_key}/cancel", Role.OPERATOR)
-    async def cancel_run(control: Control, asked: CancelRun) -> RunShape:
+    async def cancel_run(control: Control, request: ChangeRunRequest) -> RunResponse:
         '''Cancel a run.
 
         One that waits ends at once, one that runs is asked to stop.'''
 
-The first line of its prose is the summary. A change has a `reason` among what is asked (`Change`), which is
-the author's in the audit log.
+The first line of its prose is the summary. A change has a `reason` in its request (`ChangeRequest`), which
+is the author's in the audit log.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Reason: TypeAlias = Annotated[
 ]
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked: nothing, where nothing is added."""
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The request: it has no fields, where none are added."""
 
 
-class Change(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked of an operation that changes something."""
+class ChangeRequest(Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The request of an operation that changes something."""
 
     reason: Reason | None = None
 
@@ -68,8 +68,8 @@ class Operation(Generic[C, Q, A]):
     role: Role
     carry_out: Callable[[C, Q], Awaitable[A]]
     context: type[C]
-    asked: type[Q]
-    answered: type[A]
+    request: type[Q]
+    response: type[A]
     whole_fleet: bool = False
     """Touches every tenant: only those who may act in all namespaces may ask for it."""
     versioned: str | None = None
@@ -124,11 +124,11 @@ def operation(
 
     def declare(function: Callable[[C, Q], Awaitable[A]]) -> Operation[C, Q, A]:
         hints: dict[str, Any] = get_type_hints(function)
-        answered = hints.pop("return")
-        context, asked = hints.values()
-        missing = set(IN_PATH.findall(path)) - set(asked.__struct_fields__)
+        response = hints.pop("return")
+        context, request = hints.values()
+        missing = set(IN_PATH.findall(path)) - set(request.__struct_fields__)
         assert not missing, f"{name}: {missing} stand in the path and are not asked for"
         marks = whole_fleet, versioned, secret, repeatable, example or {}
-        return Operation(name, method, path, role, function, context, asked, answered, *marks)
+        return Operation(name, method, path, role, function, context, request, response, *marks)
 
     return declare

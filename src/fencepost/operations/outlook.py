@@ -13,8 +13,8 @@ from fencepost.model.job import PRIORITY_DEFAULT
 from fencepost.model.plan import Cursor, Tick
 from fencepost.model.schedule import Schedule, ScheduleState
 from fencepost.operations.policies import policies_in_words
-from fencepost.operations.shapes.schedules import OutlookShape, schedule_fields
-from fencepost.operations.shapes.triggers import ChangeShape, changes_ahead, policy_of
+from fencepost.operations.responses.schedules import OutlookResponse, schedule_fields
+from fencepost.operations.responses.triggers import ChangeResponse, changes_ahead, policy_of
 from fencepost.operations.words import moment
 from fencepost.triggers import Combinable, stored_trigger
 from fencepost.triggers.narrow import LAST
@@ -30,7 +30,7 @@ class Ahead:
     `trouble` says why there are none where that is not the schedule's own will."""
 
     ticks: tuple[Tick, ...] = ()
-    changes: tuple[ChangeShape, ...] = ()
+    changes: tuple[ChangeResponse, ...] = ()
     policies: tuple[str, ...] = ()
     trouble: str | None = None
 
@@ -54,9 +54,9 @@ def look_ahead(schedule: Schedule, now: datetime) -> Ahead:
     return replace(ahead, ticks=ticks, changes=tuple(changes), trouble=cut)
 
 
-def outlook_shape(schedule: Schedule, tzdata: str, ahead: Ahead) -> OutlookShape:
+def outlook_response(schedule: Schedule, tzdata: str, ahead: Ahead) -> OutlookResponse:
     """The schedule with all that."""
-    return OutlookShape(
+    return OutlookResponse(
         **schedule_fields(schedule),
         tzdata=tzdata,
         next=[moment(one.fire_time) for one in ahead.ticks],

@@ -12,16 +12,16 @@ from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.schedule import ScheduleState
-from fencepost.operations.operation import Change, operation
-from fencepost.operations.schedules import ChangeSchedule, ScheduleChoice, schedule_filter
-from fencepost.operations.shapes.schedules import (
+from fencepost.operations.operation import ChangeRequest, operation
+from fencepost.operations.responses.schedules import (
     Outcome,
     OutcomeList,
-    ResumedShape,
-    ScheduleShape,
-    resumed_shape,
-    schedule_shape,
+    ResumedResponse,
+    ScheduleResponse,
+    resumed_response,
+    schedule_response,
 )
+from fencepost.operations.schedules import ChangeScheduleRequest, ScheduleChoice, schedule_filter
 from fencepost.operations.words import ScheduleIdText
 from fencepost.services.control import Control
 from fencepost.services.verbs.schedules import Resumed
@@ -33,41 +33,41 @@ CatchUpFlag = Annotated[
 ]
 
 
-class ResumeSchedule(ChangeSchedule, frozen=True, kw_only=True):
+class ResumeScheduleRequest(ChangeScheduleRequest, frozen=True, kw_only=True):
     """One schedule, by its id, and what becomes of its pause."""
 
     catch_up: CatchUpFlag = True
 
 
-class ChangeSchedules(Change, frozen=True, kw_only=True):
+class ChangeSchedulesRequest(ChangeRequest, frozen=True, kw_only=True):
     """Which schedules: by their ids, or by a filter, which finds at most 500 at a time."""
 
     schedule_ids: Annotated[list[ScheduleIdText], Meta(min_length=1, max_length=MANY_MAX)] | None = None
     filter: ScheduleChoice | None = None
 
 
-class ResumeSchedules(ChangeSchedules, frozen=True, kw_only=True):
+class ResumeSchedulesRequest(ChangeSchedulesRequest, frozen=True, kw_only=True):
     """The same, and what becomes of their pauses."""
 
     catch_up: CatchUpFlag = True
 
 
 @operation("schedules.pause", "POST /schedules/{schedule_id}/pause", Role.OPERATOR)
-async def pause_schedule(control: Control, asked: ChangeSchedule) -> ScheduleShape:
+async def pause_schedule(control: Control, request: ChangeScheduleRequest) -> ScheduleResponse:
     """Stop planning and withdraw what is planned."""
-    await _pause(control, asked.schedule_id)
-    return schedule_shape(await control.schedules.get(asked.schedule_id))
+    await _pause(control, request.schedule_id)
+    return schedule_response(await control.schedules.get(request.schedule_id))
 
 
 @operation(
     "schedules.resume", "POST /schedules/{schedule_id}/resume", Role.OPERATOR, example={"catch_up": True}
 )
-async def resume_schedule(control: Control, asked: ResumeSchedule) -> ResumedShape:
+async def resume_schedule(control: Control, request: ResumeScheduleRequest) -> ResumedResponse:
     """Plan again from now on.
 
     A schedule that catches up also gets what of its pause lies within its greatest lateness, and after the
     last edit where it was edited meanwhile. The answer says from when on."""
-    return resumed_shape(await _resume(control, asked.schedule_id, asked.catch_up))
+    return resumed_response(await _resume(control, request.schedule_id, request.catch_up))
 
 
 @operation(
@@ -76,9 +76,9 @@ async def resume_schedule(control: Control, asked: ResumeSchedule) -> ResumedSha
     Role.OPERATOR,
     example={"schedule_ids": ["nightly", "weekly"]},
 )
-async def pause_schedules(control: Control, asked: ChangeSchedules) -> OutcomeList:
+async def pause_schedules(control: Control, request: ChangeSchedulesRequest) -> OutcomeList:
     """Pause many schedules. What cannot be is told, and keeps none of the others from it."""
-    ids, more = await _chosen(control, asked, ScheduleState.ACTIVE)
+    ids, more = await _chosen(control, request, ScheduleState.ACTIVE)
     return OutcomeList(items=[await _told(one, _pause(control, one)) for one in ids], more=more)
 
 
@@ -88,10 +88,10 @@ async def pause_schedules(control: Control, asked: ChangeSchedules) -> OutcomeLi
     Role.OPERATOR,
     example={"filter": {"label": "team=ops"}, "catch_up": False},
 )
-async def resume_schedules(control: Control, asked: ResumeSchedules) -> OutcomeList:
+async def resume_schedules(control: Control, request: ResumeSchedulesRequest) -> OutcomeList:
     """Resume many schedules. What cannot be is told, and keeps none of the others from it."""
-    ids, more = await _chosen(control, asked, ScheduleState.PAUSED)
-    changed = [await _told(one, _resume(control, one, asked.catch_up)) for one in ids]
+    ids, more = await _chosen(control, request, ScheduleState.PAUSED)
+    changed = [await _told(one, _resume(control, one, request.catch_up)) for one in ids]
     return OutcomeList(items=changed, more=more)
 
 
@@ -113,15 +113,15 @@ async def _resume(control: Control, schedule_id: str, catch_up: bool) -> Resumed
 
 
 async def _chosen(
-    control: Control, asked: ChangeSchedules, state: ScheduleState
+    control: Control, request: ChangeSchedulesRequest, state: ScheduleState
 ) -> tuple[Sequence[str], bool]:
     """Their ids, each once, and whether the filter finds more. It looks for those that can be changed, unless
     it asks for a state itself."""
-    if (asked.schedule_ids is None) == (asked.filter is None):
+    if (request.schedule_ids is None) == (request.filter is None):
         raise UsageError("give either schedule_ids or filter")
-    if asked.filter is None:
-        return list(dict.fromkeys(asked.schedule_ids or ())), False
-    wanted = schedule_filter(asked.filter)
+    if request.filter is None:
+        return list(dict.fromkeys(request.schedule_ids or ())), False
+    wanted = schedule_filter(request.filter)
     found = await control.schedules.find(replace(wanted, state=wanted.state or state, limit=MANY_MAX + 1))
     return [one.schedule_id for one in found[:MANY_MAX]], len(found) > MANY_MAX
 

@@ -8,14 +8,14 @@ from typing import assert_never
 from fencepost.model.durations import format_duration
 from fencepost.model.policies import CatchUp, CatchUpMode, Overlap, OverlapKind
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.operations.shapes.triggers import PolicyShape
+from fencepost.operations.responses.triggers import PolicyResponse
 
 GAP_WORDS = {"shift": "fires as the gap ends", "skip": "does not fire"}
 FOLD_WORDS = {"first": "fires the first time", "last": "fires the second time", "both": "fires both times"}
 UNFINISHED = "While an earlier run is unfinished,"
 
 
-def policies_in_words(spec: ScheduleSpec, clocks: PolicyShape | None) -> list[str]:
+def policies_in_words(spec: ScheduleSpec, clocks: PolicyResponse | None) -> list[str]:
     """One sentence a policy; `clocks` is what a change of the clocks does, where it does anything."""
     return [
         overlap_words(spec.overlap),
@@ -76,7 +76,7 @@ def _load_words(spec: ScheduleSpec) -> Iterator[str]:
         yield f"Each tick starts within {spec.jitter} of its fire time, at an offset of its own."
 
 
-def _clock_words(clocks: PolicyShape | None) -> Iterator[str]:
+def _clock_words(clocks: PolicyResponse | None) -> Iterator[str]:
     if clocks is not None:
         yield (
             f"A time that the clocks skip {GAP_WORDS[clocks.gap]}; "

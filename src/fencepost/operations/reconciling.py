@@ -13,8 +13,8 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import JobName, RunKey
 from fencepost.model.run import RunRecord
 from fencepost.operations.audit import BACKWARDS, Since, Until
-from fencepost.operations.operation import Asked, operation
-from fencepost.operations.shapes.accounts import KeysAnswer, key_shape
+from fencepost.operations.operation import Request, operation
+from fencepost.operations.responses.accounts import KeysResponse, key_response
 from fencepost.operations.words import Name, RunKeyText, ScheduleIdText, moment, read_when
 from fencepost.services.control import Control, known_job
 from fencepost.services.verbs.runs import names_of
@@ -22,7 +22,7 @@ from fencepost.services.verbs.runs import names_of
 KEYS_MAX = 1_000
 
 
-class JudgeKeys(Asked, frozen=True, kw_only=True):
+class CompareKeysRequest(Request, frozen=True, kw_only=True):
     """Which keys to judge, and within which bounds."""
 
     run_keys: Annotated[list[RunKeyText], Meta(max_length=KEYS_MAX)] = field(default_factory=list)
@@ -41,34 +41,34 @@ class JudgeKeys(Asked, frozen=True, kw_only=True):
     repeatable=True,
     example={"run_keys": ["invoices#2026-03-01T00:00:00Z#3"], "schedule": "invoices", "since": "7d"},
 )
-async def judge_keys(control: Control, asked: JudgeKeys) -> KeysAnswer:
+async def judge_keys(control: Control, request: CompareKeysRequest) -> KeysResponse:
     """Judge the keys that another system has, by the runs that the ledger has under them.
 
     A key is `succeeded`, `running`, `without_run` (it is unknown, or its run did not succeed), `outside` of
     the bounds, or `forgotten`: retention may have removed its run. Without keys the answer has the bounds."""
-    bounds = await _bounds(control, asked)
+    bounds = await _bounds(control, request)
     found: dict[RunKey, RunRecord] = {}
-    async for batch in control.runs.getting(asked.run_keys):
+    async for batch in control.runs.getting(request.run_keys):
         found |= batch
-    keys = map(RunKey, asked.run_keys)
-    return KeysAnswer(
+    keys = map(RunKey, request.run_keys)
+    return KeysResponse(
         since=moment(bounds.since),
         until=moment(bounds.until),
         forgotten_before=moment(bounds.forgotten_before),
-        items=[key_shape(judged_key(key, found.get(key), bounds)) for key in keys],
+        items=[key_response(judged_key(key, found.get(key), bounds)) for key in keys],
     )
 
 
-async def _bounds(control: Control, asked: JudgeKeys) -> KeyBounds:
+async def _bounds(control: Control, request: CompareKeysRequest) -> KeyBounds:
     now = await control.store.now()
-    bounds = KeyBounds(read_when("since", asked.since, now), read_when("until", asked.until, now))
+    bounds = KeyBounds(read_when("since", request.since, now), read_when("until", request.until, now))
     if bounds.until < bounds.since:
         raise UsageError(BACKWARDS)
-    if asked.job is not None:
-        await known_job(control.store, control.namespace, asked.job)
-        bounds = replace(bounds, jobs=await names_of(control.store, control.namespace, JobName(asked.job)))
-    if asked.schedule is not None:
-        schedule_id = await control.schedules.id_of(asked.schedule)
+    if request.job is not None:
+        await known_job(control.store, control.namespace, request.job)
+        bounds = replace(bounds, jobs=await names_of(control.store, control.namespace, JobName(request.job)))
+    if request.schedule is not None:
+        schedule_id = await control.schedules.id_of(request.schedule)
         await control.schedules.history(schedule_id)
         bounds = replace(bounds, schedule_id=schedule_id)
     return replace(bounds, forgotten_before=await control.store.ledger.forgotten_before())

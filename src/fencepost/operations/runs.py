@@ -11,21 +11,21 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import JobName, NodeId, Queue, RunKey, ScheduleId
 from fencepost.model.run import Origin, RunFilter, RunPlace, RunState
 from fencepost.model.run_log import LOG_BEGIN, LogPlace
-from fencepost.operations.operation import Asked, Change, operation
+from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import FORGED, LIMIT_DEFAULT, Cursor, Limit, decode_cursor, encode_cursor
-from fencepost.operations.shapes.runs import (
-    LogAnswer,
-    ReplayAnswer,
+from fencepost.operations.responses.runs import (
+    LogResponse,
+    ReplayResponse,
     RunPage,
-    RunShape,
+    RunResponse,
     RunWithAttempts,
-    attempt_shape,
-    chunk_shape,
-    effect_shapes,
-    predecessor_shape,
+    attempt_response,
+    chunk_response,
+    effect_responses,
+    predecessor_response,
     run_fields,
-    run_shape,
-    successor_shape,
+    run_response,
+    successor_response,
 )
 from fencepost.operations.words import (
     INTEGER_MAX,
@@ -44,7 +44,7 @@ from fencepost.services.verbs.runs import LOG_PAGE_MAX, unknown_run
 KEYS_MAX = 1_000
 
 
-class RunChoice(Asked, frozen=True, kw_only=True):
+class RunChoice(Request, frozen=True, kw_only=True):
     """Which runs: all that fit everything that is given."""
 
     schedule: Annotated[ScheduleIdText, Meta(description="Only the ticks of this schedule.")] | None = None
@@ -68,20 +68,20 @@ class RunChoice(Asked, frozen=True, kw_only=True):
     held: Annotated[bool, Meta(description="Only runs that nobody may start at the moment.")] = False
 
 
-class ListRuns(RunChoice, frozen=True, kw_only=True):
+class ListRunsRequest(RunChoice, frozen=True, kw_only=True):
     """Which runs to list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class OneRun(Asked, frozen=True, kw_only=True):
+class RunRequest(Request, frozen=True, kw_only=True):
     """One run, by its key."""
 
     run_key: RunKeyText
 
 
-class ReadLog(Asked, frozen=True, kw_only=True):
+class ReadLogRequest(Request, frozen=True, kw_only=True):
     """Whose log, and which part of it."""
 
     run_key: RunKeyText
@@ -91,13 +91,13 @@ class ReadLog(Asked, frozen=True, kw_only=True):
     after: Cursor | None = None
 
 
-class ChangeRun(Change, frozen=True, kw_only=True):
+class ChangeRunRequest(ChangeRequest, frozen=True, kw_only=True):
     """One run, by its key."""
 
     run_key: RunKeyText
 
 
-class ReplayRuns(Change, frozen=True, kw_only=True):
+class ReplayRunsRequest(ChangeRequest, frozen=True, kw_only=True):
     """Which runs to send on their way again."""
 
     run_keys: Annotated[list[RunKeyText], Meta(min_length=1, max_length=KEYS_MAX)]
@@ -105,78 +105,78 @@ class ReplayRuns(Change, frozen=True, kw_only=True):
 
 
 @operation("runs.list", "GET /runs", Role.VIEWER)
-async def list_runs(control: Control, asked: ListRuns) -> RunPage:
+async def list_runs(control: Control, request: ListRunsRequest) -> RunPage:
     """List runs, the newest fire time first.
 
     A search through many runs may give a page that is short, even empty, and go on behind it: a list is over
     where `next` is null."""
-    wanted = await run_filter(control, asked, asked.limit + 1, asked.after)
+    wanted = await run_filter(control, request, request.limit + 1, request.after)
     found = await control.runs.list(wanted)
-    place = found.following(asked.limit)
+    place = found.following(request.limit)
     return RunPage(
-        items=[run_shape(one) for one in found[: asked.limit]],
+        items=[run_response(one) for one in found[: request.limit]],
         next=None if place is None else run_cursor(place),
     )
 
 
 @operation("runs.show", "GET /runs/{run_key}", Role.VIEWER)
-async def show_run(control: Control, asked: OneRun) -> RunWithAttempts:
+async def show_run(control: Control, request: RunRequest) -> RunWithAttempts:
     """Show one run with its attempts, errors, output and effects, what it followed and what follows it."""
-    run, attempts = await control.runs.get(asked.run_key)
-    chain = await control.runs.chain(asked.run_key)
+    run, attempts = await control.runs.get(request.run_key)
+    chain = await control.runs.chain(request.run_key)
     return RunWithAttempts(
         **run_fields(run),
-        attempts=[attempt_shape(one) for one in attempts],
-        effects=effect_shapes(await control.runs.effects(asked.run_key)),
-        after=[predecessor_shape(one) for one in chain.after],
-        then=[successor_shape(one) for one in chain.then],
+        attempts=[attempt_response(one) for one in attempts],
+        effects=effect_responses(await control.runs.effects(request.run_key)),
+        after=[predecessor_response(one) for one in chain.after],
+        then=[successor_response(one) for one in chain.then],
     )
 
 
 @operation("runs.log", "GET /runs/{run_key}/log", Role.VIEWER)
-async def read_log(control: Control, asked: ReadLog) -> LogAnswer:
+async def read_log(control: Control, request: ReadLogRequest) -> LogResponse:
     """Read what a run has written: with run.log, with logging, or as a command's output.
 
     Of a long log the first lines and the last are kept. What looks like a secret is masked."""
-    await control.runs.get(asked.run_key)
-    if asked.tail:
-        found = await control.runs.log_tail(asked.run_key)
+    await control.runs.get(request.run_key)
+    if request.tail:
+        found = await control.runs.log_tail(request.run_key)
     else:
         found = await control.runs.log_page(
-            asked.run_key, asked.attempt, _log_place(asked.after), asked.limit
+            request.run_key, request.attempt, _log_place(request.after), request.limit
         )
-    return LogAnswer(
-        items=[chunk_shape(one) for one in found],
-        next=encode_cursor(found[-1].attempt, found[-1].chunk.number) if found else asked.after,
+    return LogResponse(
+        items=[chunk_response(one) for one in found],
+        next=encode_cursor(found[-1].attempt, found[-1].chunk.number) if found else request.after,
     )
 
 
 @operation("runs.cancel", "POST /runs/{run_key}/cancel", Role.OPERATOR)
-async def cancel_run(control: Control, asked: ChangeRun) -> RunShape:
+async def cancel_run(control: Control, request: ChangeRunRequest) -> RunResponse:
     """Cancel a run.
 
     One that waits ends at once, one that runs is asked to stop, one that has ended stays as it is."""
-    return run_shape(await control.runs.cancel(asked.run_key))
+    return run_response(await control.runs.cancel(request.run_key))
 
 
 @operation("runs.skip", "POST /runs/{run_key}/skip", Role.OPERATOR)
-async def skip_run(control: Control, asked: ChangeRun) -> RunShape:
+async def skip_run(control: Control, request: ChangeRunRequest) -> RunResponse:
     """Call off a run that nobody has begun; it ends as skipped. Any other stays as it is."""
-    return run_shape(await control.runs.skip(asked.run_key))
+    return run_response(await control.runs.skip(request.run_key))
 
 
 @operation("runs.hold", "POST /runs/{run_key}/hold", Role.OPERATOR)
-async def hold_run(control: Control, asked: ChangeRun) -> RunShape:
+async def hold_run(control: Control, request: ChangeRunRequest) -> RunResponse:
     """Hold a run that waits: nobody starts it until it is released."""
-    return run_shape(await control.runs.hold(asked.run_key))
+    return run_response(await control.runs.hold(request.run_key))
 
 
 @operation("runs.release", "POST /runs/{run_key}/release", Role.OPERATOR)
-async def release_run(control: Control, asked: ChangeRun) -> RunShape:
+async def release_run(control: Control, request: ChangeRunRequest) -> RunResponse:
     """Release a run that is held.
 
     One whose time has come meanwhile is due from now on."""
-    return run_shape(await control.runs.release(asked.run_key))
+    return run_response(await control.runs.release(request.run_key))
 
 
 @operation(
@@ -185,40 +185,40 @@ async def release_run(control: Control, asked: ChangeRun) -> RunShape:
     Role.OPERATOR,
     example={"run_keys": ["invoices#2026-03-01T00:00:00Z#3"], "reason": "the mail server is back"},
 )
-async def replay_runs(control: Control, asked: ReplayRuns) -> ReplayAnswer:
+async def replay_runs(control: Control, request: ReplayRunsRequest) -> ReplayResponse:
     """Send runs that have ended on their way again, under their own keys.
 
     All of them have to be there. One that waits or runs, or was withdrawn, is left as it is."""
     there: set[str] = set()
-    async for batch in control.runs.getting(asked.run_keys):
+    async for batch in control.runs.getting(request.run_keys):
         there |= batch.keys()
-    for one in asked.run_keys:
+    for one in request.run_keys:
         if one not in there:
             raise unknown_run(one)
-    replayed = set(await control.runs.replay(asked.run_keys, asked.every_s))
-    return ReplayAnswer(
-        replayed=[one for one in asked.run_keys if one in replayed],
-        left=[one for one in asked.run_keys if one not in replayed],
+    replayed = set(await control.runs.replay(request.run_keys, request.every_s))
+    return ReplayResponse(
+        replayed=[one for one in request.run_keys if one in replayed],
+        left=[one for one in request.run_keys if one not in replayed],
     )
 
 
-async def run_filter(control: Control, asked: RunChoice, limit: int, after: str | None = None) -> RunFilter:
+async def run_filter(control: Control, request: RunChoice, limit: int, after: str | None = None) -> RunFilter:
     """The filter that is meant, with times before the store's time read by it."""
     now = await control.store.now()
     return RunFilter(
-        schedule_id=None if asked.schedule is None else ScheduleId(asked.schedule),
-        job=None if asked.job is None else JobName(asked.job),
-        state=asked.state,
-        since=None if asked.since is None else read_when("since", asked.since, now),
-        until=None if asked.until is None else read_when("until", asked.until, now),
+        schedule_id=None if request.schedule is None else ScheduleId(request.schedule),
+        job=None if request.job is None else JobName(request.job),
+        state=request.state,
+        since=None if request.since is None else read_when("since", request.since, now),
+        until=None if request.until is None else read_when("until", request.until, now),
         limit=limit,
-        origin=asked.origin,
-        error=asked.error,
-        backfill_id=asked.backfill,
-        held=True if asked.held else None,
-        text=asked.text,
-        worker=None if asked.worker is None else NodeId(asked.worker),
-        queue=None if asked.queue is None else Queue(asked.queue),
+        origin=request.origin,
+        error=request.error,
+        backfill_id=request.backfill,
+        held=True if request.held else None,
+        text=request.text,
+        worker=None if request.worker is None else NodeId(request.worker),
+        queue=None if request.queue is None else Queue(request.queue),
         after=None if after is None else _behind(after),
     )
 

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fencepost.model.job import PRIORITY_FIRST, PRIORITY_LAST
 from fencepost.model.policies import OF_LAST_MAX, OVERLAP_WORDS, WAITING_MAX
-from fencepost.operations.operation import Asked, Reason
+from fencepost.operations.operation import Reason, Request
 from fencepost.operations.words import INTEGER_MAX, Name, Text, Word
 
 CRON_LENGTH_MAX = 512
@@ -72,7 +72,7 @@ class DstWords(Part, frozen=True, kw_only=True):
     ] = UNSET
 
 
-class PlainWords(Asked, frozen=True, kw_only=True):
+class PlainWords(Request, frozen=True, kw_only=True):
     """A plain trigger: exactly one of `cron`, `every`, `at`, `rrule` and `business_day`, and what goes with
     it."""
 

@@ -13,8 +13,8 @@ from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState
-from fencepost.operations.operation import Asked, Change, operation
-from fencepost.operations.outlook import look_ahead, outlook_shape
+from fencepost.operations.operation import ChangeRequest, Request, operation
+from fencepost.operations.outlook import look_ahead, outlook_response
 from fencepost.operations.paging import (
     LIMIT_DEFAULT,
     Cursor,
@@ -24,20 +24,20 @@ from fencepost.operations.paging import (
     encode_cursor,
     number_behind,
 )
-from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
-from fencepost.operations.shapes.schedules import (
+from fencepost.operations.responses.schedules import (
     EditedSchedule,
     EditPreview,
-    OutlookShape,
+    OutlookResponse,
     RemovedSchedule,
     SchedulePage,
     Triggered,
     VersionPage,
     schedule_fields,
-    schedule_shape,
+    schedule_response,
     spec_changes,
-    version_shapes,
+    version_responses,
 )
+from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
 from fencepost.operations.specs import changed_spec, new_spec
 from fencepost.operations.words import INTEGER_MAX, Name, ScheduleIdText, Text, moment
 from fencepost.services.control import Control
@@ -45,7 +45,7 @@ from fencepost.services.control import Control
 TRIES_MAX = 3
 
 
-class ScheduleChoice(Asked, frozen=True, kw_only=True):
+class ScheduleChoice(Request, frozen=True, kw_only=True):
     """Which schedules: all that fit everything that is given."""
 
     text: Annotated[Text, Meta(description="Only schedules whose id or job contains this.")] | None = None
@@ -70,39 +70,39 @@ class ScheduleChoice(Asked, frozen=True, kw_only=True):
     frozen: Annotated[bool, Meta(description="Only schedules that a freeze holds.")] | None = None
 
 
-class ListSchedules(ScheduleChoice, frozen=True, kw_only=True):
+class ListSchedulesRequest(ScheduleChoice, frozen=True, kw_only=True):
     """Which schedules to list."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class OneSchedule(Asked, frozen=True, kw_only=True):
+class ScheduleRequest(Request, frozen=True, kw_only=True):
     """One schedule, by its id."""
 
     schedule_id: ScheduleIdText
 
 
-class ListVersions(OneSchedule, frozen=True, kw_only=True):
+class ListVersionsRequest(ScheduleRequest, frozen=True, kw_only=True):
     """Whose versions."""
 
     limit: Limit = LIMIT_DEFAULT
     after: Cursor | None = None
 
 
-class ChangeSchedule(Change, frozen=True, kw_only=True):
+class ChangeScheduleRequest(ChangeRequest, frozen=True, kw_only=True):
     """One schedule, by its id."""
 
     schedule_id: ScheduleIdText
 
 
-class AddSchedule(ScheduleWords, frozen=True, kw_only=True):
+class AddScheduleRequest(ScheduleWords, frozen=True, kw_only=True):
     """What the new schedule is."""
 
     schedule_id: ScheduleIdText
 
 
-class EditSchedule(ScheduleWords, frozen=True, kw_only=True):
+class EditScheduleRequest(ScheduleWords, frozen=True, kw_only=True):
     """What is to be different."""
 
     schedule_id: ScheduleIdText
@@ -111,34 +111,34 @@ class EditSchedule(ScheduleWords, frozen=True, kw_only=True):
 
 
 @operation("schedules.list", "GET /schedules", Role.VIEWER)
-async def list_schedules(control: Control, asked: ListSchedules) -> SchedulePage:
+async def list_schedules(control: Control, request: ListSchedulesRequest) -> SchedulePage:
     """List all schedules that are not removed, or those that fit, by id."""
-    after = None if asked.after is None else ScheduleId(decode_cursor(asked.after, tuple[Name])[0])
-    wanted = replace(schedule_filter(asked), limit=asked.limit + 1, after=after)
-    page, last = cut(await control.schedules.find(wanted), asked.limit)
-    items = await control.offload_short(lambda: [schedule_shape(one) for one in page])
+    after = None if request.after is None else ScheduleId(decode_cursor(request.after, tuple[Name])[0])
+    wanted = replace(schedule_filter(request), limit=request.limit + 1, after=after)
+    page, last = cut(await control.schedules.find(wanted), request.limit)
+    items = await control.offload_short(lambda: [schedule_response(one) for one in page])
     return SchedulePage(items=items, next=None if last is None else encode_cursor(last.schedule_id))
 
 
 @operation("schedules.show", "GET /schedules/{schedule_id}", Role.VIEWER, versioned="version")
-async def show_schedule(control: Control, asked: OneSchedule) -> OutlookShape:
+async def show_schedule(control: Control, request: ScheduleRequest) -> OutlookResponse:
     """Show one schedule, its next fire times, what changes of the clocks do to them, and its policies."""
-    schedule = await control.schedules.get(asked.schedule_id)
-    last = await control.schedules.history(asked.schedule_id, after=schedule.version - 1)
+    schedule = await control.schedules.get(request.schedule_id)
+    last = await control.schedules.history(request.schedule_id, after=schedule.version - 1)
     now = await control.store.now()
     ahead = await control.offload_short(lambda: look_ahead(schedule, now))
-    return outlook_shape(schedule, last[-1].tzdata, ahead)
+    return outlook_response(schedule, last[-1].tzdata, ahead)
 
 
 @operation("schedules.history", "GET /schedules/{schedule_id}/versions", Role.VIEWER)
-async def list_versions(control: Control, asked: ListVersions) -> VersionPage:
+async def list_versions(control: Control, request: ListVersionsRequest) -> VersionPage:
     """List the versions of a schedule and what each changed, also of a removed one, the oldest first."""
-    behind = number_behind(asked.after, INTEGER_MAX) or 0
+    behind = number_behind(request.after, INTEGER_MAX) or 0
     versions = await control.schedules.history(
-        asked.schedule_id, after=max(behind - 1, 0), limit=asked.limit + 2
+        request.schedule_id, after=max(behind - 1, 0), limit=request.limit + 2
     )
-    shapes = await control.offload_short(lambda: version_shapes(asked.schedule_id, versions))
-    page, last = cut([one for one in shapes if one.version > behind], asked.limit)
+    shapes = await control.offload_short(lambda: version_responses(request.schedule_id, versions))
+    page, last = cut([one for one in shapes if one.version > behind], request.limit)
     return VersionPage(items=list(page), next=None if last is None else encode_cursor(last.version))
 
 
@@ -149,13 +149,13 @@ async def list_versions(control: Control, asked: ListVersions) -> VersionPage:
     versioned="version",
     example={"schedule_id": "nightly", **NIGHTLY},
 )
-async def add_schedule(control: Control, asked: AddSchedule) -> EditedSchedule:
+async def add_schedule(control: Control, request: AddScheduleRequest) -> EditedSchedule:
     """Add a schedule; it plans from now on."""
-    spec = new_spec(asked, control.asked_at or await control.store.now())
+    spec = new_spec(request, control.requested_at or await control.store.now())
     try:
-        added = await control.schedules.add(asked.schedule_id, spec)
+        added = await control.schedules.add(request.schedule_id, spec)
     except ScheduleExists:
-        standing = await standing_schedule(control, asked.schedule_id, spec)
+        standing = await standing_schedule(control, request.schedule_id, spec)
         if standing is None:
             raise
         added = standing
@@ -169,62 +169,64 @@ async def add_schedule(control: Control, asked: AddSchedule) -> EditedSchedule:
     versioned="version",
     example={"cron": "45 2 * * *", "spread": None, "dry_run": True},
 )
-async def edit_schedule(control: Control, asked: EditSchedule) -> EditedSchedule:
+async def edit_schedule(control: Control, request: EditScheduleRequest) -> EditedSchedule:
     """Change what is given and leave the rest; ticks from now on follow the new version.
 
     What is null or `none` is taken away, and so is a label that is null or empty. Of a payload that was shown
     and comes back, what is still masked stays as it was. A dry run says what the edit would do."""
-    if asked.nothing:
-        raise UsageError(f"schedule {asked.schedule_id}: nothing to change; say what should be different")
-    if asked.dry_run:
-        return await _previewed(control, asked)
-    edited = await _edited(control, asked)
+    if request.nothing:
+        raise UsageError(f"schedule {request.schedule_id}: nothing to change; say what should be different")
+    if request.dry_run:
+        return await _previewed(control, request)
+    edited = await _edited(control, request)
     return EditedSchedule(**schedule_fields(edited), warnings=await control.schedules.caveats(edited))
 
 
 @operation("schedules.remove", "DELETE /schedules/{schedule_id}", Role.OPERATOR)
-async def remove_schedule(control: Control, asked: ChangeSchedule) -> RemovedSchedule:
+async def remove_schedule(control: Control, request: ChangeScheduleRequest) -> RemovedSchedule:
     """Stop a schedule for good; its history stays."""
     try:
-        await control.schedules.remove(asked.schedule_id)
+        await control.schedules.remove(request.schedule_id)
     except UnknownSchedule:
-        if not await control.done_before(Action.SCHEDULE_REMOVE, asked.schedule_id):
+        if not await control.done_before(Action.SCHEDULE_REMOVE, request.schedule_id):
             raise
-    return RemovedSchedule(schedule_id=asked.schedule_id, state=str(ScheduleState.REMOVED))
+    return RemovedSchedule(schedule_id=request.schedule_id, state=str(ScheduleState.REMOVED))
 
 
 @operation("schedules.trigger", "POST /schedules/{schedule_id}/trigger", Role.OPERATOR)
-async def trigger_schedule(control: Control, asked: ChangeSchedule) -> Triggered:
+async def trigger_schedule(control: Control, request: ChangeScheduleRequest) -> Triggered:
     """Run one extra tick of a schedule, now, and answer with its key."""
-    return Triggered(run_key=await control.schedules.trigger(asked.schedule_id, control.asked_at))
+    return Triggered(run_key=await control.schedules.trigger(request.schedule_id, control.requested_at))
 
 
-def schedule_filter(asked: ScheduleChoice) -> ScheduleFilter:
+def schedule_filter(request: ScheduleChoice) -> ScheduleFilter:
     """The filter that is meant."""
     return ScheduleFilter(
-        text=asked.text,
-        state=asked.state,
-        job=None if asked.job is None else JobName(asked.job),
-        label=asked.label,
-        frozen=asked.frozen,
+        text=request.text,
+        state=request.state,
+        job=None if request.job is None else JobName(request.job),
+        label=request.label,
+        frozen=request.frozen,
     )
 
 
-async def _edited(control: Control, asked: EditSchedule) -> Schedule:
+async def _edited(control: Control, request: EditScheduleRequest) -> Schedule:
     """Where no version is expected, the words are said again of whichever is there meanwhile."""
-    now = control.asked_at or await control.store.now()
-    if control.asked_again:
-        last = await control.schedules.get(asked.schedule_id)
-        standing = await standing_schedule(control, asked.schedule_id, changed_spec(last.spec, asked, now))
+    now = control.requested_at or await control.store.now()
+    if control.repeated:
+        last = await control.schedules.get(request.schedule_id)
+        standing = await standing_schedule(
+            control, request.schedule_id, changed_spec(last.spec, request, now)
+        )
         if standing is not None:
             return standing
     for left in reversed(range(TRIES_MAX)):
-        old = await _expected(control, asked)
-        spec = changed_spec(old.spec, asked, now)
+        old = await _expected(control, request)
+        spec = changed_spec(old.spec, request, now)
         try:
-            return await control.schedules.edit(asked.schedule_id, spec, old.version)
+            return await control.schedules.edit(request.schedule_id, spec, old.version)
         except ScheduleChanged:
-            if asked.expected_version is not None or not left:
+            if request.expected_version is not None or not left:
                 raise
     raise AssertionError("there was no try")
 
@@ -237,18 +239,18 @@ async def standing_schedule(control: Control, schedule_id: str, spec: ScheduleSp
     return found if found.spec == await control.schedules.checked(schedule_id, spec) else None
 
 
-async def _expected(control: Control, asked: EditSchedule) -> Schedule:
-    old = await control.schedules.get(asked.schedule_id)
-    if asked.expected_version not in (None, old.version):
+async def _expected(control: Control, request: EditScheduleRequest) -> Schedule:
+    old = await control.schedules.get(request.schedule_id)
+    if request.expected_version not in (None, old.version):
         raise ScheduleChanged(
-            f"schedule {asked.schedule_id}: was changed meanwhile; look at it and edit again"
+            f"schedule {request.schedule_id}: was changed meanwhile; look at it and edit again"
         )
     return old
 
 
-async def _previewed(control: Control, asked: EditSchedule) -> EditedSchedule:
-    old, now = await _expected(control, asked), await control.store.now()
-    spec = await control.schedules.checked(asked.schedule_id, changed_spec(old.spec, asked, now))
+async def _previewed(control: Control, request: EditScheduleRequest) -> EditedSchedule:
+    old, now = await _expected(control, request), await control.store.now()
+    spec = await control.schedules.checked(request.schedule_id, changed_spec(old.spec, request, now))
     new = replace(old, spec=spec)
     preview = await control.offload(lambda: _preview(old, new, now))
     warnings = await control.schedules.caveats(new)

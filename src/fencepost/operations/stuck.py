@@ -9,9 +9,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from fencepost.model.access import Role
-from fencepost.operations.operation import Asked, operation
+from fencepost.operations.operation import Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
-from fencepost.operations.shapes.accounts import StuckPage, stuck_shape
+from fencepost.operations.responses.accounts import StuckPage, stuck_response
 from fencepost.operations.words import Seconds
 from fencepost.services.accounting import Auditor, StuckRun
 from fencepost.services.control import Control
@@ -21,7 +21,7 @@ LAST = "~"
 """Behind every time."""
 
 
-class FindStuck(Asked, frozen=True, kw_only=True):
+class ListStuckRequest(Request, frozen=True, kw_only=True):
     """Which runs count as stuck."""
 
     older_than_s: (
@@ -36,13 +36,13 @@ class FindStuck(Asked, frozen=True, kw_only=True):
 
 
 @operation("runs.stuck", "GET /runs/stuck", Role.VIEWER)
-async def find_stuck(control: Control, asked: FindStuck) -> StuckPage:
+async def find_stuck(control: Control, request: ListStuckRequest) -> StuckPage:
     """List runs that were started and whose worker shows no life, by job, the oldest first.
 
     Also those that say nothing past their job's progress deadline."""
-    found = await Auditor(control.store, control.namespace).stuck(asked.older_than_s)
-    page, after = sliced(found, _place, tuple[str, str, str], asked.limit, asked.after)
-    return StuckPage(items=[stuck_shape(one) for one in page], next=after)
+    found = await Auditor(control.store, control.namespace).stuck(request.older_than_s)
+    page, after = sliced(found, _place, tuple[str, str, str], request.limit, request.after)
+    return StuckPage(items=[stuck_response(one) for one in page], next=after)
 
 
 def _place(stuck: StuckRun) -> tuple[str, str, str]:

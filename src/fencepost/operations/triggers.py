@@ -14,8 +14,8 @@ from msgspec import Meta
 from fencepost.errors import InvalidTrigger, UsageError
 from fencepost.model.access import Role
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST, parse_local_or_instant, to_instant
-from fencepost.operations.operation import Asked, operation
-from fencepost.operations.shapes.triggers import ExplainAnswer, NextAnswer, changes_ahead, policy_of
+from fencepost.operations.operation import Request, operation
+from fencepost.operations.responses.triggers import ExplainResponse, NextResponse, changes_ahead, policy_of
 from fencepost.operations.specs import WordVoice
 from fencepost.operations.words import Name, moment
 from fencepost.services.control import Control
@@ -37,7 +37,7 @@ TimeText = Annotated[
 ]
 
 
-class Expression(Asked, frozen=True, kw_only=True):
+class TriggerRequest(Request, frozen=True, kw_only=True):
     """An expression, and how it is to be read."""
 
     expression: Annotated[
@@ -71,7 +71,7 @@ class Expression(Asked, frozen=True, kw_only=True):
     schedule_id: Annotated[Name, Meta(description="The id that an `H` is hashed by.")] | None = None
 
 
-class NextTimes(Expression, frozen=True, kw_only=True):
+class NextTimesRequest(TriggerRequest, frozen=True, kw_only=True):
     """Which fire times."""
 
     count: Annotated[int, Meta(ge=1, le=COUNT_MAX, description="How many.")] = 5
@@ -96,24 +96,24 @@ VOICE = ExpressionVoice()
 
 
 @operation("triggers.next", "GET /triggers/next", Role.VIEWER)
-async def show_next(control: Control, asked: NextTimes) -> NextAnswer:
+async def show_next(control: Control, request: NextTimesRequest) -> NextResponse:
     """Show when an expression fires next, and what the next changes of the clocks do to it."""
     now = await control.store.now()
-    return await control.offload(lambda: next_times(asked, now, VOICE))
+    return await control.offload(lambda: next_times(request, now, VOICE))
 
 
 @operation("triggers.explain", "GET /triggers/explain", Role.VIEWER)
-async def explain(control: Control, asked: Expression) -> ExplainAnswer:
+async def explain(control: Control, request: TriggerRequest) -> ExplainResponse:
     """Say in plain words when an expression fires, and what a change of the clocks does to it."""
     now = await control.store.now()
-    return await control.offload(lambda: explained(asked, now, VOICE))
+    return await control.offload(lambda: explained(request, now, VOICE))
 
 
-def next_times(asked: NextTimes, now: datetime, voice: Voice) -> NextAnswer:
+def next_times(request: NextTimesRequest, now: datetime, voice: Voice) -> NextResponse:
     """The fire times after a moment, or before it."""
-    trigger, after = _trigger(asked, voice), _after(asked, now, voice)
-    times = trigger.last(after, asked.count) if asked.previous else trigger.next(after, asked.count)
-    return NextAnswer(
+    trigger, after = _trigger(request, voice), _after(request, now, voice)
+    times = trigger.last(after, request.count) if request.previous else trigger.next(after, request.count)
+    return NextResponse(
         description=trigger.describe(),
         zones=sorted(trigger.zones()),
         times=[moment(one) for one in times],
@@ -121,12 +121,12 @@ def next_times(asked: NextTimes, now: datetime, voice: Voice) -> NextAnswer:
     )
 
 
-def explained(asked: Expression, now: datetime, voice: Voice) -> ExplainAnswer:
+def explained(request: TriggerRequest, now: datetime, voice: Voice) -> ExplainResponse:
     """All that can be said of it."""
-    trigger, after = _trigger(asked, voice), _after(asked, now, voice)
-    return ExplainAnswer(
+    trigger, after = _trigger(request, voice), _after(request, now, voice)
+    return ExplainResponse(
         description=trigger.describe(),
-        tz=asked.tz or _own_zone(trigger),
+        tz=request.tz or _own_zone(trigger),
         zones=sorted(trigger.zones()),
         policy=policy_of(trigger),
         next=[moment(one) for one in trigger.next(after, NEXT_SHOWN)],
@@ -138,41 +138,41 @@ def explained(asked: Expression, now: datetime, voice: Voice) -> ExplainAnswer:
     )
 
 
-def _trigger(asked: Expression, voice: Voice) -> Combinable:
+def _trigger(request: TriggerRequest, voice: Voice) -> Combinable:
     """The trigger that the expression means."""
-    if asked.tz is not None:
+    if request.tz is not None:
         with voice.blaming("tz"):
-            zone(asked.tz)
-    is_form = asked.expression.lstrip().startswith(FORM_START)
-    trigger = _form(asked, voice) if is_form else build(_words(asked, voice), voice)
-    if asked.schedule_id is not None and not trigger.calendar_names():
-        return trigger.bound(Binding(asked.schedule_id))
+            zone(request.tz)
+    is_form = request.expression.lstrip().startswith(FORM_START)
+    trigger = _form(request, voice) if is_form else build(_words(request, voice), voice)
+    if request.schedule_id is not None and not trigger.calendar_names():
+        return trigger.bound(Binding(request.schedule_id))
     if trigger.is_hashed():
         by = voice.called("schedule_id")
         raise UsageError(f"{trigger.describe()}: H is hashed by a schedule's id; give it with {by}")
     return trigger
 
 
-def _form(asked: Expression, voice: Voice) -> Combinable:
+def _form(request: TriggerRequest, voice: Voice) -> Combinable:
     for name in ("tz", "gap", "fold", "anchor"):
-        if getattr(asked, name) is not None:
+        if getattr(request, name) is not None:
             said = "has no meaning with the stable form of a trigger, which says it all"
             raise UsageError(f"{voice.called(name)}: {said}")
     try:
-        return decode(json.loads(asked.expression))
+        return decode(json.loads(request.expression))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"not JSON: {error}") from None
 
 
-def _words(asked: Expression, voice: Voice) -> Words:
-    text = asked.expression.strip()
+def _words(request: TriggerRequest, voice: Voice) -> Words:
+    text = request.expression.strip()
     kind = _kind(text)
     given: dict[str, Any] = {kind: text[len(EVERY) :].strip() if kind == "every" else text}
-    words = Words(tz=asked.tz, gap=asked.gap, fold=asked.fold, anchor=asked.anchor, **given)
+    words = Words(tz=request.tz, gap=request.gap, fold=request.fold, anchor=request.anchor, **given)
     if kind != "every" or is_calendar_step(words.every or ""):
         return words
     # Of an exact interval the zone says only how its anchor is read and where its times are shown.
-    anchor = None if asked.anchor is None else _instant("anchor", asked.anchor, asked.tz, voice)
+    anchor = None if request.anchor is None else _instant("anchor", request.anchor, request.tz, voice)
     return replace(words, anchor=anchor, tz=None)
 
 
@@ -182,8 +182,8 @@ def _kind(text: str) -> str:
     return "every" if text.lower().startswith(EVERY) else "cron"
 
 
-def _after(asked: Expression, now: datetime, voice: Voice) -> datetime:
-    return now if asked.after is None else _instant("after", asked.after, asked.tz, voice)
+def _after(request: TriggerRequest, now: datetime, voice: Voice) -> datetime:
+    return now if request.after is None else _instant("after", request.after, request.tz, voice)
 
 
 def _instant(key: str, text: str, tz: str | None, voice: Voice) -> datetime:

@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from fencepost.model.access import Role
-from fencepost.operations.operation import Asked, operation
-from fencepost.operations.runs import OneRun
-from fencepost.operations.shapes.accounts import ExplanationShape, explanation_shape
+from fencepost.operations.operation import Request, operation
+from fencepost.operations.responses.accounts import ExplanationResponse, explanation_response
+from fencepost.operations.runs import RunRequest
 from fencepost.operations.words import ScheduleIdText, read_instant
 from fencepost.services.accounting import Auditor
 from fencepost.services.control import Control
@@ -17,7 +17,7 @@ from fencepost.services.control import Control
 LATEST = "latest"
 
 
-class OneTick(Asked, frozen=True, kw_only=True):
+class TickRequest(Request, frozen=True, kw_only=True):
     """One tick, by its schedule and its fire time."""
 
     schedule_id: ScheduleIdText
@@ -32,22 +32,22 @@ class OneTick(Asked, frozen=True, kw_only=True):
 
 
 @operation("schedules.why", "GET /schedules/{schedule_id}/ticks/{fire_time}/why", Role.VIEWER)
-async def why_tick(control: Control, asked: OneTick) -> ExplanationShape:
+async def why_tick(control: Control, request: TickRequest) -> ExplanationResponse:
     """Say in plain words why a tick ran or did not run, and what would change that.
 
     Any instant may be asked about, also one at which nothing fires, and a schedule that was removed. The
     latest may also be asked for by the name of a job: then it is its newest run."""
     verbs = Auditor(control.store, control.namespace, control.offload)
-    if asked.fire_time == LATEST:
-        return explanation_shape(await verbs.why_latest(asked.schedule_id))
-    fire_time = read_instant("fire_time", asked.fire_time)
-    return explanation_shape(await verbs.why(asked.schedule_id, fire_time))
+    if request.fire_time == LATEST:
+        return explanation_response(await verbs.why_latest(request.schedule_id))
+    fire_time = read_instant("fire_time", request.fire_time)
+    return explanation_response(await verbs.why(request.schedule_id, fire_time))
 
 
 @operation("runs.why", "GET /runs/{run_key}/why", Role.VIEWER)
-async def why_run(control: Control, asked: OneRun) -> ExplanationShape:
+async def why_run(control: Control, request: RunRequest) -> ExplanationResponse:
     """Say in plain words why a run is where it is, and what would change that.
 
     Also of a tick whose row is gone."""
     verbs = Auditor(control.store, control.namespace, control.offload)
-    return explanation_shape(await verbs.why_run(asked.run_key))
+    return explanation_response(await verbs.why_run(request.run_key))

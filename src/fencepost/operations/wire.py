@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, ValidationError
 
 from fencepost.model.dataclasses import dataclass
-from fencepost.operations.operation import VERSION_FIELD, Asked, Operation
+from fencepost.operations.operation import VERSION_FIELD, Operation, Request
 
 Q = TypeVar("Q", bound=Struct)
 LEFT_OUT: tuple[Any, ...] = (None, [], ())
@@ -50,9 +50,9 @@ class Refused(ValidationError):
         self.name = name
 
 
-def to_call(operation: Operation[Any, Q, Any], asked: Q) -> Call:
+def to_call(operation: Operation[Any, Q, Any], request: Q) -> Call:
     """The request that asks for it."""
-    values: dict[str, Any] = msgspec.to_builtins(asked)
+    values: dict[str, Any] = msgspec.to_builtins(request)
     path = operation.path
     for name in operation.in_path:
         path = path.replace(f"{{{name}}}", quote(str(values.pop(name)), safe=""))
@@ -66,7 +66,7 @@ def to_call(operation: Operation[Any, Q, Any], asked: Q) -> Call:
 
 def from_call(operation: Operation[Any, Q, Any], parts: Parts) -> Q:
     """What was asked; `Refused` or `ValidationError` where it does not fit."""
-    types = {one.name: one.type for one in msgspec.structs.fields(operation.asked)}
+    types = {one.name: one.type for one in msgspec.structs.fields(operation.request)}
     values: dict[str, Any] = {**parts.body}
     for name in (*operation.in_path, VERSION_FIELD):
         if name in values:
@@ -76,9 +76,9 @@ def from_call(operation: Operation[Any, Q, Any], parts: Parts) -> Q:
     if VERSION_FIELD in types:
         values[VERSION_FIELD] = version_of(parts.if_match)
     values.update(_query(parts.query, types, operation))
-    if issubclass(operation.asked, Asked):
+    if issubclass(operation.request, Request):
         _refuse_nul(values)
-    return msgspec.convert(values, operation.asked)
+    return msgspec.convert(values, operation.request)
 
 
 def _refuse_nul(values: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from fencepost.model.identifiers import Namespace
 class Backfills(Protocol):
     """The backfills of a store."""
 
-    async def start(self, namespace: Namespace, asked: NewBackfill, author: Author) -> Backfill | None:
+    async def start(self, namespace: Namespace, request: NewBackfill, author: Author) -> Backfill | None:
         """A new, active backfill, filled through `since`; None where there is no such schedule. Listeners for
         `schedules` are told."""
         ...

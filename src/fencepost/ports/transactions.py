@@ -40,7 +40,7 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 Row: TypeAlias = Mapping[str, Any]
 
 
-class Transaction(Protocol):
+class JobTransaction(Protocol):
     """An open transaction. `%s` or `%(name)s` stand for parameters on every store; without parameters the
     text is taken as it is, with them a `%` of its own is written `%%`."""
 
@@ -92,14 +92,14 @@ class BlockingTransaction(Protocol):
 
 
 class RunTransaction(
-    AbstractAsyncContextManager[Transaction, None],
+    AbstractAsyncContextManager[JobTransaction, None],
     AbstractContextManager[BlockingTransaction, None],
     Protocol,
 ):
     """`async with` in an async job, `with` in a plain one."""
 
 
-IN_BLOCK: ContextVar[Transaction | None] = ContextVar("in_block", default=None)
+IN_BLOCK: ContextVar[JobTransaction | None] = ContextVar("in_block", default=None)
 """The transaction in whose block the caller is. A store with one writer refuses other writes from there: they
 would wait for the block, and the block for them."""
 
@@ -140,7 +140,7 @@ class Transactions(Protocol):
 
     def begin(
         self, ticket: Ticket, *, complete: bool, idle_max_s: float
-    ) -> AbstractAsyncContextManager[Transaction]:
+    ) -> AbstractAsyncContextManager[JobTransaction]:
         """A transaction under the run's lock; `RunLost` at the start where the ticket is no longer good.
 
         With `complete` the run is `succeeded` when the block ends well. Without, the run goes on: such a
@@ -165,7 +165,7 @@ class NoTransactions:
 
     def begin(
         self, ticket: Ticket, *, complete: bool, idle_max_s: float
-    ) -> AbstractAsyncContextManager[Transaction]:
+    ) -> AbstractAsyncContextManager[JobTransaction]:
         raise UsageError(self._refusal)
 
     async def borrow(self, connection: object) -> BorrowedStore:

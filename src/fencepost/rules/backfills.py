@@ -54,16 +54,16 @@ class BackfillRules(Part):
 
     @writes
     async def start(
-        self, tx: Transaction, namespace: Namespace, asked: NewBackfill, author: Author
+        self, tx: Transaction, namespace: Namespace, request: NewBackfill, author: Author
     ) -> Backfill | None:
-        if not await tx.find(SCHEDULES.at(namespace, asked.schedule_id)):
+        if not await tx.find(SCHEDULES.at(namespace, request.schedule_id)):
             return None
         now = await tx.now()
-        asks = {"namespace": namespace, **columns_of(BACKFILLS, asked)}
-        stands = {"state": BackfillState.ACTIVE.value, "filled_through": asked.since}
+        asks = {"namespace": namespace, **columns_of(BACKFILLS, request)}
+        stands = {"state": BackfillState.ACTIVE.value, "filled_through": request.since}
         new = {**asks, **stands, "next_run_at": now, "created_at": now}
         (row,) = await tx.put_if_absent(BACKFILLS, [new])
-        await log(tx, author, namespace, Action.BACKFILL_START, str(row["backfill_id"]), {}, _logged(asked))
+        await log(tx, author, namespace, Action.BACKFILL_START, str(row["backfill_id"]), {}, _logged(request))
         tx.hint(Topic.SCHEDULES)
         return (await _shown(tx, [row]))[0]
 
@@ -76,7 +76,7 @@ class BackfillRules(Part):
         through: datetime,
         author: Author,
     ) -> int | None:
-        owner = backfill.namespace, backfill.asked.schedule_id
+        owner = backfill.namespace, backfill.request.schedule_id
         (schedule,) = await tx.lock(SCHEDULES.at(*owner))
         cursors = await lock_cursors(tx, *owner)
         (row,) = await tx.lock(BACKFILLS.at(backfill.backfill_id))
@@ -254,14 +254,14 @@ async def _shown(tx: Transaction, backfills: Sequence[Row]) -> list[Backfill]:
     ]
 
 
-_to_asked = reader(NewBackfill)
+_to_request = reader(NewBackfill)
 
 
 def _backfill(row: Row, runs: Mapping[RunState, int]) -> Backfill:
     return Backfill(
         backfill_id=row["backfill_id"],
         namespace=row["namespace"],
-        asked=_to_asked(row),
+        request=_to_request(row),
         state=BackfillState(row["state"]),
         filled_through=row["filled_through"],
         created_at=row["created_at"],
@@ -269,5 +269,5 @@ def _backfill(row: Row, runs: Mapping[RunState, int]) -> Backfill:
     )
 
 
-def _logged(asked: NewBackfill) -> JsonObject:
-    return {**asdict(asked), "since": to_utc_text(asked.since), "until": to_utc_text(asked.until)}
+def _logged(request: NewBackfill) -> JsonObject:
+    return {**asdict(request), "since": to_utc_text(request.since), "until": to_utc_text(request.until)}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from fencepost.model.clocks import later
-from fencepost.model.idempotency import Answered, Beginning, Begun, InFlight, Mismatch
+from fencepost.model.idempotency import Beginning, Begun, InFlight, KeptResponse, Mismatch
 from fencepost.model.identifiers import Namespace
 from fencepost.model.table import Row
 from fencepost.model.tables import ANSWERS, ANSWERS_BY_AGE
@@ -36,7 +36,7 @@ class IdempotencyRules(Part):
         if row["fingerprint"] != fingerprint:
             return Mismatch()
         if row["status"] is not None:
-            return Answered(row["status"], bytes(row["body"]), json.loads(row["headers"]))
+            return KeptResponse(row["status"], bytes(row["body"]), json.loads(row["headers"]))
         now = await tx.now()
         if now < row["held_until"]:
             return InFlight()

@@ -128,12 +128,12 @@ async def fill_next(
 ) -> int | None:
     """Write one batch of at most `runs_max`; how many runs there were. None where somebody else was quicker,
     or where so many of its runs wait already that more of them would only be in the way."""
-    asked = backfill.asked
-    if backfill.waiting >= max(WAITING_MIN, 2 * asked.at_once_max):
+    request = backfill.request
+    if backfill.waiting >= max(WAITING_MIN, 2 * request.at_once_max):
         return None
-    source = await FillSource.of(store, backfill.namespace, asked.schedule_id)
+    source = await FillSource.of(store, backfill.namespace, request.schedule_id)
     most = min(runs_max, BATCH_MAX)
-    batch = await offload(lambda: source.next_batch(backfill.filled_through, asked.until, most))
+    batch = await offload(lambda: source.next_batch(backfill.filled_through, request.until, most))
     return await store.backfills.fill(backfill, batch.ticks, batch.through, author)
 
 

@@ -66,8 +66,8 @@ class Status:
 
 class Control:
     """The verbs of one namespace, in one author's name. `leases` is where leases live, where that is not the
-    store itself; they are only looked at. Of a call that may be repeated `asked_key` is its own key and
-    `asked_at` when it was first made; `asked_again`: it was begun before, and may have been carried out.
+    store itself; they are only looked at. Of a call that may be repeated `idempotency_key` is its own key and
+    `requested_at` when it was first made; `repeated`: it was begun before, and may have been carried out.
     `principal` is who came over HTTP. What whoever asks has chosen is searched `offload`; what every reader
     of the schedules that are there looks at takes `offload_short`. A server gives `enqueues`: all runs that a
     verb makes count, and are refused beyond the quota."""
@@ -79,19 +79,19 @@ class Control:
         author: Author = PROGRAM,
         leases: LeaseReader | None = None,
         settings: Settings | None = None,
-        asked_at: StoreTime | None = None,
-        asked_key: str | None = None,
+        requested_at: StoreTime | None = None,
+        idempotency_key: str | None = None,
         principal: Principal | None = None,
         offload: Offload = inline,
         offload_short: Offload = inline,
-        asked_again: bool = False,
+        repeated: bool = False,
         enqueues: Allowance | None = None,
     ) -> None:
         self.store = store
         self.settings = Settings() if settings is None else settings
-        self.asked_at = asked_at
-        self.asked_key = asked_key
-        self.asked_again = asked_again
+        self.requested_at = requested_at
+        self.idempotency_key = idempotency_key
+        self.repeated = repeated
         self.principal = principal
         self.leases: LeaseReader = store.leases if leases is None else leases
         self.namespace = namespace
@@ -119,10 +119,12 @@ class Control:
     async def done_before(self, action: Action, subject: str) -> Entry | None:
         """What the author did of that since this call was first made, where it is made again because its
         answer was lost; None where nothing was, and of a call that is made for the first time."""
-        if not self.asked_again:
+        if not self.repeated:
             return None
         by = self.author.credential or self.author.name
-        return next(iter(await self.log(LogFilter(subject, action, by, since=self.asked_at, limit=1))), None)
+        return next(
+            iter(await self.log(LogFilter(subject, action, by, since=self.requested_at, limit=1))), None
+        )
 
     async def status(self, skew_warning_s: float = Settings.skew_warning_s) -> Status:
         """Shards, nodes, queue, how the ticks of the last day stand, and what waits for a person."""

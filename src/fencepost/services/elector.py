@@ -31,7 +31,7 @@ from fencepost.core.placement import shards_of
 from fencepost.errors import LeaseStoreUnavailable, StoreUnavailable
 from fencepost.model.clocks import STEP_MIN_S, Monotonic
 from fencepost.model.identifiers import Epoch, Lineage, Shard
-from fencepost.model.leader import Refused, Registered
+from fencepost.model.leader import Registered, RegistrationRefused
 from fencepost.model.lease import Acquisition, Granted, HeldBy, Lost, Renewal, Unknown
 from fencepost.model.node import NodeRecord, NodeReport
 from fencepost.ports.leases import LeaseStore
@@ -280,7 +280,7 @@ class Elector(Service):
                     self._tell_of_a_change(shard, grant, epoch, instead_of)
                     self._leadership.granted(shard, epoch, grant.epoch)
                     led[shard] = epoch
-                case Refused(known):
+                case RegistrationRefused(known):
                     self._tell_of_a_fall(shard, grant, known)
                     refused[shard] = grant.epoch
                 case _ as never:

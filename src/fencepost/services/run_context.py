@@ -23,7 +23,7 @@ from fencepost.model.quoting import quoted
 from fencepost.model.results import result_text
 from fencepost.model.run import Ticket
 from fencepost.ports.store import Store
-from fencepost.ports.transactions import IN_BLOCK, Parameters, Row, Transaction
+from fencepost.ports.transactions import IN_BLOCK, JobTransaction, Parameters, Row
 from fencepost.services.steps import Steps
 from fencepost.telemetry.secrets import mask_any
 
@@ -152,15 +152,18 @@ class LedgerTransaction:
     """See `ports.transactions.RunTransaction`."""
 
     def __init__(
-        self, run_context: LedgerRunContext, opened: AbstractAsyncContextManager[Transaction], complete: bool
+        self,
+        run_context: LedgerRunContext,
+        opened: AbstractAsyncContextManager[JobTransaction],
+        complete: bool,
     ) -> None:
         self._run_context = run_context
         self._opened = opened
         self._complete = complete
-        self._inner: Transaction | None = None
-        self._outer: Transaction | None = None
+        self._inner: JobTransaction | None = None
+        self._outer: JobTransaction | None = None
 
-    async def __aenter__(self) -> Transaction:
+    async def __aenter__(self) -> JobTransaction:
         self._run_context.open.append(self)
         try:
             self._inner = await self._opened.__aenter__()
@@ -221,7 +224,7 @@ class LedgerTransaction:
 class ServedTransaction:
     """See `ports.transactions.BlockingTransaction`: each call is carried to the worker's loop."""
 
-    def __init__(self, run_context: LedgerRunContext, inner: Transaction) -> None:
+    def __init__(self, run_context: LedgerRunContext, inner: JobTransaction) -> None:
         self._run_context = run_context
         self.inner = inner
 

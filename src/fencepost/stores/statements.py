@@ -16,16 +16,16 @@ from fencepost.model.table import (
     AnyBit,
     AtLeast,
     Bound,
+    ColumnKind,
     Condition,
     Either,
     Index,
-    Kind,
-    Known,
     NoneOf,
+    NotNull,
+    Null,
     OneOf,
     Range,
     Table,
-    Unknown,
     Unlike,
 )
 
@@ -96,9 +96,9 @@ def _where(shape: Shape) -> list[str]:
 def condition_text(condition: Condition, table: Table) -> str:
     """A condition as the schema writes it."""
     match condition:
-        case Known(column):
+        case NotNull(column):
             return f"{column} IS NOT NULL"
-        case Unknown(column):
+        case Null(column):
             return f"{column} IS NULL"
         case OneOf(column, values):
             return _one_of(column, values, table.columns[column])
@@ -118,15 +118,15 @@ def condition_text(condition: Condition, table: Table) -> str:
             assert_never(never)
 
 
-def _one_of(column: str, values: Sequence[Any], kind: Kind) -> str:
-    if kind is Kind.BOOLEAN:
+def _one_of(column: str, values: Sequence[Any], kind: ColumnKind) -> str:
+    if kind is ColumnKind.BOOLEAN:
         return column if values[0] else f"NOT {column}"
     written = _written(values, kind)
     return f"{column} = {written[0]}" if len(written) == 1 else f"{column} IN ({', '.join(written)})"
 
 
-def _written(values: Sequence[Any], kind: Kind) -> list[str]:
-    return [f"'{value}'" if kind is Kind.TEXT else str(value) for value in values]
+def _written(values: Sequence[Any], kind: ColumnKind) -> list[str]:
+    return [f"'{value}'" if kind is ColumnKind.TEXT else str(value) for value in values]
 
 
 def _list(parts: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ class Every(Combinable):
     gap: dst.Gap | None
     fold: dst.Fold | None
     jitter: timedelta | None
-    _times: Beat | WallTimes = field(repr=False, compare=False)
+    _times: ExactInterval | WallTimes = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Every(Combinable):
             remedy = "a step of the calendar, such as '1 day', has a wall time"
             raise InvalidTrigger(f"every {format_duration(interval)}: keeps its beat through DST; {remedy}")
         moment = EPOCH if anchor is None else to_instant(_read(anchor), zone(tz))
-        self._set(interval, moment, "UTC", None, None, Beat(interval, moment))
+        self._set(interval, moment, "UTC", None, None, ExactInterval(interval, moment))
 
     def _set_calendar(
         self,
@@ -153,7 +153,7 @@ class Every(Combinable):
         tz: str,
         gap: dst.Gap | None,
         fold: dst.Fold | None,
-        times: Beat | WallTimes,
+        times: ExactInterval | WallTimes,
     ) -> None:
         spacing_s = WALL_SPACING_MIN_S if isinstance(interval, CalendarStep) else interval.total_seconds()
         for name, value in zip(
@@ -165,7 +165,7 @@ class Every(Combinable):
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class ExactInterval:
     """Exact intervals from an instant."""
 
     interval: timedelta

@@ -16,7 +16,7 @@ import msgspec
 from litestar import Response
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.idempotency import Answered, Begun, InFlight, Mismatch
+from fencepost.model.idempotency import Begun, InFlight, KeptResponse, Mismatch
 from fencepost.model.identifiers import Namespace
 from fencepost.operations.operation import Operation
 from fencepost.ports.idempotency import IdempotencyKeys
@@ -42,17 +42,17 @@ class Idempotency:
         one: Operation[Any, Any, Any],
         caller: Caller,
         key: str | None,
-        asked: Any,
+        request: Any,
         carry_out: CarryOut,
     ) -> Response[bytes]:
         """The answer, whether it is made now or was made before."""
         if key is None or one.secret:
             return await carry_out(None)
         whose = caller.namespace, caller.principal.credential_id, key
-        match await self._book.begin(*whose, fingerprint(one, asked), HOLD_S):
-            case Begun(asked_at, again):
-                return await self._first(whose, carry_out, Once(key, asked_at, again))
-            case Answered(status, body, headers):
+        match await self._book.begin(*whose, fingerprint(one, request), HOLD_S):
+            case Begun(requested_at, again):
+                return await self._first(whose, carry_out, Once(key, requested_at, again))
+            case KeptResponse(status, body, headers):
                 told = {**headers, REPLAYED: "true"}
                 return Response(body, status_code=status, media_type="application/json", headers=told)
             case InFlight():
@@ -88,6 +88,6 @@ def key_of(header: str | None) -> str | None:
     return header
 
 
-def fingerprint(one: Operation[Any, Any, Any], asked: Any) -> str:
+def fingerprint(one: Operation[Any, Any, Any], request: Any) -> str:
     """Of what is asked: two calls that ask for the same have the same."""
-    return hashlib.sha256(one.name.encode() + b"\0" + msgspec.json.encode(asked)).hexdigest()
+    return hashlib.sha256(one.name.encode() + b"\0" + msgspec.json.encode(request)).hexdigest()

@@ -128,13 +128,13 @@ class Described:
 
     def __init__(self, operations: list[Operation[Any, Any, Any]]) -> None:
         self.operations = operations
-        types = dict.fromkeys(kind for one in operations for kind in (one.asked, one.answered))
+        types = dict.fromkeys(kind for one in operations for kind in (one.request, one.response))
         _, found = msgspec.json.schema_components(list(types), ref_template=REF)
         self._schemas: dict[str, Any] = found
         for one in found.values():
             if "description" in one:
                 one["description"] = " ".join(one["description"].split())
-        self._asked = {one.asked.__name__ for one in operations}
+        self._asked = {one.request.__name__ for one in operations}
 
     def operation(self, one: Operation[Any, Any, Any]) -> dict[str, Any]:
         """One entry of the document."""
@@ -176,7 +176,7 @@ class Described:
         taken = {*one.in_path, VERSION_FIELD}
         schema = {
             "type": "object",
-            "description": self._schemas[one.asked.__name__].get("description", ""),
+            "description": self._schemas[one.request.__name__].get("description", ""),
             "properties": {name: kind for name, kind in self._fields(one).items() if name not in taken},
             "required": [name for name in self._required(one) if name not in taken],
             "additionalProperties": False,
@@ -187,25 +187,25 @@ class Described:
         return {"required": bool(schema["required"]), "content": {JSON: content}}
 
     def _success(self, one: Operation[Any, Any, Any]) -> dict[str, Any]:
-        content: dict[str, Any] = {"schema": {"$ref": REF.format(name=one.answered.__name__)}}
-        said = self._schemas[one.answered.__name__].get("description", "")
+        content: dict[str, Any] = {"schema": {"$ref": REF.format(name=one.response.__name__)}}
+        said = self._schemas[one.response.__name__].get("description", "")
         response: dict[str, Any] = {"description": said, "content": {JSON: content}}
         if one.versioned:
             response["headers"] = {"ETag": {"schema": {"type": "string"}, "description": "For `If-Match`."}}
         return response
 
     def _fields(self, one: Operation[Any, Any, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = self._schemas[one.asked.__name__].get("properties", {})
+        found: dict[str, Any] = self._schemas[one.request.__name__].get("properties", {})
         return found
 
     def _required(self, one: Operation[Any, Any, Any]) -> list[str]:
-        found: list[str] = self._schemas[one.asked.__name__].get("required", [])
+        found: list[str] = self._schemas[one.request.__name__].get("required", [])
         return found
 
 
 def _health(word: str, summary: str, prose: str, kinds: Iterable[Kind]) -> dict[str, Any]:
     schema = {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}
-    answered = {
+    response = {
         "description": "One word.",
         "content": {JSON: {"schema": schema, "example": {"status": word}}},
     }
@@ -216,7 +216,7 @@ def _health(word: str, summary: str, prose: str, kinds: Iterable[Kind]) -> dict[
             "summary": summary,
             "description": prose,
             "security": [],
-            "responses": {"200": answered, **_problem_responses(kinds)},
+            "responses": {"200": response, **_problem_responses(kinds)},
         }
     }
 
@@ -232,7 +232,7 @@ def _problems_of(one: Operation[Any, Any, Any]) -> tuple[Kind, ...]:
         *(FOR_BODIES if one.has_body else ()),
         *(FOR_CHANGES if one.changes else ()),
         *(FOR_KEYS if _takes_key(one) else ()),
-        *(FOR_VERSIONS if VERSION_FIELD in one.asked.__struct_fields__ else ()),
+        *(FOR_VERSIONS if VERSION_FIELD in one.request.__struct_fields__ else ()),
         *(FOR_WORKERS if one.tag == "worker" else ()),
     )
 

@@ -56,44 +56,44 @@ def handlers(operations: Iterable[Operation[Any, Any, Any]], serving: Serving) -
 def _handler(one: Operation[Any, Any, Any], serving: Serving, repeats: Idempotency) -> HTTPRouteHandler:
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
         caller = admitted(one, request, serving.settings.namespace)
-        asked = read(one, request, await request.body())
+        wanted = read(one, request, await request.body())
         if one.changes:
             key = key_of(request.headers.get("idempotency-key"))
-            work = partial(_carry_out, one, serving, caller, asked)
-            return await repeats.once(one, caller, key, asked, work)
-        return await _carry_out(one, serving, caller, asked, None, request)
+            work = partial(_carry_out, one, serving, caller, wanted)
+            return await repeats.once(one, caller, key, wanted, work)
+        return await _carry_out(one, serving, caller, wanted, None, request)
 
     path = IN_PATH.sub(r"{\1:str}", one.path)
     method = HttpMethod(one.method)
     return HTTPRouteHandler(path, http_method=[method], status_code=HTTP_200_OK, name=one.name)(answer)
 
 
-def admitted(one: Operation[Any, Any, Any], request: Request[Any, Any, Any], home: Namespace) -> Caller:
+def admitted(one: Operation[Any, Any, Any], http_request: Request[Any, Any, Any], home: Namespace) -> Caller:
     """Who asks; a refusal where they may not."""
-    principal: Principal = request.scope["state"]["principal"]
+    principal: Principal = http_request.scope["state"]["principal"]
     if not principal.role.covers(one.role):
         told = f"{one.name} needs the role {one.role}; this credential has {principal.role}"
         raise Refusal(Problem(FORBIDDEN, told))
     if one.whole_fleet and principal.namespace != EVERYWHERE:
         told = f"{one.name} touches every namespace; this credential is good in {principal.namespace} only"
         raise Refusal(Problem(FORBIDDEN, told))
-    asked = request.headers.get(NAMESPACE_HEADER)
-    if asked is not None:
-        checked_name("namespace", asked)
-    client = request.client
+    named = http_request.headers.get(NAMESPACE_HEADER)
+    if named is not None:
+        checked_name("namespace", named)
+    client = http_request.client
     source = f"api from {client.host}" if client is not None else "api"
-    return Caller(principal, namespace_of(principal, asked, home), source)
+    return Caller(principal, namespace_of(principal, named, home), source)
 
 
-def read(one: Operation[Any, Any, Any], request: Request[Any, Any, Any], body: bytes) -> Any:
+def read(one: Operation[Any, Any, Any], http_request: Request[Any, Any, Any], body: bytes) -> Any:
     """What is asked; a refusal where it does not fit."""
     parts = Parts(
-        path={name: _decoded(name, request.path_params[name]) for name in one.in_path},
-        query=_query(request),
-        if_match=request.headers.get("if-match"),
-        body=_body(one, request, body),
+        path={name: _decoded(name, http_request.path_params[name]) for name in one.in_path},
+        query=_query(http_request),
+        if_match=http_request.headers.get("if-match"),
+        body=_body(one, http_request, body),
     )
-    versioned = VERSION_FIELD in one.asked.__struct_fields__
+    versioned = VERSION_FIELD in one.request.__struct_fields__
     if parts.if_match is not None and not versioned:
         raise Refusal(_invalid("If-Match", f"{one.name} looks at no version; leave the header out"))
     if parts.if_match is None and versioned:
@@ -112,32 +112,32 @@ async def _carry_out(
     one: Operation[Any, Any, Any],
     serving: Serving,
     caller: Caller,
-    asked: Any,
+    request: Any,
     once: Once | None,
-    request: Request[Any, Any, Any] | None = None,
+    http_request: Request[Any, Any, Any] | None = None,
 ) -> Response[bytes]:
     context: Any
     if one.context is Control:
-        context = serving.control(caller, getattr(asked, "reason", None), once)
-        answered = await _in_time(one, context, asked)
+        context = serving.control(caller, getattr(request, "reason", None), once)
+        response = await _in_time(one, context, request)
     else:
-        assert request is not None, "verbs of workers are never repeated by key"
-        context = Counter(serving, caller, lambda gone: _watching(request, gone))
-        answered = await one.carry_out(context, asked)
-    return Response(msgspec.json.encode(answered), media_type=JSON, headers=_etag(one, asked, answered))
+        assert http_request is not None, "verbs of workers are never repeated by key"
+        context = Counter(serving, caller, lambda gone: _watching(http_request, gone))
+        response = await one.carry_out(context, request)
+    return Response(msgspec.json.encode(response), media_type=JSON, headers=_etag(one, request, response))
 
 
-def _etag(one: Operation[Any, Any, Any], asked: Any, answered: Any) -> dict[str, str]:
+def _etag(one: Operation[Any, Any, Any], request: Any, response: Any) -> dict[str, str]:
     """The header that names the version; what a dry run would write has none yet."""
-    if one.versioned is None or getattr(asked, "dry_run", False):
+    if one.versioned is None or getattr(request, "dry_run", False):
         return {}
-    return {"ETag": etag(getattr(answered, one.versioned))}
+    return {"ETag": etag(getattr(response, one.versioned))}
 
 
-async def _in_time(one: Operation[Any, Any, Any], control: Control, asked: Any) -> Any:
+async def _in_time(one: Operation[Any, Any, Any], control: Control, request: Any) -> Any:
     try:
         async with asyncio.timeout(ANSWER_WITHIN_S):
-            return await one.carry_out(control, asked)
+            return await one.carry_out(control, request)
     except UnknownJob as error:
         if JOB not in one.in_path:
             raise
@@ -148,10 +148,10 @@ async def _in_time(one: Operation[Any, Any, Any], control: Control, asked: Any) 
         raise Refusal(Problem(SLOW_ANSWER, told)) from None
 
 
-def _query(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
+def _query(http_request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
-            request.scope["query_string"].decode("ascii"),
+            http_request.scope["query_string"].decode("ascii"),
             keep_blank_values=True,
             errors="strict",
             max_num_fields=QUERY_FIELDS_MAX,
@@ -161,12 +161,12 @@ def _query(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
         raise Refusal(_invalid("query", told)) from None
 
 
-def _body(one: Operation[Any, Any, Any], request: Request[Any, Any, Any], body: bytes) -> dict[str, Any]:
+def _body(one: Operation[Any, Any, Any], http_request: Request[Any, Any, Any], body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     if not one.has_body:
         raise Refusal(_invalid("body", f"a {one.method} takes none; what is asked stands in its query"))
-    kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    kind = http_request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if kind != JSON:
         raise Refusal(Problem(NOT_JSON, f"expected a body of {JSON}"))
     try:
@@ -202,9 +202,9 @@ def _invalid(name: str, message: str) -> Problem:
 
 
 @asynccontextmanager
-async def _watching(request: Request[Any, Any, Any], gone: Callable[[], None]) -> AsyncIterator[None]:
+async def _watching(http_request: Request[Any, Any, Any], gone: Callable[[], None]) -> AsyncIterator[None]:
     """Say so as soon as whoever asked has hung up: nobody is there for whom to wait."""
-    watcher = asyncio.create_task(_until_gone(request, gone))
+    watcher = asyncio.create_task(_until_gone(http_request, gone))
     try:
         yield
     finally:
@@ -213,7 +213,7 @@ async def _watching(request: Request[Any, Any, Any], gone: Callable[[], None]) -
             await watcher
 
 
-async def _until_gone(request: Request[Any, Any, Any], gone: Callable[[], None]) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
+async def _until_gone(http_request: Request[Any, Any, Any], gone: Callable[[], None]) -> None:
+    while (await http_request.receive())["type"] != "http.disconnect":
         pass
     gone()

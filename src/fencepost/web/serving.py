@@ -37,7 +37,7 @@ class Once(NamedTuple):
     """A call's own key, when it was first made with it, and whether this is not that time."""
 
     key: str | None = None
-    asked_at: StoreTime | None = None
+    requested_at: StoreTime | None = None
     again: bool = False
 
 
@@ -82,12 +82,12 @@ class Serving:
             caller.author(reason),
             self.leases,
             self.settings,
-            asked_at=once.asked_at,
-            asked_key=once.key,
+            requested_at=once.requested_at,
+            idempotency_key=once.key,
             principal=caller.principal,
             offload=off_turn(self.offload.of(caller.principal.asker)),
             offload_short=off_turn(self.offload_short.of(caller.principal.asker)),
-            asked_again=once.again,
+            repeated=once.again,
             enqueues=self.enqueues,
         )
 
@@ -99,11 +99,11 @@ class Serving:
         return self._verbs[namespace]
 
 
-def namespace_of(principal: Principal, asked: str | None, home: Namespace) -> Namespace:
+def namespace_of(principal: Principal, named: str | None, home: Namespace) -> Namespace:
     """A credential has its namespace; one that is good everywhere may choose, and is at home in the server's
     unless it does."""
-    found = acts_in(principal, Namespace(asked) if asked else None, home)
+    found = acts_in(principal, Namespace(named) if named else None, home)
     if found is None:
         told = f"nothing of it is there for this credential, which is good in {principal.namespace}"
-        raise Refusal(Problem(NOT_FOUND, f"namespace {asked}: {told}"))
+        raise Refusal(Problem(NOT_FOUND, f"namespace {named}: {told}"))
     return found

@@ -38,7 +38,7 @@ async def test_a_field_that_is_nobodys_to_set_is_refused_wherever_it_stands(stag
     token = (await stage.token(Role.ADMIN, EVERYWHERE)).credential.reveal()
     passed = []
     for one in operations():
-        known = {field.name for field in msgspec.structs.fields(one.asked)}
+        known = {field.name for field in msgspec.structs.fields(one.request)}
         path = place_of(one, dict.fromkeys(one.in_path, "1"))
         headers = {"if_match": "*"} if VERSION_FIELD in known else {}
         body = json.loads(body_of(one) or b"{}")
@@ -62,7 +62,7 @@ async def test_a_field_that_is_nobodys_to_set_is_refused_wherever_it_stands(stag
 async def test_a_form_says_no_more_than_its_operation_hears(stage: Stage) -> None:
     cookie, csrf = await stage.sign_in(await stage.token(Role.ADMIN, EVERYWHERE))
     for name, one in changes().items():
-        known = {field.name for field in msgspec.structs.fields(one.asked)}
+        known = {field.name for field in msgspec.structs.fields(one.request)}
         for field in NOBODYS:
             if field not in known:
                 said = said_in(await stage.form(name, {field: "1"}, cookie, csrf))

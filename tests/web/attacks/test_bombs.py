@@ -110,7 +110,7 @@ async def asker(stage: Stage, role: Role = Role.ADMIN) -> Asker:
 
 async def test_a_page_has_an_end_and_a_cursor_is_one_of_ours(stage: Stage) -> None:
     asks = await asker(stage)
-    paged = [one for one in operations() if {"limit", "after"} <= set(one.asked.__struct_fields__)]
+    paged = [one for one in operations() if {"limit", "after"} <= set(one.request.__struct_fields__)]
     assert len(paged) > 10
     for one in paged:
         for limit in ("0", "-1", "501" if one.name != "runs.log" else "100000", "9" * 30, "1e3", "", "1.5"):
@@ -134,7 +134,7 @@ async def test_no_text_of_a_query_is_more_than_a_text(stage: Stage) -> None:
     for one in operations():
         if one.method != "GET":
             continue
-        fields = msgspec.structs.fields(one.asked)
+        fields = msgspec.structs.fields(one.request)
         needed = {each.name: FAR[0] for each in fields if each.required and each.name not in one.in_path}
         for each in fields:
             if each.name not in one.in_path:

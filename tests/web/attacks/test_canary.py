@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.access import EVERYWHERE, Kind, Role, mint
+from fencepost.model.access import EVERYWHERE, CredentialKind, Role, mint
 from fencepost.model.audit import LogFilter
 from fencepost.telemetry.logs import JsonFormatter, PlainFormatter
 from fencepost.web.application import operations
@@ -102,7 +102,7 @@ async def test_a_secret_is_nowhere_to_be_seen(stage: Stage, written: io.StringIO
     token = made.credential.reveal()
     cookie, csrf = await stage.sign_in(made)
     link = (await stage.ask("POST", "/api/v1/links", {}, token=token)).body["link"]
-    made_up = mint(Kind.TOKEN, lambda size: b"\x5a" * size).reveal()
+    made_up = mint(CredentialKind.TOKEN, lambda size: b"\x5a" * size).reveal()
     key = await planted(stage, ear, token)
     for number, one in enumerate(everything_asked()):
         path = place_of(

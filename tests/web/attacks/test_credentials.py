@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urlencode
 
-from fencepost.model.access import Kind, Role, mint
+from fencepost.model.access import CredentialKind, Role, mint
 from fencepost.services.control import Control
 from fencepost.web.auth.reading import COOKIE, FORM
 from tests.services.house import NS
@@ -105,7 +105,7 @@ async def test_every_refusal_reads_the_same_and_costs_the_store_at_most_one_look
     await Control(stage.house.store, NS, BOSS).access.revoke(revoked.record.token_id)
     stage.house.clock.advance(60)
     shown = token.credential.reveal()
-    unknown = mint(Kind.TOKEN, lambda size: bytes(size)).reveal()
+    unknown = mint(CredentialKind.TOKEN, lambda size: bytes(size)).reveal()
     wrong = [shown[:-1] + ("0" if shown[-1] != "0" else "1"), revoked.credential.reveal()]
     wrong += [expired.credential.reveal(), unknown, shown[:-1], "x", shown.upper()]
     seen = set()
@@ -123,7 +123,7 @@ async def test_every_refusal_reads_the_same_and_costs_the_store_at_most_one_look
 async def test_a_session_that_somebody_else_chose_is_not_gone_on_with(stage: Stage) -> None:
     """An attacker plants their own cookie, or one that they made up; whoever signs in gets another."""
     planted, _ = await stage.sign_in(await stage.token(Role.VIEWER))
-    made_up = mint(Kind.SESSION, lambda size: b"\1" * size).reveal()
+    made_up = mint(CredentialKind.SESSION, lambda size: b"\1" * size).reveal()
     victim = await stage.token(Role.ADMIN)
     for before in (planted, made_up, "x"):
         body = urlencode({"token": victim.credential.reveal(), "session": before}).encode()

@@ -10,7 +10,7 @@ from litestar import Router, get, post
 from litestar.handlers import ASGIRouteHandler
 
 from fencepost.model.access import EVERYWHERE, Role
-from fencepost.operations.operation import Asked, Change, Operation, operation
+from fencepost.operations.operation import ChangeRequest, Operation, Request, operation
 from fencepost.services.control import Control
 from fencepost.web import application
 from fencepost.web.dashboard import routes as dashboard_routes
@@ -28,14 +28,14 @@ class Nothing(msgspec.Struct):
 
 
 @operation("later.look", "GET /later", Role.ADMIN)
-async def look_later(control: Control, asked: Asked) -> Nothing:
+async def look_later(control: Control, request: Request) -> Nothing:
     """Look."""
     REACHED.append("look")
     return Nothing()
 
 
 @operation("later.change", "POST /later", Role.OPERATOR, whole_fleet=True)
-async def change_later(control: Control, asked: Change) -> Nothing:
+async def change_later(control: Control, request: ChangeRequest) -> Nothing:
     """Change."""
     REACHED.append("change")
     return Nothing()
@@ -173,7 +173,7 @@ def test_no_page_and_no_operation_is_declared_without_a_role() -> None:
     async def gather(visit: Visit[Any]) -> dict[str, Any]:
         return {}
 
-    async def carry_out(control: Control, asked: Asked) -> Nothing:
+    async def carry_out(control: Control, request: Request) -> Nothing:
         return Nothing()
 
     for nobody in (None, "", "everybody", 0):

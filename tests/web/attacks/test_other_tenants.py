@@ -86,7 +86,7 @@ async def test_no_form_touches_what_is_another_tenants(stage: Stage) -> None:
     web = await furnished(stage)
     cookie, csrf = await stage.sign_in(await stage.token())
     for name, one in changes().items():
-        known = {field.name for field in msgspec.structs.fields(one.asked)}
+        known = {field.name for field in msgspec.structs.fields(one.request)}
         fields = {field: text for field, text in FIELDS.items() if field in known}
         answer = await stage.form(name, fields, cookie + f"; fencepost_namespace={ELSEWHERE}", csrf)
         assert answer.status < 500, (name, answer.content)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fencepost.model.access import EVERYWHERE, Kind, NewSession, Role, mint
+from fencepost.model.access import EVERYWHERE, CredentialKind, NewSession, Role, mint
 from fencepost.model.audit import Author
 from fencepost.model.backfill import FillMode, NewBackfill
 from fencepost.model.clocks import StoreTime
@@ -80,7 +80,7 @@ async def _log(house: House, hostile: str) -> None:
 
 
 async def _sign_in(house: House, hostile: str) -> None:
-    session = mint(Kind.SESSION, bytes)
+    session = mint(CredentialKind.SESSION, bytes)
     new = NewSession(session.credential_id, session.digest, hostile, Role.VIEWER, NS, "l" + "0" * 16, 3600.0)
     author = Author(hostile, hostile)
     await house.memory.access.open_session(new, by_token=False, author=author, asked_in=NS)

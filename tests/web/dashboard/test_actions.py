@@ -11,9 +11,9 @@ from fencepost.model.audit import LogFilter
 from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.run import RunState
 from fencepost.model.schedule import Schedule, ScheduleState
-from fencepost.operations.schedules import EditSchedule
+from fencepost.operations.schedules import EditScheduleRequest
 from fencepost.web.dashboard.actions.asking import QUESTIONS
-from fencepost.web.dashboard.actions.forms import read_form, to_asked
+from fencepost.web.dashboard.actions.forms import read_form, to_request
 from fencepost.web.dashboard.actions.operations import changes
 from fencepost.web.dashboard.actions.telling import TELLERS
 from tests.services.house import NS
@@ -212,7 +212,7 @@ class Sample(msgspec.Struct, forbid_unknown_fields=True):
     ],
 )
 def test_a_form_is_read_by_the_types_of_its_operation(body: bytes, asked: Sample) -> None:
-    assert to_asked(read_form(body), Sample) == asked
+    assert to_request(read_form(body), Sample) == asked
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_a_form_is_read_by_the_types_of_its_operation(body: bytes, asked: Sample
 )
 def test_a_form_that_says_something_else_is_refused(body: bytes) -> None:
     with pytest.raises(UsageError):
-        to_asked(read_form(body), Sample)
+        to_request(read_form(body), Sample)
 
 
 def test_what_is_cleared_is_null() -> None:
-    asked = to_asked({"schedule_id": ["a"]}, EditSchedule, ["queue"])
+    asked = to_request({"schedule_id": ["a"]}, EditScheduleRequest, ["queue"])
     assert asked.queue is None
     assert not asked.nothing
 

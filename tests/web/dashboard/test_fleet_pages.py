@@ -6,7 +6,7 @@ from fencepost.model.access import EVERYWHERE, Role
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Queue
 from fencepost.model.run import RunFilter
-from fencepost.operations.shapes.log import EntryShape
+from fencepost.operations.responses.log import AuditEntryResponse
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.pages.log import subject_url
 from tests.services.house import NS
@@ -129,7 +129,7 @@ async def test_entries_are_found_by_what_is_asked(
     ],
 )
 def test_a_subject_leads_to_its_page(action: str, subject: str, url: str | None) -> None:
-    entry = EntryShape(
+    entry = AuditEntryResponse(
         number=1,
         at="2026-03-01T00:00:00Z",
         author="a",

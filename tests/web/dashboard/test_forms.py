@@ -13,13 +13,13 @@ from hypothesis import strategies as some
 from msgspec import Struct
 
 from fencepost.errors import UsageError
-from fencepost.operations.schedules import EditSchedule
-from fencepost.web.dashboard.actions.forms import to_asked
+from fencepost.operations.schedules import EditScheduleRequest
+from fencepost.web.dashboard.actions.forms import to_request
 from fencepost.web.dashboard.actions.operations import changes
 from tests.properties import examples
 from tests.web.dashboard.house import Dashboard, words_of
 
-ASKED = sorted({one.asked for one in changes().values()}, key=lambda one: one.__name__)
+ASKED = sorted({one.request for one in changes().values()}, key=lambda one: one.__name__)
 NESTED = ("payload", "catch_up", "labels")
 PARTED = [one for one in ASKED if set(NESTED) & set(one.__struct_encode_fields__)]
 PARTS = ("", "x", "mode", "string", "integer", "boolean", "object", "any", "max_lateness", "0", "é")
@@ -76,7 +76,7 @@ def forms(draw: some.DrawFn) -> tuple[type[Struct], dict[str, list[str]], list[s
 def test_a_form_is_read_or_refused(form: tuple[type[Struct], dict[str, list[str]], list[str]]) -> None:
     kind, fields, cleared = form
     with suppress(UsageError):
-        assert isinstance(to_asked(fields, kind, cleared), kind)
+        assert isinstance(to_request(fields, kind, cleared), kind)
 
 
 @pytest.mark.parametrize("fields", TWICE, ids=urlencode)
@@ -87,7 +87,9 @@ async def test_a_field_that_comes_in_two_ways_is_refused(board: Dashboard, field
 
 def test_parts_beside_each_other_are_no_two_ways() -> None:
     fields = {"schedule_id": ["a"], "catch_up.mode": ["all"], "catch_up.max_lateness": ["1h"]}
-    asked = to_asked(
-        {**fields, "payload.x": ["1"], "payload.xy.integer": ["2"], "queue": [" "]}, EditSchedule, ["queue"]
+    asked = to_request(
+        {**fields, "payload.x": ["1"], "payload.xy.integer": ["2"], "queue": [" "]},
+        EditScheduleRequest,
+        ["queue"],
     )
     assert (asked.payload, asked.queue) == ({"x": "1", "xy": 2}, None)

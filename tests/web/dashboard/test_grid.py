@@ -15,7 +15,7 @@ from fencepost.model.schedule import ScheduleSpec, ScheduleVersion
 from fencepost.services.accounting import triggers_of
 from fencepost.triggers import Combinable, Cron, Every
 from fencepost.triggers.localtime.zones import zone
-from fencepost.web.dashboard.grid import CELLS_MAX, Grid, asked_of, extra_runs, make_grid
+from fencepost.web.dashboard.grid import CELLS_MAX, Grid, expected_of, extra_runs, make_grid
 from fencepost.web.dashboard.heat_rows import heads, heat_rows
 from fencepost.web.dashboard.spans import SPANS_S, Row, cut_for, default_span, offered, typical_period_s
 from fencepost.web.dashboard.tell import Tell
@@ -54,7 +54,7 @@ def run(minute: int, **fields: Any) -> RunRecord:
 
 def grid(runs: list[RunRecord], around: Frame | None = None) -> Grid:
     given = around or frame()
-    return make_grid(given, triggers_of(ID), asked_of(given, triggers_of(ID)), runs)
+    return make_grid(given, triggers_of(ID), expected_of(given, triggers_of(ID)), runs)
 
 
 def marks(runs: list[RunRecord], around: Frame | None = None) -> list[str]:
@@ -136,8 +136,8 @@ def test_there_are_never_more_cells_than_fit() -> None:
     found = grid([], seconds)
     assert found.cut
     assert len(found.cells) == CELLS_MAX
-    assert asked_of(seconds, triggers_of(ID)).last == found.cells[-1].fire_time
-    assert asked_of(frame(), triggers_of(ID)).last is None
+    assert expected_of(seconds, triggers_of(ID)).last == found.cells[-1].fire_time
+    assert expected_of(frame(), triggers_of(ID)).last is None
 
 
 def test_an_edit_changes_what_is_expected_from_its_boundary_on() -> None:

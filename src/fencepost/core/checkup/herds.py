@@ -155,7 +155,7 @@ def _milestones(start: datetime) -> Iterator[datetime]:
 
 
 def _stretch(
-    streams: Iterable[_Stream], until: datetime, steps: int, steps_max: int
+    streams: Iterable[_DueStream], until: datetime, steps: int, steps_max: int
 ) -> tuple[dict[datetime, Herd], int]:
     """What is due in each second before `until`; a number of steps beyond the limit where it was given up."""
     seconds: dict[datetime, Herd] = {}
@@ -174,7 +174,7 @@ def _stretch(
 
 
 @dataclass(slots=True)
-class _Stream:
+class _DueStream:
     """The due times of schedules that are always due together."""
 
     schedules: Sequence[ScheduleSheet]
@@ -202,13 +202,15 @@ class _Stream:
             herd.names.append(self.schedules[0].schedule_id)
 
 
-def _streams(schedules: Iterable[ScheduleSheet], namespace: Namespace, start: datetime) -> Iterator[_Stream]:
+def _streams(
+    schedules: Iterable[ScheduleSheet], namespace: Namespace, start: datetime
+) -> Iterator[_DueStream]:
     for rhythm, alike in _by_rhythm(schedules):
         shared = _Shared(rhythm, start)
         together = [one for one in alike if not _is_shifted(one, rhythm)]
-        made = [_Stream(together, shared.times())] if together else []
+        made = [_DueStream(together, shared.times())] if together else []
         made += [
-            _Stream([one], _due_times(one, rhythm, namespace, shared))
+            _DueStream([one], _due_times(one, rhythm, namespace, shared))
             for one in alike
             if _is_shifted(one, rhythm)
         ]

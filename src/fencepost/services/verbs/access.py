@@ -23,7 +23,7 @@ from fencepost.errors import InvalidSpec, NotAllowed, UnknownToken, UsageError
 from fencepost.model.access import (
     EVERYWHERE,
     Credential,
-    Kind,
+    CredentialKind,
     NewLink,
     NewToken,
     Principal,
@@ -85,7 +85,7 @@ class AccessVerbs(Verbs):
         if lasts_s is not None:
             _check_span("expires", lasts_s, LIFETIME_MAX_S)
         await self._check_free(_checked_label(name), place)
-        made = mint(Kind.TOKEN, self._dice)
+        made = mint(CredentialKind.TOKEN, self._dice)
         new = NewToken(made.credential_id, made.digest, name, role, place, lasts_s)
         record = await self._store.access.create_token(new, author=self._author, asked_in=self._namespace)
         return MintedToken(record, made)
@@ -113,7 +113,7 @@ class AccessVerbs(Verbs):
         old = await self.token(token_id)
         if overlap_s:
             _check_span("overlap", overlap_s, OVERLAP_MAX_S)
-        made = mint(Kind.TOKEN, self._dice)
+        made = mint(CredentialKind.TOKEN, self._dice)
         about = old.name, old.role, old.namespace, lifetime_s(old)
         record = await self._store.access.rotate_token(
             token_id,
@@ -150,7 +150,7 @@ class AccessVerbs(Verbs):
             raise InvalidSpec("role worker: it is for programs, and signs nobody in; make a token instead")
         place = self._granted(namespace)
         _check_span("expires", lasts_s, LINK_LASTS_MAX_S)
-        made = mint(Kind.LINK, self._dice)
+        made = mint(CredentialKind.LINK, self._dice)
         label = _checked_label(self._author.name if name is None else name)
         rests_on = None if self._principal is None else self._principal.rests_on
         new = NewLink(made.credential_id, made.digest, label, role, place, lasts_s, rests_on)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from fencepost.core.backfilling import FIRE_TIMES_MAX, Account, duration_s
+from fencepost.core.backfilling import FIRE_TIMES_MAX, BackfillCounts, duration_s
 from fencepost.errors import TurnedAway, UnknownBackfill, UnknownSchedule, UsageError
 from fencepost.model.backfill import Backfill, BackfillState, FillMode, NewBackfill
 from fencepost.model.dataclasses import dataclass
@@ -26,8 +26,8 @@ PAGE = 1_000
 class Estimate:
     """What a backfill would do; `duration_s` is None where nobody can tell."""
 
-    asked: NewBackfill
-    account: Account
+    request: NewBackfill
+    account: BackfillCounts
     run_s: float | None
     duration_s: float | None
     at_once_max: int | None
@@ -41,7 +41,7 @@ class Estimate:
         if self.forgotten_before is None:
             return None
         kept = f"retention has removed ended ticks from before {to_utc_text(self.forgotten_before)}"
-        if self.asked.mode is FillMode.ALL:
+        if self.request.mode is FillMode.ALL:
             return f"{kept}: what is older runs, also where it ran before"
         return f"{kept}: what is older does not run; --force runs it all the same"
 
@@ -49,34 +49,34 @@ class Estimate:
 class BackfillVerbs(Verbs):
     """The backfills of one namespace."""
 
-    async def estimate(self, asked: NewBackfill) -> Estimate:
+    async def estimate(self, request: NewBackfill) -> Estimate:
         """What would run and for how long; nothing is written."""
-        schedule = await self._checked(asked)
-        source = await FillSource.of(self._store, self._namespace, asked.schedule_id)
+        schedule = await self._checked(request)
+        source = await FillSource.of(self._store, self._namespace, request.schedule_id)
         forgotten = await self._store.ledger.forgotten_before()
-        account, reached = Account(asked.mode, forgotten), asked.since
-        while reached < asked.until:
-            batch = await self._offload(partial(source.next_batch, reached, asked.until, LOOK_BATCH))
-            runs = [one async for one in self._runs(asked.schedule_id, reached, batch.through)]
+        account, reached = BackfillCounts(request.mode, forgotten), request.since
+        while reached < request.until:
+            batch = await self._offload(partial(source.next_batch, reached, request.until, LOOK_BATCH))
+            runs = [one async for one in self._runs(request.schedule_id, reached, batch.through)]
             ranges = await self._store.ledger.missed_ranges(
-                self._namespace, asked.schedule_id, reached, batch.through
+                self._namespace, request.schedule_id, reached, batch.through
             )
             account.add(batch.ticks, runs, ranges)
             if account.fire_times > FIRE_TIMES_MAX:
                 remedy = f"fill it in parts, the first up to {to_utc_text(batch.through)}"
                 raise UsageError(f"backfill: more than {FIRE_TIMES_MAX} fire times; {remedy}")
             reached = batch.through
-        run_s = await self._store.ledger.typical_run_s(self._namespace, asked.schedule_id)
+        run_s = await self._store.ledger.typical_run_s(self._namespace, request.schedule_id)
         most = schedule.spec.overlap.at_once_max
-        takes_s = duration_s(asked, account.to_run, most, run_s)
-        return Estimate(asked, account, run_s, takes_s, most, _within(asked, forgotten))
+        takes_s = duration_s(request, account.to_run, most, run_s)
+        return Estimate(request, account, run_s, takes_s, most, _within(request, forgotten))
 
-    async def start(self, asked: NewBackfill) -> Backfill:
+    async def start(self, request: NewBackfill) -> Backfill:
         """Write a backfill down; nodes that plan fill it, or `fill` does."""
-        await self._checked(asked)
-        started = await self._store.backfills.start(self._namespace, asked, self._author)
+        await self._checked(request)
+        started = await self._store.backfills.start(self._namespace, request, self._author)
         if started is None:
-            raise _unknown_schedule(asked.schedule_id)
+            raise _unknown_schedule(request.schedule_id)
         return started
 
     async def fill(self, backfill: Backfill) -> Backfill:
@@ -122,18 +122,18 @@ class BackfillVerbs(Verbs):
             self._run_quota.give_back(room - (written or 0))
         return written
 
-    async def _checked(self, asked: NewBackfill) -> Schedule:
-        schedule = await self._store.schedules.get(self._namespace, asked.schedule_id)
+    async def _checked(self, request: NewBackfill) -> Schedule:
+        schedule = await self._store.schedules.get(self._namespace, request.schedule_id)
         if schedule is None or schedule.state is ScheduleState.REMOVED:
-            raise _unknown_schedule(asked.schedule_id)
-        if asked.until <= asked.since:
+            raise _unknown_schedule(request.schedule_id)
+        if request.until <= request.since:
             raise UsageError("backfill: expected an end that is later than the start")
-        if asked.until > await self._store.now():
+        if request.until > await self._store.now():
             raise UsageError(
-                f"backfill: {to_utc_text(asked.until)} lies in the future, which is the planner's"
+                f"backfill: {to_utc_text(request.until)} lies in the future, which is the planner's"
             )
-        if not 1 <= asked.at_once_max <= AT_ONCE_MAX:
-            raise UsageError(f"backfill: {asked.at_once_max} at once is not within 1-{AT_ONCE_MAX}")
+        if not 1 <= request.at_once_max <= AT_ONCE_MAX:
+            raise UsageError(f"backfill: {request.at_once_max} at once is not within 1-{AT_ONCE_MAX}")
         return schedule
 
     async def _runs(
@@ -146,9 +146,9 @@ class BackfillVerbs(Verbs):
             after = page[-1].fire_time, page[-1].run_key
 
 
-def _within(asked: NewBackfill, forgotten_before: datetime | None) -> datetime | None:
+def _within(request: NewBackfill, forgotten_before: datetime | None) -> datetime | None:
     """What retention keeps from, where the range begins before it. Its first instant is outside of it."""
-    if forgotten_before is None or asked.since + datetime.resolution >= forgotten_before:
+    if forgotten_before is None or request.since + datetime.resolution >= forgotten_before:
         return None
     return forgotten_before
 

@@ -137,10 +137,10 @@ class ScheduleVerbs(Verbs):
         schedule = await self.get(schedule_id)
         await self._store.schedules.remove(self._namespace, schedule.schedule_id, author=self._author)
 
-    async def trigger(self, schedule_id: str, asked_at: StoreTime | None = None) -> RunKey:
-        """One extra tick, now; with `asked_at`, the one of that instant, however often it is asked for."""
+    async def trigger(self, schedule_id: str, requested_at: StoreTime | None = None) -> RunKey:
+        """One extra tick, now. With `requested_at` it is the one of that instant, at every repetition."""
         schedule = await self.get(schedule_id)
-        fire_time = await self._store.now() if asked_at is None else asked_at
+        fire_time = await self._store.now() if requested_at is None else requested_at
         self._run_quota.take(1)
         run_key = await self._store.ledger.trigger(
             self._namespace, schedule.schedule_id, fire_time, author=self._author

@@ -28,7 +28,7 @@ NO_LEDGER = ("42P01", "42703", "3F000")
 """No such table, column or schema."""
 
 
-class BorrowedDatabase:
+class BorrowedPostgresDatabase:
     """See `stores.postgres.connection.Database`: the same calls, in the caller's transaction."""
 
     def __init__(self, lent: Lent) -> None:
@@ -59,7 +59,7 @@ class BorrowedDatabase:
     fetchval = fetch_value
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[BorrowedDatabase]:
+    async def transaction(self) -> AsyncIterator[BorrowedPostgresDatabase]:
         await self.fetch(BORROWED["begin"])
         try:
             yield self
@@ -69,7 +69,7 @@ class BorrowedDatabase:
         await self.fetch(BORROWED["end"])
 
     @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[BorrowedDatabase]:
+    async def snapshot(self) -> AsyncIterator[BorrowedPostgresDatabase]:
         """What the caller's transaction sees."""
         yield self
 

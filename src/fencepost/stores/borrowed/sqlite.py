@@ -35,7 +35,7 @@ QUERIES = load_queries("fencepost.stores.sqlite", "connection.sql") | load_queri
 WATCHERS = Watchers()
 
 
-class BorrowedDatabase:
+class BorrowedSqliteDatabase:
     """See `stores.sqlite.connection.Database`."""
 
     def __init__(self, lent: Lent, clock: Clock) -> None:

@@ -45,13 +45,13 @@ class BorrowedPostgres(Borrowed):
     """Over a connection to PostgreSQL."""
 
     def __init__(self, lent: Lent) -> None:
-        from fencepost.stores.borrowed.postgres import BorrowedDatabase
+        from fencepost.stores.borrowed.postgres import BorrowedPostgresDatabase
         from fencepost.stores.postgres.ledger import PostgresLedger
         from fencepost.stores.postgres.rows import PostgresRows
         from fencepost.stores.postgres.schedules import PostgresSchedules
 
         self._lent = lent
-        self._database = BorrowedDatabase(lent)
+        self._database = BorrowedPostgresDatabase(lent)
         database: Any = self._database
         rows = PostgresRows(database)
         super().__init__(rows)
@@ -76,12 +76,12 @@ class BorrowedSqlite(Borrowed):
     """Over a connection to SQLite."""
 
     def __init__(self, lent: Lent, clock: Clock, path: Path) -> None:
-        from fencepost.stores.borrowed.sqlite import BorrowedDatabase, BorrowedSignals
+        from fencepost.stores.borrowed.sqlite import BorrowedSignals, BorrowedSqliteDatabase
         from fencepost.stores.sqlite.ledger import SqliteLedger
         from fencepost.stores.sqlite.rows import SqliteRows
         from fencepost.stores.sqlite.schedules import SqliteSchedules
 
-        database: Any = BorrowedDatabase(lent, clock)
+        database: Any = BorrowedSqliteDatabase(lent, clock)
         signals: Any = BorrowedSignals(lent, path)
         rows = SqliteRows(database, signals)
         super().__init__(rows)
@@ -142,9 +142,9 @@ async def _over(lent: Lent, clock: Clock, database: str | None) -> Borrowed:
 
 async def _path_of(lent: Lent, clock: Clock) -> Path:
     """The file behind the connection, by which the workers of its store are found."""
-    from fencepost.stores.borrowed.sqlite import BorrowedDatabase, check_library
+    from fencepost.stores.borrowed.sqlite import BorrowedSqliteDatabase, check_library
 
-    path = await BorrowedDatabase(lent, clock).file()
+    path = await BorrowedSqliteDatabase(lent, clock).file()
     if not path:
         raise UnfitConnection("connection: a SQLite database in memory is no ledger of a store")
     if lent.kind in (Kind.SQLITE3, Kind.SQLALCHEMY, Kind.SQLALCHEMY_ASYNC):

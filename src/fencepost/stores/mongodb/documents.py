@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from bson import Int64, MaxKey
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
-from fencepost.model.table import Bound, Index, Key, Keys, Kind, Range, Row, Selection, Table
+from fencepost.model.table import Bound, ColumnKind, Index, Key, Keys, Range, Row, Selection, Table
 from fencepost.model.tables import (
     RUNS_BEHIND,
     RUNS_CAUGHT_UP,
@@ -336,12 +336,12 @@ def fields_of(table: Table) -> tuple[str, ...]:
 
 @lru_cache(100)
 def _moments(table: Table) -> frozenset[str]:
-    return frozenset(name for name, kind in table.columns.items() if kind is Kind.TIME)
+    return frozenset(name for name, kind in table.columns.items() if kind is ColumnKind.TIME)
 
 
 @lru_cache(100)
 def _integers(table: Table) -> tuple[str, ...]:
-    return tuple(name for name, kind in table.columns.items() if kind is Kind.INTEGER)
+    return tuple(name for name, kind in table.columns.items() if kind is ColumnKind.INTEGER)
 
 
 @lru_cache(100)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 from fencepost.model.clocks import StoreTime
-from fencepost.model.table import Key, Keys, Kind, Range, Ranges, Row, Selection, Table
+from fencepost.model.table import ColumnKind, Key, Keys, Range, Ranges, Row, Selection, Table
 from fencepost.model.text import cleaned
 from fencepost.ports.signals import Topic
 from fencepost.stores.postgres.columns import alike
@@ -28,13 +28,13 @@ T = TypeVar("T")
 QUERIES = load_queries(__package__, "rows.sql")
 SCHEMA, READ_AT = "fencepost.", "read_at"
 TYPES = {
-    Kind.TEXT: "text",
-    Kind.INTEGER: "bigint",
-    Kind.REAL: "double precision",
-    Kind.BOOLEAN: "boolean",
-    Kind.TIME: "timestamptz",
-    Kind.BYTES: "bytea",
-    Kind.JSON: "jsonb",
+    ColumnKind.TEXT: "text",
+    ColumnKind.INTEGER: "bigint",
+    ColumnKind.REAL: "double precision",
+    ColumnKind.BOOLEAN: "boolean",
+    ColumnKind.TIME: "timestamptz",
+    ColumnKind.BYTES: "bytea",
+    ColumnKind.JSON: "jsonb",
 }
 ONE_BY_ONE_MAX = 10_000
 """Fences are given out one by one; a restore asks for more, and lifts the sequence past all that were."""
@@ -218,10 +218,10 @@ def _columns(table: Table, rows: Sequence[Mapping[str, Any]], names: Sequence[st
     return [_column(table.columns[name], [row[name] for row in rows]) for name in names]
 
 
-def _column(kind: Kind, values: list[Any]) -> list[Any]:
-    if kind is Kind.TEXT:
+def _column(kind: ColumnKind, values: list[Any]) -> list[Any]:
+    if kind is ColumnKind.TEXT:
         return [None if one is None else cleaned(str(one)) for one in values]
-    return [None if one is None else int(one) for one in values] if kind is Kind.INTEGER else values
+    return [None if one is None else int(one) for one in values] if kind is ColumnKind.INTEGER else values
 
 
 def _by_shape(ranges: Iterable[Range]) -> dict[Shape, list[Range]]:
@@ -284,7 +284,7 @@ def _decoded(table: Table, row: Any) -> Row:
 
 @lru_cache
 def _json_columns(table: Table) -> tuple[str, ...]:
-    return tuple(column for column, kind in table.columns.items() if kind is Kind.JSON)
+    return tuple(column for column, kind in table.columns.items() if kind is ColumnKind.JSON)
 
 
 def _order(table: Table, row: Row) -> tuple[Any, ...]:
@@ -306,7 +306,7 @@ def _given(table: Table, columns: Sequence[str]) -> str:
 @lru_cache(200)
 def _by_keys(table: Table, reverse: bool, lock: str) -> str:
     columns = ", ".join(f"kept.{column}" for column in table.columns)
-    bytewise = {one: ' COLLATE "C"' if table.columns[one] is Kind.TEXT else "" for one in table.key}
+    bytewise = {one: ' COLLATE "C"' if table.columns[one] is ColumnKind.TEXT else "" for one in table.key}
     order = ", ".join(f"given.{one}{how}{' DESC' if reverse else ''}" for one, how in bytewise.items())
     of_kept = lock.replace("FOR UPDATE", "FOR UPDATE OF kept")
     return (

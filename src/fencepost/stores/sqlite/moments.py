@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from fencepost.model import tables
-from fencepost.model.table import Kind, Table
+from fencepost.model.table import ColumnKind, Table
 from fencepost.model.times import EPOCH
 
 RECENT_MAX = 1_024
@@ -31,7 +31,7 @@ MOMENTS = COMPUTED | {
     for table in vars(tables).values()
     if isinstance(table, Table)
     for column, kind in table.columns.items()
-    if kind is Kind.TIME
+    if kind is ColumnKind.TIME
 }
 """The columns that hold moments, whichever table or query they are of."""
 

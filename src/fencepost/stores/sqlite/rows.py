@@ -10,7 +10,7 @@ import apsw
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.driving import finish_now
-from fencepost.model.table import Key, Keys, Kind, Range, Ranges, Row, Selection, Table
+from fencepost.model.table import ColumnKind, Key, Keys, Range, Ranges, Row, Selection, Table
 from fencepost.ports.rows import Rule
 from fencepost.ports.signals import Topic
 from fencepost.stores.queries import load_queries
@@ -146,13 +146,18 @@ class SqliteRowTransaction:
 @lru_cache(100)
 def _special(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns that are not read as they are written: moments, and truths."""
-    moments = tuple(name for name, kind in table.columns.items() if kind is Kind.TIME)
-    return moments, tuple(name for name, kind in table.columns.items() if kind is Kind.BOOLEAN)
+    moments = tuple(name for name, kind in table.columns.items() if kind is ColumnKind.TIME)
+    return moments, tuple(name for name, kind in table.columns.items() if kind is ColumnKind.BOOLEAN)
 
 
 @lru_cache(100)
 def _encoders(table: Table) -> Mapping[str, Encode]:
-    codecs: dict[Kind, Encode] = {Kind.TIME: to_us, Kind.BOOLEAN: int, Kind.TEXT: str, Kind.INTEGER: int}
+    codecs: dict[ColumnKind, Encode] = {
+        ColumnKind.TIME: to_us,
+        ColumnKind.BOOLEAN: int,
+        ColumnKind.TEXT: str,
+        ColumnKind.INTEGER: int,
+    }
     return {name: codecs[kind] for name, kind in table.columns.items() if kind in codecs}
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from fencepost.model.access import (
     EVERYWHERE,
+    CredentialKind,
     Found,
-    Kind,
     NewSession,
     NewToken,
     Role,
@@ -206,12 +206,12 @@ class TokenContract:
 
 def id_of(number: int) -> str:
     """The id of a token of this suite."""
-    return mint(Kind.TOKEN, lambda size: number.to_bytes(size, "big")).credential_id
+    return mint(CredentialKind.TOKEN, lambda size: number.to_bytes(size, "big")).credential_id
 
 
 def session_id(number: int) -> str:
     """The id of a session of this suite."""
-    return mint(Kind.SESSION, lambda size: number.to_bytes(size, "big")).credential_id
+    return mint(CredentialKind.SESSION, lambda size: number.to_bytes(size, "big")).credential_id
 
 
 def digest(number: int) -> str:

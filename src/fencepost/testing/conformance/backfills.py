@@ -70,8 +70,8 @@ class BackfillContract:
         assert await fill(harness, backfill, -HOUR_S / 2) == runs
 
     async def test_a_backfill_of_nothing_is_not_started(self, harness: StoreHarness) -> None:
-        asked = NewBackfill(SCHEDULE, at(harness, -HOUR_S), harness.now)
-        assert await harness.store.backfills.start(NS, asked, ANNA) is None
+        request = NewBackfill(SCHEDULE, at(harness, -HOUR_S), harness.now)
+        assert await harness.store.backfills.start(NS, request, ANNA) is None
         assert await entries(harness) == []
 
     async def test_filled_runs_do_not_pass_for_live_ones(self, harness: StoreHarness) -> None:
@@ -182,8 +182,8 @@ class BackfillContract:
     async def test_backfills_are_listed_and_not_mixed(self, harness: StoreHarness) -> None:
         first, second = await begun(harness), await begun(harness)
         await put(harness, namespace=OTHER_NS)
-        asked = replace(first.asked, mode=FillMode.ALL, at_once_max=3, every_s=1.5)
-        other = await harness.store.backfills.start(OTHER_NS, asked, ANNA)
+        request = replace(first.request, mode=FillMode.ALL, at_once_max=3, every_s=1.5)
+        other = await harness.store.backfills.start(OTHER_NS, request, ANNA)
         backfills = harness.store.backfills
         assert list(await backfills.list(NS, MANY)) == [second, first]
         assert list(await backfills.list(NS, 1)) == [second]
@@ -191,7 +191,7 @@ class BackfillContract:
         assert list(await backfills.list(NS, MANY, first.backfill_id)) == []
         assert list(await backfills.list(OTHER_NS, MANY)) == [other]
         assert other is not None
-        assert other.asked == asked
+        assert other.request == request
         assert await backfills.get(OTHER_NS, first.backfill_id) is None
         await backfills.fill(first, [], harness.now, ANNA)
         assert list(await backfills.active(MANY)) == [second, other]
@@ -328,10 +328,10 @@ async def begun(harness: StoreHarness, **fields: Any) -> Backfill:
     """A backfill of the last hour of the one schedule."""
     if await harness.store.schedules.get(NS, SCHEDULE) is None:
         await put(harness)
-    asked = NewBackfill(SCHEDULE, at(harness, -HOUR_S), harness.now, **fields)
-    backfill = await harness.store.backfills.start(NS, asked, ANNA)
+    request = NewBackfill(SCHEDULE, at(harness, -HOUR_S), harness.now, **fields)
+    backfill = await harness.store.backfills.start(NS, request, ANNA)
     assert backfill is not None
-    assert backfill.asked == asked
+    assert backfill.request == request
     return backfill
 
 

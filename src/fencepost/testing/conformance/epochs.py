@@ -7,7 +7,7 @@ from datetime import timedelta
 from fencepost.model.audit import Action, Author, LogFilter
 from fencepost.model.high_water import LIFT_MIN, lifted
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, ScheduleId, Shard, shard_of
-from fencepost.model.leader import LeaderRecord, Refused, Registered, Registration, Resharding
+from fencepost.model.leader import LeaderRecord, Registered, Registration, RegistrationRefused, Resharding
 from fencepost.model.lease import OWN_LINEAGE, Granted
 from fencepost.testing.conformance.builders import (
     ALICE,
@@ -36,9 +36,9 @@ class EpochContract:
 
     async def test_an_older_grant_is_not_registered(self, harness: StoreHarness) -> None:
         assert await offer(harness, 7) == Registered(Epoch(7))
-        assert await offer(harness, 6, BOB) == Refused(Epoch(7))
+        assert await offer(harness, 6, BOB) == RegistrationRefused(Epoch(7))
         assert await offer(harness, 9, BOB) == Registered(Epoch(9))
-        assert await offer(harness, 7) == Refused(Epoch(9))
+        assert await offer(harness, 7) == RegistrationRefused(Epoch(9))
 
     async def test_the_same_leader_asking_again_is_not_refused(self, harness: StoreHarness) -> None:
         assert await offer(harness, 7) == Registered(Epoch(7))
@@ -73,7 +73,7 @@ class EpochContract:
 
     async def test_another_does_not_register_the_same_grant(self, harness: StoreHarness) -> None:
         assert await offer(harness, 7) == Registered(Epoch(7))
-        assert await offer(harness, 7, BOB) == Refused(Epoch(7))
+        assert await offer(harness, 7, BOB) == RegistrationRefused(Epoch(7))
 
     async def test_a_grant_of_one_shard_does_not_bind_another(self, harness: StoreHarness) -> None:
         first, second = (shard_for(harness, one) for one in ids_on_two_shards(harness))
@@ -85,7 +85,7 @@ class EpochContract:
         grants = {Shard(2): Granted(Epoch(4)), SHARD: Granted(Epoch(6)), Shard(1): Granted(Epoch(1))}
         assert await harness.store.epochs.register(grants, BOB) == {
             Shard(2): Registered(Epoch(4)),
-            SHARD: Refused(Epoch(7)),
+            SHARD: RegistrationRefused(Epoch(7)),
             Shard(1): Registered(Epoch(1)),
         }
 
@@ -94,7 +94,7 @@ class EpochContract:
         assert await offer(harness, 6, BOB, ELSEWHERE) == Registered(Epoch(58), OWN_LINEAGE)
         assert await offer(harness, 7, ALICE, ELSEWHERE) == Registered(Epoch(59))
         assert await offer(harness, 1_000, BOB, ELSEWHERE) == Registered(Epoch(1_000))
-        assert await offer(harness, 6, ALICE, ELSEWHERE) == Refused(Epoch(1_000))
+        assert await offer(harness, 6, ALICE, ELSEWHERE) == RegistrationRefused(Epoch(1_000))
 
     async def test_a_switch_back_does_not_bring_an_old_epoch_back(self, harness: StoreHarness) -> None:
         await offer(harness, 5)
@@ -121,7 +121,7 @@ class EpochContract:
         await offer(harness, 5, BOB, ELSEWHERE)
         since = harness.now
         await harness.advance(60)
-        assert await offer(harness, 4, ALICE, ELSEWHERE) == Refused(Epoch(5))
+        assert await offer(harness, 4, ALICE, ELSEWHERE) == RegistrationRefused(Epoch(5))
         (record,) = await harness.store.epochs.all()
         assert record == LeaderRecord(SHARD, Epoch(6), BOB, ELSEWHERE, Epoch(5), since, 2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fencepost.model.idempotency import Answered, Beginning, Begun, InFlight, Mismatch
+from fencepost.model.idempotency import Beginning, Begun, InFlight, KeptResponse, Mismatch
 from fencepost.model.identifiers import Namespace
 from fencepost.testing.conformance.builders import MANY, NS, OTHER_NS
 from fencepost.testing.conformance.harness import StoreHarness
@@ -22,7 +22,7 @@ class AnswerContract:
         assert await begin(harness) == Begun(harness.now)
         await keep(harness)
         await harness.advance(DAY_S - 1)
-        assert await begin(harness) == Answered(201, BODY, HEADERS)
+        assert await begin(harness) == KeptResponse(201, BODY, HEADERS)
 
     async def test_two_do_not_go_ahead_at_the_same_time(self, harness: StoreHarness) -> None:
         every = await asyncio.gather(*(begin(harness) for _ in range(8)))
@@ -54,7 +54,7 @@ class AnswerContract:
         await keep(harness)
         await drop(harness)
         await keep(harness, 500)
-        assert await begin(harness) == Answered(201, BODY, HEADERS)
+        assert await begin(harness) == KeptResponse(201, BODY, HEADERS)
 
     async def test_an_answer_to_nothing_is_not_kept(self, harness: StoreHarness) -> None:
         await keep(harness)

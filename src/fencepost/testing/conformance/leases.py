@@ -113,7 +113,7 @@ class GrantContract:
         assert isinstance(await renew(harness, odd, epoch), Granted)
 
 
-class RenewalContract:
+class LeaseRenewalContract:
     """Only the holder, only under its epoch, only in time."""
 
     async def test_a_renewal_does_not_change_the_epoch(self, harness: LeaseHarness) -> None:
@@ -296,7 +296,7 @@ class ManyShardsContract:
         assert not await holders(harness)
 
 
-class ReadingContract:
+class LeaseReadingContract:
     """For people."""
 
     async def test_reads_nothing_that_was_never_granted(self, harness: LeaseHarness) -> None:
@@ -321,10 +321,10 @@ class ReadingContract:
 
 class LeaseConformance(
     GrantContract,
-    RenewalContract,
+    LeaseRenewalContract,
     ReleaseContract,
     ManyShardsContract,
-    ReadingContract,
+    LeaseReadingContract,
     ClockContract,
     SplitBrainContract,
     FaultContract,

@@ -6,7 +6,7 @@ import asyncio
 
 from fencepost.model.access import (
     EVERYWHERE,
-    Kind,
+    CredentialKind,
     NewLink,
     Role,
     SessionRecord,
@@ -236,7 +236,7 @@ class SessionContract:
 
 def link_id(number: int) -> str:
     """The id of a link of this suite."""
-    return mint(Kind.LINK, lambda size: number.to_bytes(size, "big")).credential_id
+    return mint(CredentialKind.LINK, lambda size: number.to_bytes(size, "big")).credential_id
 
 
 async def make_link(harness: StoreHarness, number: int = 1, rests_on: str | None = None) -> SignInLink:

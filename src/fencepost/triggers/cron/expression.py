@@ -137,7 +137,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class CronInterval:
     """`@every 5m`: whole intervals of elapsed time since the epoch."""
 
     interval_s: int
@@ -154,7 +154,7 @@ class Beat:
 
 
 @lru_cache(maxsize=EXPRESSIONS_MAX)
-def parse_expression(text: str, seed: str | None) -> Expression | Beat:
+def parse_expression(text: str, seed: str | None) -> Expression | CronInterval:
     """The expression behind a text whose words are parted by single spaces, or a refusal."""
     try:
         if len(text) > EXPRESSION_LENGTH_MAX:
@@ -183,14 +183,14 @@ def _macro(text: str) -> str:
         raise InvalidTrigger(f"is no macro, expected one of {known}") from None
 
 
-def _beat(text: str) -> Beat:
+def _beat(text: str) -> CronInterval:
     try:
         interval = parse_duration(text[len(EVERY) :])
     except InvalidDuration as error:
         raise InvalidTrigger(str(error)) from None
     if interval.microseconds or not interval:
         raise InvalidTrigger("expected whole seconds, such as @every 5m")
-    return Beat(interval.days * DAY_S + interval.seconds)
+    return CronInterval(interval.days * DAY_S + interval.seconds)
 
 
 def _parse(words: list[str], seed: str | None) -> Expression:

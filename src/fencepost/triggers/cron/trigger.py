@@ -10,7 +10,7 @@ from fencepost.errors import InvalidTrigger
 from fencepost.model.json import JsonObject
 from fencepost.model.quoting import quoted
 from fencepost.triggers.cron.cautions import cautions
-from fencepost.triggers.cron.expression import Beat, parse_expression
+from fencepost.triggers.cron.expression import CronInterval, parse_expression
 from fencepost.triggers.cron.words import describe_cron
 from fencepost.triggers.localtime import dst
 from fencepost.triggers.localtime.times import WallTimes, WallTrigger
@@ -46,7 +46,9 @@ class Cron(WallTrigger):
         policy = dst.policy(self.gap, self.fold, fixed_time=parsed.fixed_time)
         object.__setattr__(self, "expression", text)
         object.__setattr__(
-            self, "times", WallTimes(walls, zone("UTC") if isinstance(parsed, Beat) else local, policy)
+            self,
+            "times",
+            WallTimes(walls, zone("UTC") if isinstance(parsed, CronInterval) else local, policy),
         )
 
     def __reduce__(self) -> tuple[type[Cron], tuple[str | None, ...]]:

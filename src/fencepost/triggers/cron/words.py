@@ -20,7 +20,7 @@ from typing import assert_never
 
 from fencepost.triggers.cron import days as rules
 from fencepost.triggers.cron import fields
-from fencepost.triggers.cron.expression import AND_SIGN, MACROS, Beat, parse_expression
+from fencepost.triggers.cron.expression import AND_SIGN, MACROS, CronInterval, parse_expression
 from fencepost.triggers.words import (
     MONTHS,
     UTC_NAMES,
@@ -60,7 +60,7 @@ def describe_cron(expression: str, tz: str, seed: str | None) -> str:
     """At 02:30 on weekdays, Berlin time."""
     text = " ".join(expression.split())
     parsed = parse_expression(text, seed)
-    if isinstance(parsed, Beat):
+    if isinstance(parsed, CronInterval):
         return every_words(timedelta(seconds=parsed.interval_s))
     texts = MACROS.get(text.lower(), text).split()
     texts = texts if len(texts) == len(SPECS) else ["0", *texts]

@@ -11,7 +11,7 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import outside_worker
 from fencepost.model.times import to_utc_text
 from fencepost.operations.operation import operation
-from fencepost.operations.shapes.runs import PredecessorShape, predecessor_shape
+from fencepost.operations.responses.runs import PredecessorResponse, predecessor_response
 from fencepost.operations.words import BIG_INTEGER_MAX, Moment, Name, Seconds
 from fencepost.services.long_poll import Poller
 from fencepost.services.verbs.work import Loan, Order
@@ -81,7 +81,7 @@ class ClaimedRun(Struct):
         Moment | None, Meta(description="The fire time of the schedule's last successful run.")
     ]
     after: Annotated[
-        list[PredecessorShape], Meta(description="What the run followed, where its job runs after others.")
+        list[PredecessorResponse], Meta(description="What the run followed, where its job runs after others.")
     ]
     started_at: Annotated[Moment, Meta(description="When the attempt began, by the store's clock.")]
     timeout_s: Annotated[
@@ -100,7 +100,7 @@ class ClaimedRun(Struct):
     ] = None
 
 
-class ClaimAnswer(Struct):
+class ClaimResponse(Struct):
     """The claimed runs; none where the wait was in vain."""
 
     claims: list[ClaimedRun]
@@ -113,20 +113,20 @@ class ClaimAnswer(Struct):
     repeatable=True,
     example={"worker": "w1-5f0c9a", "jobs": ["resize"], "limit": 10, "wait_s": 20, "known": [41]},
 )
-async def claim(counter: Counter, asked: ClaimRequest) -> ClaimAnswer:
+async def claim(counter: Counter, request: ClaimRequest) -> ClaimResponse:
     """Claim runs.
 
     Due runs of the jobs, at once or as soon as there are some, at most after `wait_s`. Runs that are in the
     worker's name under a fence that it does not list in `known` come first: the answer to an earlier claim
     was lost. A claim belongs to the credential that made it: only that one, or its successor by rotation,
     reports on the run. Safe to repeat."""
-    worker = outside_worker(asked.worker, counter.caller.principal.audit_id)
-    order = Order(worker, tuple(asked.jobs), tuple(asked.queues), asked.limit, tuple(asked.known))
+    worker = outside_worker(request.worker, counter.caller.principal.audit_id)
+    order = Order(worker, tuple(request.jobs), tuple(request.queues), request.limit, tuple(request.known))
     poller = Poller()
     serving = counter.serving
     async with counter.until_gone(poller.leave):
-        loans = await serving.room.serve(counter.verbs, order, asked.wait_s, poller)
-    return ClaimAnswer([_shown(one, serving.settings) for one in loans])
+        loans = await serving.room.serve(counter.verbs, order, request.wait_s, poller)
+    return ClaimResponse([_shown(one, serving.settings) for one in loans])
 
 
 def _shown(loan: Loan, settings: Settings) -> ClaimedRun:
@@ -142,7 +142,7 @@ def _shown(loan: Loan, settings: Settings) -> ClaimedRun:
         version=claim.version,
         payload=claim.payload,
         previous=None if claim.previous is None else to_utc_text(claim.previous),
-        after=[predecessor_shape(one) for one in claim.after],
+        after=[predecessor_response(one) for one in claim.after],
         started_at=to_utc_text(claim.started_at),
         timeout_s=loan.timeout_s,
         heartbeat_every_s=min(settings.heartbeat_every_s, loan.alive_for_s),

@@ -29,7 +29,7 @@ FenceNumber: TypeAlias = Annotated[
 ]
 
 
-class Heartbeat(Struct, frozen=True, forbid_unknown_fields=True):
+class HeartbeatRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A sign of life, and how far the work has come."""
 
     run_key: RunKeyText
@@ -39,7 +39,7 @@ class Heartbeat(Struct, frozen=True, forbid_unknown_fields=True):
     note: Annotated[str, Meta(max_length=NOTE_LENGTH_MAX, examples=["page 4 of 10"])] | None = None
 
 
-class HeartbeatAnswer(Struct):
+class HeartbeatResponse(Struct):
     """What to do next."""
 
     cancel_requested: Annotated[
@@ -50,7 +50,7 @@ class HeartbeatAnswer(Struct):
     ]
 
 
-class Completion(Struct, frozen=True, forbid_unknown_fields=True):
+class CompleteRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The work is done."""
 
     run_key: RunKeyText
@@ -65,7 +65,7 @@ class Completion(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-class Failure(Struct, frozen=True, forbid_unknown_fields=True):
+class FailRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The work failed, or was stopped on request."""
 
     run_key: RunKeyText
@@ -92,7 +92,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.0
 
 
-class ReportAnswer(Struct):
+class ReportResponse(Struct):
     """`accepted`, or `repeated` where this attempt had reported already: its first report stands."""
 
     receipt: Annotated[str, Meta(extra_json_schema={"enum": ["accepted", "repeated"]}, examples=["accepted"])]
@@ -105,15 +105,15 @@ class ReportAnswer(Struct):
     repeatable=True,
     example={"attempt": 1, "fence": 42, "progress": 0.4, "note": "page 4 of 10"},
 )
-async def heartbeat(counter: Counter, asked: Heartbeat) -> HeartbeatAnswer:
+async def heartbeat(counter: Counter, request: HeartbeatRequest) -> HeartbeatResponse:
     """Say that the attempt lives.
 
     Extends the attempt's life, never beyond the job's timeout. Safe to repeat."""
-    note = None if asked.note is None else cleaned(asked.note)
+    note = None if request.note is None else cleaned(request.note)
     beat = await counter.verbs.heartbeat(
-        counter.author, asked.run_key, asked.attempt, asked.fence, asked.progress, note
+        counter.author, request.run_key, request.attempt, request.fence, request.progress, note
     )
-    return HeartbeatAnswer(beat.cancel_requested, beat.alive_for_s)
+    return HeartbeatResponse(beat.cancel_requested, beat.alive_for_s)
 
 
 @operation(
@@ -123,13 +123,13 @@ async def heartbeat(counter: Counter, asked: Heartbeat) -> HeartbeatAnswer:
     repeatable=True,
     example={"attempt": 1, "fence": 42, "result": {"width": 800}},
 )
-async def complete(counter: Counter, asked: Completion) -> ReportAnswer:
+async def complete(counter: Counter, request: CompleteRequest) -> ReportResponse:
     """Report that the work is done.
 
     Ends the attempt as succeeded. Safe to repeat until it is answered."""
-    result = _kept(asked.result)
+    result = _kept(request.result)
     return _answer(
-        await counter.verbs.complete(counter.author, asked.run_key, asked.attempt, asked.fence, result)
+        await counter.verbs.complete(counter.author, request.run_key, request.attempt, request.fence, result)
     )
 
 
@@ -140,20 +140,20 @@ async def complete(counter: Counter, asked: Completion) -> ReportAnswer:
     repeatable=True,
     example={"attempt": 1, "fence": 42, "error": "Busy: no GPU was free", "retry_after_s": 60},
 )
-async def fail(counter: Counter, asked: Failure) -> ReportAnswer:
+async def fail(counter: Counter, request: FailRequest) -> ReportResponse:
     """Report that the work failed.
 
     Ends the attempt as failed; the job's retry policy says what comes next. A run that had been asked to
     stop is cancelled. Safe to repeat until it is answered."""
     failed = Failed(
-        error=storable(asked.error[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
-        detail=None if asked.detail is None else storable(asked.detail, DETAIL_LENGTH_MAX),
-        permanent=asked.permanent,
-        kinds=error_kinds(asked.error),
-        wait_s=asked.retry_after_s,
+        error=storable(request.error[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
+        detail=None if request.detail is None else storable(request.detail, DETAIL_LENGTH_MAX),
+        permanent=request.permanent,
+        kinds=error_kinds(request.error),
+        wait_s=request.retry_after_s,
     )
     return _answer(
-        await counter.verbs.fail(counter.author, asked.run_key, asked.attempt, asked.fence, failed)
+        await counter.verbs.fail(counter.author, request.run_key, request.attempt, request.fence, failed)
     )
 
 
@@ -164,5 +164,5 @@ def _kept(result: object) -> str | None:
     return cleaned(beginning(result if isinstance(result, str) else msgspec.json.encode(result).decode()))
 
 
-def _answer(receipt: Receipt) -> ReportAnswer:
-    return ReportAnswer(str(receipt))
+def _answer(receipt: Receipt) -> ReportResponse:
+    return ReportResponse(str(receipt))

@@ -28,7 +28,7 @@ from fencepost.model.access import (
     SETTING_ID,
     Came,
     Credential,
-    Kind,
+    CredentialKind,
     NewSession,
     Principal,
     Role,
@@ -104,9 +104,13 @@ class Doorkeeper:
     async def admit(self, scope: Scope) -> Admitted | Refused:
         """Judge a request by what it shows."""
         if headers(scope, b"authorization"):
-            return await self._judge(bearer(scope), Kind.TOKEN, client_of(scope))
+            return await self._judge(bearer(scope), CredentialKind.TOKEN, client_of(scope))
         cookie = session_cookie(scope)
-        return Refused() if cookie is None else await self._judge(cookie, Kind.SESSION, client_of(scope))
+        return (
+            Refused()
+            if cookie is None
+            else await self._judge(cookie, CredentialKind.SESSION, client_of(scope))
+        )
 
     def may_ask(self, principal: Principal) -> float:
         """Nothing where they may ask now, else in how many seconds."""
@@ -145,7 +149,7 @@ class Doorkeeper:
         wait_s = self._failures.wait_s(network_of(client))
         if wait_s:
             return Refused(wait_s)
-        session = mint(Kind.SESSION, self._dice)
+        session = mint(CredentialKind.SESSION, self._dice)
         opened = await self._open(shown.strip(), session, client)
         if opened is None:
             return self._refuse(read_credential(shown.strip()), client)
@@ -161,9 +165,13 @@ class Doorkeeper:
             self._known.forget(session_id)
             self._log.info("signed out", name=principal.name, session=session_id, client=client)
 
-    async def _judge(self, text: str, kind: Kind, client: str) -> Admitted | Refused:
+    async def _judge(self, text: str, kind: CredentialKind, client: str) -> Admitted | Refused:
         wait_s = self._failures.wait_s(network_of(client))
-        if kind is Kind.TOKEN and (not wait_s or client in self._setting_from) and self._is_setting(text):
+        if (
+            kind is CredentialKind.TOKEN
+            and (not wait_s or client in self._setting_from)
+            and self._is_setting(text)
+        ):
             self._note_address(client)
             about = SETTING_ID, Role.ADMIN, EVERYWHERE, Came.SETTING, SETTING, self._setting_id()
             return Admitted(Principal(*about))
@@ -176,12 +184,12 @@ class Doorkeeper:
         assert shown is not None
         await self._known.note_use(looked)
         record = looked.record
-        came = Came.TOKEN if kind is Kind.TOKEN else Came.SESSION
+        came = Came.TOKEN if kind is CredentialKind.TOKEN else Came.SESSION
         rests_on = record.rests_on if isinstance(record, SessionRecord) else record.token_id
         principal = Principal(record.name, record.role, record.namespace, came, id_of(record), rests_on)
         return Admitted(principal, shown.derived(CSRF) if came is Came.SESSION else "")
 
-    async def _recognise(self, shown: Credential | None, kind: Kind) -> Looked | None:
+    async def _recognise(self, shown: Credential | None, kind: CredentialKind) -> Looked | None:
         """The token or the session that was shown, where it is good."""
         if shown is None or shown.kind is not kind:
             return None
@@ -226,7 +234,9 @@ class Doorkeeper:
         shown = read_credential(text)
         if shown is None:
             return None
-        return await (self._redeem if shown.kind is Kind.LINK else self._exchange)(shown, session, source)
+        return await (self._redeem if shown.kind is CredentialKind.LINK else self._exchange)(
+            shown, session, source
+        )
 
     async def _redeem(self, shown: Credential, session: Credential, source: str) -> SessionRecord | None:
         found = await self._book.find_link(shown.credential_id)
@@ -242,7 +252,7 @@ class Doorkeeper:
         )
 
     async def _exchange(self, shown: Credential, session: Credential, source: str) -> SessionRecord | None:
-        looked = await self._recognise(shown, Kind.TOKEN)
+        looked = await self._recognise(shown, CredentialKind.TOKEN)
         if looked is None or looked.record.role is Role.WORKER:
             return None
         token = looked.record

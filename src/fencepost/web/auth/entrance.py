@@ -14,7 +14,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from fencepost.errors import StoreUnavailable
-from fencepost.model.access import Credential, Kind, Principal, read_credential
+from fencepost.model.access import Credential, CredentialKind, Principal, read_credential
 from fencepost.web.auth.doorkeeper import Doorkeeper
 from fencepost.web.auth.guard import too_many
 from fencepost.web.auth.reading import COOKIE, client_of, read_form
@@ -79,7 +79,7 @@ class Entrance:
 def _page(asked: dict[str, str], refused: str = "") -> str:
     """The page with a button for a link, or with a field for a token."""
     link = read_credential(asked.get("link", ""))
-    given = link.reveal() if link is not None and link.kind is Kind.LINK else ""
+    given = link.reveal() if link is not None and link.kind is CredentialKind.LINK else ""
     return render_alone(TEMPLATE, "Sign in", link=given, next=local_path(asked.get("next")), refused=refused)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from fencepost.clock import Clock
 from fencepost.core.access import SessionTerms, is_good, is_worth_noting
 from fencepost.errors import StoreUnavailable
-from fencepost.model.access import Credential, Found, Kind, SessionRecord, TokenRecord
+from fencepost.model.access import Credential, CredentialKind, Found, SessionRecord, TokenRecord
 from fencepost.model.clocks import Monotonic, StoreTime, elapsed_s, later
 from fencepost.ports.access import AccessRecords
 
@@ -127,8 +127,8 @@ class Known:
 
     async def _find(self, credential_id: str) -> Found[TokenRecord] | Found[SessionRecord] | None:
         finders: dict[str, Callable[[str], Awaitable[Found[TokenRecord] | Found[SessionRecord] | None]]] = {
-            Kind.TOKEN: self._book.find_token,
-            Kind.SESSION: self._book.find_session,
+            CredentialKind.TOKEN: self._book.find_token,
+            CredentialKind.SESSION: self._book.find_session,
         }
         find = finders.get(credential_id[:1])
         return None if find is None else await find(credential_id)

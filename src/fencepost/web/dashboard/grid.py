@@ -64,7 +64,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExpectedTicks:
     """The ticks of a stretch of time that get a cell, oldest first, and whether there are more."""
 
     ticks: Sequence[Expected]
@@ -76,18 +76,20 @@ class Asked:
         return self.ticks[-1].fire_time if self.cut else None
 
 
-def asked_of(frame: Frame, trigger_of: TriggerOf) -> Asked:
+def expected_of(frame: Frame, trigger_of: TriggerOf) -> ExpectedTicks:
     """The ticks in (since, until]."""
     found = list(islice(expected(frame.versions, trigger_of, frame.since, frame.until), CELLS_MAX + 1))
-    return Asked(found[:CELLS_MAX], len(found) > CELLS_MAX)
+    return ExpectedTicks(found[:CELLS_MAX], len(found) > CELLS_MAX)
 
 
-def make_grid(frame: Frame, trigger_of: TriggerOf, asked: Asked, runs: Iterable[RunRecord]) -> Grid:
+def make_grid(
+    frame: Frame, trigger_of: TriggerOf, expected: ExpectedTicks, runs: Iterable[RunRecord]
+) -> Grid:
     """A cell for each tick."""
     standing = _standing(runs)
     book = _Book(frame, trigger_of, {one.version: one for one in frame.versions})
-    cells = tuple(book.cell(one, standing.get(one.fire_time)) for one in asked.ticks)
-    return Grid(cells, asked.cut)
+    cells = tuple(book.cell(one, standing.get(one.fire_time)) for one in expected.ticks)
+    return Grid(cells, expected.cut)
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,10 @@ class _Book:
     trigger_of: TriggerOf
     versions: Mapping[int, ScheduleVersion]
 
-    def cell(self, asked: Expected, run: RunRecord | None) -> Cell:
-        mark, words = self._nothing(asked) if run is None else self._something(run)
+    def cell(self, expected: Expected, run: RunRecord | None) -> Cell:
+        mark, words = self._nothing(expected) if run is None else self._something(run)
         key = None if run is None else run.run_key
-        return Cell(asked.fire_time, asked.version, mark, words, key)
+        return Cell(expected.fire_time, expected.version, mark, words, key)
 
     def _something(self, run: RunRecord) -> tuple[str, str]:
         if run.state is RunState.SUCCEEDED:
@@ -117,14 +119,14 @@ class _Book:
         late = why_late(run, None if version is None else version.spec, due_of(run, version, self.trigger_of))
         return ("fine", "") if late is None else ("late", late)
 
-    def _nothing(self, asked: Expected) -> tuple[str, str]:
-        frame, moment = self.frame, asked.fire_time
+    def _nothing(self, expected: Expected) -> tuple[str, str]:
+        frame, moment = self.frame, expected.fire_time
         for one in frame.missed:
             if one.first <= moment <= one.last:
                 return "missed", one.reason
         if frame.forgotten_before is not None and moment < frame.forgotten_before:
             return "forgotten", "older than what retention keeps"
-        planned = asked.version == frame.planned_version and moment <= frame.planned_through
+        planned = expected.version == frame.planned_version and moment <= frame.planned_through
         if planned or moment <= frame.now - SETTLING:
             return "unaccounted", "nothing accounts for it"
         return "planned", "not planned yet"
@@ -148,5 +150,5 @@ def _rank(run: RunRecord) -> tuple[bool, int, int]:
 
 def extra_runs(grid: Grid, runs: Sequence[RunRecord]) -> int:
     """Runs of the stretch that no version asks for: triggered by hand, or held by name."""
-    asked = {one.fire_time for one in grid.cells}
-    return sum(run.fire_time not in asked and run.state is not RunState.WITHDRAWN for run in runs)
+    expected = {one.fire_time for one in grid.cells}
+    return sum(run.fire_time not in expected and run.state is not RunState.WITHDRAWN for run in runs)

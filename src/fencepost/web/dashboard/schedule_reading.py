@@ -17,7 +17,7 @@ from fencepost.operations.outlook import Ahead, look_ahead
 from fencepost.services.accounting import triggers_of
 from fencepost.services.control import Control
 from fencepost.triggers import stored_trigger
-from fencepost.web.dashboard.grid import CELLS_MAX, Grid, asked_of, extra_runs, make_grid
+from fencepost.web.dashboard.grid import CELLS_MAX, Grid, expected_of, extra_runs, make_grid
 from fencepost.web.dashboard.spans import SPANS_S, Span, default_span, typical_period_s
 
 TICKS_MAX = CELLS_MAX * 2
@@ -118,11 +118,11 @@ async def _what_became(control: Control, frame: Frame) -> tuple[Grid, Sequence[R
     """The grid and the runs behind it; where this release cannot read a version, the reason instead."""
     trigger_of = triggers_of(frame.schedule_id)
     try:
-        asked = await control.offload_short(lambda: asked_of(frame, trigger_of))
-        until = asked.last or frame.until
+        expected = await control.offload_short(lambda: expected_of(frame, trigger_of))
+        until = expected.last or frame.until
         runs = await control.store.ledger.ticks(
             frame.namespace, frame.schedule_id, frame.since, until, None, TICKS_MAX
         )
-        return await control.offload_short(lambda: make_grid(frame, trigger_of, asked, runs)), runs, None
+        return await control.offload_short(lambda: make_grid(frame, trigger_of, expected, runs)), runs, None
     except UsageError as error:
         return Grid((), False), (), str(error)

@@ -13,7 +13,7 @@ from fencepost.errors import UsageError
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.schedule import Schedule, ScheduleState
-from fencepost.operations.shapes.triggers import described
+from fencepost.operations.responses.triggers import described
 from fencepost.services.offload import Offload
 from fencepost.triggers import stored_trigger
 

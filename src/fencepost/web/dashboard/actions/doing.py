@@ -22,7 +22,7 @@ from fencepost.errors import NotAllowed, StoreUnavailable, TurnedAway, UsageErro
 from fencepost.model.access import EVERYWHERE, Came
 from fencepost.operations.operation import Operation
 from fencepost.web.dashboard.actions.asking import QUESTIONS
-from fencepost.web.dashboard.actions.forms import read_form, to_asked
+from fencepost.web.dashboard.actions.forms import read_form, to_request
 from fencepost.web.dashboard.actions.operations import operation_named
 from fencepost.web.dashboard.actions.telling import told
 from fencepost.web.dashboard.faults import HTML, PRIVATE
@@ -56,9 +56,9 @@ async def do(request: Request[Any, Any, Any], serving: Serving) -> Response[str]
         raise NotAllowed(f"{one.name} touches every namespace; you are signed in to {caller.namespace} only")
     if one.name in QUESTIONS and _last(form, CONFIRMED) != "yes":
         return await _question(request, serving, one, form)
-    said, answered = await _carried_out(serving, caller, one, form)
-    if one.secret and answered is not None:
-        return await _made(request, serving, one, answered, place(form, BACK))
+    said, response = await _carried_out(serving, caller, one, form)
+    if one.secret and response is not None:
+        return await _made(request, serving, one, response, place(form, BACK))
     path = place(form, STAY if said.refused and _last(form, STAY) else BACK)
     envelope = Envelope(secure=request.scope["scheme"] == "https")
     headers = {**PRIVATE, "Location": path}
@@ -71,11 +71,11 @@ async def _carried_out(
     """What is said of it, and the answer where there is one; what was refused changes nothing."""
     try:
         fields = {name: texts for name, texts in form.items() if name not in OURS}
-        asked = to_asked(fields, one.asked, form.get(CLEAR, ()))
-        control = serving.control(caller, getattr(asked, "reason", None))
+        request = to_request(fields, one.request, form.get(CLEAR, ()))
+        control = serving.control(caller, getattr(request, "reason", None))
         async with asyncio.timeout(WITHIN_S):
-            answered = await one.carry_out(control, asked)
-            return told(one, asked, answered), answered
+            response = await one.carry_out(control, request)
+            return told(one, request, response), response
     except UsageError as error:
         return Said(f"Not done. {error}", refused=True), None
     except TurnedAway as error:
@@ -109,12 +109,12 @@ async def _made(
     request: Request[Any, Any, Any],
     serving: Serving,
     one: Operation[Any, Any, Any],
-    answered: Any,
+    response: Any,
     back: str,
 ) -> Response[str]:
     """The page that shows a secret, once: it goes into no cookie, no address and no log."""
     visit = await plain_visit(request, one.role, serving)
-    fields: dict[str, Any] = msgspec.to_builtins(answered)
+    fields: dict[str, Any] = msgspec.to_builtins(response)
     secrets = [_handed_over(request, name, fields.pop(name)) for name in SECRETS if name in fields]
     facts = [(name, text) for name, text in fields.items() if text is not None]
     values = {"secrets": secrets, "facts": facts, "back": back}
@@ -143,7 +143,7 @@ async def _question(
         "means": QUESTIONS[one.name],
         "fields": fields,
         "shown": [pair for pair in fields if pair[0] not in OURS and pair[1].strip()][:SHOWN_MAX],
-        "takes_reason": "reason" in one.asked.__struct_fields__,
+        "takes_reason": "reason" in one.request.__struct_fields__,
         "back": place(form, STAY if _last(form, STAY) else BACK),
     }
     text = render("question.html", visit, f"{summary}?", "", values)

@@ -39,7 +39,7 @@ def read_form(body: bytes) -> dict[str, list[str]]:
     return found
 
 
-def to_asked(fields: Mapping[str, list[str]], kind: type[A], cleared: Sequence[str] = ()) -> A:
+def to_request(fields: Mapping[str, list[str]], kind: type[A], cleared: Sequence[str] = ()) -> A:
     """The struct that the fields fill, with null where one is to be cleared; a refusal that names the field
     where one does not fit."""
     given = {name: found for name, texts in fields.items() if (found := _given(texts))}

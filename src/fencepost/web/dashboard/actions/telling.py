@@ -14,91 +14,91 @@ Teller = Callable[[Any, Any], Said]
 """(what was asked, what was answered) → what is said."""
 
 
-def told(operation: Operation[Any, Any, Any], asked: Any, answered: Any) -> Said:
+def told(operation: Operation[Any, Any, Any], request: Any, response: Any) -> Said:
     """What is said of it; by default that it is done."""
     teller = TELLERS.get(operation.name)
     if teller is not None:
-        return teller(asked, answered)
+        return teller(request, response)
     return Said(f"Done: {operation.prose.partition(chr(10))[0].rstrip('.')}.")
 
 
-def _triggered(asked: Any, answered: Any) -> Said:
-    key = str(getattr(answered, "run_key", ""))
+def _triggered(request: Any, response: Any) -> Said:
+    key = str(getattr(response, "run_key", ""))
     return Said(
-        f"{asked.schedule_id} was triggered.", href=links.run(key) if key else None, link="See the run"
+        f"{request.schedule_id} was triggered.", href=links.run(key) if key else None, link="See the run"
     )
 
 
 def _of_schedule(words: str) -> Teller:
-    def tell(asked: Any, answered: Any) -> Said:
-        return Said(f"{asked.schedule_id}: {words}")
+    def tell(request: Any, response: Any) -> Said:
+        return Said(f"{request.schedule_id}: {words}")
 
     return tell
 
 
 def _of_run(words: str) -> Teller:
-    def tell(asked: Any, answered: Any) -> Said:
-        return Said(f"{asked.run_key} is {getattr(answered, 'state', words)} now.")
+    def tell(request: Any, response: Any) -> Said:
+        return Said(f"{request.run_key} is {getattr(response, 'state', words)} now.")
 
     return tell
 
 
-def _replayed(asked: Any, answered: Any) -> Said:
-    done, left = len(answered.replayed), len(getattr(answered, "left", ()))
+def _replayed(request: Any, response: Any) -> Said:
+    done, left = len(response.replayed), len(getattr(response, "left", ()))
     rest = f"; {left} could not be, and stay as they were" if left else ""
     return Said(f"{done} {'run was' if done == 1 else 'runs were'} sent on the way again{rest}.")
 
 
 def _many(words: str) -> Teller:
-    def tell(asked: Any, answered: Any) -> Said:
-        done = sum(one.done for one in answered.items)
-        left = [one.trouble for one in answered.items if not one.done]
-        more = " There are more: do it again." if answered.more else ""
+    def tell(request: Any, response: Any) -> Said:
+        done = sum(one.done for one in response.items)
+        left = [one.trouble for one in response.items if not one.done]
+        more = " There are more: do it again." if response.more else ""
         first = (
             f" Not: {left[0]}" + (f", and {len(left) - 1} others." if len(left) > 1 else ".") if left else ""
         )
-        return Said(f"{done} of {len(answered.items)} {words}.{first}{more}", refused=not done)
+        return Said(f"{done} of {len(response.items)} {words}.{first}{more}", refused=not done)
 
     return tell
 
 
-def _enqueued(asked: Any, answered: Any) -> Said:
-    words = "is enqueued" if answered.new else "was there already, and stays as it is"
-    return Said(f"{answered.run_key} {words}.", href=links.run(answered.run_key), link="See the run")
+def _enqueued(request: Any, response: Any) -> Said:
+    words = "is enqueued" if response.new else "was there already, and stays as it is"
+    return Said(f"{response.run_key} {words}.", href=links.run(response.run_key), link="See the run")
 
 
-def _cancelled_many(asked: Any, answered: Any) -> Said:
-    fates = Counter(one.fate for one in answered.items)
+def _cancelled_many(request: Any, response: Any) -> Said:
+    fates = Counter(one.fate for one in response.items)
     words = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in fates.items())
     return Said(f"{words[:1].upper()}{words[1:]}.")
 
 
-def _gate(asked: Any, answered: Any) -> Said:
-    return Said(f"The gate of {asked.schedule_id} is open; {answered.released} of what it held may run.")
+def _gate(request: Any, response: Any) -> Said:
+    return Said(f"The gate of {request.schedule_id} is open; {response.released} of what it held may run.")
 
 
-def _queue(asked: Any, answered: Any) -> Said:
-    return Said(f"Queue {answered.queue} is {'paused' if answered.paused else 'not paused any more'}.")
+def _queue(request: Any, response: Any) -> Said:
+    return Said(f"Queue {response.queue} is {'paused' if response.paused else 'not paused any more'}.")
 
 
-def _node(asked: Any, answered: Any) -> Said:
-    if not answered.node.draining:
-        return Said(f"{answered.node.node_id} plans and works again.")
-    undone = f" Meanwhile nobody {' or '.join(answered.undone)}." if answered.undone else ""
-    return Said(f"{answered.node.node_id} is being drained.{undone}")
+def _node(request: Any, response: Any) -> Said:
+    if not response.node.draining:
+        return Said(f"{response.node.node_id} plans and works again.")
+    undone = f" Meanwhile nobody {' or '.join(response.undone)}." if response.undone else ""
+    return Said(f"{response.node.node_id} is being drained.{undone}")
 
 
 def _freeze(words: str) -> Teller:
-    def tell(asked: Any, answered: Any) -> Said:
-        covered = f"; it covers {answered.schedules} schedules" if answered.schedules else ""
-        return Said(f"{'Everything' if asked.kind == 'all' else asked.value} {words}{covered}.")
+    def tell(request: Any, response: Any) -> Said:
+        covered = f"; it covers {response.schedules} schedules" if response.schedules else ""
+        return Said(f"{'Everything' if request.kind == 'all' else request.value} {words}{covered}.")
 
     return tell
 
 
-def _notified(asked: Any, answered: Any) -> Said:
+def _notified(request: Any, response: Any) -> Said:
     return Said(
-        f"A test is on its way to {answered.name}.", href=links.run(answered.run_key), link="See the run"
+        f"A test is on its way to {response.name}.", href=links.run(response.run_key), link="See the run"
     )
 
 
@@ -113,8 +113,8 @@ TELLERS: Mapping[str, Teller] = {
     "schedules.trigger": _triggered,
     "runs.cancel": _of_run("cancelled"),
     "runs.skip": _of_run("skipped"),
-    "runs.hold": lambda asked, _: Said(f"{asked.run_key} is held until somebody releases it."),
-    "runs.release": lambda asked, _: Said(f"{asked.run_key} is released."),
+    "runs.hold": lambda request, _: Said(f"{request.run_key} is held until somebody releases it."),
+    "runs.release": lambda request, _: Said(f"{request.run_key} is released."),
     "runs.replay": _replayed,
     "dead.replay": _replayed,
     "runs.cancel_many": _cancelled_many,
@@ -128,10 +128,12 @@ TELLERS: Mapping[str, Teller] = {
     "nodes.undrain": _node,
     "freezes.freeze": _freeze("is frozen"),
     "freezes.thaw": _freeze("is not frozen any more"),
-    "tokens.revoke": lambda asked, answered: Said(f"Token {answered.name} ({asked.token_id}) is revoked."),
-    "sessions.end": lambda _, answered: Said(f"{answered.name} is signed out."),
-    "notify.put": lambda asked, _: Said(f"{asked.name} is told from now on."),
-    "notify.remove": lambda asked, _: Said(f"{asked.name} is told no more."),
+    "tokens.revoke": lambda request, response: Said(
+        f"Token {response.name} ({request.token_id}) is revoked."
+    ),
+    "sessions.end": lambda _, response: Said(f"{response.name} is signed out."),
+    "notify.put": lambda request, _: Said(f"{request.name} is told from now on."),
+    "notify.remove": lambda request, _: Said(f"{request.name} is told no more."),
     "notify.test": _notified,
-    "backfills.cancel": lambda asked, _: Said(f"Backfill {asked.backfill_id} is cancelled."),
+    "backfills.cancel": lambda request, _: Said(f"Backfill {request.backfill_id} is cancelled."),
 }

@@ -8,9 +8,9 @@ from msgspec import Meta, Struct
 
 from fencepost.model.access import Role
 from fencepost.model.times import from_utc_text
-from fencepost.operations.backfills import ListBackfills, list_backfills
+from fencepost.operations.backfills import ListBackfillsRequest, list_backfills
 from fencepost.operations.paging import CURSOR_LENGTH_MAX
-from fencepost.operations.shapes.backfills import BackfillShape
+from fencepost.operations.responses.backfills import BackfillResponse
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
 
@@ -35,8 +35,8 @@ class BackfillsQuery(Struct, frozen=True):
 async def backfills_page(visit: Visit[BackfillsQuery]) -> Shown:
     """The latest first."""
     query = visit.query
-    asked = ListBackfills(limit=query.limit, after=query.after or None)
-    found = await list_backfills.carry_out(visit.control, asked)
+    request = ListBackfillsRequest(limit=query.limit, after=query.after or None)
+    found = await list_backfills.carry_out(visit.control, request)
     return {
         "backfills": [(one, filled(one)) for one in found.items],
         "next_url": None if found.next is None else links.with_query("/backfills", {"after": found.next}),
@@ -44,7 +44,7 @@ async def backfills_page(visit: Visit[BackfillsQuery]) -> Shown:
     }
 
 
-def filled(one: BackfillShape) -> float:
+def filled(one: BackfillResponse) -> float:
     """The share of its range whose runs have been written."""
     since, until, through = (from_utc_text(text) for text in (one.since, one.until, one.filled_through))
     return 1.0 if one.over or until <= since else min(max((through - since) / (until - since), 0.0), 1.0)

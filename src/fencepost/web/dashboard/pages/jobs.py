@@ -12,9 +12,9 @@ from fencepost.core.completeness import completeness
 from fencepost.model.access import Role
 from fencepost.model.identifiers import JobName
 from fencepost.model.run import RunFilter
-from fencepost.operations.jobs import ListJobs, OneJob, list_jobs, show_job
+from fencepost.operations.jobs import JobRequest, ListJobsRequest, list_jobs, show_job
 from fencepost.operations.paging import CURSOR_LENGTH_MAX
-from fencepost.operations.shapes.jobs import JobShape
+from fencepost.operations.responses.jobs import JobResponse
 from fencepost.operations.words import PLAIN_PATTERN
 from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.web.dashboard import links
@@ -45,14 +45,14 @@ class JobsQuery(Struct, frozen=True):
 async def jobs_page(visit: Visit[JobsQuery]) -> Shown:
     """A page of them, by name, with how the ticks of each stood in the last day."""
     query, control = visit.query, visit.control
-    asked = ListJobs(
+    request = ListJobsRequest(
         text=query.text.strip() or None,
         queue=query.queue.strip() or None,
         limit=LIMIT,
         after=query.after or None,
     )
     found, tallies = await asyncio.gather(
-        list_jobs.carry_out(control, asked),
+        list_jobs.carry_out(control, request),
         control.store.ledger.tally_by_job(control.namespace, COMPLETENESS_WINDOW_S),
     )
     chosen = {"text": query.text, "queue": query.queue}
@@ -70,12 +70,12 @@ async def jobs_page(visit: Visit[JobsQuery]) -> Shown:
 async def job_page(visit: Visit[Any]) -> Shown:
     """One job: its policies, its latest runs, and a form that enqueues one."""
     control, name = visit.control, visit.path["job"]
-    job = await show_job.carry_out(control, OneJob(job=name))
+    job = await show_job.carry_out(control, JobRequest(job=name))
     runs = await control.runs.list(RunFilter(job=JobName(name), limit=RUNS_SHOWN))
     return Rendered({"job": job, "runs": runs, "sample": sample_payload(job)}, title=name)
 
 
-def sample_payload(job: JobShape) -> str:
+def sample_payload(job: JobResponse) -> str:
     """A payload to begin with: the names that it must have."""
     known = {one.name: SAMPLES.get(one.kind, "") for one in job.parameters if one.required}
     return json.dumps(known, indent=2)

@@ -8,9 +8,9 @@ from msgspec import Meta, Struct, structs
 
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
-from fencepost.operations.log import ListLog, list_log
+from fencepost.operations.log import ListLogRequest, list_log
 from fencepost.operations.paging import CURSOR_LENGTH_MAX
-from fencepost.operations.shapes.log import EntryShape
+from fencepost.operations.responses.log import AuditEntryResponse
 from fencepost.operations.words import PLAIN_PATTERN
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
@@ -36,7 +36,7 @@ class LogQuery(Struct, frozen=True):
 async def log_page(visit: Visit[LogQuery]) -> Shown:
     """A page of it, the newest first."""
     query = visit.query
-    asked = ListLog(
+    request = ListLogRequest(
         subject=query.subject.strip() or None,
         action=query.action,
         by=query.by.strip() or None,
@@ -45,7 +45,7 @@ async def log_page(visit: Visit[LogQuery]) -> Shown:
         limit=query.limit,
         after=query.after or None,
     )
-    found = await list_log.carry_out(visit.control, asked)
+    found = await list_log.carry_out(visit.control, request)
     chosen = {
         name: value
         for name, value in structs.asdict(query).items()
@@ -62,7 +62,7 @@ async def log_page(visit: Visit[LogQuery]) -> Shown:
     }
 
 
-def subject_url(entry: EntryShape) -> str | None:
+def subject_url(entry: AuditEntryResponse) -> str | None:
     """Where the subject of an entry is found; None where it has no page."""
     match entry.action.partition("."):
         case ("run", _, _):

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from fencepost.model.access import Role
 from fencepost.model.notification import Alarm, Event, TargetKind
-from fencepost.operations.notify import ListTargets, list_targets
+from fencepost.operations.notify import ListTargetsRequest, list_targets
 from fencepost.operations.paging import CURSOR_LENGTH_MAX
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
@@ -37,7 +37,7 @@ async def notifications_page(visit: Visit[NotifyQuery]) -> Shown:
     """Targets by name, and the alarms that are open."""
     control = visit.control
     targets, alarms = await asyncio.gather(
-        list_targets.carry_out(control, ListTargets(limit=LIMIT, after=visit.query.after or None)),
+        list_targets.carry_out(control, ListTargetsRequest(limit=LIMIT, after=visit.query.after or None)),
         control.store.notifications.alarms(control.namespace),
     )
     open_ = sorted((one for one in alarms if one.ended_at is None), key=lambda one: (one.since, one.subject))

@@ -14,8 +14,8 @@ from fencepost.model.access import Role
 from fencepost.model.run import REPLAYABLE, Hold, RunRecord, RunState
 from fencepost.model.run_log import LoggedChunk, dropped_before
 from fencepost.model.times import from_utc_text
-from fencepost.operations.runs import OneRun
-from fencepost.operations.shapes.runs import effect_shapes
+from fencepost.operations.responses.runs import effect_responses
+from fencepost.operations.runs import RunRequest
 from fencepost.operations.why import why_run
 from fencepost.telemetry.traces.ids import trace_text
 from fencepost.web.dashboard import links
@@ -51,13 +51,13 @@ async def run_page(visit: Visit[NoQuery]) -> Shown:
         )
     except UnknownRun:
         return await _gone(visit, run_key)
-    explanation = await why_run.carry_out(control, OneRun(run_key=run_key))
+    explanation = await why_run.carry_out(control, RunRequest(run_key=run_key))
     tries = tries_of(run, attempts)
     values = {
         "run": run,
         "chain": chain,
         "tries": tries,
-        "effects": effect_shapes(effects),
+        "effects": effect_responses(effects),
         "chart": attempts_chart(run, tries, Tell(visit.now, visit.zone)),
         "explanation": explanation,
         "log": _text(log),
@@ -87,7 +87,7 @@ def verbs_of(run: RunRecord) -> Verbs:
 
 async def _gone(visit: Visit[NoQuery], run_key: str) -> Rendered:
     """A tick without a row has an explanation all the same; what is no tick of this namespace has none."""
-    explanation = await why_run.carry_out(visit.control, OneRun(run_key=run_key))
+    explanation = await why_run.carry_out(visit.control, RunRequest(run_key=run_key))
     values = {
         "explanation": explanation,
         "schedule_id": explanation.schedule_id,

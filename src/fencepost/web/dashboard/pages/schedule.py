@@ -13,9 +13,9 @@ from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.schedule import Schedule
 from fencepost.model.times import from_utc_text
-from fencepost.operations.shapes.schedules import VersionShape, version_shapes
-from fencepost.operations.shapes.triggers import described
-from fencepost.operations.why import OneTick, why_tick
+from fencepost.operations.responses.schedules import VersionResponse, version_responses
+from fencepost.operations.responses.triggers import described
+from fencepost.operations.why import TickRequest, why_tick
 from fencepost.operations.words import read_instant
 from fencepost.services.control import Control
 from fencepost.web.dashboard import links
@@ -110,7 +110,7 @@ async def why_page(visit: Visit[TickQuery]) -> Shown:
         raise UsageError("at: say which tick, such as ?at=2026-03-01T00:00:00Z")
     await known(visit.control, schedule_id)
     explanation = await why_tick.carry_out(
-        visit.control, OneTick(schedule_id=schedule_id, fire_time=visit.query.at)
+        visit.control, TickRequest(schedule_id=schedule_id, fire_time=visit.query.at)
     )
     return {
         "explanation": explanation,
@@ -184,11 +184,11 @@ def _newer(seen: Seen, now: datetime) -> str | None:
     return _here(seen, later) if later < now else links.with_query(path, {"span": seen.span})
 
 
-async def _versions(control: Control, schedule: Schedule, most: int) -> Sequence[VersionShape]:
+async def _versions(control: Control, schedule: Schedule, most: int) -> Sequence[VersionResponse]:
     """The latest first; one more is compared with than is shown."""
     before = max(schedule.version - most - 1, 0)
     kept = await control.schedules.history(schedule.schedule_id, after=before, limit=most + 1)
-    shapes = await control.offload_short(lambda: version_shapes(schedule.schedule_id, kept))
+    shapes = await control.offload_short(lambda: version_responses(schedule.schedule_id, kept))
     return shapes[::-1][:most]
 
 

@@ -12,7 +12,7 @@ from fencepost.model.access import Role
 from fencepost.model.backfill import FillMode
 from fencepost.model.policies import AT_ONCE_MAX
 from fencepost.model.times import to_utc_text
-from fencepost.operations.backfills import EstimateBackfill, estimate_backfill
+from fencepost.operations.backfills import EstimateBackfillRequest, estimate_backfill
 from fencepost.web.dashboard.page import Rendered, Shown, Visit, page
 
 Text = Annotated[str, Meta(max_length=64)]
@@ -47,7 +47,7 @@ async def backfill_page(visit: Visit[BackfillQuery]) -> Shown:
     query, estimate, refused = visit.query, None, None
     if query.since and query.until:
         try:
-            asked = EstimateBackfill(
+            request = EstimateBackfillRequest(
                 schedule_id=schedule.schedule_id,
                 since=query.since,
                 until=query.until,
@@ -55,7 +55,7 @@ async def backfill_page(visit: Visit[BackfillQuery]) -> Shown:
                 at_once_max=query.at_once_max,
                 every_s=query.every_s,
             )
-            estimate = await estimate_backfill.carry_out(visit.control, asked)
+            estimate = await estimate_backfill.carry_out(visit.control, request)
         except UsageError as error:
             refused = str(error)
     values: dict[str, Any] = {

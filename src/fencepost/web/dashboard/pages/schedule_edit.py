@@ -20,14 +20,14 @@ from fencepost.model.identifiers import ScheduleId, Shard
 from fencepost.model.policies import OVERLAPS, CatchUpMode
 from fencepost.model.schedule import Schedule, ScheduleState
 from fencepost.operations.outlook import look_ahead
-from fencepost.operations.schedules import AddSchedule, EditSchedule, edit_schedule
-from fencepost.operations.shapes.triggers import described
+from fencepost.operations.responses.triggers import described
+from fencepost.operations.schedules import AddScheduleRequest, EditScheduleRequest, edit_schedule
 from fencepost.operations.specs import new_spec
 from fencepost.operations.words import moment
 from fencepost.services.control import Control
 from fencepost.triggers.localtime.zones import zone_names
 from fencepost.web.dashboard import links
-from fencepost.web.dashboard.actions.forms import to_asked
+from fencepost.web.dashboard.actions.forms import to_request
 from fencepost.web.dashboard.page import Rendered, Shown, Visit, page
 from fencepost.web.dashboard.schedule_form import (
     Fields,
@@ -136,8 +136,8 @@ def _ways(path: str, form: ScheduleForm, now: ScheduleForm) -> dict[str, str]:
 
 
 async def _edit_preview(control: Control, fields: Fields, cleared: list[str]) -> Mapping[str, Any]:
-    asked = to_asked({**fields, "dry_run": ["true"]}, EditSchedule, cleared)
-    edited = await edit_schedule.carry_out(control, asked)
+    request = to_request({**fields, "dry_run": ["true"]}, EditScheduleRequest, cleared)
+    edited = await edit_schedule.carry_out(control, request)
     assert edited.preview is not UNSET, "a dry run has a preview"
     return {
         "description": edited.description,
@@ -150,12 +150,12 @@ async def _edit_preview(control: Control, fields: Fields, cleared: list[str]) ->
 
 
 async def _new_preview(visit: Visit[ScheduleForm], fields: Fields) -> Mapping[str, Any]:
-    control, asked = visit.control, to_asked(fields, AddSchedule)
+    control, request = visit.control, to_request(fields, AddScheduleRequest)
     now = await control.store.now()
-    spec = await control.schedules.checked(asked.schedule_id, new_spec(asked, now))
+    spec = await control.schedules.checked(request.schedule_id, new_spec(request, now))
     made = Schedule(
         namespace=control.namespace,
-        schedule_id=ScheduleId(asked.schedule_id),
+        schedule_id=ScheduleId(request.schedule_id),
         shard=Shard(0),
         version=0,
         state=ScheduleState.ACTIVE,
@@ -165,7 +165,7 @@ async def _new_preview(visit: Visit[ScheduleForm], fields: Fields) -> Mapping[st
     )
     ahead = await control.offload(lambda: look_ahead(made, now))
     return {
-        "description": described(spec, asked.schedule_id),
+        "description": described(spec, request.schedule_id),
         "changes": [],
         "before": [],
         "after": [moment(one.fire_time) for one in ahead.ticks],

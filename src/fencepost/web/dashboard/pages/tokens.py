@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fencepost.model.access import EVERYWHERE, Role
-from fencepost.operations.access import ListSessions, ListTokens, list_sessions, list_tokens
+from fencepost.operations.access import ListSessionsRequest, ListTokensRequest, list_sessions, list_tokens
 from fencepost.operations.paging import CURSOR_LENGTH_MAX
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
@@ -34,8 +34,8 @@ async def tokens_page(visit: Visit[TokenQuery]) -> Shown:
     """Tokens and sessions that this principal may see, the newest first."""
     query, control = visit.query, visit.control
     tokens, sessions = await asyncio.gather(
-        list_tokens.carry_out(control, ListTokens(limit=LIMIT, after=query.after or None)),
-        list_sessions.carry_out(control, ListSessions(limit=LIMIT, after=query.sessions or None)),
+        list_tokens.carry_out(control, ListTokensRequest(limit=LIMIT, after=query.after or None)),
+        list_sessions.carry_out(control, ListSessionsRequest(limit=LIMIT, after=query.sessions or None)),
     )
     return {
         "tokens": tokens.items,

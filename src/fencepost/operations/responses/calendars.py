@@ -22,7 +22,7 @@ Year = Annotated[int | None, Meta(description="The last year with a holiday.")]
 Users = Annotated[list[str], Meta(description="The ids of the schedules that use it.")]
 
 
-class CalendarShape(Struct, kw_only=True):
+class CalendarResponse(Struct, kw_only=True):
     """A calendar. One that a newer release wrote has `trouble` in place of its days."""
 
     name: str
@@ -41,11 +41,11 @@ class CalendarShape(Struct, kw_only=True):
 class CalendarPage(Struct, kw_only=True):
     """Calendars, by name."""
 
-    items: list[CalendarShape]
+    items: list[CalendarResponse]
     next: Next
 
 
-class DaysShape(Struct, kw_only=True):
+class DaysResponse(Struct, kw_only=True):
     """Days of both kinds."""
 
     holidays: list[Day]
@@ -63,8 +63,8 @@ class CalendarChange(Struct, kw_only=True):
     holidays: list[Day]
     workdays: list[Day]
     known_through: Year
-    added: DaysShape
-    removed: DaysShape
+    added: DaysResponse
+    removed: DaysResponse
     schedules: Users
     weekend_before: Annotated[list[str] | UnsetType, Meta(description="Only where it was another one.")] = (
         UNSET
@@ -117,13 +117,13 @@ class Rewritten:
         return _texts(sorted(set(getattr(self.old, kind, ())) - set(getattr(self.calendar, kind))))
 
 
-def calendar_shape(record: CalendarRecord, users: Sequence[str]) -> CalendarShape:
+def calendar_response(record: CalendarRecord, users: Sequence[str]) -> CalendarResponse:
     """A calendar of the store."""
     try:
         days = _days(Calendar.from_json(record.definition))
     except UsageError as error:
         days = {"trouble": str(error)}
-    return CalendarShape(
+    return CalendarResponse(
         name=record.name,
         revision=record.revision,
         **days,
@@ -141,8 +141,8 @@ def change_of_calendar(found: Rewritten) -> CalendarChange:
         written=found.after is not None,
         changed=found.is_changed,
         **_days(new),
-        added=DaysShape(**{kind: found.came(kind) for kind in KINDS}),
-        removed=DaysShape(**{kind: found.went(kind) for kind in KINDS}),
+        added=DaysResponse(**{kind: found.came(kind) for kind in KINDS}),
+        removed=DaysResponse(**{kind: found.went(kind) for kind in KINDS}),
         schedules=list(found.users),
         weekend_before=UNSET if old is None or old.weekend == new.weekend else _weekend(old),
     )

@@ -10,22 +10,22 @@ from msgspec import Meta, Struct
 from fencepost.core.completeness import completeness
 from fencepost.model.run import RunState
 from fencepost.model.status import QueueDepth
-from fencepost.operations.shapes.fleet import (
-    AlarmShape,
-    NodeShape,
-    ShardShape,
-    WorkerShape,
-    alarm_shape,
+from fencepost.operations.responses.fleet import (
+    AlarmResponse,
+    NodeResponse,
+    ShardResponse,
+    WorkerResponse,
+    alarm_response,
     node_fields,
-    shard_shape,
+    shard_response,
     worker_fields,
 )
-from fencepost.operations.shapes.freezes import FreezeShape, freeze_shape
-from fencepost.operations.shapes.gates import GateShape, gate_shape
+from fencepost.operations.responses.freezes import FreezeResponse, freeze_response
+from fencepost.operations.responses.gates import GateResponse, gate_response
 from fencepost.services.control import COMPLETENESS_WINDOW_S, COUNTED_MAX, Status
 
 
-class QueueDepthShape(Struct, kw_only=True):
+class QueueDepthResponse(Struct, kw_only=True):
     """Due and running work of all queues, and the ages of the oldest."""
 
     ready: int
@@ -35,7 +35,7 @@ class QueueDepthShape(Struct, kw_only=True):
     oldest_waiting_s: float | None
 
 
-class CompletenessShape(Struct, kw_only=True):
+class CompletenessResponse(Struct, kw_only=True):
     """How the ticks of the last day stand."""
 
     window_s: float
@@ -48,7 +48,7 @@ class CompletenessShape(Struct, kw_only=True):
     complete: Annotated[float, Meta(description="The share of the expected ones that have succeeded.")]
 
 
-class AttentionShape(Struct, kw_only=True):
+class AttentionResponse(Struct, kw_only=True):
     """Runs that wait for a person, counted up to `counted_max`."""
 
     dead: int
@@ -56,60 +56,60 @@ class AttentionShape(Struct, kw_only=True):
     counted_max: int
 
 
-class UnservedShape(Struct, kw_only=True):
+class UnservedResponse(Struct, kw_only=True):
     """An active schedule whose job no running process has."""
 
     schedule_id: str
     job: str
 
 
-class LeaseStoreShape(Struct, kw_only=True):
+class LeaseStoreResponse(Struct, kw_only=True):
     """Where leases live."""
 
     url: Annotated[str | None, Meta(description="Without a password; null: in the store.")]
     trouble: Annotated[str | None, Meta(description="Why something of the leases is unknown.")]
 
 
-class StatusAnswer(Struct, kw_only=True):
+class StatusResponse(Struct, kw_only=True):
     """The fleet, which all namespaces share, and how this one stands."""
 
-    shards: list[ShardShape]
-    nodes: Annotated[list[NodeShape], Meta(description="Live nodes that plan.")]
-    workers: list[WorkerShape]
-    queue: QueueDepthShape
-    completeness: CompletenessShape
-    freezes: list[FreezeShape]
-    gates: list[GateShape]
-    attention: AttentionShape
+    shards: list[ShardResponse]
+    nodes: Annotated[list[NodeResponse], Meta(description="Live nodes that plan.")]
+    workers: list[WorkerResponse]
+    queue: QueueDepthResponse
+    completeness: CompletenessResponse
+    freezes: list[FreezeResponse]
+    gates: list[GateResponse]
+    attention: AttentionResponse
     unserved: Annotated[
-        list[UnservedShape], Meta(description="Schedules whose job no running process has, the first 100.")
+        list[UnservedResponse], Meta(description="Schedules whose job no running process has, the first 100.")
     ]
-    alarms: list[AlarmShape]
-    leases: LeaseStoreShape
+    alarms: list[AlarmResponse]
+    leases: LeaseStoreResponse
 
 
-def status_answer(status: Status, leases: str | None) -> StatusAnswer:
+def status_response(status: Status, leases: str | None) -> StatusResponse:
     """The state of the house; `leases` is where they live, if not in the store, without a password."""
     fleet = status.fleet
-    return StatusAnswer(
-        shards=[shard_shape(one) for one in fleet.shards],
-        nodes=[NodeShape(**node_fields(one)) for one in fleet.nodes if one.node.plans],
-        workers=[WorkerShape(**worker_fields(one)) for one in fleet.nodes if one.node.works],
+    return StatusResponse(
+        shards=[shard_response(one) for one in fleet.shards],
+        nodes=[NodeResponse(**node_fields(one)) for one in fleet.nodes if one.node.plans],
+        workers=[WorkerResponse(**worker_fields(one)) for one in fleet.nodes if one.node.works],
         queue=_depth(status.queue),
-        completeness=completeness_shape(status.tally),
-        freezes=[freeze_shape(one) for one in status.freezes],
-        gates=[gate_shape(one) for one in status.gates],
-        attention=AttentionShape(dead=status.dead, held=status.held, counted_max=COUNTED_MAX),
-        unserved=[UnservedShape(schedule_id=one.schedule_id, job=one.job) for one in status.unserved],
-        alarms=[alarm_shape(one) for one in fleet.alarms],
-        leases=LeaseStoreShape(url=leases, trouble=fleet.trouble),
+        completeness=completeness_response(status.tally),
+        freezes=[freeze_response(one) for one in status.freezes],
+        gates=[gate_response(one) for one in status.gates],
+        attention=AttentionResponse(dead=status.dead, held=status.held, counted_max=COUNTED_MAX),
+        unserved=[UnservedResponse(schedule_id=one.schedule_id, job=one.job) for one in status.unserved],
+        alarms=[alarm_response(one) for one in fleet.alarms],
+        leases=LeaseStoreResponse(url=leases, trouble=fleet.trouble),
     )
 
 
-def completeness_shape(tally: Mapping[RunState, int]) -> CompletenessShape:
+def completeness_response(tally: Mapping[RunState, int]) -> CompletenessResponse:
     """How many of the due ticks have ended."""
     found = completeness(tally)
-    return CompletenessShape(
+    return CompletenessResponse(
         window_s=COMPLETENESS_WINDOW_S,
         states={str(state): tally.get(state, 0) for state in RunState if state is not RunState.PLANNED},
         due=found.due,
@@ -121,8 +121,8 @@ def completeness_shape(tally: Mapping[RunState, int]) -> CompletenessShape:
     )
 
 
-def _depth(queue: QueueDepth) -> QueueDepthShape:
-    return QueueDepthShape(
+def _depth(queue: QueueDepth) -> QueueDepthResponse:
+    return QueueDepthResponse(
         ready=queue.ready,
         running=queue.running,
         oldest_ready_s=queue.oldest_ready_s,

@@ -11,7 +11,7 @@ from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
 
 
-class GateShape(Struct, kw_only=True):
+class GateResponse(Struct, kw_only=True):
     """A closed gate and what it holds; null where nobody can tell."""
 
     schedule_id: Annotated[str, Meta(examples=["invoices"])]
@@ -29,11 +29,11 @@ class GateShape(Struct, kw_only=True):
 class GatePage(Struct, kw_only=True):
     """Closed gates, by schedule."""
 
-    items: list[GateShape]
+    items: list[GateResponse]
     next: Next
 
 
-class GateAnswer(Struct, kw_only=True):
+class GateChangeResponse(Struct, kw_only=True):
     """What was decided; `released` is how many runs may run now."""
 
     schedule_id: str
@@ -41,9 +41,9 @@ class GateAnswer(Struct, kw_only=True):
     released: int
 
 
-def gate_shape(gate: ClosedGate) -> GateShape:
+def gate_response(gate: ClosedGate) -> GateResponse:
     """A closed gate."""
-    return GateShape(
+    return GateResponse(
         schedule_id=gate.schedule_id,
         closed_at=moment(gate.closed_at),
         reason=gate.reason,

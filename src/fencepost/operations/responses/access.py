@@ -23,7 +23,7 @@ class WhoAmI(Struct, kw_only=True):
     credential_id: Annotated[str | None, Meta(examples=["t3f9c2a1b8d7e6f50"])]
 
 
-class TokenShape(Struct, kw_only=True):
+class TokenResponse(Struct, kw_only=True):
     """A token, by its id."""
 
     token_id: Annotated[str, Meta(examples=["t3f9c2a1b8d7e6f50"])]
@@ -42,11 +42,11 @@ class TokenShape(Struct, kw_only=True):
 class TokenPage(Struct, kw_only=True):
     """Tokens, newest first."""
 
-    items: list[TokenShape]
+    items: list[TokenResponse]
     next: Next
 
 
-class MadeToken(TokenShape, kw_only=True):
+class MadeToken(TokenResponse, kw_only=True):
     """A token with its secret."""
 
     token: Annotated[str, Meta(description="The token itself. It is not shown again.", examples=["fp_t…"])]
@@ -69,7 +69,7 @@ class MadeLink(Struct, kw_only=True):
         return f"MadeLink({self.link_id!r})"
 
 
-class SessionShape(Struct, kw_only=True):
+class SessionResponse(Struct, kw_only=True):
     """Somebody who signed in with a browser."""
 
     session_id: Annotated[str, Meta(examples=["s3f9c2a1b8d7e6f50"])]
@@ -88,7 +88,7 @@ class SessionShape(Struct, kw_only=True):
 class SessionPage(Struct, kw_only=True):
     """Who is signed in, newest first."""
 
-    items: list[SessionShape]
+    items: list[SessionResponse]
     next: Next
 
 
@@ -109,9 +109,9 @@ def token_fields(record: TokenRecord, now: StoreTime) -> dict[str, Any]:
     }
 
 
-def token_shape(record: TokenRecord, now: StoreTime) -> TokenShape:
+def token_response(record: TokenRecord, now: StoreTime) -> TokenResponse:
     """A token."""
-    return TokenShape(**token_fields(record, now))
+    return TokenResponse(**token_fields(record, now))
 
 
 def made_token(made: MintedToken) -> MadeToken:
@@ -132,9 +132,9 @@ def made_link(made: MintedLink) -> MadeLink:
     )
 
 
-def session_shape(record: SessionRecord) -> SessionShape:
+def session_response(record: SessionRecord) -> SessionResponse:
     """A session."""
-    return SessionShape(
+    return SessionResponse(
         session_id=record.session_id,
         name=record.name,
         role=record.role,

@@ -7,18 +7,18 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.core.accounts import Account, Finding, Kind, Report
+from fencepost.core.accounts import Account, AuditFinding, Kind, Report
 from fencepost.core.explanation import Explanation
 from fencepost.core.masking import masked_text
 from fencepost.core.reconciling import JudgedKey
 from fencepost.model.run import RunState
 from fencepost.operations.paging import Next
-from fencepost.operations.shapes.runs import RunShape, run_fields
+from fencepost.operations.responses.runs import RunResponse, run_fields
 from fencepost.operations.words import Moment, moment
 from fencepost.services.accounting import StuckRun
 
 
-class FindingShape(Struct, kw_only=True):
+class FindingResponse(Struct, kw_only=True):
     """One thing that somebody should know."""
 
     kind: Annotated[str, Meta(examples=["missing"])]
@@ -28,7 +28,7 @@ class FindingShape(Struct, kw_only=True):
     words: str
 
 
-class AccountShape(Struct, kw_only=True):
+class AccountResponse(Struct, kw_only=True):
     """What became of the expected ticks of one schedule."""
 
     schedule_id: str
@@ -49,12 +49,12 @@ class AccountShape(Struct, kw_only=True):
     success_share: Annotated[float, Meta(description="The same as `run_completeness`.")]
     states: Annotated[dict[str, int], Meta(description="The recorded ones, by the state of their run.")]
     counts: Annotated[dict[str, int], Meta(description="All findings, by kind.")]
-    findings: Annotated[list[FindingShape], Meta(description="The first of each kind.")]
+    findings: Annotated[list[FindingResponse], Meta(description="The first of each kind.")]
     cut: Annotated[bool, Meta(description="Whether there were more findings than are told.")]
     notes: list[str]
 
 
-class ReportShape(Struct, kw_only=True):
+class AuditResponse(Struct, kw_only=True):
     """An audit: all schedules together, then each."""
 
     since: Annotated[Moment, Meta(description="The range begins behind it.")]
@@ -70,10 +70,10 @@ class ReportShape(Struct, kw_only=True):
     faults: Annotated[int, Meta(description="All findings but that a tick began late.")]
     counts: Annotated[dict[str, int], Meta(description="All findings, by kind.")]
     repaired: Annotated[list[str], Meta(description="The keys of the ticks that were planned by name.")]
-    schedules: list[AccountShape]
+    schedules: list[AccountResponse]
 
 
-class ExplanationShape(Struct, kw_only=True):
+class ExplanationResponse(Struct, kw_only=True):
     """Why a tick ran or did not."""
 
     schedule_id: Annotated[str | None, Meta(description="Null where the run was enqueued by hand.")]
@@ -84,7 +84,7 @@ class ExplanationShape(Struct, kw_only=True):
     run_keys: list[str]
 
 
-class KeyShape(Struct, kw_only=True):
+class KeyResponse(Struct, kw_only=True):
     """A key that another system has, and what it turns out to be."""
 
     run_key: str
@@ -92,7 +92,7 @@ class KeyShape(Struct, kw_only=True):
     words: Annotated[str | None, Meta(description="Why it should not be there, where that is so.")]
 
 
-class KeysAnswer(Struct, kw_only=True):
+class KeysResponse(Struct, kw_only=True):
     """Keys that were judged, in the order in which they were given."""
 
     since: Annotated[Moment, Meta(description="Included in the range, as is `until`.")]
@@ -101,10 +101,10 @@ class KeysAnswer(Struct, kw_only=True):
         Moment | None,
         Meta(description="Unknown ticks before it were not judged: retention may have removed them."),
     ]
-    items: list[KeyShape]
+    items: list[KeyResponse]
 
 
-class StuckShape(RunShape, kw_only=True):
+class StuckRunResponse(RunResponse, kw_only=True):
     """A run that was started and does not get on."""
 
     why: str
@@ -114,14 +114,14 @@ class StuckShape(RunShape, kw_only=True):
 class StuckPage(Struct, kw_only=True):
     """Runs that do not get on, by job, the oldest first."""
 
-    items: list[StuckShape]
+    items: list[StuckRunResponse]
     next: Next
 
 
-def report_shape(report: Report, repaired: Sequence[str] = ()) -> ReportShape:
+def report_response(report: Report, repaired: Sequence[str] = ()) -> AuditResponse:
     """An audit, and what was repaired after it."""
     succeeded = sum(one.succeeded for one in report.accounts)
-    return ReportShape(
+    return AuditResponse(
         since=moment(report.since),
         until=moment(report.until),
         expected=report.expected,
@@ -135,13 +135,13 @@ def report_shape(report: Report, repaired: Sequence[str] = ()) -> ReportShape:
         faults=report.faults,
         counts={str(kind): report.counts.get(kind, 0) for kind in Kind},
         repaired=list(repaired),
-        schedules=[account_shape(one) for one in report.accounts],
+        schedules=[account_response(one) for one in report.accounts],
     )
 
 
-def account_shape(account: Account) -> AccountShape:
+def account_response(account: Account) -> AccountResponse:
     """One schedule."""
-    return AccountShape(
+    return AccountResponse(
         schedule_id=account.schedule_id,
         since=moment(account.since),
         until=moment(account.until),
@@ -156,15 +156,15 @@ def account_shape(account: Account) -> AccountShape:
         success_share=account.run_completeness,
         states={str(state): account.states.get(state, 0) for state in RunState},
         counts={str(kind): account.counts.get(kind, 0) for kind in Kind},
-        findings=[_finding_shape(one) for one in account.findings],
+        findings=[_finding_response(one) for one in account.findings],
         cut=account.cut,
         notes=list(account.notes),
     )
 
 
-def explanation_shape(explanation: Explanation) -> ExplanationShape:
+def explanation_response(explanation: Explanation) -> ExplanationResponse:
     """An explanation."""
-    return ExplanationShape(
+    return ExplanationResponse(
         schedule_id=explanation.schedule_id,
         fire_time=moment(explanation.fire_time),
         verdict=str(explanation.verdict),
@@ -174,19 +174,19 @@ def explanation_shape(explanation: Explanation) -> ExplanationShape:
     )
 
 
-def key_shape(judged: JudgedKey) -> KeyShape:
+def key_response(judged: JudgedKey) -> KeyResponse:
     """A key that was judged."""
     words = None if judged.words is None else masked_text(judged.words)
-    return KeyShape(run_key=judged.run_key, verdict=str(judged.verdict), words=words)
+    return KeyResponse(run_key=judged.run_key, verdict=str(judged.verdict), words=words)
 
 
-def stuck_shape(stuck: StuckRun) -> StuckShape:
+def stuck_response(stuck: StuckRun) -> StuckRunResponse:
     """A run that does not get on."""
-    return StuckShape(**run_fields(stuck.run), why=stuck.why, age_s=stuck.age.total_seconds())
+    return StuckRunResponse(**run_fields(stuck.run), why=stuck.why, age_s=stuck.age.total_seconds())
 
 
-def _finding_shape(finding: Finding) -> FindingShape:
-    return FindingShape(
+def _finding_response(finding: AuditFinding) -> FindingResponse:
+    return FindingResponse(
         kind=str(finding.kind),
         fire_time=moment(finding.fire_time),
         version=finding.version,

@@ -29,7 +29,7 @@ class CancelledRun(Struct, kw_only=True):
     why: Annotated[str | None, Meta(description="Why it was not cancelled, where that needs saying.")]
 
 
-class CancelAnswer(Struct, kw_only=True):
+class CancelResponse(Struct, kw_only=True):
     """What became of each of them, in the order in which they were named."""
 
     items: list[CancelledRun]

@@ -11,7 +11,7 @@ from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
 
 
-class FreezeShape(Struct, kw_only=True):
+class FreezeResponse(Struct, kw_only=True):
     """A freeze in force, with who asked for it, from where, and why."""
 
     kind: ScopeKind
@@ -30,11 +30,11 @@ class FreezeShape(Struct, kw_only=True):
 class FreezePage(Struct, kw_only=True):
     """The freezes in force, by what they cover."""
 
-    items: list[FreezeShape]
+    items: list[FreezeResponse]
     next: Next
 
 
-class FreezeAnswer(Struct, kw_only=True):
+class FreezeChangeResponse(Struct, kw_only=True):
     """What is frozen, or is not any more; `changed` says whether that is news."""
 
     kind: ScopeKind
@@ -43,9 +43,9 @@ class FreezeAnswer(Struct, kw_only=True):
     schedules: Annotated[int, Meta(description="How many schedules that covers at this moment.")]
 
 
-def freeze_shape(freeze: Freeze) -> FreezeShape:
+def freeze_response(freeze: Freeze) -> FreezeResponse:
     """A freeze."""
-    return FreezeShape(
+    return FreezeResponse(
         kind=freeze.scope.kind,
         value=freeze.scope.value,
         since=moment(freeze.since),

@@ -20,7 +20,7 @@ Since = Annotated[
 ]
 
 
-class EstimateShape(Struct, kw_only=True):
+class EstimateResponse(Struct, kw_only=True):
     """What a backfill would do; nothing is written for it."""
 
     schedule_id: Annotated[str, Meta(examples=["invoices"])]
@@ -49,7 +49,7 @@ class EstimateShape(Struct, kw_only=True):
     warnings: Annotated[list[str], Meta(description="What may surprise whoever asks for it.")]
 
 
-class BackfillShape(Struct, kw_only=True):
+class BackfillResponse(Struct, kw_only=True):
     """A backfill as it stands, with its runs by state."""
 
     backfill_id: int
@@ -69,20 +69,20 @@ class BackfillShape(Struct, kw_only=True):
 class BackfillPage(Struct, kw_only=True):
     """Backfills, the latest first."""
 
-    items: list[BackfillShape]
+    items: list[BackfillResponse]
     next: Next
 
 
-def estimate_shape(estimate: Estimate) -> EstimateShape:
+def estimate_response(estimate: Estimate) -> EstimateResponse:
     """What a backfill would do."""
-    asked, account = estimate.asked, estimate.account
-    return EstimateShape(
-        schedule_id=asked.schedule_id,
-        since=moment(asked.since),
-        until=moment(asked.until),
-        mode=asked.mode,
-        at_once_max=asked.at_once_max,
-        every_s=asked.every_s,
+    request, account = estimate.request, estimate.account
+    return EstimateResponse(
+        schedule_id=request.schedule_id,
+        since=moment(request.since),
+        until=moment(request.until),
+        mode=request.mode,
+        at_once_max=request.at_once_max,
+        every_s=request.every_s,
         fire_times=account.fire_times,
         recorded=account.recorded,
         states=dict(sorted(account.states.items())),
@@ -94,17 +94,17 @@ def estimate_shape(estimate: Estimate) -> EstimateShape:
     )
 
 
-def backfill_shape(backfill: Backfill) -> BackfillShape:
+def backfill_response(backfill: Backfill) -> BackfillResponse:
     """A backfill."""
-    asked = backfill.asked
-    return BackfillShape(
+    request = backfill.request
+    return BackfillResponse(
         backfill_id=backfill.backfill_id,
-        schedule_id=asked.schedule_id,
-        since=moment(asked.since),
-        until=moment(asked.until),
-        mode=asked.mode,
-        at_once_max=asked.at_once_max,
-        every_s=asked.every_s,
+        schedule_id=request.schedule_id,
+        since=moment(request.since),
+        until=moment(request.until),
+        mode=request.mode,
+        at_once_max=request.at_once_max,
+        every_s=request.every_s,
         state=backfill.state,
         filled_through=moment(backfill.filled_through),
         created_at=moment(backfill.created_at),
@@ -121,6 +121,6 @@ def first_instant(since: str) -> str:
 def _warnings(estimate: Estimate) -> list[str]:
     found = [] if estimate.warning is None else [estimate.warning]
     most = estimate.at_once_max
-    if most is not None and estimate.asked.at_once_max > most:
+    if most is not None and estimate.request.at_once_max > most:
         found.append(f"the overlap policy lets {most} run at a time, so --parallel works like {most}")
     return found

@@ -16,7 +16,7 @@ from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
 
 
-class RunShape(Struct, kw_only=True):
+class RunResponse(Struct, kw_only=True):
     """One run, as the ledger has it."""
 
     run_key: Annotated[str, Meta(examples=["invoices#2026-03-01T00:00:00Z#3"])]
@@ -54,7 +54,7 @@ class RunShape(Struct, kw_only=True):
     expires_at: Annotated[Moment | None, Meta(description="It ends as missed unless it has begun by then.")]
 
 
-class AttemptShape(Struct, kw_only=True):
+class AttemptResponse(Struct, kw_only=True):
     """An attempt that was kept by itself: one that failed, was lost, or left output."""
 
     attempt: int
@@ -68,7 +68,7 @@ class AttemptShape(Struct, kw_only=True):
     output: str | None
 
 
-class PredecessorShape(Struct, kw_only=True):
+class PredecessorResponse(Struct, kw_only=True):
     """A run that had ended before another followed it, and what it left."""
 
     run_key: Annotated[str, Meta(examples=["extract#2026-03-01T00:00:00Z#3"])]
@@ -78,7 +78,7 @@ class PredecessorShape(Struct, kw_only=True):
     error: str | None
 
 
-class SuccessorShape(Struct, kw_only=True):
+class SuccessorResponse(Struct, kw_only=True):
     """A run that follows another."""
 
     run_key: Annotated[str, Meta(examples=["load#after#extract#2026-03-01T00:00:00Z#3"])]
@@ -86,7 +86,7 @@ class SuccessorShape(Struct, kw_only=True):
     state: Annotated[str | None, Meta(description="Null where it waits for another predecessor.")]
 
 
-class EffectShape(Struct, kw_only=True):
+class EffectResponse(Struct, kw_only=True):
     """What an attempt said that it did: `run.fingerprint`."""
 
     attempt: int
@@ -95,19 +95,19 @@ class EffectShape(Struct, kw_only=True):
     differs: Annotated[bool, Meta(description="From what the attempt before it in this list said.")]
 
 
-class RunWithAttempts(RunShape, kw_only=True):
+class RunWithAttempts(RunResponse, kw_only=True):
     """One run, with its attempts, what it followed, and what follows it."""
 
-    attempts: list[AttemptShape]
-    effects: list[EffectShape]
-    after: list[PredecessorShape]
-    then: list[SuccessorShape]
+    attempts: list[AttemptResponse]
+    effects: list[EffectResponse]
+    after: list[PredecessorResponse]
+    then: list[SuccessorResponse]
 
 
 class RunPage(Struct, kw_only=True):
     """Runs, the newest fire time first."""
 
-    items: list[RunShape]
+    items: list[RunResponse]
     next: Next
 
 
@@ -120,14 +120,14 @@ class LogChunk(Struct, kw_only=True):
     lines: list[str]
 
 
-class LogAnswer(Struct, kw_only=True):
+class LogResponse(Struct, kw_only=True):
     """What a run has written, first to last."""
 
     items: list[LogChunk]
     next: Annotated[str | None, Meta(description="Ask again with it for what is written later.")]
 
 
-class ReplayAnswer(Struct, kw_only=True):
+class ReplayResponse(Struct, kw_only=True):
     """Which runs were sent on their way again, and which were left as they were."""
 
     replayed: list[str]
@@ -170,14 +170,14 @@ def run_fields(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def run_shape(run: RunRecord) -> RunShape:
+def run_response(run: RunRecord) -> RunResponse:
     """A run."""
-    return RunShape(**run_fields(run))
+    return RunResponse(**run_fields(run))
 
 
-def attempt_shape(attempt: Attempt) -> AttemptShape:
+def attempt_response(attempt: Attempt) -> AttemptResponse:
     """An attempt."""
-    return AttemptShape(
+    return AttemptResponse(
         attempt=attempt.attempt,
         fence=attempt.fence,
         worker=attempt.worker,
@@ -190,10 +190,10 @@ def attempt_shape(attempt: Attempt) -> AttemptShape:
     )
 
 
-def effect_shapes(effects: Sequence[Fingerprint]) -> list[EffectShape]:
+def effect_responses(effects: Sequence[Fingerprint]) -> list[EffectResponse]:
     """What attempts did, each held against the one before."""
     return [
-        EffectShape(
+        EffectResponse(
             attempt=one.attempt,
             effect=masked_text(one.text),
             digest=one.digest,
@@ -203,9 +203,9 @@ def effect_shapes(effects: Sequence[Fingerprint]) -> list[EffectShape]:
     ]
 
 
-def predecessor_shape(one: Predecessor) -> PredecessorShape:
+def predecessor_response(one: Predecessor) -> PredecessorResponse:
     """A run that another followed."""
-    return PredecessorShape(
+    return PredecessorResponse(
         run_key=one.key,
         job=one.job,
         state=str(one.state),
@@ -214,13 +214,13 @@ def predecessor_shape(one: Predecessor) -> PredecessorShape:
     )
 
 
-def successor_shape(one: Successor) -> SuccessorShape:
+def successor_response(one: Successor) -> SuccessorResponse:
     """A run that follows another."""
     state = None if one.state is None else str(one.state)
-    return SuccessorShape(run_key=one.key, job=one.job, state=state)
+    return SuccessorResponse(run_key=one.key, job=one.job, state=state)
 
 
-def chunk_shape(logged: LoggedChunk) -> LogChunk:
+def chunk_response(logged: LoggedChunk) -> LogChunk:
     """Some lines of a log."""
     return LogChunk(
         attempt=logged.attempt,

@@ -12,7 +12,7 @@ from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
 
 
-class QueueShape(Struct, kw_only=True):
+class QueueResponse(Struct, kw_only=True):
     """One queue."""
 
     queue: Annotated[str, Meta(examples=["mail"])]
@@ -34,11 +34,11 @@ class QueueShape(Struct, kw_only=True):
 class QueuePage(Struct, kw_only=True):
     """Queues that have something in them, have a worker, or are paused, by name."""
 
-    items: list[QueueShape]
+    items: list[QueueResponse]
     next: Next
 
 
-class QueueAnswer(Struct, kw_only=True):
+class QueueChangeResponse(Struct, kw_only=True):
     """How a queue is now, and whether that is news."""
 
     queue: str
@@ -46,9 +46,9 @@ class QueueAnswer(Struct, kw_only=True):
     changed: bool
 
 
-def queue_shape(view: QueueView, workers: int, paused: Freeze | None, weight: int | None) -> QueueShape:
+def queue_response(view: QueueView, workers: int, paused: Freeze | None, weight: int | None) -> QueueResponse:
     """A queue, with how many live workers take from it, and what pauses it."""
-    return QueueShape(
+    return QueueResponse(
         queue=view.queue,
         ready=view.ready,
         waiting=view.waiting,

@@ -10,7 +10,7 @@ from fencepost.model.notification import Target, TargetKind
 from fencepost.operations.paging import Next
 
 
-class TargetShape(Struct, kw_only=True):
+class TargetResponse(Struct, kw_only=True):
     """A target, without what may be secret in its URL."""
 
     name: Annotated[str, Meta(examples=["ops"])]
@@ -26,7 +26,7 @@ class TargetShape(Struct, kw_only=True):
 class TargetPage(Struct, kw_only=True):
     """Targets, by name."""
 
-    items: list[TargetShape]
+    items: list[TargetResponse]
     next: Next
 
 
@@ -44,9 +44,9 @@ class TargetTrial(Struct, kw_only=True):
     run_key: str
 
 
-def target_shape(target: Target) -> TargetShape:
+def target_response(target: Target) -> TargetResponse:
     """A target."""
-    return TargetShape(
+    return TargetResponse(
         name=target.name,
         kind=target.kind,
         to=target.shown,

@@ -23,7 +23,7 @@ from fencepost.triggers.rrule.parts import parse_parts
 LAYERS_MAX = 32
 
 
-class ChangeShape(Struct, kw_only=True):
+class ChangeResponse(Struct, kw_only=True):
     """What one change of the clocks does to a trigger."""
 
     tz: str
@@ -37,7 +37,7 @@ class ChangeShape(Struct, kw_only=True):
     sentence: str
 
 
-class PolicyShape(Struct, kw_only=True):
+class PolicyResponse(Struct, kw_only=True):
     """What a gap and a fold do to a trigger."""
 
     gap: Annotated[str, Meta(examples=["shift", "skip"])]
@@ -45,33 +45,33 @@ class PolicyShape(Struct, kw_only=True):
     chosen: Annotated[list[str], Meta(description="Which of the two somebody has chosen.")]
 
 
-class NextAnswer(Struct, kw_only=True):
+class NextResponse(Struct, kw_only=True):
     """When an expression fires."""
 
     description: str
     zones: list[str]
     times: Annotated[list[Moment], Meta(description="The nearest first.")]
-    changes: list[ChangeShape]
+    changes: list[ChangeResponse]
 
 
-class ExplainAnswer(Struct, kw_only=True):
+class ExplainResponse(Struct, kw_only=True):
     """All that can be said about an expression at a moment."""
 
     description: str
     tz: Annotated[str | None, Meta(description="The zone that it lives in; null where there are several.")]
     zones: list[str]
-    policy: Annotated[PolicyShape | None, Meta(description="Null where clocks mean nothing to it.")]
+    policy: Annotated[PolicyResponse | None, Meta(description="Null where clocks mean nothing to it.")]
     next: list[Moment]
     previous: Moment | None
-    changes: list[ChangeShape]
+    changes: list[ChangeResponse]
     warnings: Annotated[list[str], Meta(description="What the expression may mean to others.")]
     tzdata: Annotated[str, Meta(description="The release of the zone rules.")]
     trigger: Annotated[dict[str, Any], Meta(description="Its stable form.")]
 
 
-def change_shape(change: ChangePreview) -> ChangeShape:
+def change_response(change: ChangePreview) -> ChangeResponse:
     """A change of the clocks."""
-    return ChangeShape(
+    return ChangeResponse(
         tz=change.tz,
         at=moment(change.at),
         kind=change.kind,
@@ -92,15 +92,15 @@ def described(spec: ScheduleSpec, schedule_id: str) -> str:
         return f"cannot be read: {error}"
 
 
-def changes_ahead(trigger: Combinable, after: datetime) -> list[ChangeShape]:
+def changes_ahead(trigger: Combinable, after: datetime) -> list[ChangeResponse]:
     """What the next changes of the clocks do to it; nothing where a search for its fire times is cut."""
     try:
-        return [change_shape(one) for one in preview(trigger, after)]
+        return [change_response(one) for one in preview(trigger, after)]
     except SearchExhausted:
         return []
 
 
-def policy_of(trigger: Combinable) -> PolicyShape | None:
+def policy_of(trigger: Combinable) -> PolicyResponse | None:
     """The policy of a trigger with wall times; None where clocks mean nothing to it, or several policies."""
     for _ in range(LAYERS_MAX):
         if not isinstance(trigger, Narrowed | Shifted):
@@ -110,7 +110,7 @@ def policy_of(trigger: Combinable) -> PolicyShape | None:
     if policy is None:
         return None
     chosen = [name for name in ("gap", "fold") if getattr(trigger, name, None) is not None]
-    return PolicyShape(gap=policy.gap, fold=policy.fold, chosen=chosen)
+    return PolicyResponse(gap=policy.gap, fold=policy.fold, chosen=chosen)
 
 
 def _policy(trigger: Combinable) -> dst.Policy | None:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.model.job import AfterOn, Backoff, Delivery, JobSpec, Parameter, Retry
+from fencepost.model.job import AfterOn, Backoff, DeliveryGuarantee, JobSpec, Parameter, Retry
 from fencepost.model.limits import JobLimit
 from fencepost.model.message import Reply, Route
 from fencepost.operations.job_words import described
 from fencepost.operations.paging import Next
 
 
-class ParameterShape(Struct, kw_only=True):
+class ParameterResponse(Struct, kw_only=True):
     """One name that a job takes from its payload."""
 
     name: str
@@ -28,7 +28,7 @@ class ParameterShape(Struct, kw_only=True):
     ]
 
 
-class RetryShape(Struct, kw_only=True):
+class RetryResponse(Struct, kw_only=True):
     """How failures are treated: after delays that grow from `base_s` by `backoff`, to `cap_s` at most."""
 
     max_attempts: int
@@ -42,7 +42,7 @@ class RetryShape(Struct, kw_only=True):
     max_doublings: Annotated[int | None, Meta(description="After so many it grows by as much each time.")]
 
 
-class LimitShape(Struct, kw_only=True):
+class LimitResponse(Struct, kw_only=True):
     """What a job may do at most, across the fleet."""
 
     concurrency: int | None
@@ -50,7 +50,7 @@ class LimitShape(Struct, kw_only=True):
     rate: Annotated[str | None, Meta(examples=["10/m"])]
 
 
-class RouteShape(Struct, kw_only=True):
+class RouteResponse(Struct, kw_only=True):
     """How the runs of a message job are sent."""
 
     destination: str
@@ -63,22 +63,22 @@ class RouteShape(Struct, kw_only=True):
     ]
 
 
-class JobShape(Struct, kw_only=True):
+class JobResponse(Struct, kw_only=True):
     """A job, as the store knows it."""
 
     job: str
     description: Annotated[str, Meta(description="What follows from all of it, in plain words.")]
     queue: str
     priority: int
-    retry: RetryShape
+    retry: RetryResponse
     timeout_s: float | None
     progress_deadline_s: float | None
-    delivery: Delivery
+    delivery: DeliveryGuarantee
     external: Annotated[bool, Meta(description="Done by workers that ask for runs over HTTP.")]
-    message: Annotated[RouteShape | None, Meta(description="How a message broker sends its runs.")]
-    parameters: list[ParameterShape]
+    message: Annotated[RouteResponse | None, Meta(description="How a message broker sends its runs.")]
+    parameters: list[ParameterResponse]
     open_payload: Annotated[bool, Meta(description="Whether it takes other names as well.")]
-    limit: LimitShape | None
+    limit: LimitResponse | None
     after: Annotated[list[str], Meta(description="The jobs that it runs after.")]
     after_on: Annotated[AfterOn, Meta(description="After which of their ends.")]
 
@@ -86,7 +86,7 @@ class JobShape(Struct, kw_only=True):
 class JobPage(Struct, kw_only=True):
     """Jobs, by name."""
 
-    items: list[JobShape]
+    items: list[JobResponse]
     next: Next
 
 
@@ -99,31 +99,31 @@ class Enqueued(Struct, kw_only=True):
     ]
 
 
-def job_shape(spec: JobSpec) -> JobShape:
+def job_response(spec: JobSpec) -> JobResponse:
     """A job."""
-    return JobShape(
+    return JobResponse(
         job=spec.name,
         description=described(spec),
         queue=spec.queue,
         priority=spec.priority,
-        retry=_retry_shape(spec.retry),
+        retry=_retry_response(spec.retry),
         timeout_s=None if spec.timeout is None else spec.timeout.total_seconds(),
         progress_deadline_s=(
             None if spec.progress_deadline is None else spec.progress_deadline.total_seconds()
         ),
-        delivery=Delivery.AT_MOST_ONCE if spec.at_most_once else Delivery.AT_LEAST_ONCE,
+        delivery=DeliveryGuarantee.AT_MOST_ONCE if spec.at_most_once else DeliveryGuarantee.AT_LEAST_ONCE,
         external=spec.external,
-        message=None if spec.message is None else _route_shape(spec.message),
-        parameters=[_parameter_shape(one) for one in spec.parameters],
+        message=None if spec.message is None else _route_response(spec.message),
+        parameters=[_parameter_response(one) for one in spec.parameters],
         open_payload=spec.open_payload,
-        limit=None if spec.limit is None else _limit_shape(spec.limit),
+        limit=None if spec.limit is None else _limit_response(spec.limit),
         after=list(spec.after),
         after_on=spec.after_on,
     )
 
 
-def _retry_shape(retry: Retry) -> RetryShape:
-    return RetryShape(
+def _retry_response(retry: Retry) -> RetryResponse:
+    return RetryResponse(
         max_attempts=retry.max_attempts,
         base_s=retry.base.total_seconds(),
         cap_s=retry.cap.total_seconds(),
@@ -136,12 +136,12 @@ def _retry_shape(retry: Retry) -> RetryShape:
     )
 
 
-def _parameter_shape(parameter: Parameter) -> ParameterShape:
-    return ParameterShape(name=parameter.name, required=parameter.required, kind=parameter.kind)
+def _parameter_response(parameter: Parameter) -> ParameterResponse:
+    return ParameterResponse(name=parameter.name, required=parameter.required, kind=parameter.kind)
 
 
-def _route_shape(route: Route) -> RouteShape:
-    return RouteShape(
+def _route_response(route: Route) -> RouteResponse:
+    return RouteResponse(
         destination=route.destination,
         reply=route.reply,
         start_within_s=route.start_within_s,
@@ -150,5 +150,5 @@ def _route_shape(route: Route) -> RouteShape:
     )
 
 
-def _limit_shape(limit: JobLimit) -> LimitShape:
-    return LimitShape(concurrency=limit.concurrency, key=limit.key, rate=limit.rate)
+def _limit_response(limit: JobLimit) -> LimitResponse:
+    return LimitResponse(concurrency=limit.concurrency, key=limit.key, rate=limit.rate)

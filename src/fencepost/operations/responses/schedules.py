@@ -13,7 +13,7 @@ from fencepost.model.codec import FORMAT, schedule_from_json, schedule_to_json
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
 from fencepost.operations.differences import differences
 from fencepost.operations.paging import Next
-from fencepost.operations.shapes.triggers import ChangeShape, described
+from fencepost.operations.responses.triggers import ChangeResponse, described
 from fencepost.operations.words import Moment, moment
 from fencepost.services.verbs.schedules import Resumed
 
@@ -26,7 +26,7 @@ AbsentWord: TypeAlias = Annotated[
 ]
 
 
-class GateTermsShape(Struct, kw_only=True):
+class GateTermsResponse(Struct, kw_only=True):
     """When catch-up is held back: more wait than that, or of the last ones a larger share failed."""
 
     waiting_max: int
@@ -34,24 +34,24 @@ class GateTermsShape(Struct, kw_only=True):
     of_last: int
 
 
-class CatchUpShape(Struct, kw_only=True):
+class CatchUpResponse(Struct, kw_only=True):
     """Of ticks that are late: which run, and how late."""
 
     mode: Annotated[str, Meta(examples=["latest", "parallel(4)"])]
     max_lateness_s: float
     gate: Annotated[
-        GateTermsShape | UnsetType, Meta(description="Left out where the terms are the usual ones.")
+        GateTermsResponse | UnsetType, Meta(description="Left out where the terms are the usual ones.")
     ] = UNSET
 
 
-class SpecShape(Struct, kw_only=True):
+class SpecResponse(Struct, kw_only=True):
     """What a version of a schedule says."""
 
     job: str
     trigger: Annotated[dict[str, Any], Meta(description="In its stable form.")]
     payload: Annotated[dict[str, Any], Meta(description="What looks like a secret is masked.")]
     overlap: Annotated[str, Meta(examples=["skip"])]
-    catch_up: CatchUpShape
+    catch_up: CatchUpResponse
     queue: Annotated[str | None, Meta(description="Null: the job's own.")]
     priority: Annotated[int | None, Meta(description="Null: the job's own.")]
     labels: dict[str, str]
@@ -64,7 +64,7 @@ class SpecShape(Struct, kw_only=True):
     absent: AbsentWord = UNSET
 
 
-class ScheduleShape(Struct, kw_only=True):
+class ScheduleResponse(Struct, kw_only=True):
     """A schedule as it stands."""
 
     schedule_id: str
@@ -75,7 +75,7 @@ class ScheduleShape(Struct, kw_only=True):
     trigger: Annotated[dict[str, Any], Meta(description="In its stable form.")]
     payload: Annotated[dict[str, Any], Meta(description="What looks like a secret is masked.")]
     overlap: Annotated[str, Meta(examples=["skip"])]
-    catch_up: CatchUpShape
+    catch_up: CatchUpResponse
     queue: Annotated[str | None, Meta(description="Null: the job's own.")]
     priority: Annotated[int | None, Meta(description="Null: the job's own.")]
     labels: dict[str, str]
@@ -95,17 +95,17 @@ class ScheduleShape(Struct, kw_only=True):
 class SchedulePage(Struct, kw_only=True):
     """Schedules, by id."""
 
-    items: list[ScheduleShape]
+    items: list[ScheduleResponse]
     next: Next
 
 
-class OutlookShape(ScheduleShape, kw_only=True):
+class OutlookResponse(ScheduleResponse, kw_only=True):
     """A schedule and what is to come."""
 
     tzdata: Annotated[str, Meta(description="The release of the zone rules that its version goes by.")]
     next: Annotated[list[Moment], Meta(description="Its next fire times.")]
     next_run_at: Annotated[list[Moment], Meta(description="When each of them is due.")]
-    changes: Annotated[list[ChangeShape], Meta(description="The next changes of the clocks.")]
+    changes: Annotated[list[ChangeResponse], Meta(description="The next changes of the clocks.")]
     trouble: Annotated[str | None, Meta(description="Why there is no more to show.")]
     policies: Annotated[list[str], Meta(description="What it does when the world is not on time, in words.")]
 
@@ -119,7 +119,7 @@ class EditPreview(Struct, kw_only=True):
     policies: list[str]
 
 
-class EditedSchedule(ScheduleShape, kw_only=True):
+class EditedSchedule(ScheduleResponse, kw_only=True):
     """A schedule that was written; of a dry run, as it would be, with the version that it has."""
 
     warnings: Annotated[list[str], Meta(description="What is allowed and yet may surprise.")]
@@ -133,7 +133,7 @@ class CaughtUp(Struct, kw_only=True):
     mode: str
 
 
-class ResumedShape(ScheduleShape, kw_only=True):
+class ResumedResponse(ScheduleResponse, kw_only=True):
     """A schedule that plans again."""
 
     caught_up: Annotated[CaughtUp | None, Meta(description="Null where nothing of the pause fires.")]
@@ -186,14 +186,14 @@ class AppliedSchedules(Struct, kw_only=True):
     written: Annotated[bool, Meta(description="False of a dry run, and where one was refused.")]
 
 
-class VersionShape(Struct, kw_only=True):
+class VersionResponse(Struct, kw_only=True):
     """One entry of a schedule's history, with what it changed."""
 
     version: int
     in_force_from: Moment
     in_force_until: Moment | None
     tzdata: str
-    spec: SpecShape
+    spec: SpecResponse
     changes: list[str]
     description: Annotated[str, Meta(description="When it fires, in words.")]
 
@@ -201,7 +201,7 @@ class VersionShape(Struct, kw_only=True):
 class VersionPage(Struct, kw_only=True):
     """Versions, the oldest first."""
 
-    items: list[VersionShape]
+    items: list[VersionResponse]
     next: Next
 
 
@@ -220,36 +220,36 @@ def schedule_fields(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def schedule_shape(schedule: Schedule) -> ScheduleShape:
+def schedule_response(schedule: Schedule) -> ScheduleResponse:
     """A schedule."""
-    return ScheduleShape(**schedule_fields(schedule))
+    return ScheduleResponse(**schedule_fields(schedule))
 
 
-def spec_behind(shape: ScheduleShape) -> ScheduleSpec:
+def spec_behind(shape: ScheduleResponse) -> ScheduleSpec:
     """What the shape says of the spec; in its payload secrets are masked."""
     document = to_builtins(shape)
-    fields = {name: document[name] for name in SpecShape.__struct_fields__ if name in document}
+    fields = {name: document[name] for name in SpecResponse.__struct_fields__ if name in document}
     return schedule_from_json({"v": FORMAT, **fields})
 
 
-def resumed_shape(resumed: Resumed) -> ResumedShape:
+def resumed_response(resumed: Resumed) -> ResumedResponse:
     """A schedule that plans again."""
     begins, mode = resumed.caught_up_from, resumed.schedule.spec.catch_up.words
     caught_up = None if begins is None else CaughtUp(begins=moment(begins), mode=mode)
-    return ResumedShape(**schedule_fields(resumed.schedule), caught_up=caught_up)
+    return ResumedResponse(**schedule_fields(resumed.schedule), caught_up=caught_up)
 
 
-def version_shapes(schedule_id: str, versions: Sequence[ScheduleVersion]) -> list[VersionShape]:
+def version_responses(schedule_id: str, versions: Sequence[ScheduleVersion]) -> list[VersionResponse]:
     """A history, the oldest first; what its first one changed is not told."""
     first: list[list[str]] = [[]] if versions else []
     changed = [*first, *(spec_changes(old.spec, new.spec) for old, new in pairwise(versions))]
     return [
-        VersionShape(
+        VersionResponse(
             version=one.version,
             in_force_from=moment(one.in_force_from),
             in_force_until=moment(one.in_force_until),
             tzdata=one.tzdata,
-            spec=SpecShape(**_spec_fields(one.spec)),
+            spec=SpecResponse(**_spec_fields(one.spec)),
             changes=said,
             description=described(one.spec, schedule_id),
         )
@@ -270,9 +270,11 @@ def _spec_fields(spec: ScheduleSpec) -> dict[str, Any]:
     """What a spec says, but for the secrets in its payload."""
     fields = _plain_fields(spec)
     catch_up = fields["catch_up"]
-    gate = GateTermsShape(**catch_up["gate"]) if "gate" in catch_up else UNSET
+    gate = GateTermsResponse(**catch_up["gate"]) if "gate" in catch_up else UNSET
     return {
         **fields,
         "payload": masked(spec.payload),
-        "catch_up": CatchUpShape(mode=catch_up["mode"], max_lateness_s=catch_up["max_lateness_s"], gate=gate),
+        "catch_up": CatchUpResponse(
+            mode=catch_up["mode"], max_lateness_s=catch_up["max_lateness_s"], gate=gate
+        ),
     }

@@ -12,11 +12,11 @@ from fencepost.model.json import JsonObject
 from fencepost.model.run import Hold
 from fencepost.operations.differences import differences
 from fencepost.operations.paging import Next
-from fencepost.operations.shapes.runs import held_words
+from fencepost.operations.responses.runs import held_words
 from fencepost.operations.words import Moment, moment
 
 
-class EntryShape(Struct, kw_only=True):
+class AuditEntryResponse(Struct, kw_only=True):
     """One line of the log: who did what, when, from where and why."""
 
     number: int
@@ -43,13 +43,13 @@ class EntryShape(Struct, kw_only=True):
 class EntryPage(Struct, kw_only=True):
     """Entries of the log, the newest first."""
 
-    items: list[EntryShape]
+    items: list[AuditEntryResponse]
     next: Next
 
 
-def entry_shape(entry: Entry) -> EntryShape:
+def entry_response(entry: Entry) -> AuditEntryResponse:
     """One line of the log."""
-    return EntryShape(
+    return AuditEntryResponse(
         number=entry.number,
         at=moment(entry.at),
         author=entry.author.name,

@@ -13,7 +13,7 @@ from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
 
 
-class ShardShape(Struct, kw_only=True):
+class ShardResponse(Struct, kw_only=True):
     """A shard; null is what nobody could say."""
 
     shard: int
@@ -33,7 +33,7 @@ class ShardShape(Struct, kw_only=True):
     ttl_s: Annotated[float | None, Meta(description="For how long each renewal is, as the holder says.")]
 
 
-class BrokerShape(Struct, kw_only=True):
+class BrokerResponse(Struct, kw_only=True):
     """How a node stands to its message broker."""
 
     name: Annotated[str, Meta(examples=["rabbitmq"])]
@@ -41,7 +41,7 @@ class BrokerShape(Struct, kw_only=True):
     waiting: Annotated[int, Meta(description="Messages that wait for a processor or an intake.")]
 
 
-class NodeShape(Struct, kw_only=True):
+class NodeResponse(Struct, kw_only=True):
     """A live node, as it said last."""
 
     node_id: Annotated[str, Meta(examples=["web-3-4711-a1b2"])]
@@ -53,17 +53,17 @@ class NodeShape(Struct, kw_only=True):
     draining: bool
     leads: Annotated[int, Meta(description="How many shards.")]
     running: Annotated[int, Meta(description="How many runs.")]
-    broker: BrokerShape | None
+    broker: BrokerResponse | None
 
 
-class WorkerShape(NodeShape, kw_only=True):
+class WorkerResponse(NodeResponse, kw_only=True):
     """A live node that works."""
 
     queues: list[str]
     concurrency: int
 
 
-class FleetNode(WorkerShape, kw_only=True):
+class FleetNode(WorkerResponse, kw_only=True):
     """A live node, whatever it does."""
 
     plans: bool
@@ -86,7 +86,7 @@ class NodePage(Struct, kw_only=True):
     at: Moment
 
 
-class DrainAnswer(Struct, kw_only=True):
+class DrainResponse(Struct, kw_only=True):
     """The node once it was asked, and whether that was news."""
 
     node: FleetNode
@@ -97,7 +97,7 @@ class DrainAnswer(Struct, kw_only=True):
     ]
 
 
-class ReshardAnswer(Struct, kw_only=True):
+class ReshardResponse(Struct, kw_only=True):
     """How many shards there were and are, and how many schedules moved to another."""
 
     before: int
@@ -106,7 +106,7 @@ class ReshardAnswer(Struct, kw_only=True):
     changed: bool
 
 
-class AlarmShape(Struct, kw_only=True):
+class AlarmResponse(Struct, kw_only=True):
     """What a person should look at, with the mend, and what it is about."""
 
     kind: Annotated[str, Meta(examples=["skew"])]
@@ -118,14 +118,14 @@ class AlarmShape(Struct, kw_only=True):
 class LeasePage(Struct, kw_only=True):
     """Who leads what; every shard is there, also one that nobody has led yet."""
 
-    items: list[ShardShape]
+    items: list[ShardResponse]
     next: Next
     at: Moment
     url: Annotated[str | None, Meta(description="Where leases live, without a password; null: in the store.")]
     trouble: Annotated[str | None, Meta(description="Why something of the leases is unknown.")]
 
 
-class TermShape(Struct, kw_only=True):
+class TermResponse(Struct, kw_only=True):
     """A time for which plans of one holder counted for one shard."""
 
     number: int
@@ -140,11 +140,11 @@ class TermShape(Struct, kw_only=True):
 class TermPage(Struct, kw_only=True):
     """Who led when, the latest first."""
 
-    items: list[TermShape]
+    items: list[TermResponse]
     next: Next
 
 
-class RefusalShape(Struct, kw_only=True):
+class RefusalResponse(Struct, kw_only=True):
     """A write under an epoch that was over: it changed nothing."""
 
     number: int
@@ -159,13 +159,13 @@ class RefusalShape(Struct, kw_only=True):
 class RefusalPage(Struct, kw_only=True):
     """Refused writes, the latest first."""
 
-    items: list[RefusalShape]
+    items: list[RefusalResponse]
     next: Next
 
 
-def shard_shape(view: ShardView) -> ShardShape:
+def shard_response(view: ShardView) -> ShardResponse:
     """A shard."""
-    return ShardShape(
+    return ShardResponse(
         shard=view.shard,
         holder=view.holder,
         epoch=view.epoch,
@@ -192,12 +192,12 @@ def node_fields(record: NodeRecord) -> dict[str, Any]:
         "draining": record.draining,
         "leads": len(record.report.leads),
         "running": record.report.running,
-        "broker": None if record.report.broker is None else _broker_shape(record.report.broker),
+        "broker": None if record.report.broker is None else _broker_response(record.report.broker),
     }
 
 
-def _broker_shape(report: BrokerReport) -> BrokerShape:
-    return BrokerShape(name=report.name, away_s=report.away_s, waiting=report.waiting)
+def _broker_response(report: BrokerReport) -> BrokerResponse:
+    return BrokerResponse(name=report.name, away_s=report.away_s, waiting=report.waiting)
 
 
 def worker_fields(record: NodeRecord) -> dict[str, Any]:
@@ -218,22 +218,22 @@ def fleet_node(record: NodeRecord, skewed: bool) -> FleetNode:
     )
 
 
-def alarm_shape(alarm: Alarm) -> AlarmShape:
+def alarm_response(alarm: Alarm) -> AlarmResponse:
     """An alarm."""
-    return AlarmShape(
+    return AlarmResponse(
         kind=str(alarm.kind), text=alarm.text, shards=list(alarm.shards), nodes=list(alarm.nodes)
     )
 
 
-def reshard_answer(done: Resharding) -> ReshardAnswer:
+def reshard_response(done: Resharding) -> ReshardResponse:
     """What a new cut has changed."""
     changed = done.before != done.after
-    return ReshardAnswer(before=done.before, after=done.after, moved=done.moved, changed=changed)
+    return ReshardResponse(before=done.before, after=done.after, moved=done.moved, changed=changed)
 
 
-def term_shape(term: Term) -> TermShape:
+def term_response(term: Term) -> TermResponse:
     """A term."""
-    return TermShape(
+    return TermResponse(
         number=term.number,
         shard=term.shard,
         epoch=term.epoch,
@@ -244,9 +244,9 @@ def term_shape(term: Term) -> TermShape:
     )
 
 
-def refusal_shape(refusal: Refusal) -> RefusalShape:
+def refusal_response(refusal: Refusal) -> RefusalResponse:
     """A refused write."""
-    return RefusalShape(
+    return RefusalResponse(
         number=refusal.number,
         at=moment(refusal.at),
         shard=refusal.shard,
