@@ -69,7 +69,7 @@ WITH moment AS (
 )
 INSERT INTO fencepost.runs (
     namespace, run_key, schedule_id, job, fire_time, version, state, reason, attempt, fence, epoch, queue, priority,
-    run_at, started_at, finished_at, alive_until, worker, error, origin, held, begun_at
+    run_at, started_at, finished_at, alive_until, worker, error, origin, held, first_started_at
 )
 SELECT 'default', 'schedule-' || lpad(n::text, 5, '0') || '#' || to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') || '#1',
     'schedule-' || lpad(n::text, 5, '0'), 'job-' || n % 200, at, 1, state,

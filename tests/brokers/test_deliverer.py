@@ -136,7 +136,7 @@ async def test_no_attempt_is_spent_where_the_broker_did_not_answer(
     (key,) = await post.enqueue("1")
     await post.deliver()
     run = await post.run(key)
-    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
+    assert (run.state, run.attempt - run.attempts_before_replay) == (RunState.READY, 0)
     await post.deliver()
     assert await post.state(key) is RunState.SUCCEEDED
     assert [one.id for one in post.seen] == [key, key]
@@ -300,7 +300,7 @@ async def test_a_claim_whose_answer_was_lost_costs_no_attempt(at_most_once: bool
     assert await post.state(key) is RunState.RUNNING
     await post.deliver()
     run = await post.run(key)
-    assert (run.state, run.attempt - run.spent) == (RunState.RUNNING, 1)
+    assert (run.state, run.attempt - run.attempts_before_replay) == (RunState.RUNNING, 1)
     assert [one.headers["fencepost-run-key"] for one in post.broker.published] == [sent, key]
 
 
@@ -334,7 +334,7 @@ async def test_a_broker_that_does_not_answer_a_deliverer_that_stops_costs_no_att
     loop.cancel()
     await asyncio.wait({loop})
     run = await post.run(key)
-    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
+    assert (run.state, run.attempt - run.attempts_before_replay) == (RunState.READY, 0)
 
 
 async def test_a_text_that_is_not_unicode_ends_no_deliverer() -> None:

@@ -164,7 +164,7 @@ async def test_a_claim_that_comes_while_the_deliverer_stops_costs_no_attempt() -
     may_answer.set()
     await asyncio.wait({loop})
     run = await post.run(key)
-    assert (run.state, run.attempt - run.spent) == (RunState.READY, 0)
+    assert (run.state, run.attempt - run.attempts_before_replay) == (RunState.READY, 0)
     assert loop.cancelled()
 
 

@@ -136,7 +136,7 @@ async def test_no_process_ends_by_a_failure_of_an_attempt_that_was_handed_back(
     post.broker.publish = publish  # type: ignore[method-assign]
     await post.reply(**shown(first), outcome="failed", error="Busy: later")
     run = await post.run(key)
-    assert (run.state, run.attempt, run.spent) == (RunState.READY, 1, 1)
+    assert (run.state, run.attempt, run.attempts_before_replay) == (RunState.READY, 1, 1)
     assert fates == [ReplyFate.REPEATED]
 
 

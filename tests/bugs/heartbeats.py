@@ -143,7 +143,7 @@ def crashes_cost_no_attempt() -> Planted:
     """A job that kills its worker kills every worker, one after the other, for ever."""
 
     def forgiving(run: Any) -> Rescue:
-        return rescue(replace(run, spent=run.ticket.attempt))
+        return rescue(replace(run, attempts_before_replay=run.ticket.attempt))
 
     return patch.object(reaper, "rescue", forgiving)
 

@@ -106,7 +106,7 @@ async def _drill(drill: Drill) -> None:
     drill.start("scheduler", "worker")
     await eventually(lambda: _all_have_run(drill), "every schedule has run", 60, drill.logs)
     drill.kill_all()
-    begun_at = _now()
+    first_started_at = _now()
     (drill.folder / TARGET_IS_DOWN).touch()
     await asyncio.sleep(OUTAGE_S)
     ended_at = _now()
@@ -118,17 +118,17 @@ async def _drill(drill: Drill) -> None:
     await eventually(
         lambda: _settled(drill, ended_at, SCHEDULES[:-1]), "the rest is caught up", 90, drill.logs
     )
-    await eventually(lambda: _runs_again(drill, begun_at), "the latest runs", 60, drill.logs)
-    gap = {one: _within(drill.runs(one), begun_at, ended_at) for one in SCHEDULES}
+    await eventually(lambda: _runs_again(drill, first_started_at), "the latest runs", 60, drill.logs)
+    gap = {one: _within(drill.runs(one), first_started_at, ended_at) for one in SCHEDULES}
     _check_none(gap["none"])
-    _check_latest([one for one in drill.runs("latest") if one["fire_time"] > begun_at])
+    _check_latest([one for one in drill.runs("latest") if one["fire_time"] > first_started_at])
     _check_in_turn(gap["sequential"], at_once=1)
     _check_in_turn(gap["parallel"], at_once=3)
 
     (drill.folder / TARGET_IS_DOWN).unlink()
     drill.ask("gate", "open", "gated", "--reason", "the target is back")
     await eventually(lambda: _settled(drill, ended_at, SCHEDULES), "what was held has run", 60, drill.logs)
-    _check_gated(_within(drill.runs("gated"), begun_at, ended_at))
+    _check_gated(_within(drill.runs("gated"), first_started_at, ended_at))
     assert drill.ask("gate", "list") == []
     _check_accounts(drill)
 
@@ -149,7 +149,7 @@ def _check_latest(since: list[dict[str, Any]]) -> None:
     assert 2 <= len(older) <= OUTAGE_S / LATEST_S + 1
     assert {one["state"] for one in older} <= {"missed", "skipped"}
     skipped = [one for one in older if one["state"] == "skipped"]
-    assert all(one["met"] for one in skipped), "only for a run that the outage cut short"
+    assert all(one["blocked_by"] for one in skipped), "only for a run that the outage cut short"
     assert len(skipped) <= 1
 
 

@@ -26,9 +26,9 @@ DELETE = "DELETE FROM runs WHERE run_key = ?"
 STICK = "UPDATE runs SET state = 'running', finished_at = NULL, alive_until = started_at WHERE run_key = ?"
 DOUBLE = """
     INSERT INTO runs (namespace, run_key, schedule_id, job, fire_time, version, state, attempt, fence, epoch,
-                      queue, priority, run_at, started_at, finished_at, begun_at)
+                      queue, priority, run_at, started_at, finished_at, first_started_at)
     SELECT namespace, replace(run_key, 'Z#1', 'Z#2'), schedule_id, job, fire_time, 2, state, attempt,
-           fence + 100, epoch, queue, priority, run_at, started_at, finished_at, begun_at
+           fence + 100, epoch, queue, priority, run_at, started_at, finished_at, first_started_at
       FROM runs WHERE run_key = ?
 """
 AGAIN = "UPDATE runs SET attempt = 2 WHERE run_key = ?"

@@ -14,7 +14,8 @@ FAIL = "UPDATE runs SET state = 'dead', error = ? WHERE run_key = ?"
 MISS = "UPDATE runs SET state = 'missed', reason = 'too late' WHERE run_key = ?"
 DELETE = "DELETE FROM runs WHERE run_key = ?"
 RETRIED = """
-    UPDATE runs SET state = 'ready', finished_at = NULL, due_at = run_at, begun_at = run_at + 120000000,
+    UPDATE runs SET state = 'ready', finished_at = NULL, due_at = run_at,
+        first_started_at = run_at + 120000000,
         run_at = run_at + 3600000000
     WHERE run_key = ?
 """
@@ -70,7 +71,7 @@ def test_what_began_late_is_listed_however_often_it_was_tried(beaten: str) -> No
     assert re.search(rf"\| {late} \| .*:\d\d UTC \| .*:\d\d UTC \| 2m \|", page(beaten)["What was late"])
     shown = called("runs", "show", late, "--tz", "UTC", "--store", beaten)
     words = dict(re.split(r"  +", line, maxsplit=1) for line in shown.splitlines() if "  " in line)
-    assert words["due"] == words["fire time"] < words["begun"] < words["next attempt"]
+    assert words["due"] == words["fire time"] < words["first started"] < words["next attempt"]
     assert words["late"] == "2m"
 
 

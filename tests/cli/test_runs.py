@@ -35,8 +35,8 @@ def test_a_run_in_json_has_the_promised_names_first(used: str) -> None:
 
 def test_a_run_also_says_where_it_comes_from_and_what_holds_it(used: str) -> None:
     (run,) = called_json("runs", "list", "--job", "double", "--store", used)
-    assert (run["origin"], run["held"], run["met"], run["backfill_id"]) == ("live", [], None, None)
-    assert run["begun_at"] == run["started_at"]
+    assert (run["origin"], run["held"], run["blocked_by"], run["backfill_id"]) == ("live", [], None, None)
+    assert run["first_started_at"] == run["started_at"]
 
 
 def test_a_run_is_shown_with_its_attempts(used: str) -> None:

@@ -104,7 +104,7 @@ def run(watched: Watched, number: int, place: int, state: RunState, is_tick: boo
     is_coming = state is RunState.PLANNED and place % 2 == 0
     moment = at(watched, (1 + number if is_coming else -1_000) + place / 10)
     begun = state in (RunState.RUNNING, RunState.SUCCEEDED, RunState.DEAD)
-    times: Row = {"started_at": moment, "begun_at": moment, "worker": ALICE, "attempt": 1}
+    times: Row = {"started_at": moment, "first_started_at": moment, "worker": ALICE, "attempt": 1}
     times |= {"fence": 1_000 * (number + 1) + place}
     row: Row = {
         "namespace": NS,

@@ -68,16 +68,18 @@ def running(
     seconds: float, origin: Origin = Origin.LIVE, asked: bool = False, begun: float | None = None
 ) -> StartedRun:
     """The run of that tick, unfinished; it began on time unless said otherwise."""
-    begun_at = moment(seconds if begun is None else begun)
-    return StartedRun(key(seconds), moment(seconds), None, origin, cancel_requested=asked, begun_at=begun_at)
+    first_started_at = moment(seconds if begun is None else begun)
+    return StartedRun(
+        key(seconds), moment(seconds), None, origin, cancel_requested=asked, first_started_at=first_started_at
+    )
 
 
 def finished(
     seconds: float, at: float, origin: Origin = Origin.LIVE, begun: float | None = None
 ) -> StartedRun:
     """The run of that tick, ended then; it began on time unless said otherwise."""
-    begun_at = moment(seconds if begun is None else begun)
-    return StartedRun(key(seconds), moment(seconds), moment(at), origin, begun_at=begun_at)
+    first_started_at = moment(seconds if begun is None else begun)
+    return StartedRun(key(seconds), moment(seconds), moment(at), origin, first_started_at=first_started_at)
 
 
 def facts(

@@ -73,7 +73,7 @@ def run(seconds: float, state: RunState = RunState.SUCCEEDED, number: int = 1, *
         queue=DEFAULT_QUEUE,
         priority=2,
         payload={},
-        begun_at=at if begun else None,
+        first_started_at=at if begun else None,
         alive_until=moment(10_000_000) if state is RunState.RUNNING else None,
     )
     return replace(record, **changes)

@@ -211,16 +211,16 @@ HOUR = CatchUp("latest", "1h")
 @pytest.mark.parametrize(
     ("catch_up", "changes", "late"),
     [
-        (CatchUp("none", "1m"), {"begun_at": moment(180)}, False),
-        (CatchUp("none", "1m"), {"begun_at": moment(180.1)}, True),
-        (HOUR, {"begun_at": moment(130)}, False),
-        (HOUR, {"begun_at": moment(130.1)}, True),
-        (HOUR, {"begun_at": moment(150), "run_at": moment(145)}, False),
-        (HOUR, {"begun_at": moment(150), "origin": Origin.CATCH_UP}, False),
-        (HOUR, {"begun_at": moment(150), "origin": Origin.REPLAY}, False),
+        (CatchUp("none", "1m"), {"first_started_at": moment(180)}, False),
+        (CatchUp("none", "1m"), {"first_started_at": moment(180.1)}, True),
+        (HOUR, {"first_started_at": moment(130)}, False),
+        (HOUR, {"first_started_at": moment(130.1)}, True),
+        (HOUR, {"first_started_at": moment(150), "run_at": moment(145)}, False),
+        (HOUR, {"first_started_at": moment(150), "origin": Origin.CATCH_UP}, False),
+        (HOUR, {"first_started_at": moment(150), "origin": Origin.REPLAY}, False),
         # A retry has moved `run_at`: the first due time is computed again.
-        (HOUR, {"begun_at": moment(150), "run_at": moment(900), "attempt": 2}, True),
-        (HOUR, {"begun_at": moment(125), "run_at": moment(900), "attempt": 2}, False),
+        (HOUR, {"first_started_at": moment(150), "run_at": moment(900), "attempt": 2}, True),
+        (HOUR, {"first_started_at": moment(125), "run_at": moment(900), "attempt": 2}, False),
     ],
 )
 def test_a_live_run_that_began_late_is_reported_and_is_no_fault(
@@ -238,7 +238,7 @@ def test_the_first_due_time_of_a_retried_run_counts_its_spread() -> None:
     assert tick is not None
     assert tick.run_at > moment(120)
     for began_after_s, found in ((ON_TIME_MAX, []), (ON_TIME_MAX + timedelta(seconds=1), [("late", 120)])):
-        last = run(120, run_at=moment(900), begun_at=tick.run_at + began_after_s, attempt=2)
+        last = run(120, run_at=moment(900), first_started_at=tick.run_at + began_after_s, attempt=2)
         assert history(run(60), last, versions=(spread,)).found() == found
 
 
@@ -246,8 +246,8 @@ def test_the_first_due_time_of_a_retried_run_counts_its_spread() -> None:
     ("changes", "doubled"),
     [
         ({"attempt": 2}, True),
-        ({"attempt": 2, "spent": 1}, False),  # it was replayed in between
-        ({"attempt": 3, "spent": 1}, False),
+        ({"attempt": 2, "attempts_before_replay": 1}, False),  # it was replayed in between
+        ({"attempt": 3, "attempts_before_replay": 1}, False),
         ({"attempt": 1}, False),
     ],
 )

@@ -44,7 +44,7 @@ RUN = RunRecord(
         Epoch(0),
     ),
     *(NOW, NOW, None, None, None, Queue("default"), 2, {}),
-    begun_at=NOW,
+    first_started_at=NOW,
 )
 
 
@@ -124,7 +124,10 @@ def test_a_failure_is_not_tried_again_past_the_deadline_or_by_name() -> None:
 def test_a_replayed_run_counts_from_its_replay() -> None:
     third = replace(TICKET, attempt=3)
     assert settle_report(RUN, third, JOB, Failed("x"), NOW, 0.5).state is RunState.DEAD
-    assert settle_report(replace(RUN, spent=2), third, JOB, Failed("x"), NOW, 0.5).state is RunState.READY
+    assert (
+        settle_report(replace(RUN, attempts_before_replay=2), third, JOB, Failed("x"), NOW, 0.5).state
+        is RunState.READY
+    )
 
 
 def test_a_failure_after_a_request_to_stop_is_a_stop_that_keeps_its_words() -> None:

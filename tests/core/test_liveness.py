@@ -14,9 +14,11 @@ JOB = JobSpec(JobName("report"), retry=Retry(max_attempts=3))
 ONCE = JobSpec(JobName("report"), retry=Retry(max_attempts=3), at_most_once=True)
 
 
-def silent(attempt: int, job: JobSpec | None, cancel_requested: bool = False, spent: int = 0) -> Expired:
+def silent(
+    attempt: int, job: JobSpec | None, cancel_requested: bool = False, attempts_before_replay: int = 0
+) -> Expired:
     ticket = Ticket(DEFAULT_NAMESPACE, RunKey("report#1"), attempt, Fence(9))
-    return Expired(ticket, NodeId("alice-1"), 12.34, cancel_requested, job, spent)
+    return Expired(ticket, NodeId("alice-1"), 12.34, cancel_requested, job, attempts_before_replay)
 
 
 @pytest.mark.parametrize(
@@ -43,11 +45,13 @@ def test_a_silent_run_is_mended_by_what_its_job_allows(
 
 
 @pytest.mark.parametrize(
-    ("attempt", "spent", "state"),
+    ("attempt", "attempts_before_replay", "state"),
     [(4, 3, RunState.READY), (5, 3, RunState.READY), (6, 3, RunState.DEAD), (3, 0, RunState.DEAD)],
 )
-def test_attempts_from_before_a_replay_do_not_count(attempt: int, spent: int, state: RunState) -> None:
-    assert rescue(silent(attempt, JOB, spent=spent)).state is state
+def test_attempts_from_before_a_replay_do_not_count(
+    attempt: int, attempts_before_replay: int, state: RunState
+) -> None:
+    assert rescue(silent(attempt, JOB, attempts_before_replay=attempts_before_replay)).state is state
 
 
 def test_a_rescue_names_the_attempt_that_it_takes_away() -> None:

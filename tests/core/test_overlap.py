@@ -19,7 +19,7 @@ BUSY = (running(0),)
 
 def met(found: Answer) -> RunKey | None:
     assert isinstance(found, Skip | Go)
-    return found.met if isinstance(found, Skip) else None
+    return found.blocked_by if isinstance(found, Skip) else None
 
 
 @pytest.mark.parametrize(

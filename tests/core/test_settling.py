@@ -70,7 +70,7 @@ def test_a_snooze_is_no_failure_whatever_the_policy_says(job: JobSpec, kind: typ
 )
 def test_a_run_does_not_snooze_for_ever(so_far: Round, wait_s: float, words: str) -> None:
     snoozed = Failed("Snooze", kinds=error_names(Snooze), wait_s=wait_s)
-    outcome = settle(ticket(so_far.spent + 1), JOB, snoozed, 0.5, so_far)
+    outcome = settle(ticket(so_far.attempts_before_replay + 1), JOB, snoozed, 0.5, so_far)
     assert outcome.state is RunState.DEAD
     assert outcome.reason is not None
     assert outcome.reason.endswith(words)
@@ -112,7 +112,7 @@ def test_an_interrupted_run_is_handed_back_only_where_it_may_run_again(
 
 @pytest.mark.parametrize("ending", [FAILED, Interrupted()], ids=["failed", "interrupted"])
 @pytest.mark.parametrize(
-    ("attempt", "spent", "state"),
+    ("attempt", "attempts_before_replay", "state"),
     [
         (3, 0, RunState.DEAD),
         (4, 3, RunState.READY),
@@ -122,13 +122,13 @@ def test_an_interrupted_run_is_handed_back_only_where_it_may_run_again(
     ],
 )
 def test_attempts_from_before_a_replay_do_not_count(
-    ending: Failed | Interrupted, attempt: int, spent: int, state: RunState
+    ending: Failed | Interrupted, attempt: int, attempts_before_replay: int, state: RunState
 ) -> None:
-    assert settle(ticket(attempt), JOB, ending, 0.5, Round(spent)).state is state
+    assert settle(ticket(attempt), JOB, ending, 0.5, Round(attempts_before_replay)).state is state
 
 
 def test_the_delay_begins_anew_with_a_replay() -> None:
-    assert settle(ticket(4), JOB, FAILED, 0.5, Round(spent=3)).retry_in_s == 4.0
+    assert settle(ticket(4), JOB, FAILED, 0.5, Round(attempts_before_replay=3)).retry_in_s == 4.0
 
 
 @pytest.mark.parametrize(

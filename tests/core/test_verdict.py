@@ -53,7 +53,7 @@ def test_verdict(name: str) -> None:
 def test_a_tick_judged_while_its_predecessor_runs_or_after_gets_the_same_answer() -> None:
     early = judge(facts([tick(60)], unfinished=[running(0)]), moment(60.1), 1)
     late = judge(facts([tick(60)], ended=[finished(0, at=64)]), moment(68), 1)
-    assert early == late == [End(key(60), RunState.SKIPPED, f"overlap with {key(0)}", met=key(0))]
+    assert early == late == [End(key(60), RunState.SKIPPED, f"overlap with {key(0)}", blocked_by=key(0))]
 
 
 @pytest.mark.parametrize("catch_up", [NONE, LATEST, SEQUENTIAL, PARALLEL], ids=lambda one: one.words)

@@ -57,7 +57,7 @@ async def test_it_has_something_of_everything(app: Fencepost) -> None:
         "ConnectionError",
         "PermanentFailure",
     }
-    assert all(one.met for one in runs if one.reason and one.reason.startswith("overlap with"))
+    assert all(one.blocked_by for one in runs if one.reason and one.reason.startswith("overlap with"))
     assert [one.schedule_id for one in gates] == ["supplier-prices"]
     assert [str(one.scope) for one in freezes] == ["label tier=batch"]
     assert {one.author.name for one in entries} >= {"anna", "boris", "deploy", "fencepost"}
@@ -73,7 +73,7 @@ async def test_fences_rise_with_the_starts_of_a_schedule(app: Fencepost) -> None
     assert len({one.fence for one in runs}) == len(runs)
     for schedule_id in {one.schedule_id for one in runs}:
         live = [one for one in runs if one.schedule_id == schedule_id and one.origin is Origin.LIVE]
-        by_start = sorted(live, key=lambda one: one.begun_at or one.fire_time)
+        by_start = sorted(live, key=lambda one: one.first_started_at or one.fire_time)
         assert [one.fence for one in by_start] == sorted(one.fence for one in live), schedule_id
 
 

@@ -161,7 +161,7 @@ def _check_the_morning_after(night: Night) -> None:
     """Not only did every command answer: the ledger is as the page says."""
     one, three = night.run(MIDNIGHT + timedelta(hours=1)), night.run(MIDNIGHT + timedelta(hours=3))
     assert one is not None
-    assert (one.state, one.origin, one.spent) == (RunState.READY, "replay", 1)
+    assert (one.state, one.origin, one.attempts_before_replay) == (RunState.READY, "replay", 1)
     assert three is not None
     assert three.cancel_requested
     skipped = night.run(MIDNIGHT + timedelta(hours=5))

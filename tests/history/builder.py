@@ -143,7 +143,7 @@ class Pen:
             fence=Fence(self._fence),
             worker=NodeId("worker"),
             started_at=StoreTime(self.now),
-            begun_at=run.begun_at if run.fence else StoreTime(self.now),
+            first_started_at=run.first_started_at if run.fence else StoreTime(self.now),
             held=run.held & ~Hold.PARKED,
             reason=None,
         )
@@ -226,12 +226,12 @@ class Pen:
             run_at=self.now,
             started_at=None,
             finished_at=None,
-            begun_at=None,
+            first_started_at=None,
             worker=None,
             cancel_requested=False,
             origin=origin,
-            met=None,
-            spent=self._rows[key].attempt,
+            blocked_by=None,
+            attempts_before_replay=self._rows[key].attempt,
         )
 
     def change(self, key: str, **changes: Any) -> None:

@@ -144,7 +144,11 @@ def _of_move(before: RunRecord, after: RunRecord) -> Iterator[str]:
         case RunState.READY:
             yield "replayed" if after.origin is Origin.REPLAY else "filled in"
         case RunState.SUCCEEDED:
-            yield "succeeded at a later attempt" if after.attempt - after.spent > 1 else "succeeded at once"
+            yield (
+                "succeeded at a later attempt"
+                if after.attempt - after.attempts_before_replay > 1
+                else "succeeded at once"
+            )
         case _:
             yield _of_end(after)
 

@@ -72,7 +72,7 @@ def _edited(pen: Pen, long: str) -> None:
     pen.wait_until(7)
     pen.start(slow)
     pen.work(slow, 61)
-    pen.end(skipped, RunState.SKIPPED, f"overlap with {slow}", met=slow)
+    pen.end(skipped, RunState.SKIPPED, f"overlap with {slow}", blocked_by=slow)
     pen.succeed(slow)
 
 

@@ -198,7 +198,7 @@ def shift_end(history: History, seconds: float) -> None:
 
 def spend_early(history: History) -> None:
     """What was tried is forgotten with each retry."""
-    amend(history, waits(key("doomed", 2)), spent=1)
+    amend(history, waits(key("doomed", 2)), attempts_before_replay=1)
 
 
 def try_once_more(history: History) -> None:
@@ -206,7 +206,7 @@ def try_once_more(history: History) -> None:
     set_job(history, retry=Retry(2, "10s", "1m"))
     number = place(history, starts(key("doomed", 2), attempt=3))
     history.changes[number] = history.changes[number]._replace(
-        after=replace(history.changes[number].run, spent=2)
+        after=replace(history.changes[number].run, attempts_before_replay=2)
     )
 
 
@@ -309,8 +309,8 @@ ATTEMPTS: list[tuple[Kind, Spoil]] = [
     (attempts.TOO_OFTEN, lambda h: set_job(h, retry=Retry(2, "10s", "1m"))),
     (attempts.TOO_OFTEN, try_once_more),
     (attempts.SPENT, spend_early),
-    (attempts.SPENT, lambda h: amend(h, is_written(GOOD), spent=1)),
-    (attempts.SPENT, lambda h: amend(h, is_sent_again(key("doomed", 2)), spent=2)),
+    (attempts.SPENT, lambda h: amend(h, is_written(GOOD), attempts_before_replay=1)),
+    (attempts.SPENT, lambda h: amend(h, is_sent_again(key("doomed", 2)), attempts_before_replay=2)),
     (attempts.MISNUMBERED, lambda h: amend(h, starts(GOOD), attempt=2)),
     (attempts.MISNUMBERED, lambda h: amend(h, becomes(GOOD, RunState.SUCCEEDED), attempt=2)),
     (attempts.TRIED_AGAIN, lambda h: set_job(h, at_most_once=True)),

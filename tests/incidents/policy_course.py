@@ -128,5 +128,5 @@ def moment(second: float) -> datetime:
 
 def late_s(run: RunRecord) -> float:
     """How long after it was due a run began."""
-    assert run.begun_at is not None
-    return since(run.run_at, run.begun_at).total_seconds()
+    assert run.first_started_at is not None
+    return since(run.run_at, run.first_started_at).total_seconds()

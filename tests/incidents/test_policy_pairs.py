@@ -270,7 +270,7 @@ async def test_latest_runs_one_tick_after_an_outage_that_is_longer_than_the_hori
     await played.go_to(430, plans=False, works=False)
     await played.go_to(431, plans=False)
     await played.go_to(470)
-    ran = [late_s(one) for one in await played.ticks(60, 420) if one.begun_at is not None]
+    ran = [late_s(one) for one in await played.ticks(60, 420) if one.first_started_at is not None]
     assert ran == [11]
     assert await played.counts(60, 420) == {"missed": 6, "succeeded": 1}
     await no_fault_is_found(played, 420)

@@ -150,7 +150,13 @@ def tick(one: ScheduleId, minutes: int, state: str, *, version: int = 1, **field
     times: Values = {}
     if state in ("succeeded", "dead", "running"):
         fence = 60 + minutes // 5
-        times = {"started_at": moment, "begun_at": moment, "worker": "alice-1", "attempt": 1, "fence": fence}
+        times = {
+            "started_at": moment,
+            "first_started_at": moment,
+            "worker": "alice-1",
+            "attempt": 1,
+            "fence": fence,
+        }
     if state not in ("planned", "ready", "running"):
         times["finished_at"] = moment + timedelta(minutes=1)
     return {
@@ -191,17 +197,19 @@ RUNNING = tick(HOURLY, 0, "running", version=2, alive_until=at(0.5), progress="3
 LOST = tick(HOURLY, -5, "succeeded", version=2, attempt=2)
 DEAD = tick(HOURLY, -20, "dead", version=2, error="boom\nTraceback", reason="retries exhausted")
 PLANNED = tick(HOURLY, 5, "planned", version=2)
-RETRY = by_hand("retry", "ready", -3, attempt=1, fence=88, started_at=at(-3), begun_at=at(-3), error="boom")
+RETRY = by_hand(
+    "retry", "ready", -3, attempt=1, fence=88, started_at=at(-3), first_started_at=at(-3), error="boom"
+)
 SLOTTED = by_hand(
     *("slotted", "running", -4), job=OTHER_JOB, slot="", attempt=1, fence=89, started_at=at(-2),
-    begun_at=at(-2), worker="bob-1", alive_until=at(1), cancel_requested=True,
+    first_started_at=at(-2), worker="bob-1", alive_until=at(1), cancel_requested=True,
 )  # fmt: skip
 WAITS = {
     "operator": by_hand("operator", "ready", -6, held=Hold.OPERATOR.value),
     "limited": by_hand("limited", "ready", -6, held=Hold.LIMITED.value, slot="", job=OTHER_JOB),
     "paced": by_hand("paced", "ready", -5, held=Hold.PACED.value, slot="", job=OTHER_JOB),
     "coming": by_hand("coming", "planned", 10),
-    "again": by_hand("again", "ready", -2, origin="replay", priority=5, spent=2, attempt=2),
+    "again": by_hand("again", "ready", -2, origin="replay", priority=5, attempts_before_replay=2, attempt=2),
 }
 
 
@@ -214,7 +222,7 @@ def _runs() -> dict[str, list[Values]]:
         tick(HOURLY, -25, "withdrawn", reason="edited", finished_at=EDITED),
         tick(HOURLY, -25, "succeeded", version=2),
         *(DEAD, LOST, RUNNING, PLANNED),
-        tick(HOURLY, -15, "skipped", version=2, reason="overlap", met=DEAD["run_key"]),
+        tick(HOURLY, -15, "skipped", version=2, reason="overlap", blocked_by=DEAD["run_key"]),
         tick(HOURLY, -10, "cancelled", reason="never mind", **filled),
         *(tick(NIGHTLY, minutes, "succeeded") for minutes in range(-55, -25, 5)),
         *(tick(GONE, minutes, "succeeded") for minutes in range(-55, -25, 5)),

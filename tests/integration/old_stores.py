@@ -16,13 +16,16 @@ from fencepost.stores.memory import MemoryStore
 from fencepost.stores.sqlite.moments import to_us
 from tests.integration.old_ledger import FENCE, FORGOTTEN, TABLES, Values, every_row
 
+NAMES_THEN = {"blocked_by": "met", "first_started_at": "begun_at", "attempts_before_replay": "spent"}
+"""Columns that have another name since."""
+
 
 def fill_sqlite(path: Path) -> None:
     """Write the rows into a file of schema 9, which kept times as microseconds."""
     connection = apsw.Connection(str(path))
     for table, rows in every_row().items():
         for row in rows:
-            insert(connection, table, _as_in_sqlite(table, row))
+            insert(connection, table, _named_then(_as_in_sqlite(table, row)))
     connection.execute("UPDATE sequences SET value = ? WHERE name = 'fences'", (FENCE,))
     connection.close()
 
@@ -43,11 +46,15 @@ def _as_in_sqlite(table: str, row: Values) -> Values:
     return {name: to_us(value) if isinstance(value, datetime) else value for name, value in row.items()}
 
 
+def _named_then(row: Values) -> Values:
+    return {NAMES_THEN.get(name, name): value for name, value in row.items()}
+
+
 async def fill_postgres(url: str) -> None:
     """Write the rows into a database of schema 9."""
     connection = await asyncpg.connect(url)
     for table, rows in every_row().items():
-        for row in rows:
+        for row in map(_named_then, rows):
             marks = ", ".join(f"${number}" for number in range(1, len(row) + 1))
             statement = f"INSERT INTO fencepost.{table} ({', '.join(row)}) VALUES ({marks})"
             await connection.execute(statement, *row.values())

@@ -151,7 +151,7 @@ async def test_a_report_that_could_not_wake_the_next_tick_wakes_it_then(
         "alive_until": moment,
         "started_at": moment,
     }
-    first = {**both, **worker, "run_key": "nightly@1", "state": "running", "begun_at": moment}
+    first = {**both, **worker, "run_key": "nightly@1", "state": "running", "first_started_at": moment}
     parked = {**both, "run_key": "nightly@2", "state": "planned", "held": Hold.PARKED.value}
     await store.rows.write(lambda tx: tx.put_if_absent(RUNS, [first, parked]))
     touch_before_the_write(monkeypatch, mongo_store_url, [RunKey("nightly@2")])

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from bson import Int64
 from pymongo import MongoClient
 
 from fencepost.errors import InvalidSettings, SchemaMismatch, StoreUnavailable
@@ -70,17 +71,30 @@ async def test_indexes_of_the_schema_before_are_replaced(url: str) -> None:
             runs.create_index([(name, 1)], name=name, sparse=True)
         meta.update_one({"name": "schema"}, {"$set": {"value": "2"}})
         with pytest.raises(
-            SchemaMismatch, match="its schema is 2 and this program needs 5; run: fencepost mig"
+            SchemaMismatch, match="its schema is 2 and this program needs 6; run: fencepost mig"
         ):
             await open_store(url)
         applied = await asyncio.gather(*(migrate(url, shards=8) for _ in range(2)))
-        assert ["0002_indexes_in_order", "0003_everyday_use", "0004_notifications"] in applied
+        steps = ["0002_indexes_in_order", "0003_everyday_use", "0004_notifications", "0005_plain_names"]
+        assert steps in applied
         assert runs.index_information().keys() == declared | {"theirs"}
         runs.create_index([("by_state", 1)], name="by_state", sparse=True)  # As after a migration cut off.
         assert await migrate(url, shards=8) == []
         assert runs.index_information().keys() == declared | {"theirs"}
     assert await migrate(url, shards=8) == []
     await (await open_store(url)).close()
+
+
+async def test_columns_of_runs_have_their_new_names_and_keep_their_values(url: str) -> None:
+    await migrate(url, shards=8)
+    old = {"_id": {"namespace": "default", "run_key": "a#1"}, "met": "a#0", "begun_at": Int64(1), "spent": 2}
+    with MongoClient[dict[str, Any]](url) as client:
+        database = client.get_default_database()
+        database["runs"].insert_one(old)
+        database["meta"].update_one({"name": "schema"}, {"$set": {"value": "5"}})
+        assert await migrate(url, shards=8) == ["0005_plain_names"]
+        found = database["runs"].find_one({}, {"_id": False})
+    assert found == {"blocked_by": "a#0", "first_started_at": 1, "attempts_before_replay": 2}
 
 
 async def test_a_server_that_stands_alone_is_refused_with_its_mend() -> None:

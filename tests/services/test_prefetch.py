@@ -37,7 +37,7 @@ async def runs_of(house: House) -> list[RunRecord]:
 
 def left(run: RunRecord) -> tuple[RunState, int]:
     """Its state, and how many attempts it has used."""
-    return run.state, run.attempt - run.spent
+    return run.state, run.attempt - run.attempts_before_replay
 
 
 def test_as_many_wait_as_begin_within_a_moment() -> None:

@@ -49,7 +49,7 @@ async def test_a_snooze_does_not_spend_the_only_attempt(work: Callable[..., Any]
     for number in range(1, 4):
         await node.work()
         run = await house.run(key)
-        assert (run.state, run.attempt, run.spent) == (RunState.READY, number, number)
+        assert (run.state, run.attempt, run.attempts_before_replay) == (RunState.READY, number, number)
         assert run.reason == f"snoozed for 10m: {WHY}"
         assert run.run_at == house.clock.wall() + timedelta(minutes=10)
         fences.append(run.fence)
@@ -69,7 +69,11 @@ async def test_a_snooze_in_a_child_process_does_not_spend_the_only_attempt() -> 
         key = await house.enqueue("one", wait="10m")
         await node.work()
         run = await house.run(key)
-        assert (run.state, run.spent, run.reason) == (RunState.READY, 1, f"snoozed for 10m: {WHY}")
+        assert (run.state, run.attempts_before_replay, run.reason) == (
+            RunState.READY,
+            1,
+            f"snoozed for 10m: {WHY}",
+        )
         assert run.run_at == house.clock.wall() + timedelta(minutes=10)
     finally:
         await pool.close()

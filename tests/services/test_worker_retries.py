@@ -156,7 +156,7 @@ async def test_an_attempt_that_is_granted_past_the_deadline_is_not_begun() -> No
     house = House()
     node = await open_node(house, report, Retry(deadline="1m"))
     claimed = await claim(house, node)
-    await begin(node, replace(claimed, begun_at=later(claimed.started_at, -61)))
+    await begin(node, replace(claimed, first_started_at=later(claimed.started_at, -61)))
     run = await house.run(claimed.run_key)
     assert (done, run.state) == ([], RunState.DEAD)
     assert run.reason == "61s after the first attempt began, past the retry deadline of 1m"
@@ -167,7 +167,7 @@ async def test_the_deadline_counts_from_the_first_attempt(begun_s: float, state:
     house = House()
     node = await open_node(house, fail, Retry(base="10s", deadline="1m"))
     claimed = await claim(house, node)
-    await begin(node, replace(claimed, begun_at=later(claimed.started_at, begun_s)))
+    await begin(node, replace(claimed, first_started_at=later(claimed.started_at, begun_s)))
     assert (await house.run(claimed.run_key)).state is state
 
 
@@ -196,6 +196,6 @@ async def test_the_first_attempt_after_a_replay_counts_as_a_first_one() -> None:
     await node.work()
     house.clock.advance(60)
     (claimed,) = await house.memory.ledger.claim_direct(node.worker._claim_request, 1)
-    await begin(node, replace(claimed, spent=1))
+    await begin(node, replace(claimed, attempts_before_replay=1))
     assert (claimed.attempt, (await house.run(run_key)).state) == (2, RunState.READY)
     assert node.worker._attempts._budgets[claimed.job].balance == RESERVE - 1 + 0.25 - 1

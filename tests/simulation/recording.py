@@ -211,7 +211,14 @@ def _is_change(before: Row | None, after: Row | None) -> bool:
 
 
 def _more(run: RunRecord) -> tuple[object, ...]:
-    return run.worker, run.reason, run.origin.value, run.spent, run.cancel_requested, run.error
+    return (
+        run.worker,
+        run.reason,
+        run.origin.value,
+        run.attempts_before_replay,
+        run.cancel_requested,
+        run.error,
+    )
 
 
 def _wrap(part: Any, name: str, saw: Callable[..., None]) -> None:

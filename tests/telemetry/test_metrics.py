@@ -85,7 +85,7 @@ MOVES: list[tuple[Any, dict[str, float | None]]] = [
         },
     ),
     (events.RunClaimed(replace(CLAIM, attempt=2)), {DISPATCHED % "retried": 1}),
-    (events.RunClaimed(replace(CLAIM, attempt=4, spent=3)), {DISPATCHED % "started": 1}),
+    (events.RunClaimed(replace(CLAIM, attempt=4, attempts_before_replay=3)), {DISPATCHED % "started": 1}),
     (
         events.TickTurnedDown(NS, BEAT, KEY, JOB, RunState.SKIPPED, "busy"),
         {DISPATCHED % "skipped": 1, RAN % "skipped": 1},
@@ -332,7 +332,7 @@ def names(metrics: Metrics) -> list[str]:
         (replace(CLAIM, attempt=2), 0),
         (replace(CLAIM, origin=Origin.BACKFILL), 0),
         (replace(CLAIM, origin=Origin.CATCH_UP), 0),
-        (replace(CLAIM, origin=Origin.REPLAY, attempt=4, spent=3), 0),
+        (replace(CLAIM, origin=Origin.REPLAY, attempt=4, attempts_before_replay=3), 0),
     ],
 )
 def test_what_comes_late_on_purpose_is_no_lag(claim: Claim, awaited: int) -> None:

@@ -90,7 +90,7 @@ def _schedule(one: AccountResponse) -> Row:
 
 
 def _late(run: RunResponse, tz: str | None) -> Row:
-    moments = (shown_moment(one, tz) for one in (first_due(run), run.begun_at))
+    moments = (shown_moment(one, tz) for one in (first_due(run), run.first_started_at))
     return run.run_key, *moments, shown_span(run.late_s)
 
 

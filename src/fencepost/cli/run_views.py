@@ -66,13 +66,13 @@ def print_chain(run: RunWithAttempts) -> None:
 
 def first_due(run: RunResponse) -> str:
     """When its first attempt was due: a retry moves `run_at`."""
-    if run.begun_at is None or run.late_s is None:
+    if run.first_started_at is None or run.late_s is None:
         return run.run_at
-    return to_utc_text(from_utc_text(run.begun_at) - timedelta(seconds=run.late_s))
+    return to_utc_text(from_utc_text(run.first_started_at) - timedelta(seconds=run.late_s))
 
 
 def _waits_for_retry(run: RunResponse) -> bool:
-    return run.begun_at is not None and run.state in (RunState.PLANNED, RunState.READY)
+    return run.first_started_at is not None and run.state in (RunState.PLANNED, RunState.READY)
 
 
 def print_run(run: RunResponse, tz: str | None) -> None:
@@ -85,13 +85,13 @@ def print_run(run: RunResponse, tz: str | None) -> None:
             ("state", _state(run)),
             ("reason", run.reason),
             ("origin", _origin(run)),
-            ("met", run.met),
+            ("blocked by", run.blocked_by),
             ("fire time", shown_moment(run.fire_time, tz)),
             ("due", shown_moment(first_due(run), tz)),
             ("late", shown_span(run.late_s)),
             *([("next attempt", shown_moment(run.run_at, tz))] if _waits_for_retry(run) else []),
             ("expires", shown_moment(run.expires_at, tz)),
-            ("begun", shown_moment(run.begun_at, tz)),
+            ("first started", shown_moment(run.first_started_at, tz)),
             ("started", shown_moment(run.started_at, tz)),
             ("finished", shown_moment(run.finished_at, tz)),
             ("attempt", run.attempt),

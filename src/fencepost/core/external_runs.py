@@ -76,9 +76,11 @@ def settle_report(
 
     A worker outside has one word for every way not to succeed. Where the run had been asked to stop, a
     failure means that it did, whatever else went wrong on the way."""
-    elapsed_s = 0.0 if run.begun_at is None else max(since(run.begun_at, now).total_seconds(), 0.0)
+    elapsed_s = (
+        0.0 if run.first_started_at is None else max(since(run.first_started_at, now).total_seconds(), 0.0)
+    )
     # The run may have gone on since: then the ledger refuses this, whatever it says.
-    so_far = Round(min(run.spent, ticket.attempt - 1), elapsed_s)
+    so_far = Round(min(run.attempts_before_replay, ticket.attempt - 1), elapsed_s)
     if isinstance(ending, Failed) and run.cancel_requested:
         stopped = settle(ticket, job, Stopped(), dice, so_far)
         return replace(stopped, error=ending.error, detail=ending.detail)

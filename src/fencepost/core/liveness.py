@@ -65,6 +65,6 @@ def rescue(run: Expired) -> Rescue:
         return Rescue(run.ticket, RunState.CANCELLED, f"cancelled; {silence}")
     if run.job is not None and run.job.at_most_once:
         return Rescue(run.ticket, RunState.DEAD, f"lost: {silence}; the job is at_most_once")
-    if run.job is not None and run.ticket.attempt - run.spent >= run.job.retry.max_attempts:
+    if run.job is not None and run.ticket.attempt - run.attempts_before_replay >= run.job.retry.max_attempts:
         return Rescue(run.ticket, RunState.DEAD, f"lost on attempt {run.ticket.attempt}, the last; {silence}")
     return Rescue(run.ticket, RunState.READY, f"rescued: {silence}")

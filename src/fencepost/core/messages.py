@@ -144,8 +144,8 @@ def _body(payload: JsonObject) -> bytes:
 def last_moment(job: JobSpec, started_at: StoreTime, progress_at: StoreTime | None) -> End | None:
     """Until when an attempt that was sent may count as alive: its timeout and its progress deadline begin
     when a processor begins, at the latest so long after it was sent as it may wait for one."""
-    begun_at = StoreTime(started_at + timedelta(seconds=route_of(job).start_within_s))
-    return first_end(job, begun_at, progress_at)
+    first_started_at = StoreTime(started_at + timedelta(seconds=route_of(job).start_within_s))
+    return first_end(job, first_started_at, progress_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,15 +68,15 @@ Ending: TypeAlias = Succeeded | Failed | Stopped | Interrupted | Overdue | NotBe
 class Round:
     """The attempts of a run since it was enqueued or last replayed, up to this one's end.
 
-    `spent` attempts came before the round. It began `elapsed_s` ago, with its first attempt.
+    `attempts_before_replay` attempts came before the round. It began `elapsed_s` ago, with its first attempt.
     """
 
-    spent: int = 0
+    attempts_before_replay: int = 0
     elapsed_s: float = 0.0
 
     def count(self, ticket: Ticket) -> int:
         """Which attempt of the round this is: 1 for the first."""
-        return ticket.attempt - self.spent
+        return ticket.attempt - self.attempts_before_replay
 
 
 FIRST_ROUND = Round()
@@ -141,7 +141,7 @@ def _snoozed(ticket: Ticket, job: JobSpec, failed: Failed, so_far: Round) -> Out
         most = format_duration(bound)
         limit = f"the retry deadline of {most}" if job.retry.deadline else f"the {most} that a run may snooze"
         ended = f"{reason}; that would be past {limit}"
-    elif so_far.spent >= SNOOZES_MAX:
+    elif so_far.attempts_before_replay >= SNOOZES_MAX:
         ended = f"{reason}; it has snoozed {SNOOZES_MAX} times, which is as often as a run may"
     else:
         return Outcome(ticket, RunState.READY, reason, output=failed.output, retry_in_s=wait_s, snoozed=True)

@@ -35,9 +35,9 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """It does not run; `met` is the run that it met."""
+    """It does not run; `blocked_by` is the run that it met."""
 
-    met: RunKey
+    blocked_by: RunKey
     reason: str
 
 
@@ -130,7 +130,7 @@ def _goes_before(tick: DueTick, runs: tuple[StartedRun, ...]) -> bool:
 
 
 def _had_begun(run: StartedRun, moment: datetime) -> bool:
-    return run.begun_at is not None and run.begun_at <= moment
+    return run.first_started_at is not None and run.first_started_at <= moment
 
 
 def displaces(tick: DueTick) -> bool:

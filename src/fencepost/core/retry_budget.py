@@ -22,7 +22,7 @@ _TOKEN = 1_000_000
 
 def is_first(run: Claim | RunRecord) -> bool:
     """Whether its attempt is the first since it was enqueued or last replayed."""
-    return run.attempt - run.spent == 1
+    return run.attempt - run.attempts_before_replay == 1
 
 
 class RetryBudget:

@@ -80,9 +80,10 @@ def state_words(run: RunRecord, evidence: Evidence) -> str:
             return f"It succeeded{at} with attempt {run.attempt} under fence {run.fence}{took}."
         case RunState.DEAD:
             failed = f": {run.error or run.reason}" if run.error or run.reason else ""
-            return f"It failed for good{at}, after {_attempts(run.attempt - run.spent)}{failed}."
+            tried = _attempts(run.attempt - run.attempts_before_replay)
+            return f"It failed for good{at}, after {tried}{failed}."
         case RunState.SKIPPED:
-            met = f" It met {run.met}, which was unfinished." if run.met is not None else ""
+            met = f" It met {run.blocked_by}, which was unfinished." if run.blocked_by is not None else ""
             return f"It was skipped{at}{_who(run, evidence, Action.RUN_SKIP)}{because}.{met}"
         case RunState.MISSED:
             return f"It was missed{at}{because}."
@@ -122,7 +123,7 @@ def run_remedies(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
         case RunState.RUNNING:
             silent = why_uncertain(run, evidence.workers, evidence.now) is not None
             return (remedies.rescue(),) if silent else (remedies.cancel(run.run_key),)
-        case RunState.SKIPPED if run.met is not None:
+        case RunState.SKIPPED if run.blocked_by is not None:
             return remedies.replay(run.run_key), remedies.buffer(run.schedule_id)
         case RunState.MISSED if (run.reason or "").startswith(TOO_LATE):
             return remedies.replay(run.run_key), remedies.catch_up(run.schedule_id)
@@ -344,7 +345,7 @@ def _who(run: RunRecord, evidence: Evidence, action: Action) -> str:
 
 def _in_the_way(run: RunRecord) -> RunKey | None:
     """The run behind which a parked tick waits, as its reason says."""
-    return run.met or RunKey((run.reason or "").rpartition(" behind ")[2]) or None
+    return run.blocked_by or RunKey((run.reason or "").rpartition(" behind ")[2]) or None
 
 
 def _attempts(count: int) -> str:

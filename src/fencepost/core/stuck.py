@@ -38,13 +38,13 @@ def tried_again(run: RunRecord) -> bool:
 
 def wants_attempts(run: RunRecord) -> bool:
     """Whether only its attempts can say if it began again after it had succeeded."""
-    return run.attempt - run.spent > 1
+    return run.attempt - run.attempts_before_replay > 1
 
 
 def why_repeated(run: RunRecord, attempts: Sequence[Attempt]) -> str | None:
     """A later attempt began although an earlier one had succeeded, and nobody replayed the run between."""
     for one in attempts:
-        if one.outcome == SUCCEEDED and run.spent < one.attempt < run.attempt:
+        if one.outcome == SUCCEEDED and run.attempts_before_replay < one.attempt < run.attempt:
             return f"attempt {one.attempt} succeeded, and attempt {run.attempt} began without a replay"
     return None
 
@@ -109,19 +109,19 @@ def why_overdue(run: RunRecord, spec: ScheduleSpec | None, now: StoreTime, margi
 
 def why_late(run: RunRecord, spec: ScheduleSpec | None, due: datetime | None) -> str | None:
     """A live run began later than its schedule calls on time."""
-    if spec is None or due is None or run.begun_at is None or run.origin is not Origin.LIVE:
+    if spec is None or due is None or run.first_started_at is None or run.origin is not Origin.LIVE:
         return None
-    if is_on_time(spec.catch_up, due, run.begun_at):
+    if is_on_time(spec.catch_up, due, run.first_started_at):
         return None
-    return f"began {shown_span(since(due, run.begun_at))} after it was due"
+    return f"began {shown_span(since(due, run.first_started_at))} after it was due"
 
 
 def wants_ended(run: RunRecord, spec: ScheduleSpec | None) -> bool:
     """Whether only the runs that ended before it began can say if it began too late."""
     due = first_due(run)
-    if spec is None or due is None or run.begun_at is None or run.origin not in LIVE_ORIGINS:
+    if spec is None or due is None or run.first_started_at is None or run.origin not in LIVE_ORIGINS:
         return False
-    return not is_on_time(spec.catch_up, due + JUDGING_MAX, run.begun_at)
+    return not is_on_time(spec.catch_up, due + JUDGING_MAX, run.first_started_at)
 
 
 def why_stale(run: RunRecord, spec: ScheduleSpec, ended: Sequence[RunRecord]) -> str | None:
@@ -131,23 +131,23 @@ def why_stale(run: RunRecord, spec: ScheduleSpec, ended: Sequence[RunRecord]) ->
     One that was sent again since then does not say any more when it ran, so that nobody can tell.
     """
     due = first_due(run)
-    if due is None or run.begun_at is None or any(_was_sent_again(one, due) for one in ended):
+    if due is None or run.first_started_at is None or any(_was_sent_again(one, due) for one in ended):
         return None
     tick = DueTick(run.run_key, run.fire_time, due, spec.overlap, spec.catch_up, run.origin)
     free = free_since(tick, (), tuple(map(_started, ended)))
-    if free is None or is_on_time(spec.catch_up, free + JUDGING_MAX, run.begun_at):
+    if free is None or is_on_time(spec.catch_up, free + JUDGING_MAX, run.first_started_at):
         return None
-    why = why_too_late(spec.catch_up, free, run.begun_at) or "a tick that late is caught up"
-    return f"began {shown_span(since(free, run.begun_at))} after it was due and free to start; {why}"
+    why = why_too_late(spec.catch_up, free, run.first_started_at) or "a tick that late is caught up"
+    return f"began {shown_span(since(free, run.first_started_at))} after it was due and free to start; {why}"
 
 
 def _was_sent_again(run: RunRecord, moment: datetime) -> bool:
-    return run.spent > 0 and (run.begun_at is None or run.begun_at > moment)
+    return run.attempts_before_replay > 0 and (run.first_started_at is None or run.first_started_at > moment)
 
 
 def _started(run: RunRecord) -> StartedRun:
     return StartedRun(
-        run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at
+        run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.first_started_at
     )
 
 
@@ -155,7 +155,9 @@ def first_due(run: RunRecord) -> datetime | None:
     """When its first attempt was due; unknown where an earlier release has retried it."""
     if run.due_at is not None:
         return run.due_at
-    was_moved = run.begun_at is not None and (wants_attempts(run) or run.run_at > run.begun_at)
+    was_moved = run.first_started_at is not None and (
+        wants_attempts(run) or run.run_at > run.first_started_at
+    )
     return None if was_moved else run.run_at
 
 

@@ -199,8 +199,8 @@ class _Session:
         match answer:
             case overlap.Go():
                 self._start(tick)
-            case overlap.Skip(met, reason):
-                self.verdicts.append(End(tick.run_key, RunState.SKIPPED, reason, met))
+            case overlap.Skip(blocked_by, reason):
+                self.verdicts.append(End(tick.run_key, RunState.SKIPPED, reason, blocked_by))
             case overlap.Queue(behind, ask):
                 self._queue(tick, behind, ask)
             case overlap.Displace(others):
@@ -241,6 +241,6 @@ class _Session:
             return
         self.room -= 1
         self.unfinished.append(
-            StartedRun(tick.run_key, tick.fire_time, origin=tick.origin, begun_at=self.now)
+            StartedRun(tick.run_key, tick.fire_time, origin=tick.origin, first_started_at=self.now)
         )
         self.verdicts.append(Start(tick.run_key))

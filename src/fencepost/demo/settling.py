@@ -87,7 +87,7 @@ class _Book:
 
     def _skip(self, row: dict[str, Any], other: str) -> None:
         ended = to_us(row["run_at"]) + span_us(0.05)
-        self._end(row, "skipped", finished_at=ended, reason=f"overlap with {other}", met=other)
+        self._end(row, "skipped", finished_at=ended, reason=f"overlap with {other}", blocked_by=other)
 
     def _run(self, row: dict[str, Any], fate: Fate, begun_us: int) -> int:
         """All attempts of one run; when the last one ended."""
@@ -110,7 +110,7 @@ class _Book:
             fence=self.fence,
             worker=worker,
             started_at=started_us,
-            begun_at=begun_us,
+            first_started_at=begun_us,
             finished_at=ended_us,
             error=fate.error if fate.dead else None,
             reason=_why_dead(fate) if fate.dead else None,
@@ -145,7 +145,7 @@ class _Book:
         self.logs.append({**about, "lines": len(lines), "text": "\n".join(lines), "at": at_us})
 
     def _end(self, row: dict[str, Any], state: str, **fields: Any) -> None:
-        blank = dict.fromkeys(("reason", "met", "worker", "started_at", "begun_at", "error"))
+        blank = dict.fromkeys(("reason", "blocked_by", "worker", "started_at", "first_started_at", "error"))
         unbegun = {"attempt": row["attempt"], "fence": 0}
         self.ends.append({**blank, **unbegun, **fields, "row_id": row["row_id"], "state": state})
 

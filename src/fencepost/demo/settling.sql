@@ -9,8 +9,8 @@ ORDER BY run_at, fire_time
 
 -- name: end
 UPDATE runs
-SET state = :state, reason = :reason, met = :met, attempt = :attempt, fence = :fence, worker = :worker,
-    started_at = :started_at, begun_at = :begun_at, finished_at = :finished_at, error = :error
+SET state = :state, reason = :reason, blocked_by = :blocked_by, attempt = :attempt, fence = :fence, worker = :worker,
+    started_at = :started_at, first_started_at = :first_started_at, finished_at = :finished_at, error = :error
 WHERE rowid = :row_id
 
 -- name: keep_attempt

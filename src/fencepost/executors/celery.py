@@ -185,7 +185,7 @@ class CeleryExecutor:
 
     async def _send_once(self, run: Run) -> str | None:
         task_id = task_id_of(run)
-        is_first = run.attempt - run.claim.spent == 1
+        is_first = run.attempt - run.claim.attempts_before_replay == 1
         if not is_first and await self._in_thread(self._sender.state, task_id) is not None:
             return f"task {task_id}: sent by an earlier attempt"
         asked = self._sender.now()
@@ -212,7 +212,7 @@ class CeleryExecutor:
     async def _earlier_task(self, run: Run) -> int | None:
         """The attempt whose task goes on although that attempt was lost. A task that the result backend does
         not know is revoked: it may still wait in its queue."""
-        for before in range(run.attempt - 1, run.claim.spent, -1):
+        for before in range(run.attempt - 1, run.claim.attempts_before_replay, -1):
             attempt = await run.once(_task_step(before), lambda: None)
             if attempt is not None:
                 break
@@ -264,7 +264,7 @@ class CeleryExecutor:
 def task_id_of(run: Run, attempt: int | None = None) -> str:
     """The same in every process for one run, or with an attempt for that attempt. A replay has another."""
     part = "" if attempt is None else f"/attempt/{attempt}"
-    replayed = f"/replayed/{run.claim.spent}" if run.claim.spent else ""
+    replayed = f"/replayed/{run.claim.attempts_before_replay}" if run.claim.attempts_before_replay else ""
     return str(uuid5(IDS, f"{run.claim.namespace}/{run.key}{replayed}{part}"))
 
 

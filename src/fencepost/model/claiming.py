@@ -131,7 +131,7 @@ class StartedRun:
     finished_at: StoreTime | None = None
     origin: Origin = Origin.LIVE
     cancel_requested: bool = False
-    begun_at: StoreTime | None = None
+    first_started_at: StoreTime | None = None
     """When its first attempt began; None where that was not recorded."""
 
 
@@ -216,12 +216,12 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The tick is accounted for without having run; `met` is the run that kept it from starting."""
+    """The tick is accounted for without having run; `blocked_by` is the run that kept it from starting."""
 
     run_key: RunKey
     state: RunState
     reason: str
-    met: RunKey | None = None
+    blocked_by: RunKey | None = None
 
 
 @dataclass(frozen=True, slots=True)

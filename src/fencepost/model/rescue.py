@@ -21,7 +21,7 @@ class Expired:
     silent_for_s: float
     cancel_requested: bool
     job: JobSpec | None
-    spent: int = 0
+    attempts_before_replay: int = 0
     """How many attempts it had had before it was last replayed."""
 
 

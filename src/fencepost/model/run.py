@@ -120,11 +120,11 @@ class RunRecord:
     cancel_requested: bool = False
     origin: Origin = Origin.LIVE
     held: Hold = Hold.NONE
-    met: RunKey | None = None
+    blocked_by: RunKey | None = None
     """The run that kept this one from starting."""
-    begun_at: StoreTime | None = None
+    first_started_at: StoreTime | None = None
     """When its first attempt began, since it was last replayed."""
-    spent: int = 0
+    attempts_before_replay: int = 0
     """How many attempts it had had before it was last replayed."""
     backfill_id: int | None = None
     alive_until: datetime | None = None
@@ -142,22 +142,28 @@ class RunRecord:
     @property
     def late_s(self) -> float | None:
         """See `lateness_s`."""
-        return lateness_s(self.due_at, self.run_at, self.begun_at)
+        return lateness_s(self.due_at, self.run_at, self.first_started_at)
 
     @property
     def updated_at(self) -> StoreTime | None:
         """When it last began, got on or ended; before that, when it was written. Computed, so that nothing
         more is written."""
-        moments = (self.created_at, self.begun_at, self.started_at, self.progress_at, self.finished_at)
+        moments = (
+            self.created_at,
+            self.first_started_at,
+            self.started_at,
+            self.progress_at,
+            self.finished_at,
+        )
         return max((one for one in moments if one is not None), default=None)
 
 
-def lateness_s(due_at: datetime | None, run_at: datetime, begun_at: datetime | None) -> float | None:
+def lateness_s(due_at: datetime | None, run_at: datetime, first_started_at: datetime | None) -> float | None:
     """How long after it was due the first attempt of a run began; None where none has. It is unknown
     too where an earlier release has retried it: nothing begins before it is due, so its time was moved."""
-    if begun_at is None or (due_at is None and begun_at < run_at):
+    if first_started_at is None or (due_at is None and first_started_at < run_at):
         return None
-    return max((begun_at - (due_at or run_at)).total_seconds(), 0.0)
+    return max((first_started_at - (due_at or run_at)).total_seconds(), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +216,9 @@ class Claim:
     run_at: datetime
     started_at: StoreTime
     previous: datetime | None = None
-    begun_at: StoreTime | None = None
+    first_started_at: StoreTime | None = None
     """When the first attempt began, since the run was last replayed."""
-    spent: int = 0
+    attempts_before_replay: int = 0
     """How many attempts it had had before it was last replayed."""
     queue: Queue = DEFAULT_QUEUE
     origin: Origin = Origin.LIVE

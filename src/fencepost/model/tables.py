@@ -77,12 +77,12 @@ RUNS = table(
     "runs",
     "namespace run_key",
     text=(
-        "namespace run_key schedule_id job state reason queue worker error progress note payload origin met "
-        "slot"
+        "namespace run_key schedule_id job state reason queue worker error progress note payload origin "
+        "blocked_by slot"
     ),
-    integer="version attempt fence epoch priority held spent backfill_id",
+    integer="version attempt fence epoch priority held attempts_before_replay backfill_id",
     time=(
-        "fire_time run_at started_at finished_at alive_until begun_at progress_at "
+        "fire_time run_at started_at finished_at alive_until first_started_at progress_at "
         "expires_at due_at created_at"
     ),
     boolean="cancel_requested stripped awaited told",
@@ -97,7 +97,7 @@ RUNS = table(
         "told": False,
         "origin": Origin.LIVE.value,
         "held": 0,
-        "spent": 0,
+        "attempts_before_replay": 0,
     },
 )
 _WAITING = OneOf("state", (RunState.PLANNED.value, RunState.READY.value))
@@ -198,7 +198,9 @@ RUNS_LIMITED_TICKS = RUNS.index(
 RUNS_IN_SLOTS = RUNS.index(
     "runs_in_slots", "namespace job slot", NotNull("slot"), OneOf("state", (RunState.RUNNING.value,))
 )
-RUNS_EXPIRING = RUNS.index("runs_expiring", "expires_at", NotNull("expires_at"), _WAITING, Null("begun_at"))
+RUNS_EXPIRING = RUNS.index(
+    "runs_expiring", "expires_at", NotNull("expires_at"), _WAITING, Null("first_started_at")
+)
 _WRONG = OneOf("state", (RunState.DEAD.value, RunState.MISSED.value))
 RUNS_UNTOLD = RUNS.index("runs_untold", "namespace state finished_at", _WRONG, OneOf("told", (False,)))
 

@@ -64,13 +64,13 @@ class RunNews:
     error: str | None
     at: StoreTime
     """When that happened."""
-    begun_at: StoreTime | None = None
+    first_started_at: StoreTime | None = None
     due_at: datetime | None = None
 
     @property
     def late_s(self) -> float | None:
         """See `lateness_s`."""
-        return lateness_s(self.due_at, self.run_at, self.begun_at)
+        return lateness_s(self.due_at, self.run_at, self.first_started_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ A join is complete when a run of each predecessor has ended so that it fits; wha
 again is its last end.
 
 A run that an operator *replays* goes back to `ready` under its own key: its attempts stay and count on,
-`spent` says how many there were before, its fence is 0 until it is claimed, so that a tick is judged once
-more.
+`attempts_before_replay` says how many there were before. Its fence is 0 until it is claimed, so that a tick
+is judged once more.
 
 A run is *due* when its state is `planned` or `ready` and its `run_at` is not after the store's time.
 Becoming due is a matter of time and no write: readers show a due `planned` run as `ready`. A tick is due at
@@ -180,9 +180,10 @@ class Ledger(LedgerViews, Protocol):
     async def finish(self, outcomes: Sequence[Outcome]) -> Sequence[Receipt]:
         """End attempts. An outcome with `retry_in_s` puts the run back to `ready`, due that much later; a run
         that had been asked to stop is not tried again but `cancelled`, for the reason `STOPPED_ON_REQUEST`.
-        An attempt that had not `begun` leaves the run due when it was, and counts as `spent`: of the attempts
-        that a run may have it takes none. A run that no attempt has begun has no `begun_at`; a tick keeps it.
-        An attempt that `snoozed` counts as `spent` too, and is due after `retry_in_s`.
+        An attempt that had not `begun` leaves the run due when it was. It counts among the
+        `attempts_before_replay`, so it takes none of the attempts that a run may have. A run that no attempt
+        has begun has no `first_started_at`; a tick keeps it. An attempt that `snoozed` counts there too, and
+        its run is due after `retry_in_s`.
 
         An attempt that failed, snoozed or left output is also kept by itself (see `attempts`). Listeners for
         `runs` are told when something became ready at once.

@@ -372,7 +372,7 @@ async def _start(
                 "fence": fence,
                 "worker": claim_request.worker,
                 "started_at": now,
-                "begun_at": run["begun_at"] or now,
+                "first_started_at": run["first_started_at"] or now,
                 "alive_until": alive_until,
                 "held": run["held"] & ~IN_TURN.value,
                 "reason": None,

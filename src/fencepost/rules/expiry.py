@@ -16,7 +16,7 @@ from fencepost.rules.runs import Freed, end
 
 def has_expired(run: Row, now: StoreTime) -> bool:
     """Whether it may not begin any more."""
-    return run["expires_at"] is not None and run["expires_at"] <= now and run["begun_at"] is None
+    return run["expires_at"] is not None and run["expires_at"] <= now and run["first_started_at"] is None
 
 
 async def expire(tx: Transaction, freed: Freed, run: Row) -> None:

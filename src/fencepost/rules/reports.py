@@ -228,16 +228,23 @@ async def _finish(tx: Transaction, freed: Freed, run: Row, outcome: Outcome) -> 
     if not outcome.begun:
         return await _give_back(tx, freed, run, outcome.reason)
     if outcome.snoozed:
-        run = await change(tx, freed, run, spent=run["spent"] + 1)
+        run = await change(tx, freed, run, attempts_before_replay=run["attempts_before_replay"] + 1)
     return await _requeue(tx, freed, run, outcome.reason, outcome.error, outcome.retry_in_s)
 
 
 async def _give_back(tx: Transaction, freed: Freed, run: Row, reason: str | None) -> Row:
     """Let a run wait where it did: the attempt does not count. A tick has been judged, and keeps when."""
-    is_first = run["attempt"] - run["spent"] == 1
-    begun_at = None if is_first and run["schedule_id"] is None else run["begun_at"]
-    waits = {"state": RunState.READY.value, "worker": None, "alive_until": None, "begun_at": begun_at}
-    return await change(tx, freed, run, **waits, reason=reason, spent=run["spent"] + 1)
+    is_first = run["attempt"] - run["attempts_before_replay"] == 1
+    first_started_at = None if is_first and run["schedule_id"] is None else run["first_started_at"]
+    waits = {
+        "state": RunState.READY.value,
+        "worker": None,
+        "alive_until": None,
+        "first_started_at": first_started_at,
+    }
+    return await change(
+        tx, freed, run, **waits, reason=reason, attempts_before_replay=run["attempts_before_replay"] + 1
+    )
 
 
 async def _rescue(tx: Transaction, freed: Freed, run: Row, rescue: Rescue) -> Row:

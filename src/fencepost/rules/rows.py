@@ -94,7 +94,7 @@ def columns_of(table: Table, value: object) -> dict[str, Any]:
 
 _claimed = itemgetter(
     *("namespace", "run_key", "schedule_id", "job", "fire_time", "version", "attempt", "fence", "epoch"),
-    *("run_at", "started_at", "begun_at", "spent", "queue"),
+    *("run_at", "started_at", "first_started_at", "attempts_before_replay", "queue"),
 )
 
 
@@ -209,8 +209,8 @@ def to_facts(
     (`Plan.next_fire_at`). Each due row has `run_key`, `fire_time`, `run_at`, `origin`, `held`, `at_once_max`
     (of its backfill, if it has one), `is_new` (it has no reason) and the `spec` of its version; live ticks
     first, each group ascending by fire time. Started rows have `run_key`, `fire_time`, `finished_at`,
-    `origin`, `cancel_requested` and `begun_at`. A due tick whose spec this release cannot read is left out:
-    it waits for a worker that can.
+    `origin`, `cancel_requested` and `first_started_at`. A due tick whose spec this release cannot read is
+    left out: it waits for a worker that can.
     """
     return ScheduleFacts(
         namespace=row["namespace"],

@@ -180,8 +180,8 @@ async def send_again(
     tx: Transaction, run: Row, run_at: datetime, origin: Origin, backfill_id: int | None, frozen: bool
 ) -> Row:
     """Let an ended run be ready once more: its attempts stay, all else is as if it had never begun."""
-    empty = ("reason", "error", "worker", "met", "progress", "note")
-    unset = ("started_at", "finished_at", "begun_at", "due_at", "expires_at", "progress_at")
+    empty = ("reason", "error", "worker", "blocked_by", "progress", "note")
+    unset = ("started_at", "finished_at", "first_started_at", "due_at", "expires_at", "progress_at")
     values = {
         **dict.fromkeys((*empty, *unset)),
         "state": RunState.READY.value,
@@ -192,7 +192,7 @@ async def send_again(
         "told": False,
         "origin": origin.value,
         "held": Hold.FROZEN.value if frozen else 0,
-        "spent": run["attempt"],
+        "attempts_before_replay": run["attempt"],
         "backfill_id": backfill_id,
     }
     (after,) = await tx.change(RUNS, [(run, values)])

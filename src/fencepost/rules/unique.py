@@ -108,4 +108,4 @@ def _keeps(row: Row, holder: Row | None, unique: Unique, now: StoreTime) -> bool
 
 
 def _is_queued(run: Row) -> bool:
-    return run["state"] in WAITING and run["begun_at"] is None
+    return run["state"] in WAITING and run["first_started_at"] is None

@@ -106,7 +106,9 @@ async def carry_out(tx: Transaction, verdicts: Verdicts) -> None:
     for ended in verdicts.ends:
         run, verdict = runs[ended.namespace, ended.verdict.run_key], ended.verdict
         # It had not begun, so no tick waits for its end.
-        freed.ended.append(await end(tx, Freed(), run, verdict.state, verdict.reason, met=verdict.met))
+        freed.ended.append(
+            await end(tx, Freed(), run, verdict.state, verdict.reason, blocked_by=verdict.blocked_by)
+        )
     admitted = {"origin": Origin.CATCH_UP.value, "priority": PRIORITY_BEHIND}
     for admit in verdicts.admits:
         run = runs[admit.namespace, admit.verdict.run_key]

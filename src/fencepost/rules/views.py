@@ -248,7 +248,7 @@ def _mark(run: Row) -> RunMark:
     took_s = None
     if run["started_at"] is not None and run["finished_at"] is not None:
         took_s = (run["finished_at"] - run["started_at"]).total_seconds()
-    late_s = lateness_s(run["due_at"], run["run_at"], run["begun_at"])
+    late_s = lateness_s(run["due_at"], run["run_at"], run["first_started_at"])
     return _to_mark({**run, "late_s": late_s, "took_s": took_s})
 
 
@@ -256,7 +256,7 @@ def traffic_of(
     runs: Iterable[AnyRow], first: datetime, last: StoreTime, bucket_s: int
 ) -> Sequence[TrafficBucket]:
     """What fired from the one to the other; a run has `fire_time`, `state` as it is shown, `run_at`,
-    `due_at` and `begun_at`."""
+    `due_at` and `first_started_at`."""
     found: dict[datetime, list[AnyRow]] = {}
     for run in runs:
         found.setdefault(bucket_start(run["fire_time"], bucket_s), []).append(run)
@@ -265,7 +265,7 @@ def traffic_of(
 
 def _bucket(at: datetime, runs: Sequence[AnyRow]) -> TrafficBucket:
     counts = Counter(RunState(run["state"]) for run in runs)
-    found = (lateness_s(run["due_at"], run["run_at"], run["begun_at"]) for run in runs)
+    found = (lateness_s(run["due_at"], run["run_at"], run["first_started_at"]) for run in runs)
     late = sorted(one for one in found if one is not None)
     return TrafficBucket(at, counts, percentile(late, 0.5), percentile(late, 0.95), percentile(late, 1.0))
 

@@ -289,15 +289,17 @@ class Auditor:
             for run in await self._store.ledger.list(
                 namespace, RunFilter(schedule_id=schedule_id, origin=origin, limit=SENT_AGAIN_MAX)
             )
-            if run.spent
+            if run.attempts_before_replay
         ]
         found: dict[RunKey, Sequence[RunRecord]] = {}
         for one in suspects:
             due = first_due(one)
             assert due is not None
-            assert one.begun_at is not None
-            ended = await self._store.ledger.ended(namespace, schedule_id, due, one.begun_at, FINISHED_KEPT)
-            found[one.run_key] = [*ended, *(run for run in again if run.fire_time < one.begun_at)]
+            assert one.first_started_at is not None
+            ended = await self._store.ledger.ended(
+                namespace, schedule_id, due, one.first_started_at, FINISHED_KEPT
+            )
+            found[one.run_key] = [*ended, *(run for run in again if run.fire_time < one.first_started_at)]
         return found
 
     async def _plan_missing(self, account: Account, author: Author) -> list[RunKey]:

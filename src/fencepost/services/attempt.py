@@ -88,7 +88,7 @@ class Attempts:
 
     def count(self, claim: Claim) -> None:
         """A first attempt earns its job some budget for retries."""
-        if claim.attempt - claim.spent == 1 and claim.job in self._budgets:
+        if claim.attempt - claim.attempts_before_replay == 1 and claim.job in self._budgets:
             self._budgets[claim.job].earn()
 
     async def do(self, active: ActiveRun) -> None:
@@ -122,7 +122,7 @@ class Attempts:
     def _settled(self, active: ActiveRun, job: JobSpec, ending: Ending, in_doubt: bool) -> Outcome:
         if isinstance(ending, Succeeded):
             return settle(active.ticket, job, ending, 0.0)
-        so_far = Round(active.claim.spent, _waited_s(active.claim) + (active.took_s or 0.0))
+        so_far = Round(active.claim.attempts_before_replay, _waited_s(active.claim) + (active.took_s or 0.0))
         # What may have succeeded after all must not use up the budget of what fails.
         budget = None if in_doubt else self._budgets.get(active.claim.job)
         outcome = settle(active.ticket, job, ending, self._dice(), so_far, budget)
@@ -169,9 +169,9 @@ def _now() -> Monotonic:
 
 def _waited_s(claim: Claim) -> float:
     """How long before this attempt the run's first one began, by the store's clock."""
-    if claim.begun_at is None:
+    if claim.first_started_at is None:
         return 0.0
-    return max(since(claim.begun_at, claim.started_at).total_seconds(), 0.0)
+    return max(since(claim.first_started_at, claim.started_at).total_seconds(), 0.0)
 
 
 async def _within_bounds(job: Job, active: ActiveRun) -> str | None:

@@ -319,7 +319,7 @@ class Deliverer(BrokerService):
         return route_of(self._jobs[claim.job]).destination
 
     def _settled(self, claim: Claim, ending: Ending, took_s: float) -> Report:
-        job, so_far = self._jobs[claim.job], Round(claim.spent, _waited_s(claim) + took_s)
+        job, so_far = self._jobs[claim.job], Round(claim.attempts_before_replay, _waited_s(claim) + took_s)
         budget = self._budgets.get(claim.job)
         if budget is not None and is_first(claim) and not isinstance(ending, NotBegun):
             budget.earn()
@@ -382,9 +382,9 @@ _ANSWERS = {
 
 
 def _waited_s(claim: Claim) -> float:
-    if claim.begun_at is None:
+    if claim.first_started_at is None:
         return 0.0
-    return max(since(claim.begun_at, claim.started_at).total_seconds(), 0.0)
+    return max(since(claim.first_started_at, claim.started_at).total_seconds(), 0.0)
 
 
 def _is_refused_for_now(answer: Publication) -> bool:

@@ -49,7 +49,11 @@ async def wait_for_end(
             unmarked_s *= 2
             rest_s = look_s if until is None else min(look_s, until - loop.time())
             if rest_s <= 0:
-                hint = NEGLECTED if run.state is RunState.READY and run.begun_at is None else "wait longer"
+                hint = (
+                    NEGLECTED
+                    if run.state is RunState.READY and run.first_started_at is None
+                    else "wait longer"
+                )
                 raise WaitTimeout(f"run {run_key}: is {run.state} after {timeout_s:g}s, and goes on; {hint}")
             with suppress(TimeoutError):
                 async with asyncio.timeout(rest_s):

@@ -81,7 +81,7 @@ class RunClaimed:
     @property
     def is_first(self) -> bool:
         """Whether it is the run's first attempt since it was written or replayed."""
-        return self.claim.attempt - self.claim.spent <= 1
+        return self.claim.attempt - self.claim.attempts_before_replay <= 1
 
     @property
     def was_awaited(self) -> bool:

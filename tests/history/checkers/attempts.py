@@ -90,9 +90,17 @@ def _check_spent(change: Change, replayed: bool) -> Iterator[Violation]:
     before, after = change.before, change.after
     if after is None:
         return
-    expected = 0 if before is None else before.attempt if replayed else before.spent + _given_back(change)
-    if after.spent != expected:
-        yield SPENT.found(f"{after.run_key}: {after.spent} instead of {expected}, attempt {after.attempt}")
+    expected = (
+        0
+        if before is None
+        else before.attempt
+        if replayed
+        else before.attempts_before_replay + _given_back(change)
+    )
+    if after.attempts_before_replay != expected:
+        yield SPENT.found(
+            f"{after.run_key}: {after.attempts_before_replay} instead of {expected}, attempt {after.attempt}"
+        )
 
 
 def _check_change(

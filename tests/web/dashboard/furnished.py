@@ -93,7 +93,7 @@ def put_run(house: House, schedule_id: str, fire_time: datetime, **fields: Any) 
         "epoch": Epoch(1),
         "run_at": fire_time,
         "started_at": began,
-        "begun_at": began,
+        "first_started_at": began,
         "finished_at": ended,
         "worker": NodeId(HOSTILE),
         "error": None,
@@ -127,7 +127,7 @@ def _fate(index: int) -> dict[str, Any]:
     if state in (RunState.RUNNING, RunState.READY):
         fate["finished_at"] = None
     if state is RunState.READY:
-        fate.update(started_at=None, begun_at=None, attempt=0, fence=Fence(0), held=Hold(index % 4))
+        fate.update(started_at=None, first_started_at=None, attempt=0, fence=Fence(0), held=Hold(index % 4))
     if state is RunState.SUCCEEDED:
         fate["origin"] = (Origin.LIVE, Origin.REPLAY, Origin.BACKFILL, Origin.CATCH_UP)[index % 4]
     return fate

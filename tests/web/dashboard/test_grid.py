@@ -63,12 +63,12 @@ def marks(runs: list[RunRecord], around: Frame | None = None) -> list[str]:
 
 def late(minute: int, **fields: Any) -> RunRecord:
     began = StoreTime(at(minute) + timedelta(seconds=90))
-    return run(minute, started_at=began, begun_at=began, **fields)
+    return run(minute, started_at=began, first_started_at=began, **fields)
 
 
 WAITING: dict[str, Any] = {
     "started_at": None,
-    "begun_at": None,
+    "first_started_at": None,
     "finished_at": None,
     "attempt": 0,
     "fence": 0,

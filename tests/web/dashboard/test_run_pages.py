@@ -48,7 +48,12 @@ async def test_a_run_of_every_state_has_a_page(board: Dashboard, state: RunState
 
 
 async def test_a_retry_does_not_hide_how_late_a_run_began(board: Dashboard) -> None:
-    moved = {"run_at": minute(12), "due_at": minute(7), "begun_at": minute(9), "started_at": minute(12)}
+    moved = {
+        "run_at": minute(12),
+        "due_at": minute(7),
+        "first_started_at": minute(9),
+        "started_at": minute(12),
+    }
     waiting = {**moved, "run_at": minute(20), "state": RunState.CANCELLED, "attempt": 1}
     for number, fields in enumerate(({**moved, "attempt": 2}, waiting)):
         key = put_run(board.house, "stiff", minute(7) - timedelta(seconds=number), **fields)

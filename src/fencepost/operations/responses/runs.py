@@ -42,8 +42,8 @@ class RunResponse(Struct, kw_only=True):
     progress_at: Moment | None
     origin: Annotated[str, Meta(examples=["live"])]
     held: Annotated[list[str], Meta(description="Why nobody may start it; empty where nothing holds it.")]
-    met: Annotated[str | None, Meta(description="The run that kept this one from starting.")]
-    begun_at: Annotated[Moment | None, Meta(description="When its first attempt began.")]
+    blocked_by: Annotated[str | None, Meta(description="The run that kept this one from starting.")]
+    first_started_at: Annotated[Moment | None, Meta(description="When its first attempt began.")]
     late_s: Annotated[float | None, Meta(description="How long after it was due its first attempt began.")]
     created_at: Annotated[Moment | None, Meta(description="Null where an earlier release wrote it.")]
     updated_at: Annotated[
@@ -160,8 +160,8 @@ def run_fields(run: RunRecord) -> dict[str, Any]:
         "progress_at": moment(run.progress_at),
         "origin": str(run.origin),
         "held": held_words(run.held),
-        "met": run.met,
-        "begun_at": moment(run.begun_at),
+        "blocked_by": run.blocked_by,
+        "first_started_at": moment(run.first_started_at),
         "late_s": run.late_s,
         "created_at": moment(run.created_at),
         "updated_at": moment(run.updated_at),

@@ -239,7 +239,7 @@ class WorkVerbs(Verbs):
     async def _count(self, claim: Claim) -> None:
         """A first attempt earns its job some budget for retries."""
         budget = self._book.budget(await self._spec(claim.job))
-        if budget is not None and claim.attempt - claim.spent == 1:
+        if budget is not None and claim.attempt - claim.attempts_before_replay == 1:
             budget.earn()
 
     async def _chained(self, claims: Sequence[Claim]) -> Sequence[Claim]:
@@ -254,7 +254,9 @@ class WorkVerbs(Verbs):
         for claim in claims:
             spec, waited_s = await self._spec(claim.job), _waited_s(claim)
             if misses_deadline(spec.retry, waited_s):
-                outcome = settle(claim.ticket, spec, Overdue(), 0.0, Round(claim.spent, waited_s))
+                outcome = settle(
+                    claim.ticket, spec, Overdue(), 0.0, Round(claim.attempts_before_replay, waited_s)
+                )
                 (receipt,) = await self._store.ledger.finish([outcome])
                 if receipt is Receipt.ACCEPTED:
                     tell_finished(claim.ticket, claim.job, outcome.state, None)
@@ -308,9 +310,9 @@ class WorkVerbs(Verbs):
 
 
 def _waited_s(claim: Claim) -> float:
-    if claim.begun_at is None:
+    if claim.first_started_at is None:
         return 0.0
-    return max(since(claim.begun_at, claim.started_at).total_seconds(), 0.0)
+    return max(since(claim.first_started_at, claim.started_at).total_seconds(), 0.0)
 
 
 def _took_s(run: RunRecord, now: StoreTime) -> float | None:

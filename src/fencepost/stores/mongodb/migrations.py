@@ -19,19 +19,21 @@ from fencepost.drivers.mongodb.opening import check, connect, disconnect, is_rou
 from fencepost.errors import InvalidSettings, SchemaMismatch
 from fencepost.model.address import mask
 from fencepost.model.table import Table
-from fencepost.model.tables import ATTEMPTS, META, MISSED_RANGES, TABLES, UNFINISHED, unfinished_copy
+from fencepost.model.tables import ATTEMPTS, META, MISSED_RANGES, RUNS, TABLES, UNFINISHED, unfinished_copy
 from fencepost.ports.rows import Transaction
 from fencepost.stores.mongodb.documents import in_order, indexes_of, to_document, to_row
 from fencepost.stores.mongodb.rows import MongoRows
 from fencepost.stores.mongodb.sharding import commands, spread
 from fencepost.stores.mongodb.transaction import COUNTERS, SIGNALS, TURNS
 
-SCHEMA = 5
+SCHEMA = 6
 OLDEST = 2
 """The first schema that can be brought up to date."""
-STEPS = {3: "0002_indexes_in_order", 4: "0003_everyday_use", 5: "0004_notifications"}
+STEPS = {3: "0002_indexes_in_order", 4: "0003_everyday_use", 5: "0004_notifications", 6: "0005_plain_names"}
 """What makes each schema of the one before."""
 FOUND_BY_NEW_INDEXES = 4
+RENAMED = {"met": "blocked_by", "begun_at": "first_started_at", "spent": "attempts_before_replay"}
+"""Columns of runs before the sixth schema, and their names since."""
 UNRELEASED = "its schema was never released; name another database, and run migrate again"
 VERSION_MIN = 6
 NAMESPACE_EXISTS = 48
@@ -142,6 +144,8 @@ async def _make_indexes(rows: MongoRows, since: int) -> list[str]:
         for table in (ATTEMPTS, MISSED_RANGES):
             await _write_again(rows, table)
     if since < SCHEMA:
+        older = {"$or": [{name: {"$exists": True}} for name in RENAMED]}
+        await rows.database[RUNS.name].update_many(older, {"$rename": RENAMED})
         await rows.write(_note_schema)
     for table, name, is_there in differences:
         if is_there and in_order(name) in _declared(table):

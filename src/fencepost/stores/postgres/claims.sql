@@ -9,7 +9,7 @@ run.namespace = {namespace} AND run.queue = {lane}.queue AND run.priority = {lan
 
 -- A run by hand that was to begin before now is for the reaper to end.
 -- part: in_time(now)
-(run.expires_at IS NULL OR run.expires_at > {now} OR run.begun_at IS NOT NULL)
+(run.expires_at IS NULL OR run.expires_at > {now} OR run.first_started_at IS NOT NULL)
 
 -- part: due_direct_in_time
 {due_direct} AND {in_time((SELECT now FROM moment))}
@@ -119,15 +119,15 @@ WITH due AS MATERIALIZED (
         reason = NULL,
         worker = $4,
         started_at = fencepost.now(),
-        begun_at = coalesce(run.begun_at, fencepost.now()),
+        first_started_at = coalesce(run.first_started_at, fencepost.now()),
         alive_until = fencepost.now() + make_interval(secs => $5),
         slot = NULL
     FROM due
     WHERE run.ctid = due.place
         AND due.job NOT IN (SELECT limited.job FROM limited)
     RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
-        run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,
-        run.spent, run.queue, run.origin, due.number
+        run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.first_started_at,
+        run.attempts_before_replay, run.queue, run.origin, due.number
 )
 SELECT claimed.*, swept.lined, version.spec,
     CASE WHEN claimed.schedule_id IS NOT NULL THEN (

@@ -97,7 +97,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
     ) AS unplanned,
     ARRAY(
         SELECT ROW(
-            run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.begun_at
+            run.run_key, run.fire_time, run.finished_at, run.origin, run.cancel_requested, run.first_started_at
         )
         FROM fencepost.runs AS run
         WHERE {of(run)}
@@ -107,7 +107,7 @@ SELECT moment.now, given.namespace, given.schedule_id, due.ticks AS due, due.lim
     ) AS unfinished,
     ARRAY(
         SELECT ROW(
-            last.run_key, last.fire_time, last.finished_at, last.origin, last.cancel_requested, last.begun_at
+            last.run_key, last.fire_time, last.finished_at, last.origin, last.cancel_requested, last.first_started_at
         )
         FROM (
             SELECT run.*

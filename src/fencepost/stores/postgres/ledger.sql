@@ -135,7 +135,7 @@ SELECT noted.now,
     NOT EXISTS (
         SELECT 1
         FROM fencepost.runs
-        WHERE expires_at <= noted.now AND state IN ('planned', 'ready') AND begun_at IS NULL
+        WHERE expires_at <= noted.now AND state IN ('planned', 'ready') AND first_started_at IS NULL
     )
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs AS run WHERE {of_state('running')})
     AND NOT EXISTS (SELECT 1 FROM fencepost.runs WHERE held = 8)
@@ -163,7 +163,7 @@ FROM noted;
 -- name: expired
 SELECT run.namespace, run.run_key, run.attempt, run.fence, run.worker, run.cancel_requested,
     extract(epoch FROM $2 - run.alive_until)::double precision AS silent_for_s,
-    run.spent, job.spec AS job_spec
+    run.attempts_before_replay, job.spec AS job_spec
 FROM fencepost.runs AS run
 LEFT JOIN fencepost.jobs AS job ON job.namespace = run.namespace AND job.name = run.job
 WHERE {of_state('running')} AND run.alive_until < $2::timestamptz

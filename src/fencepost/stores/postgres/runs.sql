@@ -5,8 +5,8 @@ SELECT run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.
     {shown_state((SELECT fencepost.now()))} AS state,
     run.reason, run.attempt, run.fence, run.epoch, run.run_at, run.started_at, run.finished_at,
     run.worker, run.error, run.queue, run.priority, run.payload, run.progress, run.cancel_requested,
-    run.origin, run.held, run.met, run.begun_at, run.spent, run.backfill_id, run.alive_until,
-    run.note, run.progress_at, run.expires_at, run.due_at, run.created_at, version.spec
+    run.origin, run.held, run.blocked_by, run.first_started_at, run.attempts_before_replay, run.backfill_id,
+    run.alive_until, run.note, run.progress_at, run.expires_at, run.due_at, run.created_at, version.spec
 FROM fencepost.runs AS run
 LEFT JOIN fencepost.schedule_versions AS version ON {is_version_of(run)}
 

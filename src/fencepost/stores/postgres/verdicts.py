@@ -64,7 +64,10 @@ async def start(tx: PostgresRowTransaction, judged: Judged, claim_request: Claim
 
 async def _settle(tx: PostgresRowTransaction, freed: Freed, verdicts: Verdicts) -> int:
     settled: list[tuple[Ruled[Any], str | None, str | None, str | None, int, str | None]] = [
-        *((one, one.verdict.state, one.verdict.reason, one.verdict.met, 0, None) for one in verdicts.ends),
+        *(
+            (one, one.verdict.state, one.verdict.reason, one.verdict.blocked_by, 0, None)
+            for one in verdicts.ends
+        ),
         *((one, None, one.verdict.waits, None, int(one.verdict.hold), CATCH_UP) for one in verdicts.admits),
         *((one, None, one.verdict.reason, None, Hold.PARKED.value, None) for one in verdicts.waits),
     ]

@@ -10,7 +10,7 @@ run.namespace = {key({given}.namespace)} AND run.run_key = {given}.run_key
 WITH given AS MATERIALIZED (
     SELECT each.*, run.ctid AS place
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], $7::text[])
-        AS each (namespace, run_key, state, reason, met, held, origin)
+        AS each (namespace, run_key, state, reason, blocked_by, held, origin)
     JOIN fencepost.runs AS run
         ON {may_begin(each)} AND run.fence = 0
     FOR NO KEY UPDATE OF run SKIP LOCKED
@@ -21,7 +21,7 @@ SET state = coalesce(given.state, run.state),
     origin = coalesce(given.origin, run.origin),
     priority = CASE WHEN given.origin IS NULL THEN run.priority ELSE 5 END,
     reason = given.reason,
-    met = given.met,
+    blocked_by = given.blocked_by,
     held = given.held
 FROM given
 WHERE run.ctid = given.place
@@ -47,15 +47,15 @@ WITH given AS MATERIALIZED (
         reason = NULL,
         worker = $3,
         started_at = coalesce(given.at, fencepost.now()),
-        begun_at = coalesce(run.begun_at, given.at, fencepost.now()),
+        first_started_at = coalesce(run.first_started_at, given.at, fencepost.now()),
         alive_until = fencepost.now() + make_interval(secs => $4),
         held = 0,
         slot = given.slot
     FROM given
     WHERE {may_begin(given)} AND (run.fence = 0 OR run.held = 32)
     RETURNING run.namespace, run.run_key, run.schedule_id, run.job, run.fire_time, run.version,
-        run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.begun_at,
-        run.spent, run.queue, run.origin
+        run.attempt, run.fence, run.epoch, run.payload, run.run_at, run.started_at, run.first_started_at,
+        run.attempts_before_replay, run.queue, run.origin
 )
 SELECT started.*, version.spec
 FROM started

@@ -3,8 +3,8 @@ WITH {moment}, fired AS (
     SELECT floor(extract(epoch FROM run.fire_time) / $3::integer)::bigint * $3::integer AS at_s,
         {shown_state((SELECT now FROM moment))} AS state,
         CASE
-            WHEN run.due_at IS NOT NULL OR run.begun_at >= run.run_at
-            THEN greatest(extract(epoch FROM run.begun_at - coalesce(run.due_at, run.run_at))::double precision, 0)
+            WHEN run.due_at IS NOT NULL OR run.first_started_at >= run.run_at
+            THEN greatest(extract(epoch FROM run.first_started_at - coalesce(run.due_at, run.run_at))::double precision, 0)
         END AS late_s
     FROM fencepost.runs AS run
     WHERE run.namespace = $1
@@ -159,7 +159,7 @@ SELECT moment.now,
         SELECT ROW(
             run.namespace, run.run_key, run.schedule_id, run.job, run.state, run.origin, run.fire_time, run.run_at,
             run.started_at, run.finished_at, run.attempt, run.fence, run.worker,
-            left(split_part(run.error, E'\n', 1), $4::integer), latest.at, run.begun_at, run.due_at
+            left(split_part(run.error, E'\n', 1), $4::integer), latest.at, run.first_started_at, run.due_at
         )
         FROM latest
         JOIN fencepost.runs AS run ON run.namespace = {key(latest.namespace)} AND run.run_key = latest.run_key

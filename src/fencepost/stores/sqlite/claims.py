@@ -197,7 +197,7 @@ def _start(
 def _to_claim(now: StoreTime, row: Any) -> Claim:
     """A row of `picked`: every claim of a worker comes through here."""
     namespace, run_key, schedule_id, job, fire_time, version, attempt, fence, epoch = row[:9]
-    payload, spec, run_at, previous, begun_at, spent, queue, origin = row[9:]
+    payload, spec, run_at, previous, first_started_at, attempts_before_replay, queue, origin = row[9:]
     return Claim(
         namespace,
         run_key,
@@ -212,8 +212,8 @@ def _to_claim(now: StoreTime, row: Any) -> Claim:
         from_us(run_at),
         now,
         None if previous is None else from_us(previous),
-        StoreTime(from_us(begun_at)),
-        spent,
+        StoreTime(from_us(first_started_at)),
+        attempts_before_replay,
         queue,
         ORIGINS[origin],
     )

@@ -2,7 +2,7 @@
 
 -- A run by hand that was to begin before now is for the reaper to end.
 -- part: in_time(now)
-(expires_at IS NULL OR expires_at > {now} OR begun_at IS NOT NULL)
+(expires_at IS NULL OR expires_at > {now} OR first_started_at IS NOT NULL)
 
 -- part: due_direct_in_time
 {due_direct} AND {in_time(:now)}
@@ -42,7 +42,7 @@ SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version, r.a
        (SELECT p.fire_time FROM runs p INDEXED BY runs_succeeded
         WHERE p.namespace = r.namespace AND p.schedule_id = r.schedule_id AND p.state = 'succeeded'
         ORDER BY p.fire_time DESC LIMIT 1) AS previous,
-       coalesce(r.begun_at, :now) AS begun_at, r.spent, r.queue, r.origin
+       coalesce(r.first_started_at, :now) AS first_started_at, r.attempts_before_replay, r.queue, r.origin
 FROM json_each(:picked) AS picked
 CROSS JOIN runs r ON r.rowid = picked.value
 LEFT JOIN schedule_versions v
@@ -52,7 +52,7 @@ ORDER BY picked.key
 -- name: start
 UPDATE runs
 SET state = 'running', attempt = attempt + 1, fence = :fence + picked.key, worker = :worker,
-    started_at = :now, alive_until = :alive_until, begun_at = coalesce(begun_at, :now),
+    started_at = :now, alive_until = :alive_until, first_started_at = coalesce(first_started_at, :now),
     held = held & ~56, slot = NULL, reason = NULL
 FROM json_each(:picked) AS picked
 WHERE runs.rowid = picked.value

@@ -88,10 +88,15 @@ def _facts(connection: apsw.Connection, head: dict[str, Any], ticks: Rows, begun
 
 @lru_cache(ENDED_MAX)
 def _ended(
-    run_key: RunKey, fire_time: int, finished_at: int, origin: str, cancelled: int, begun_at: int | None
+    run_key: RunKey,
+    fire_time: int,
+    finished_at: int,
+    origin: str,
+    cancelled: int,
+    first_started_at: int | None,
 ) -> StartedRun:
     """A run that has ended; most of those of one verdict are there again in the next."""
-    begun = None if begun_at is None else StoreTime(from_us(begun_at))
+    begun = None if first_started_at is None else StoreTime(from_us(first_started_at))
     ended = StoreTime(from_us(finished_at))
     return StartedRun(run_key, from_us(fire_time), ended, Origin(origin), bool(cancelled), begun)
 

@@ -49,11 +49,11 @@ FROM (
             WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1 AND state = 'succeeded'
             ORDER BY fire_time DESC LIMIT 1) AS previous,
            (SELECT json_group_array(
-                json_array(run_key, fire_time, finished_at, origin, cancel_requested, begun_at)
+                json_array(run_key, fire_time, finished_at, origin, cancel_requested, first_started_at)
                 ORDER BY finished_at DESC, run_key DESC
             )
             FROM (
-                SELECT run_key, fire_time, finished_at, origin, cancel_requested, begun_at
+                SELECT run_key, fire_time, finished_at, origin, cancel_requested, first_started_at
                 FROM runs INDEXED BY runs_finished
                 WHERE namespace = s.value ->> 0 AND schedule_id = s.value ->> 1
                   AND fence > 0 AND finished_at IS NOT NULL AND finished_at > s.value ->> 2
@@ -87,7 +87,7 @@ LEFT JOIN backfills b ON b.backfill_id = r.backfill_id
 ORDER BY s.key, r.origin NOT IN ('live', 'manual'), r.fire_time, r.run_key
 
 -- name: facts_unfinished
-SELECT s.key AS place, r.run_key, r.fire_time, r.finished_at, r.origin, r.cancel_requested, r.begun_at
+SELECT s.key AS place, r.run_key, r.fire_time, r.finished_at, r.origin, r.cancel_requested, r.first_started_at
 FROM json_each(:schedules) s
 CROSS JOIN runs r INDEXED BY runs_unfinished
     ON r.namespace = s.value ->> 0 AND r.schedule_id = s.value ->> 1

@@ -3,8 +3,8 @@
 SELECT r.namespace, r.run_key, r.schedule_id, r.job, r.fire_time, r.version,
        iif(r.state = 'planned' AND r.run_at <= :now, 'ready', r.state) AS state,
        r.reason, r.attempt, r.fence, r.epoch, r.run_at, r.started_at, r.finished_at, r.worker, r.error,
-       r.queue, r.priority, r.payload, r.progress, r.cancel_requested, r.origin, r.held, r.met, r.begun_at,
-       r.spent, r.backfill_id, r.alive_until, r.note, r.progress_at, r.expires_at,
+       r.queue, r.priority, r.payload, r.progress, r.cancel_requested, r.origin, r.held, r.blocked_by, r.first_started_at,
+       r.attempts_before_replay, r.backfill_id, r.alive_until, r.note, r.progress_at, r.expires_at,
        r.due_at, r.created_at, v.spec
 FROM json_each(:found) AS found
 CROSS JOIN runs r ON r.rowid = found.value

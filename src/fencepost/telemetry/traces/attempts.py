@@ -76,7 +76,7 @@ def begin(claim: Claim, worker: str) -> AttemptTrace:
         return UNTRACED
     from fencepost.telemetry.traces.tracing import make_current
 
-    name = attempt_name(claim, claim.attempt, claim.spent)
+    name = attempt_name(claim, claim.attempt, claim.attempts_before_replay)
     if not made.samples(name.trace):
         return AttemptTrace(made.follow(name))
     made.write(dispatch_drawing(claim, worker))

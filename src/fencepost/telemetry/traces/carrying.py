@@ -17,7 +17,11 @@ NOTHING: Mapping[str, str] = {}
 def carried_for(claim: Claim) -> Mapping[str, str]:
     """What makes a worker outside a child of the attempt that it was lent: `traceparent`, or nothing."""
     made = tracing()
-    return NOTHING if made is None else made.carried(attempt_name(claim, claim.attempt, claim.spent))
+    return (
+        NOTHING
+        if made is None
+        else made.carried(attempt_name(claim, claim.attempt, claim.attempts_before_replay))
+    )
 
 
 @contextmanager

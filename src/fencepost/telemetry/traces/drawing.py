@@ -11,7 +11,7 @@ from fencepost.telemetry.traces.spans import Drawing, Fault, Side, Tried, about_
 
 def dispatch_drawing(run: Tried, worker: str | None) -> Drawing:
     """From when the attempt was due until it was claimed: how late it began is to be seen."""
-    name = dispatch_name(run, run.attempt, run.spent)
+    name = dispatch_name(run, run.attempt, run.attempts_before_replay)
     attributes = about_attempt(run, worker) | does("receive", "dispatch")
     start = run.run_at if run.started_at is None else min(run.run_at, run.started_at)
     return Drawing(name, "dispatch", run.job, start=start, end=run.started_at, attributes=attributes)
@@ -21,7 +21,7 @@ def attempt_drawing(
     run: Tried, worker: str | None, outcome: Outcome | None = None, end: datetime | None = None
 ) -> Drawing:
     """From the claim to the end of the work; with an outcome as it is told by a worker outside."""
-    name = attempt_name(run, run.attempt, run.spent)
+    name = attempt_name(run, run.attempt, run.attempts_before_replay)
     attributes = about_attempt(run, worker) | does("process", "attempt")
     return Drawing(
         name, "attempt", run.job, Side.RECEIVES, run.started_at, end, attributes, fault_of(outcome)
@@ -30,7 +30,7 @@ def attempt_drawing(
 
 def rescue_drawing(run: Tried, worker: str | None, start: datetime, end: datetime, reason: str) -> Drawing:
     """An attempt that was taken away, from its claim to the moment it was taken."""
-    name = rescue_name(run, run.attempt, run.spent)
+    name = rescue_name(run, run.attempt, run.attempts_before_replay)
     attributes = about_attempt(run, worker) | {"fencepost.outcome": "rescued"}
     fault = Fault(reason, raised=False)
     return Drawing(name, "rescue", run.job, start=start, end=end, attributes=attributes, fault=fault)
@@ -42,15 +42,15 @@ def run_drawing(
     """From the first attempt of the round to the run's end."""
     said: dict[str, str | int] = {
         "fencepost.state": str(state),
-        "fencepost.attempts": run.attempt - run.spent,
+        "fencepost.attempts": run.attempt - run.attempts_before_replay,
     }
     if reason is not None:
         said["fencepost.reason"] = reason
     attributes = about_run(run) | said
     told = error or reason or str(state)
     fault = Fault(told, raised=False) if state is RunState.DEAD else None
-    start = run.begun_at or run.started_at
-    name = run_name(run, run.spent)
+    start = run.first_started_at or run.started_at
+    name = run_name(run, run.attempts_before_replay)
     return Drawing(name, "run", run.job, start=start, end=end, attributes=attributes, fault=fault)
 
 

@@ -10,8 +10,8 @@ A trace is one run key of one namespace. Its spans hang together like this:
           └─ attempt 2
 
 A replay is the same run again: a new `dispatch` and a new `run` under the same `plan`, which are told from
-the earlier ones by how many attempts came before (`spent`). Digests never change from release to release:
-old and new processes write the same trace in a deploy.
+the earlier ones by how many attempts came before (`attempts_before_replay`). Digests never change from
+release to release: old and new processes write the same trace in a deploy.
 """
 
 from __future__ import annotations
@@ -60,25 +60,31 @@ def root_name(run: Keyed) -> SpanName:
     return SpanName(trace_id(run), _root(run))
 
 
-def dispatch_name(run: Keyed, attempt: int, spent: int) -> SpanName:
+def dispatch_name(run: Keyed, attempt: int, attempts_before_replay: int) -> SpanName:
     """The span of an attempt's way to its worker; only the first of a round comes from outside of the run."""
-    parent = _root(run) if attempt == spent + 1 else _run(run, spent)
+    parent = _root(run) if attempt == attempts_before_replay + 1 else _run(run, attempts_before_replay)
     return SpanName(trace_id(run), _dispatch(run, attempt), parent)
 
 
-def run_name(run: Keyed, spent: int) -> SpanName:
+def run_name(run: Keyed, attempts_before_replay: int) -> SpanName:
     """The span over all attempts of a round."""
-    return SpanName(trace_id(run), _run(run, spent), _dispatch(run, spent + 1))
+    return SpanName(
+        trace_id(run), _run(run, attempts_before_replay), _dispatch(run, attempts_before_replay + 1)
+    )
 
 
-def attempt_name(run: Keyed, attempt: int, spent: int) -> SpanName:
+def attempt_name(run: Keyed, attempt: int, attempts_before_replay: int) -> SpanName:
     """The span of one try."""
-    return SpanName(trace_id(run), _digest(SPAN_BYTES, run, "attempt", attempt), _run(run, spent))
+    return SpanName(
+        trace_id(run), _digest(SPAN_BYTES, run, "attempt", attempt), _run(run, attempts_before_replay)
+    )
 
 
-def rescue_name(run: Keyed, attempt: int, spent: int) -> SpanName:
+def rescue_name(run: Keyed, attempt: int, attempts_before_replay: int) -> SpanName:
     """The span of an attempt that was taken away from its worker, written by whoever took it."""
-    return SpanName(trace_id(run), _digest(SPAN_BYTES, run, "rescue", attempt), _run(run, spent))
+    return SpanName(
+        trace_id(run), _digest(SPAN_BYTES, run, "rescue", attempt), _run(run, attempts_before_replay)
+    )
 
 
 def _root(run: Keyed) -> int:
@@ -89,8 +95,8 @@ def _dispatch(run: Keyed, attempt: int) -> int:
     return _digest(SPAN_BYTES, run, "dispatch", attempt)
 
 
-def _run(run: Keyed, spent: int) -> int:
-    return _digest(SPAN_BYTES, run, "run", spent)
+def _run(run: Keyed, attempts_before_replay: int) -> int:
+    return _digest(SPAN_BYTES, run, "run", attempts_before_replay)
 
 
 def _digest(size: int, run: Keyed, kind: str, number: int = 0) -> int:

@@ -53,7 +53,7 @@ def rescued(run: RunRecord, rescue: Rescue, attempts: Sequence[Attempt]) -> None
 def cancelled(run: RunRecord) -> None:
     """Somebody has called off a run that waited for its next attempt."""
     made = tracing()
-    if made is not None and run.state is RunState.CANCELLED and run.begun_at is not None:
+    if made is not None and run.state is RunState.CANCELLED and run.first_started_at is not None:
         made.write(run_drawing(run, run.state, run.reason, run.error, run.finished_at))
 
 

@@ -254,7 +254,7 @@ class FillModeContract:
         backfill = await begun(harness, mode=FillMode.ALL)
         await fill(harness, backfill, 0)
         run = await read(harness, key)
-        assert (run.attempt, run.spent, run.fence) == (1, 1, 0)
+        assert (run.attempt, run.attempts_before_replay, run.fence) == (1, 1, 0)
         assert (run.backfill_id, run.priority) == (backfill.backfill_id, PRIORITY_BEHIND)
         (entry,) = await entries(harness, subject=key)
         assert (entry.action, entry.author) == (Action.RUN_REPLAY, ANNA)

@@ -38,7 +38,7 @@ class OverlapContract:
         (key,) = await due_ticks(harness, 60)
         assert await started(harness) == []
         run = await read(harness, key)
-        assert (run.state, run.met) == (SKIPPED, first.run_key)
+        assert (run.state, run.blocked_by) == (SKIPPED, first.run_key)
         assert first.run_key in str(run.reason)
 
     async def test_skip_does_not_let_a_tick_slip_in_behind_the_end(self, harness: StoreHarness) -> None:

@@ -69,18 +69,18 @@ class ReplayContract:
         assert await replay(harness, dead.run_key) == [dead.run_key]
         run = await read(harness, dead.run_key)
         assert (run.state, run.origin, run.priority) == (READY, Origin.REPLAY, PRIORITY_BEHIND)
-        assert (run.attempt, run.spent, run.fence) == (1, 1, 0)
+        assert (run.attempt, run.attempts_before_replay, run.fence) == (1, 1, 0)
         assert (run.run_at, run.fire_time, run.held) == (harness.now, dead.fire_time, Hold.NONE)
-        assert (run.started_at, run.finished_at, run.begun_at) == (None, None, None)
+        assert (run.started_at, run.finished_at, run.first_started_at) == (None, None, None)
         assert (run.worker, run.error, run.reason, run.progress) == (None, None, None, None)
 
     async def test_a_replayed_run_does_not_lose_its_attempts(self, harness: StoreHarness) -> None:
         dead = await dead_tick(harness)
         await replay(harness, dead.run_key)
         (again,) = await start_ticks(harness)
-        assert (again.run_key, again.attempt, again.spent) == (dead.run_key, 2, 1)
+        assert (again.run_key, again.attempt, again.attempts_before_replay) == (dead.run_key, 2, 1)
         assert again.fence > dead.fence
-        assert again.begun_at == again.started_at == harness.now
+        assert again.first_started_at == again.started_at == harness.now
         await finish(harness, death(again.ticket, "boom again"))
         kept = await harness.store.ledger.attempts(NS, dead.run_key)
         assert [(one.attempt, one.error) for one in kept] == [(1, "boom"), (2, "boom again")]
@@ -90,7 +90,7 @@ class ReplayContract:
         for number in (2, 3):
             await replay(harness, dead.run_key)
             (again,) = await start_ticks(harness)
-            assert (again.attempt, again.spent) == (number, number - 1)
+            assert (again.attempt, again.attempts_before_replay) == (number, number - 1)
             await finish(harness, death(again.ticket))
 
     async def test_an_old_ticket_is_not_good_for_a_replayed_run(self, harness: StoreHarness) -> None:
@@ -123,7 +123,7 @@ class ReplayContract:
         await finish(harness, success(claimed.ticket))
         await replay(harness, claimed.run_key)
         (again,) = await claim(harness)
-        assert (again.attempt, again.spent, again.begun_at) == (2, 1, harness.now)
+        assert (again.attempt, again.attempts_before_replay, again.first_started_at) == (2, 1, harness.now)
 
     async def test_a_replayed_run_is_not_the_last_success(self, harness: StoreHarness) -> None:
         good = await start_tick(harness)
@@ -146,7 +146,7 @@ class ReplayContract:
         await start_ticks(harness)
         await harness.advance(3600)
         (found,) = await expired(harness)
-        assert found.spent == 1
+        assert found.attempts_before_replay == 1
 
     async def test_whatever_has_not_ended_is_not_replayed(self, harness: StoreHarness) -> None:
         await put(harness)

@@ -79,12 +79,12 @@ class ReportContract:
         assert await finish(harness, not_begun(claimed.ticket)) is Receipt.ACCEPTED
         assert await finish(harness, not_begun(claimed.ticket)) is Receipt.REPEATED
         record = await read(harness, claimed.run_key)
-        assert (record.state, record.attempt, record.spent) == (READY, 1, 1)
-        assert (record.run_at, record.begun_at, record.worker) == (before.run_at, None, None)
+        assert (record.state, record.attempt, record.attempts_before_replay) == (READY, 1, 1)
+        assert (record.run_at, record.first_started_at, record.worker) == (before.run_at, None, None)
         assert list(await harness.store.ledger.attempts(NS, claimed.run_key)) == []
 
         (again,) = await claim(harness)
-        assert (again.attempt, again.spent, again.begun_at) == (2, 1, harness.now)
+        assert (again.attempt, again.attempts_before_replay, again.first_started_at) == (2, 1, harness.now)
         assert again.fence > claimed.fence
         assert await finish(harness, not_begun(claimed.ticket)) is Receipt.REFUSED
 
@@ -102,14 +102,21 @@ class ReportContract:
         (second,) = await claim(harness)
         await finish(harness, not_begun(second.ticket))
         (third,) = await claim(harness)
-        assert (third.attempt - third.spent, third.begun_at) == (2, first.begun_at)
+        assert (third.attempt - third.attempts_before_replay, third.first_started_at) == (
+            2,
+            first.first_started_at,
+        )
 
     async def test_a_tick_that_is_given_back_keeps_when_it_was_judged(self, harness: StoreHarness) -> None:
         claimed = await start_tick(harness)
         assert await finish(harness, not_begun(claimed.ticket)) is Receipt.ACCEPTED
         await harness.advance(5)
         (again,) = await claim(harness)
-        assert (again.run_key, again.spent, again.begun_at) == (claimed.run_key, 1, claimed.begun_at)
+        assert (again.run_key, again.attempts_before_replay, again.first_started_at) == (
+            claimed.run_key,
+            1,
+            claimed.first_started_at,
+        )
 
     async def test_repeated_report_is_told_apart_from_a_refused_one(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)

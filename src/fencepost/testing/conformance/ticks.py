@@ -146,14 +146,14 @@ class TickContract:
         last_finished_at = harness.now
         await finish(harness, retry(three.ticket, in_s=600))
         (facts,) = (await judged(harness)).facts
-        begun_at = three.started_at
+        first_started_at = three.started_at
         assert facts.unfinished == (
-            StartedRun(three.run_key, three.fire_time, begun_at=begun_at),
-            StartedRun(four.run_key, four.fire_time, begun_at=begun_at),
+            StartedRun(three.run_key, three.fire_time, first_started_at=first_started_at),
+            StartedRun(four.run_key, four.fire_time, first_started_at=first_started_at),
         )
         assert facts.finished == (
-            StartedRun(one.run_key, one.fire_time, last_finished_at, begun_at=begun_at),
-            StartedRun(two.run_key, two.fire_time, at(harness, -5), begun_at=begun_at),
+            StartedRun(one.run_key, one.fire_time, last_finished_at, first_started_at=first_started_at),
+            StartedRun(two.run_key, two.fire_time, at(harness, -5), first_started_at=first_started_at),
         )
 
     async def test_what_ended_before_anything_was_due_is_not_shown(self, harness: StoreHarness) -> None:

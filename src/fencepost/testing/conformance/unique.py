@@ -284,7 +284,7 @@ class SnoozeContract:
         assert await finish(harness, snooze(first.ticket, 600)) is Receipt.ACCEPTED
         record = await read(harness, first.run_key)
         assert (record.state, record.run_at) == (RunState.READY, at(harness, 600))
-        assert (record.attempt, record.spent, record.error) == (1, 1, None)
+        assert (record.attempt, record.attempts_before_replay, record.error) == (1, 1, None)
         assert record.reason == "snoozed for 10m"
         (kept,) = await harness.store.ledger.attempts(NS, first.run_key)
         assert (kept.outcome, kept.error) == ("snoozed", "snoozed for 10m")
@@ -292,7 +292,11 @@ class SnoozeContract:
         await harness.advance(600)
         (second,) = await claim(harness)
         assert second.fence > first.fence
-        assert (second.attempt, second.spent, second.begun_at) == (2, 1, first.started_at)
+        assert (second.attempt, second.attempts_before_replay, second.first_started_at) == (
+            2,
+            1,
+            first.started_at,
+        )
 
     async def test_a_snooze_of_a_stale_attempt_is_refused(self, harness: StoreHarness) -> None:
         first = await claim_one(harness)
@@ -301,7 +305,7 @@ class SnoozeContract:
         assert await finish(harness, snooze(first.ticket, 600)) is Receipt.REFUSED
         assert await finish(harness, snooze(second.ticket, 600)) is Receipt.ACCEPTED
         assert await finish(harness, snooze(second.ticket, 600)) is Receipt.REPEATED
-        assert (await read(harness, first.run_key)).spent == 1
+        assert (await read(harness, first.run_key)).attempts_before_replay == 1
 
     async def test_a_run_that_was_asked_to_stop_does_not_snooze(self, harness: StoreHarness) -> None:
         claimed = await claim_one(harness)

@@ -131,10 +131,10 @@ class VerdictContract:
     async def test_an_end_does_not_forget_whom_it_met(self, harness: StoreHarness) -> None:
         first = await start_tick(harness)
         (key,) = await due_ticks(harness, 60)
-        await decide(harness, End(key, RunState.SKIPPED, "overlap", met=first.run_key))
+        await decide(harness, End(key, RunState.SKIPPED, "overlap", blocked_by=first.run_key))
         run = await read(harness, key)
-        assert (run.state, run.reason, run.met) == (RunState.SKIPPED, "overlap", first.run_key)
-        assert (await read(harness, first.run_key)).met is None
+        assert (run.state, run.reason, run.blocked_by) == (RunState.SKIPPED, "overlap", first.run_key)
+        assert (await read(harness, first.run_key)).blocked_by is None
 
     async def test_an_ended_tick_is_not_held_any_more(self, harness: StoreHarness) -> None:
         await put(harness)
@@ -147,11 +147,14 @@ class VerdictContract:
     async def test_when_a_run_began_does_not_change_with_its_retries(self, harness: StoreHarness) -> None:
         first = await start_tick(harness)
         began = harness.now
-        assert (first.begun_at, (await read(harness, first.run_key)).begun_at) == (began, began)
+        assert (first.first_started_at, (await read(harness, first.run_key)).first_started_at) == (
+            began,
+            began,
+        )
         await harness.advance(5)
         await finish(harness, retry(first.ticket))
         (second,) = await claim(harness)
-        assert (second.begun_at, second.started_at) == (began, harness.now)
+        assert (second.first_started_at, second.started_at) == (began, harness.now)
 
     async def test_a_sweep_counts_what_it_admits_and_starts_nothing(self, harness: StoreHarness) -> None:
         await put(harness)
@@ -256,10 +259,10 @@ class FactContract:
         await decide(harness, Start(first))
         await due_ticks(harness, 60)
         facts = await facts_of(harness)
-        begun_at = at(harness, -60)
+        first_started_at = at(harness, -60)
         assert facts.unfinished == (
-            StartedRun(first, at(harness, -90), origin=Origin.CATCH_UP, begun_at=begun_at),
-            StartedRun(second, at(harness, -60), begun_at=begun_at),
+            StartedRun(first, at(harness, -90), origin=Origin.CATCH_UP, first_started_at=first_started_at),
+            StartedRun(second, at(harness, -60), first_started_at=first_started_at),
         )
 
     async def test_a_run_that_starts_does_not_say_that_it_waits(self, harness: StoreHarness) -> None:
