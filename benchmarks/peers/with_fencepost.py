@@ -28,6 +28,7 @@ from measuring import (
 )
 
 from fencepost import Every, Fencepost
+from fencepost.cli.serving import settled_memory
 from fencepost.config import Settings
 from fencepost.telemetry.logs import set_up_logging
 from fencepost.wiring import migrate
@@ -59,7 +60,7 @@ async def single(options: Options) -> Answer:
 
 async def drain(options: Options) -> Answer:
     counter = Counter()
-    async with _application(options, counter.add) as app, ledger_of(options.url) as ledger:
+    async with _process(options, counter.add) as app, ledger_of(options.url) as ledger:
         await asyncio.to_thread(ready)
         meter = Meter(options)
         async with app.running(plans=False):
@@ -69,7 +70,7 @@ async def drain(options: Options) -> Answer:
 
 async def pick_up(options: Options) -> Answer:
     counter = Counter()
-    async with _application(options, counter.note) as app, app.running(plans=False):
+    async with _process(options, counter.note) as app, app.running(plans=False):
         answer: Answer = await pick_ups(options.count, lambda: app.enqueue("noop", **PAYLOAD), counter)
         return answer
 
@@ -103,7 +104,7 @@ async def create_many(options: Options) -> Answer:
 
 async def plan(options: Options) -> Answer:
     """Until every schedule has its run in the ledger, by a node that only plans."""
-    async with _application(options, lambda: None) as app, ledger_of(options.url) as ledger:
+    async with _process(options, lambda: None) as app, ledger_of(options.url) as ledger:
         meter = Meter(options)
         async with app.running(works=False), asyncio.timeout(PATIENCE_S):
             while await ledger.count() < options.count:  # noqa: ASYNC110
@@ -115,7 +116,7 @@ async def plan(options: Options) -> Answer:
 async def schedules(options: Options) -> Answer:
     """Until all schedules that are there have run; how late is what the ledger says."""
     counter = Counter()
-    async with _application(options, counter.add) as app, app.running():
+    async with _process(options, counter.add) as app, app.running():
         await asyncio.sleep(max(0.0, options.due_at - time.time()))
         meter = Meter(options)
         await all_ran(counter, options)
@@ -127,13 +128,21 @@ async def schedules(options: Options) -> Answer:
 
 async def idle(options: Options, *, plans: bool = True, works: bool = True) -> None:
     far = datetime.now(UTC) + timedelta(days=100)
-    async with _application(options, lambda: None) as app:
+    async with _process(options, lambda: None) as app:
         for number in range(options.count):
             await app.schedules.add(
                 f"tick-{number}", job="noop", trigger=Every("1d", anchor=far), payload=PAYLOAD
             )
         async with app.running(plans=plans, works=works):
             await stand_idle()
+
+
+@asynccontextmanager
+async def _process(options: Options, job: Callable[[], None]) -> AsyncIterator[Fencepost]:
+    """With the garbage collector as each command that serves sets it."""
+    async with _application(options, job) as app:
+        with settled_memory():
+            yield app
 
 
 @asynccontextmanager

@@ -86,12 +86,12 @@ class Stopper:
         self._node = node
         if for_s is not None:
             asyncio.get_running_loop().call_later(for_s, self.stop.set)
-        with _settled_memory():
+        with settled_memory():
             await node.run(self.stop)
 
 
 @contextmanager
-def _settled_memory() -> Iterator[None]:
+def settled_memory() -> Iterator[None]:
     """What a process has loaded by now it keeps. Not looking through it again for garbage spares it pauses
     of 50 ms and more, in which no tick is dispatched and no page is answered. What is new it looks through
     seldom: of a worker's time on short runs that was a quarter."""
