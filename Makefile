@@ -60,8 +60,9 @@ failover: $(READY) ## how long a hand-over takes on each lease store, by clean s
 oracle: $(READY) ## a million random fire times against the brute-force oracle
 	FENCEPOST_TEST_ORACLE_CASES=1000000 $(BIN)/pytest $(PYTEST_ARGS) --timeout=3600 tests/triggers/test_cron_oracle.py
 
-docs: $(READY) ## write the generated reference pages
+docs: $(READY) ## write the generated reference pages, and build the site of all pages into build/site
 	$(BIN)/python -m scripts.docs
+	$(BIN)/python -m scripts.site
 
 screenshots: $(READY) ## pictures of the dashboard for the docs, of a demo in a real Chromium
 	$(BIN)/python -m scripts.screenshots

@@ -23,8 +23,8 @@ MEANINGS = {
     RunState.RUNNING: "a worker has it",
     RunState.SUCCEEDED: "the work was done",
     RunState.DEAD: "retries exhausted, a permanent failure, or lost where the job is at most once",
-    RunState.SKIPPED: "an earlier run of the schedule was unfinished, or somebody called it off",
-    RunState.MISSED: "nobody could start it in time",
+    RunState.SKIPPED: "an earlier run of the schedule was unfinished, or an operator called it off",
+    RunState.MISSED: "no worker could start it in time",
     RunState.CANCELLED: "an operator stopped it, or a later tick took its place",
     RunState.WITHDRAWN: "its schedule was edited, paused or removed before the fire time",
 }

@@ -146,6 +146,8 @@ class Settings:
     """The share of expected runs that should succeed: the error budget is what is left of 1."""
     public_url: str = ""
     """Where people find the dashboard, as in https://cron.example.org; empty: messages have no links."""
+    docs: str = ""
+    """The folder of the built documentation, which the web shows under /docs; empty: none."""
     notify_every_s: float = 10.0
     """How often alarms are looked for."""
     notify_window_s: float = 60.0

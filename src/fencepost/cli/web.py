@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from functools import partial
+from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from fencepost.cli.options import Command, Place, in_store, logged
 from fencepost.cli.serving import Stopper, serve
 from fencepost.cli.target import load_target
 from fencepost.cli.waiting import until_reachable, wait_option
+from fencepost.errors import InvalidSettings
 from fencepost.model.dataclasses import dataclass
 from fencepost.telemetry.logs import Log
 from fencepost.web.binding import DEFAULT_BIND, bound, is_loopback
@@ -69,12 +71,15 @@ def takes_tls(command: Command) -> Command:
 @click.command()
 @click.argument("target", metavar="TARGET")
 @click.option("--bind", metavar="HOST:PORT", default=DEFAULT_BIND, show_default=True, help="Where to listen.")
+@click.option("--docs", metavar="DIR", help="Show the documentation that was built there under /docs.")
 @takes_tls
 @wait_option
 @in_store
 @logged
 @click.pass_context
-def web(context: click.Context, target: str, bind: str, tls: TlsFiles, wait: bool, place: Place) -> None:
+def web(
+    context: click.Context, target: str, bind: str, docs: str | None, tls: TlsFiles, wait: bool, place: Place
+) -> None:
     """Serve the dashboard, the API, and workers in other languages over HTTP.
 
     The document of the API is at /api/v1/openapi.json. Nobody comes in without a credential: a token of the
@@ -86,10 +91,11 @@ def web(context: click.Context, target: str, bind: str, tls: TlsFiles, wait: boo
     Example:
       fencepost web shop:app --bind 127.0.0.1:8580
       fencepost web shop:app --bind 0.0.0.0:8580 --tls-cert cron.pem --tls-key cron.key
+      fencepost web shop:app --docs build/site
       export FENCEPOST_TOKEN="$(openssl rand -hex 32)"
     """
     app = load_target(target)
-    app.configure(store=place.store, namespace=place.namespace)
+    app.configure(store=place.store, namespace=place.namespace, docs=docs)
     listener = open_door(app, bind, tls)
 
     async def work(stopper: Stopper) -> None:
@@ -108,6 +114,7 @@ def open_door(app: Fencepost, bind: str, tls: TlsFiles = NO_TLS) -> socket:
     require_web()
     from fencepost.web.auth import checked_token
 
+    check_docs(app.settings.docs)
     if app.settings.token:
         checked_token(app.settings.token)
     secured = tls.checked() is not None
@@ -118,6 +125,14 @@ def open_door(app: Fencepost, bind: str, tls: TlsFiles = NO_TLS) -> socket:
         )
         Log("web").warning(told, bind=bind)
     return listener
+
+
+def check_docs(folder: str) -> None:
+    """Refuse a folder that has no documentation in it."""
+    if folder and not Path(folder, "index.html").is_file():
+        raise InvalidSettings(
+            f"docs {folder!r}: has no index.html; build it with make docs, and name build/site"
+        )
 
 
 def web_beside(app: Fencepost, door: socket | str, stop: asyncio.Event, tls: TlsFiles = NO_TLS) -> WebThread:

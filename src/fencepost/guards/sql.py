@@ -39,10 +39,12 @@ class FencedStatement:
 
     @property
     def numbered(self) -> str:
+        """The statement with `$1`, `$2` for values, as asyncpg takes it."""
         return self._written(lambda number: f"${number}")
 
     @property
     def marked(self) -> str:
+        """The statement with `?` for values, as SQLite takes it."""
         return self._written(lambda number: "?")
 
     def parameters(self, fence: int, **columns: Any) -> tuple[Any, ...]:

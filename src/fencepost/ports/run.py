@@ -73,10 +73,12 @@ class Run:
 
     @property
     def schedule_id(self) -> ScheduleId | None:
+        """The schedule of the tick; None for a run by hand of a job."""
         return self._claim.schedule_id
 
     @property
     def job(self) -> JobName:
+        """The name of the job."""
         return self._claim.job
 
     @property
@@ -86,6 +88,7 @@ class Run:
 
     @property
     def version(self) -> int:
+        """The version of the schedule that planned the tick."""
         return self._claim.version
 
     @property
@@ -100,10 +103,12 @@ class Run:
 
     @property
     def epoch(self) -> Epoch:
+        """The epoch of the leader that planned the tick."""
         return self._claim.epoch
 
     @property
     def payload(self) -> JsonObject:
+        """The payload as it was enqueued or planned."""
         return self._claim.payload
 
     @property

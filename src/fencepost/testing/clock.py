@@ -27,12 +27,15 @@ class VirtualClock:
         """Called when somebody falls asleep."""
 
     def wall(self) -> datetime:
+        """The date and time that this clock shows."""
         return self._start + self._elapsed
 
     def monotonic(self) -> Monotonic:
+        """The time since the clock was started."""
         return Monotonic(self._elapsed.total_seconds())
 
     async def sleep(self, seconds: float) -> None:
+        """Wait until the clock has been advanced so far."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return

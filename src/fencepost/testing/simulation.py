@@ -76,6 +76,7 @@ class Simulation:
         return Counter(row.state for row in self.rows)
 
     def to_json(self) -> JsonObject:
+        """As `fencepost simulate --json` prints it."""
         return {
             "since": to_utc_text(self.since),
             "until": to_utc_text(self.until),

@@ -45,6 +45,7 @@ class Stub:
     """The payloads that it was called with."""
 
     async def work(self, run: Run, clock: VirtualClock) -> str | None:
+        """Do one attempt: record the payload, take the time, then return or raise."""
         self.calls.append(run.payload)
         if self.takes_s:
             await clock.sleep(self.takes_s)

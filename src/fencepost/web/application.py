@@ -27,6 +27,7 @@ from fencepost.web.api import claims, reports
 from fencepost.web.auth import Doorkeeper, Guarded, behind, inside
 from fencepost.web.dashboard.faults import handle_any
 from fencepost.web.dashboard.routes import dashboard
+from fencepost.web.docs import docs_routes
 from fencepost.web.health import Readiness, healthz, readyz
 from fencepost.web.live.hub import Hub
 from fencepost.web.live.route import events_route
@@ -89,6 +90,7 @@ def routes(serving: Serving, hub: Hub) -> list[ControllerRouterHandler]:
             ],
         ),
         *dashboard(serving),
+        *docs_routes(serving.settings.docs),
     ]
 
 

@@ -1,0 +1,1 @@
+"""The site of the documentation: the pages of `docs/`, staged for Sphinx and built into `build/site`."""
