@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import Any, cast
 from fencepost.clock import Clock, SystemClock
 from fencepost.config import Settings
 from fencepost.errors import InvalidSettings, MissingExtra, UnfitConnection
+from fencepost.model.lease import LeaseRecord
 from fencepost.model.quoting import quoted
 from fencepost.ports.broker import Broker
 from fencepost.ports.leases import LeaseStore
@@ -109,6 +111,27 @@ async def open_leases(settings: Settings, store: Store, clock: Clock | None = No
         return store.leases
     opened: LeaseStore = await _lease_adapter(settings.leases)(settings.leases, clock=clock or SystemClock())
     return opened
+
+
+def leases_elsewhere(settings: Settings, store: Store) -> LeasesOnDemand | None:
+    """Where leases live, if that is not the store itself."""
+    return LeasesOnDemand(settings, store) if settings.leases else None
+
+
+class LeasesOnDemand:
+    """Opened when they are read: most readers never do, and one that is away is met where that is minded."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._settings = settings
+        self._store = store
+
+    async def read(self) -> Sequence[LeaseRecord]:
+        """The leases that are held. A URL that cannot be is refused, as at the start of a node."""
+        leases = await open_leases(self._settings, self._store)
+        try:
+            return await leases.read()
+        finally:
+            await leases.close()
 
 
 def _lease_adapter(url: str) -> Any:

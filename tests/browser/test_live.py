@@ -137,7 +137,7 @@ def test_a_revoked_token_ends_the_stream_and_the_page_says_so(poller: Looker, cl
     expect(page.locator("[data-live-switch]")).to_have_attribute("data-state", "live")
     cluster.told("token", "revoke", made["token_id"])
     expect(page.get_by_role("alert")).to_contain_text("Your session has ended")
-    expect(page.get_by_role("link", name="Sign in again")).to_have_attribute("href", "/sign-in?next=%2F")
+    expect(page.get_by_role("link", name="Sign in again")).to_have_attribute("href", "/")
     expect(page.locator("[data-live-switch]")).to_have_attribute("data-state", "over")
     poller.watch.forget()
 

@@ -5,6 +5,7 @@ import os
 SECRET_KEY = os.environ.get("SHOP_SECRET", "only for this example")
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "testserver"]
 ROOT_URLCONF = "shop.urls"
+LOGIN_URL = "admin:login"
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

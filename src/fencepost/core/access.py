@@ -26,7 +26,7 @@ RESERVED = frozenset(
     {SETTING_ID, "fencepost", "system", "application", "deploy", "cli", "setting", "program"}
 )
 """What Fencepost, programs, deploys and the setting act under, and what reads like it."""
-_LIKE_AN_ID = re.compile(r"os:.*|[tsl][0-9a-f]{16}", re.IGNORECASE | re.DOTALL)
+_LIKE_AN_ID = re.compile(r"(os|host|oidc):.*|[tsl][0-9a-f]{16}", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ class Came(StrEnum):
     TOKEN = "token"
     SESSION = "session"
     SETTING = "setting"
+    HOST = "host"
+    """By the application that the web is mounted in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class Principal:
     credential_id: str
     rests_on: str | None = field(default=None, repr=False)
     """What the links that they make end with: a token, or the mark of the setting; None: nothing."""
+
+    @property
+    def has_browser(self) -> bool:
+        """Whether they came by a cookie, which a browser shows whoever made it ask."""
+        return self.came in (Came.SESSION, Came.HOST)
 
     @property
     def asker(self) -> str:

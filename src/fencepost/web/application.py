@@ -44,7 +44,8 @@ def build_application(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None 
     """The whole: what a server is given. Whoever has a hub runs it."""
     turns = Turns(inside(answering_head(build_routes(serving, hub)), doorkeeper))
     guarded = Guarded(RequestLimits(turns), doorkeeper)
-    return behind(serving.settings.trusted_proxies, as_sent(guarded))
+    proxies = serving.settings.trusted_proxies if doorkeeper.signs_in else ()
+    return behind(proxies, as_sent(guarded))
 
 
 def answering_head(routes: Litestar) -> ASGIApp:

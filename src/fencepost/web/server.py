@@ -19,20 +19,15 @@ from typing import Any
 
 import uvicorn
 
-from fencepost.clock import SystemClock
 from fencepost.config import Settings
 from fencepost.ports.store import Store
 from fencepost.services.fleet import LeaseReader
-from fencepost.services.long_poll import LongPoll
 from fencepost.services.loop_thread import LoopThread, opened_patiently
 from fencepost.telemetry.logs import Log
 from fencepost.telemetry.metrics import start_metrics
-from fencepost.web.application import build_application
-from fencepost.web.auth import Doorkeeper
 from fencepost.web.binding import BACKLOG_MAX
 from fencepost.web.connections import BETWEEN_S, ConnectionLimit, connections_max, protocols
-from fencepost.web.live.hub import Hub
-from fencepost.web.serving import Serving
+from fencepost.web.running import RunningWeb
 from fencepost.web.tls import Tls
 
 GRACE_S = 5
@@ -104,35 +99,25 @@ class WebServer:
         tls: Tls | None = None,
     ) -> None:
         self.log = Log("web")
-        self._signals = store.signals
         self._listener = listener
-        self._room = LongPoll()
-        self._serving = serving = Serving(store, settings, self._room, leases, dice)
         self.address = _address(listener, tls)
-        doorkeeper = Doorkeeper(store, settings)
-        self._hub = Hub(store, doorkeeper.still_good_of, SystemClock())
-        self._server = HttpServer(build_application(serving, doorkeeper, self._hub), tls)
+        self._web = RunningWeb(store, settings, leases, dice)
+        self._server = HttpServer(self._web.application, tls)
 
     async def run(self) -> None:
         """Serve until cancelled, then let out the answers on their way."""
-        await self._room.open(self._signals)
+        telling = await self._web.start()
         serving = asyncio.create_task(self._server.serve([self._listener]))
-        telling = asyncio.create_task(self._hub.run())
         self.log.info("serving", address=self.address)
         try:
             await asyncio.wait({serving, telling}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            telling.cancel()
-            self._hub.close()
-            self._room.close()
-            self._serving.offload.close()
-            self._serving.offload_short.close()
+            self._web.close()
             self._server.should_exit = True
             await asyncio.shield(serving)
             self.log.info("stopped", address=self.address)
             await asyncio.wait({telling})
-        if not telling.cancelled():
-            telling.result()
+        await self._web.closed()
         raise AssertionError("the web ended by itself")
 
 

@@ -80,6 +80,13 @@ def ledger_file(app: Fencepost) -> Path | None:
     return Path(url.removeprefix(SCHEME)).resolve() if url.startswith(SCHEME) else None
 
 
+def is_ledger(app: Fencepost, connection: Any) -> bool:
+    """Whether that connection of Django opens the file that the ledger is in."""
+    return connection.vendor == "sqlite" and Path(str(connection.settings_dict["NAME"])).resolve() == (
+        ledger_file(app)
+    )
+
+
 def _place(host: str, port: str, has_user: bool) -> tuple[str, dict[str, str]]:
     """Host and port in a URL, or what stands for them: a folder of sockets is named in the query."""
     if host.startswith("/"):

@@ -7,22 +7,19 @@ lose. So a process that serves the ledger has no such connection, and whoever as
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from django.db import connections
 
 from fencepost.app import Fencepost
-from fencepost.contrib.django.configuration import ledger_file
+from fencepost.contrib.django.configuration import is_ledger
 
 CLOSED = "fencepost.contrib.django.closed"
 
 
 def shut_the_ledgers_file(app: Fencepost) -> None:
     """Let nobody in this process open the ledger's file by Django."""
-    file = ledger_file(app)
     for alias in connections:
         connection = connections[alias]
-        if connection.vendor != "sqlite" or Path(str(connection.settings_dict["NAME"])).resolve() != file:
+        if not is_ledger(app, connection):
             continue
         connection.close()
         del connections[alias]

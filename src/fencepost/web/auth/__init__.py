@@ -25,4 +25,4 @@ __all__ = ["OPEN_PATHS", "TOKEN_LENGTH_MIN", "Doorkeeper", "Guarded", "behind", 
 
 def inside(app: ASGIApp, doorkeeper: Doorkeeper) -> ASGIApp:
     """What stands between `RequestLimits` and the routes."""
-    return Unforged(Entrance(app, doorkeeper))
+    return Unforged(Entrance(app, doorkeeper) if doorkeeper.signs_in else app)

@@ -77,6 +77,9 @@ class Refused:
 class Doorkeeper:
     """Who may come in, by a store and its settings."""
 
+    signs_in = True
+    """Whether people sign in here, and not at an application that this one is mounted in."""
+
     def __init__(
         self,
         store: Store,

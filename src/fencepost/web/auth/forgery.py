@@ -14,7 +14,7 @@ from typing import Any
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from fencepost.model.access import Came, Principal
+from fencepost.model.access import Principal
 from fencepost.web.auth.reading import SAFE, header, headers, is_own, read_form
 from fencepost.web.auth.redirects import SIGN_IN
 from fencepost.web.problems import FORBIDDEN, Problem
@@ -62,7 +62,7 @@ def _is_to_be_checked(scope: Any) -> bool:
     if scope["method"] in SAFE:
         return False
     principal = _principal(scope)
-    return scope["path"] == SIGN_IN or (principal is not None and principal.came is Came.SESSION)
+    return scope["path"] == SIGN_IN or (principal is not None and principal.has_browser)
 
 
 def _carries_the_secret(scope: Any, body: bytes) -> bool:

@@ -43,7 +43,7 @@ class Guarded:
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
         self._app = app
         self._doorkeeper = doorkeeper
-        self._open = OPEN_PATHS | ({METRICS} if doorkeeper.settings.metrics_open else set())
+        self._open = open_paths(doorkeeper)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -83,7 +83,7 @@ class Guarded:
         if refused.wait_s:
             emit(RequestRefused(RefusedFor.WRONG_CREDENTIALS))
             await send_problem(scope, send, too_many(refused.wait_s))
-        elif not wants_page(scope):
+        elif not wants_page(scope) or not self._doorkeeper.signs_in:
             told = WRONG_TOKEN if bearer(scope) else NO_TOKEN
             await send_problem(scope, send, Problem(UNAUTHORIZED, told, {"WWW-Authenticate": CHALLENGE}))
         elif _comes_from_elsewhere(scope):
@@ -104,6 +104,14 @@ class Guarded:
         path = scope["path"]
         is_file = path.startswith(STATIC) and scope["method"] in ("GET", "HEAD")
         return path in self._open or is_file
+
+
+def open_paths(doorkeeper: Doorkeeper) -> frozenset[str]:
+    """What answers without a credential, beside the files of the dashboard. An application that this one is
+    mounted in has probes and metrics of its own."""
+    if not doorkeeper.signs_in:
+        return frozenset()
+    return OPEN_PATHS | ({METRICS} if doorkeeper.settings.metrics_open else set())
 
 
 def too_many(wait_s: float) -> Problem:

@@ -36,9 +36,14 @@ def is_own(scope: Scope, address: str | None) -> bool:
 
 
 def session_cookie(scope: Scope) -> str | None:
-    """The value of our cookie; None where it did not come, or came twice."""
+    """The credential in our cookie; None where it did not come, or came twice."""
+    return cookie_value(scope, COOKIE)
+
+
+def cookie_value(scope: Scope, named: str) -> str | None:
+    """The value of a cookie; None where it did not come, or came twice."""
     pairs = (pair.partition("=") for line in headers(scope, b"cookie") for pair in line.split(";"))
-    values = [value.strip() for name, _, value in pairs if name.strip() == COOKIE]
+    values = [value.strip() for name, _, value in pairs if name.strip() == named]
     return values[0] if len(values) == 1 else None
 
 

@@ -40,6 +40,7 @@ WITHIN_S = 30.0
 AWAY = "The store did not answer: whether it was done is unknown. Look first, then try again."
 SLOW = "It took too long and was given up: whether it was done is unknown. Look first, then try again."
 SHOWN_MAX = 20
+LINKS = "links.open"
 SECRETS = ("token", "link")
 """The fields of an answer that are secrets."""
 
@@ -54,6 +55,8 @@ async def do(request: Request[Any, Any, Any], serving: Serving) -> Response[str]
     check_forgery(request, caller, form)
     if one.whole_fleet and caller.principal.namespace != EVERYWHERE:
         raise NotAllowed(f"{one.name} touches every namespace; you are signed in to {caller.namespace} only")
+    if one.name == LINKS and caller.principal.came is Came.HOST:
+        raise NotAllowed("people sign in at the application that this is a part of; there are no links")
     if one.name in QUESTIONS and _last(form, CONFIRMED) != "yes":
         return await _question(request, serving, one, form)
     said, response = await _carried_out(serving, caller, one, form)
@@ -89,7 +92,7 @@ async def _carried_out(
 def check_forgery(request: Request[Any, Any, Any], caller: Caller, form: Mapping[str, list[str]]) -> None:
     """A browser sends its cookie with any form; only ours have the token. A bearer token is sent by nobody
     but its owner."""
-    if caller.principal.came is not Came.SESSION:
+    if not caller.principal.has_browser:
         return
     expected = str(request.scope["state"].get("csrf") or "")
     shown = _last(form, CSRF)

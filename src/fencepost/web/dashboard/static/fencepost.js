@@ -2,8 +2,10 @@
 "use strict";
 
 const YEAR_S = 31536000;
+// The path that this is served under, which the address of this very script ends.
+const root = new URL(document.currentScript.src).pathname.replace(/\/static\/[^/]*$/, "");
 const remember = (name, value) => {
-  document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=${YEAR_S}; samesite=lax`;
+  document.cookie = `${name}=${encodeURIComponent(value)}; path=${root || "/"}; max-age=${YEAR_S}; samesite=lax`;
 };
 
 // The zone, for the times of the next page.
@@ -198,7 +200,7 @@ const fill = (row, run) => {
   for (const one of all("[data-field]", row)) fillField(one, run);
   for (const one of all("a[data-to]", row)) {
     const [room, field] = one.dataset.to === "run" ? ["runs", "run_key"] : ["schedules", "schedule_id"];
-    if (run[field]) one.href = `/${room}/${encodeURIComponent(run[field])}`;
+    if (run[field]) one.href = `${root}/${room}/${encodeURIComponent(run[field])}`;
   }
 };
 const fits = (list, run) => {
@@ -328,7 +330,7 @@ const address = () => {
   const log = document.querySelector("[data-live-log]");
   if (log) query.set("run", log.dataset.liveLog);
   if (log && log.dataset.after) query.set("after", log.dataset.after);
-  return `/api/v1/events?${query}`;
+  return `${root}/api/v1/events?${query}`;
 };
 const stopStream = () => {
   clearTimeout(stream.timer);
@@ -342,7 +344,7 @@ const sayOver = () => {
   const said = document.createElement("div"), words = document.createElement("p"), link = document.createElement("a");
   said.className = "said refused";
   said.setAttribute("role", "alert");
-  link.href = `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
+  link.href = location.pathname + location.search;
   link.textContent = "Sign in again";
   words.append("Your session has ended; this page does not change any more. ", link);
   said.append(words);
@@ -351,7 +353,7 @@ const sayOver = () => {
 const knock = async () => {
   try {
     const answer = await askAgain();
-    if (answer.type === "opaqueredirect" || answer.status === 401) { sayOver(); return; }
+    if (answer.type === "opaqueredirect" || [401, 403].includes(answer.status)) { sayOver(); return; }
   } catch (error) { /* The server is away: it is asked again. */ }
   startStream();
 };
