@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs screenshots lock clean
+.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs interface screenshots lock clean
 
 BIN := .venv/bin
 # The tests start hundreds of Python processes: without compiled modules each start takes seconds.
@@ -63,6 +63,9 @@ oracle: $(READY) ## a million random fire times against the brute-force oracle
 docs: $(READY) ## write the generated reference pages, and build the site of all pages into build/site
 	$(BIN)/python -m scripts.docs
 	$(BIN)/python -m scripts.site
+
+interface: $(READY) ## write what users build on, after a change of it that is meant: tests/stability/interface
+	$(BIN)/python -m scripts.public_interface
 
 screenshots: $(READY) ## pictures of the dashboard for the docs, of a demo in a real Chromium
 	$(BIN)/python -m scripts.screenshots
