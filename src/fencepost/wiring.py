@@ -13,6 +13,7 @@ from fencepost.clock import Clock, SystemClock
 from fencepost.config import Settings
 from fencepost.errors import InvalidSettings, MissingExtra, UnfitConnection
 from fencepost.model.lease import LeaseRecord
+from fencepost.model.migration_progress import Tell, say_nothing
 from fencepost.model.quoting import quoted
 from fencepost.ports.broker import Broker
 from fencepost.ports.leases import LeaseStore
@@ -205,9 +206,9 @@ def shown_store(settings: Settings) -> str:
     return mask(settings.store)
 
 
-async def migrate(settings: Settings, *, restored: bool = False) -> list[str]:
+async def migrate(settings: Settings, *, restored: bool = False, tell: Tell = say_nothing) -> list[str]:
     """Bring the store's schema up to date; returns what was applied. One that was `restored`, and is to be
-    lifted, is opened although it is marked."""
+    lifted, is opened although it is marked. A store on which that takes long tells how far it is."""
     match _scheme(settings.store):
         case "sqlite":
             from fencepost.stores import sqlite
@@ -221,7 +222,7 @@ async def migrate(settings: Settings, *, restored: bool = False) -> list[str]:
             _require_asyncpg()
             from fencepost.stores import postgres
 
-            return await postgres.migrate(settings.store, shards=settings.shards)
+            return await postgres.migrate(settings.store, shards=settings.shards, tell=tell)
 
 
 def _scheme(url: str) -> str:

@@ -10,6 +10,7 @@ from fencepost import wiring
 from fencepost.cli.authors import this_author
 from fencepost.cli.options import Place, in_store, json_option
 from fencepost.cli.output import print_json
+from fencepost.cli.progress import MigrationLine
 from fencepost.model.high_water import HighWater
 from fencepost.wiring import open_existing_store
 
@@ -24,7 +25,9 @@ from fencepost.wiring import open_existing_store
 def migrate(restored: bool, reason: str | None, place: Place, as_json: bool) -> None:
     """Bring the store's schema up to date.
 
-    SQLite sets itself up when it is first used; PostgreSQL needs this once, and after an upgrade.
+    SQLite sets itself up when it is first used; PostgreSQL needs this once, and after an upgrade. On
+    PostgreSQL it stops no process at work: indexes are built concurrently, rows are changed in batches, and
+    a lock that is not to be had is tried again. One that was cut off goes on when it is run again.
 
     After a backup was restored, run it with --restored before any process starts. Fences and epochs are
     lifted past all that were given out since the backup, the ledger begins its next incarnation, and the log
@@ -35,7 +38,8 @@ def migrate(restored: bool, reason: str | None, place: Place, as_json: bool) -> 
       fencepost migrate --store postgresql://shop@db/fencepost
       fencepost migrate --restored --reason "disk lost, backup of 02:00"
     """
-    applied = asyncio.run(wiring.migrate(place.settings(), restored=restored))
+    with MigrationLine() as told:
+        applied = asyncio.run(wiring.migrate(place.settings(), restored=restored, tell=told))
     lifted = asyncio.run(_restore(place, reason)) if restored else None
     if as_json:
         print_json({"applied": applied} | ({} if lifted is None else {"restored": lifted.to_json()}))

@@ -8,7 +8,10 @@ from typing import Any, Self
 
 import click
 
+from fencepost.model.migration_progress import MigrationProgress
+
 LONG_AFTER = 10
+BAR_WIDTH = 24
 
 
 class Progress:
@@ -59,3 +62,35 @@ class Tally:
         self._calls += 1
         if self._shows and self._calls > LONG_AFTER:
             click.echo(f"\r\033[K{what}: {runs} runs", nl=False, err=True)
+
+
+class MigrationLine:
+    """How far a migration is: a bar on a terminal; elsewhere one line when it begins to wait for a lock."""
+
+    def __init__(self) -> None:
+        self._shows = sys.stderr.isatty()
+        self._last = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._shows and self._last:
+            click.echo("\r\033[K", nl=False, err=True)
+
+    def __call__(self, progress: MigrationProgress) -> None:
+        told = f"{progress.migration}: {progress.doing}"
+        if self._shows:
+            click.echo(f"\r\033[K{told}{_far(progress)}", nl=False, err=True)
+        elif "waits" in progress.doing and told != self._last:
+            click.echo(told, err=True)
+        self._last = told
+
+
+def _far(progress: MigrationProgress) -> str:
+    """A bar, or a number where the end is not known."""
+    if progress.total is None:
+        return f" {progress.done}" if progress.done else ""
+    share = min(progress.done / progress.total, 1.0)
+    filled = int(share * BAR_WIDTH)
+    return f" [{'#' * filled}{'-' * (BAR_WIDTH - filled)}] {share:.0%}"

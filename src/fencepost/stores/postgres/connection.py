@@ -207,10 +207,13 @@ async def open_guest_pool(address: Address, open_max: int) -> asyncpg.Pool[async
 
 
 async def connect(address: Address, *, patient: bool = False) -> Connection:
-    """One connection outside the pool, with the same settings; a patient one waits for a statement as long as
-    that takes."""
-    bound = {"command_timeout": None} if patient else {}
-    connection: Connection = await asyncpg.connect(**_options(address) | bound)
+    """One connection outside the pool, with the same settings; a patient one waits for a statement and its
+    locks as long as that takes."""
+    options = _options(address)
+    if patient:
+        options["command_timeout"] = None
+        options["server_settings"] = {**options["server_settings"], "lock_timeout": "0"}
+    connection: Connection = await asyncpg.connect(**options)
     await _init_ledger(address, connection)
     return connection
 

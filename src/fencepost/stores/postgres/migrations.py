@@ -1,17 +1,16 @@
-"""The schema: numbered files, each applied once, in its own transaction.
-
-Migrators take turns by an advisory lock that ends with the transaction, and read what is applied only
-after they have it; so any number of them may start at once. A migration waits for the locks of its tables
-only briefly and gives up, rather than stop every lease and claim that queues behind it. What it then does
-takes as long as it takes: an index over many runs is longer in the making than any other statement may last.
-"""
+"""The schema: numbered files, each applied once; `migrator` applies them."""
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
+from fencepost.errors import InvalidSettings
+from fencepost.model.migration_progress import Tell, say_nothing
 from fencepost.stores.migrations import Migration, check_newest, missing, read_migrations
-from fencepost.stores.postgres.address import Address, parse_address
+from fencepost.stores.postgres.address import CACHE_PARAMETER, Address, parse_address
 from fencepost.stores.postgres.connection import Connection, Database, connect
 from fencepost.stores.postgres.faults import translated, translated_at_open
+from fencepost.stores.postgres.migrator import Migrator
 from fencepost.stores.queries import load_queries
 
 QUERIES = load_queries(__package__, "migrations.sql")
@@ -30,8 +29,6 @@ WORDS = {
     "bytes": "bytea",
     "strict": "",
 }
-TURN_TIMEOUT = "60s"
-TABLE_TIMEOUT = "5s"
 
 
 def migrations() -> list[Migration]:
@@ -39,20 +36,28 @@ def migrations() -> list[Migration]:
     return read_migrations(__package__, WORDS)
 
 
-async def migrate(url: str, *, shards: int) -> list[str]:
+async def migrate(url: str, *, shards: int, tell: Tell = say_nothing) -> list[str]:
     """Bring the store's schema up to date, and return the names of the migrations applied.
 
     A new store is set up with that many shards; in one that has been set up already it stays as it was.
     """
     assert shards > 0
     address = parse_address(url)
-    with translated_at_open(address):
-        connection = await connect(address, patient=True)
-    try:
-        with translated():
-            return await _migrate(connection, address.shown, shards)
-    finally:
-        await connection.close()
+    if address.pooled:
+        raise InvalidSettings(
+            f"store {address.shown}: a migration needs sessions of its own, and {CACHE_PARAMETER}=0 says "
+            "that a pooler shares them; give fencepost migrate a URL that leads to the server itself"
+        )
+    with translated():
+        async with AsyncExitStack() as opened:
+            with translated_at_open(address):
+                work, turn = [await _connected(address, opened) for _ in range(2)]
+            migrator = Migrator(work, turn, tell)
+            await migrator.take_turn()
+            steps = missing(migrations(), await _schema(work), address.shown)
+            for step in steps:
+                await migrator.apply(step, shards)
+            return [one.name for one in steps]
 
 
 async def check_schema(database: Database, address: Address, *, unfinished: bool = False) -> None:
@@ -62,28 +67,12 @@ async def check_schema(database: Database, address: Address, *, unfinished: bool
     check_newest(migrations(), int(schema), address.shown, unfinished=unfinished)
 
 
-async def _migrate(connection: Connection, store: str, shards: int) -> list[str]:
-    applied: list[str] = []
-    steps = migrations()
-    for _ in range(len(steps) + 1):
-        name = await _apply_next(connection, steps, store, shards)
-        if name is None:
-            return applied
-        applied.append(name)
-    raise AssertionError("a migration did not record itself")
+async def _connected(address: Address, opened: AsyncExitStack) -> Connection:
+    connection = await connect(address, patient=True)
+    opened.push_async_callback(connection.close)
+    return connection
 
 
-async def _apply_next(connection: Connection, steps: list[Migration], store: str, shards: int) -> str | None:
-    """Apply the first migration that is missing; None where there is none."""
-    async with connection.transaction():
-        await connection.fetch(QUERIES["bounds"], TURN_TIMEOUT)
-        await connection.fetch(QUERIES["lock"])
-        await connection.fetch(QUERIES["bounds"], TABLE_TIMEOUT)
-        is_set_up = await connection.fetchval(QUERIES["is_set_up"])
-        schema = await connection.fetchval(QUERIES["schema"]) if is_set_up else 0
-        for step in missing(steps, int(schema), store):
-            await connection.execute(step.script)
-            await connection.fetch(QUERIES["record"], str(step.number))
-            await connection.fetch(QUERIES["record_shards"], str(shards))
-            return step.name
-        return None
+async def _schema(connection: Connection) -> int:
+    is_set_up = await connection.fetchval(QUERIES["is_set_up"])
+    return int(await connection.fetchval(QUERIES["schema"])) if is_set_up else 0
