@@ -5,8 +5,8 @@ built or dropped while others write, one statement at a time and in no transacti
 comes one statement that changes at most $1 rows and returns them; it is repeated until it changes none.
 `-- way: transaction` begins another part that happens at once.
 
-The number of a migration is recorded after its last part. One that was cut off begins again with its first:
-in a file of several parts each says `IF NOT EXISTS`, or finds nothing left to change.
+The number of a migration is recorded after its last part. One that was cut off begins again with its first,
+and so does one after a downgrade: each statement says `IF NOT EXISTS`, or finds nothing left to change.
 """
 
 from __future__ import annotations

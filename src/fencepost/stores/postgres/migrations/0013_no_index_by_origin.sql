@@ -2,4 +2,4 @@
 --
 -- Every move of a run that is not live wrote the index by origin, and only lists of one origin read it: they search by
 -- time now.
-DROP INDEX fencepost.runs_by_origin;
+DROP INDEX IF EXISTS fencepost.runs_by_origin;

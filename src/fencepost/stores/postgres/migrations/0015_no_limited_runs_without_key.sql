@@ -1,2 +1,2 @@
 -- In a transaction of its own: nobody reads while an index is dropped, and none is built meanwhile.
-DROP INDEX fencepost.runs_lined, fencepost.runs_limited;
+DROP INDEX IF EXISTS fencepost.runs_lined, fencepost.runs_limited;

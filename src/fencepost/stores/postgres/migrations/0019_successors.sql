@@ -1,5 +1,5 @@
 -- Which jobs run after which, and which runs followed which.
-CREATE TABLE fencepost.successors (
+CREATE TABLE IF NOT EXISTS fencepost.successors (
     namespace    {name} NOT NULL,
     predecessor  {name} NOT NULL,
     job          {name} NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE fencepost.successors (
     predecessors {text} NOT NULL,
     PRIMARY KEY (namespace, predecessor, job)
 );
-CREATE TABLE fencepost.run_links (
+CREATE TABLE IF NOT EXISTS fencepost.run_links (
     namespace   {name} NOT NULL,
     run_key     {name} NOT NULL,
     job         {name} NOT NULL,
@@ -16,4 +16,4 @@ CREATE TABLE fencepost.run_links (
     successor   {name} NOT NULL,
     PRIMARY KEY (namespace, run_key, job)
 );
-CREATE INDEX run_links_by_successor ON fencepost.run_links (namespace, successor);
+CREATE INDEX IF NOT EXISTS run_links_by_successor ON fencepost.run_links (namespace, successor);

@@ -1,2 +1,2 @@
 -- Whoever waits for a run marks it, and is told when it ends.
-ALTER TABLE fencepost.runs ADD COLUMN awaited boolean NOT NULL DEFAULT false;
+ALTER TABLE fencepost.runs ADD COLUMN IF NOT EXISTS awaited boolean NOT NULL DEFAULT false;
