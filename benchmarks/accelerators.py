@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from tests.servers.postgres import PostgresServer
 NS, JOB, WORKER = DEFAULT_NAMESPACE, JobName("report"), NodeId("worker-1")
 SCHEDULES, ENDED, WAITING, RUNNING = 2_000, 20_000, 1_000, 100
 BATCH, TURNS = 500, 15
+FIRST = [ScheduleId(f"schedule-{number}") for number in range(30)]
 DAY_S = 86_400.0
 WANTED = ClaimRequest(WORKER, (DEFAULT_QUEUE,), (JOB,), 600.0, NS)
 NODE = Node(WORKER, "host", 1, plans=False, works=True, concurrency=10)
@@ -55,6 +57,7 @@ def questions(running: Sequence[Claim]) -> dict[str, Question]:
         "ledger.list, of a schedule": lambda one: one.ledger.list(NS, RunFilter(ScheduleId("schedule-7"))),
         "ledger.queues": lambda one: one.ledger.queues(NS),
         "ledger.traffic": lambda one: one.ledger.traffic(NS, DAY_S, 3_600),
+        "ledger.outcomes": lambda one: one.ledger.outcomes(NS, FIRST, _last_day(), 1_440, 10.0),
         "ledger.tally_by_job": lambda one: one.ledger.tally_by_job(NS, DAY_S),
         "ledger.overdue": lambda one: one.ledger.overdue(NS, DAY_S, 60.0),
         "ledger.outlook": lambda one: one.ledger.outlook(WANTED),
@@ -73,6 +76,12 @@ def questions(running: Sequence[Claim]) -> dict[str, Question]:
         "nodes.live": lambda one: one.nodes.live(),
         "audit_log.list": lambda one: one.audit_log.list(NS, LogFilter(limit=50)),
     }
+
+
+def _last_day() -> list[datetime]:
+    """The edges of its half hours."""
+    now = datetime.now(UTC)
+    return [now - timedelta(minutes=30 * step) for step in range(48, -1, -1)]
 
 
 async def fill(store: Store) -> Sequence[Claim]:

@@ -111,12 +111,16 @@ def schedule_lists(store: Store) -> dict[str, Reading]:
     counts = {
         f"schedules {name}, count": partial(store.schedules.count, NS, one) for name, one in wanted.items()
     }
+    now = datetime.now(UTC)
+    edges = [now - timedelta(minutes=30 * step) for step in range(48, -1, -1)]
+    busy = [ScheduleId(f"schedule-{number:05}") for number in range(30)]
     page = [ScheduleId(f"schedule-{number:05}") for number in range(0, 10_000, 200)]
     return {
         **found,
         **counts,
         "labels": partial(store.schedules.labels, NS, 200),
         "strips of 50 schedules": partial(store.ledger.strips, NS, page, 30),
+        "outcomes of 30 schedules": partial(store.ledger.outcomes, NS, busy, edges, 1_440, 10.0),
     }
 
 

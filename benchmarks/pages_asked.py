@@ -57,6 +57,7 @@ WRITTEN: Query = {"when": "30 9 * * mon-fri", "tz": "Europe/Berlin", "filled": "
 PAGES: Mapping[str, tuple[Query, ...]] = {
     "/runs": (*RUNS, {"held": "true"}),
     "/schedules": SCHEDULES,
+    "/matrix": ({"span": "6h"}, {"span": "7d"}, {"span": "30d"}, {"label": "team=team-7"}, {"text": "0777"}),
     "/dead": DEAD,
     "/dead/replay": DEAD,
     "/log": LOG,

@@ -32,6 +32,7 @@ SCHEDULE_ID, JOB = "stock-sync-madrid", "stock-sync"
 PAGES = {
     "/": "overview",
     "/schedules": "schedules",
+    "/matrix": "matrix",
     "/schedules/{schedule_id}": "schedule",
     "/schedules/{schedule_id}/edit": "schedule-edit",
     "/schedules/{schedule_id}/backfill": "schedule-backfill",
@@ -66,7 +67,7 @@ READY = {"forecast": "main svg"}
 DRESSES = (
     ("light", "light", WIDE, tuple(PAGES)),
     ("dark", "dark", WIDE, tuple(PAGES)),
-    ("phone", "light", PHONE, ("/", "/schedules/{schedule_id}", "/runs")),
+    ("phone", "light", PHONE, ("/", "/matrix", "/schedules/{schedule_id}", "/runs")),
 )
 """What a picture is called for, its colours, its size, and the pages."""
 

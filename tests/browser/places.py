@@ -26,6 +26,7 @@ FILLED = {
 BESIDES: Mapping[str, tuple[str, ...]] = {
     "/runs": ("/runs?state=dead", "/runs?text=nowhere"),
     "/runs/{run_key}": (links.run("slow#kept"), links.run("greet#first")),
+    "/matrix": ("/matrix?span=6h", "/matrix?span=30d", "/matrix?text=nowhere"),
     "/schedules": ("/schedules?state=paused", "/schedules?text=nowhere"),
     "/schedules/{schedule_id}": (links.schedule("nightly/eu"), links.schedule("parcels")),
     "/schedules/{schedule_id}/edit": (

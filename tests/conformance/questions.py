@@ -104,6 +104,8 @@ class Questioner:
         both = self.dice.sample(NAMESPACES, self.dice.choice((1, 2)))
         ns = self.namespace
         yield "strips", lambda one: one.store.ledger.strips(ns, ids, most)
+        edges = sorted({self.now, *self._moments()})
+        yield "outcomes", lambda one: one.store.ledger.outcomes(ns, ids, edges, most, late_s)
         yield "traffic", lambda one: one.store.ledger.traffic(ns, since_s, bucket_s)
         yield "tally", lambda one: one.store.ledger.tally(ns, since_s)
         yield "tally_by_job", lambda one: one.store.ledger.tally_by_job(ns, since_s)

@@ -8,7 +8,7 @@ import asyncio
 import dataclasses
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from fencepost.model.audit import LogFilter
@@ -269,9 +269,11 @@ async def _read_verbs(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
 
 async def _read_views(twin: Twin, schedules: Sequence[ScheduleId]) -> object:
     store, ledger = twin.store, twin.store.ledger
+    edges = [twin.harness.now + timedelta(seconds=seconds) for seconds in (-300, -120, -60, 0, 60)]
     news = await ledger.news(StoreTime(datetime(2020, 1, 1, tzinfo=UTC)), 1_000, [NS])
     return (
         await ledger.strips(NS, schedules, 5),
+        await ledger.outcomes(NS, schedules, edges, 7, 5.0),
         await ledger.traffic(NS, 300, 60),
         await ledger.tally_by_job(NS, 300),
         await ledger.overdue(NS, 300, 5),

@@ -107,6 +107,7 @@ RUNNABLE = {
     "list_dead": (RUNS["of_state"], ("default", *[None] * 3, "dead", *[None] * 5, 50, *BEHIND)),
     "list_missed": (RUNS["of_state"], ("default", *[None] * 3, "missed", *[None] * 5, 50, *BEHIND)),
     "strips": (find_each(shape_of(STRIPS[0]), reverse=True), (*_arrays(STRIPS), 30)),
+    "outcomes": (VIEWS["outcomes"], ("default", ["schedule-1", "schedule-2"], [NOW - HOUR, NOW], 30, 10.0)),
     "traffic": (VIEWS["traffic"], ("default", 60.0, 60)),
     "tally_by_job": (VIEWS["tally_by_job"], ("default", 60.0)),
     "overdue": (VIEWS["overdue"], ("default", 60.0, 60.0)),

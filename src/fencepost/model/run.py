@@ -166,6 +166,13 @@ def lateness_s(due_at: datetime | None, run_at: datetime, first_started_at: date
     return max((first_started_at - (due_at or run_at)).total_seconds(), 0.0)
 
 
+def took_s(started_at: datetime | None, finished_at: datetime | None) -> float | None:
+    """How long the last attempt of a run took; None where none has ended."""
+    if started_at is None or finished_at is None:
+        return None
+    return (finished_at - started_at).total_seconds()
+
+
 @dataclass(frozen=True, slots=True)
 class NewRun:
     """A run enqueued by hand, due at once unless `run_at` says otherwise: at an instant, or so much later."""

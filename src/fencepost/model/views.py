@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
+from typing import Any
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Fence, JobName, Namespace, NodeId, RunKey, ScheduleId
+from fencepost.model.missed import MissedRange
 from fencepost.model.run import Origin, RunState, lateness_s
 from fencepost.model.times import EPOCH
 
@@ -33,15 +36,41 @@ class RunMark:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Runs of one schedule and one stretch of time that are in the same state, on time or late: how many they
+    are, and the greatest of their keys, which of ticks is that of the latest."""
+
+    state: RunState
+    late: bool
+    runs: int
+    run_key: RunKey
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOutcomes:
+    """What became of the runs of one schedule, by the number of the stretch of time in which they fired.
+    `known_from`: what fired then or earlier is not in it, because there is more than was asked for."""
+
+    stretches: Mapping[int, tuple[Outcomes, ...]] = field(default_factory=dict)
+    known_from: datetime | None = None
+    missed: tuple[MissedRange, ...] = ()
+    """Ticks that were missed without a run, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrafficBucket:
-    """The runs whose fire time lies in [at, at + bucket): how many are in each state, and how late those that
-    began did so. A percentile is the least lateness that so many of them do not exceed."""
+    """The runs whose fire time lies in [at, at + bucket): how many are in each state, how late those that
+    began did so, and how long the last attempts of those that ended took. A percentile is the least value
+    that so many of them do not exceed."""
 
     at: datetime
     counts: Mapping[RunState, int] = field(default_factory=dict)
     late_p50_s: float | None = None
     late_p95_s: float | None = None
     late_max_s: float | None = None
+    took_p50_s: float | None = None
+    took_p95_s: float | None = None
+    took_max_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +143,32 @@ def bucket_start(moment: datetime, bucket_s: int) -> datetime:
     """The beginning of the bucket in which a moment lies; buckets are counted from 1970."""
     size = timedelta(seconds=bucket_s)
     return EPOCH + (moment - EPOCH) // size * size
+
+
+def outcomes_of(
+    runs: Sequence[Mapping[str, Any]], edges: Sequence[datetime], each: int, late_s: float
+) -> ScheduleOutcomes:
+    """What became of these runs of one schedule, the latest `each` of them first. A run has `run_key`,
+    `fire_time`, `state` as it is shown, `origin`, `run_at`, `due_at` and `first_started_at`."""
+    known_from = runs[-1]["fire_time"] if len(runs) == each else None
+    found: dict[int, dict[tuple[RunState, bool], list[RunKey]]] = {}
+    for run in runs:
+        if run["fire_time"] == known_from:
+            break
+        kinds = found.setdefault(bisect_right(edges, run["fire_time"]) - 1, {})
+        kinds.setdefault((RunState(run["state"]), _is_late(run, late_s)), []).append(run["run_key"])
+    return ScheduleOutcomes(
+        {
+            number: tuple(Outcomes(*kind, len(keys), max(keys)) for kind, keys in sorted(kinds.items()))
+            for number, kinds in sorted(found.items())
+        },
+        known_from,
+    )
+
+
+def _is_late(run: Mapping[str, Any], late_s: float) -> bool:
+    late = lateness_s(run["due_at"], run["run_at"], run["first_started_at"])
+    return run["origin"] == Origin.CATCH_UP or (late is not None and late > late_s)
 
 
 def every_bucket(

@@ -12,12 +12,13 @@ held or replayed are no news of a run; they show in the standings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Namespace, ScheduleId
 from fencepost.model.run import RunState
-from fencepost.model.views import Attention, News, RunMark, TrafficBucket
+from fencepost.model.views import Attention, News, RunMark, ScheduleOutcomes, TrafficBucket
 
 
 class LedgerViews(Protocol):
@@ -28,6 +29,21 @@ class LedgerViews(Protocol):
     ) -> Mapping[ScheduleId, Sequence[RunMark]]:
         """The last runs of these schedules whose fire time has come, so many of each, as shown, oldest first
         by fire time and key. A schedule without any is not there."""
+        ...
+
+    async def outcomes(
+        self,
+        namespace: Namespace,
+        schedule_ids: Sequence[ScheduleId],
+        edges: Sequence[datetime],
+        each: int,
+        late_s: float,
+    ) -> Mapping[ScheduleId, ScheduleOutcomes]:
+        """What became of the ticks of these schedules, as shown, in the stretches of time between two of the
+        edges that follow each other. The first edge is in, the last is out. Of each schedule at most `each`
+        runs are looked at, the latest ones; what fired together with the last of these is left out. A run is
+        late where its first attempt began more than `late_s` after it was due, or catch-up has let it
+        through. A schedule without a tick is not there."""
         ...
 
     async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:

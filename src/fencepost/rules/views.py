@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from fencepost.model.clocks import StoreTime, later, since
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import JobName, Namespace, Queue, ScheduleId
-from fencepost.model.run import RunState, lateness_s
+from fencepost.model.missed import MissedRange
+from fencepost.model.run import RunState, lateness_s, took_s
 from fencepost.model.status import QueueDepth, QueueView, depth_of
 from fencepost.model.table import Range, Ranges, Row
 from fencepost.model.tables import (
@@ -17,6 +19,7 @@ from fencepost.model.tables import (
     ATTEMPTS_BY_TIME,
     EPOCHS,
     GATES_CLOSED,
+    MISSED_RANGES,
     MISSED_RANGES_BY_TIME,
     RUNS,
     RUNS_BY_SCHEDULE,
@@ -39,10 +42,12 @@ from fencepost.model.views import (
     News,
     RunMark,
     RunNews,
+    ScheduleOutcomes,
     Standing,
     TrafficBucket,
     bucket_start,
     every_bucket,
+    outcomes_of,
     percentile,
     shown_error,
 )
@@ -50,13 +55,15 @@ from fencepost.ports.rows import Transaction
 from fencepost.rules.freezes import EVERYTHING, frozen_scopes
 from fencepost.rules.part import Part, groups, reads, search
 from fencepost.rules.rows import Row as AnyRow
-from fencepost.rules.rows import reader
+from fencepost.rules.rows import reader, to_missed_range
 from fencepost.rules.runs import as_seen
 
 to_run_news = reader(RunNews)
 """What happened of late to a run, and `at`; `error` is cut already."""
 to_standing = reader(Standing)
 _to_mark = reader(RunMark)
+MISSED_RANGES_MAX = 200
+"""So many of a schedule are looked at by a view."""
 
 
 class ViewRules(Part):
@@ -99,6 +106,57 @@ class ViewRules(Part):
         found: dict[ScheduleId, list[RunMark]] = {}
         for run in reversed(await tx.find(fired, limit=each, reverse=True)):
             found.setdefault(run["schedule_id"], []).append(_mark(as_seen(run, now)))
+        return found
+
+    async def outcomes(
+        self,
+        namespace: Namespace,
+        schedule_ids: Sequence[ScheduleId],
+        edges: Sequence[datetime],
+        each: int,
+        late_s: float,
+    ) -> Mapping[ScheduleId, ScheduleOutcomes]:
+        ids = list(dict.fromkeys(schedule_ids))
+        found = dict(await self.outcomes_of_runs(namespace, ids, edges, each, late_s))
+        for schedule_id, ranges in (await self._missed_between(namespace, ids, edges[0], edges[-1])).items():
+            known = found.get(schedule_id, ScheduleOutcomes())
+            found[schedule_id] = replace(known, missed=tuple(ranges))
+        return found
+
+    @reads
+    async def outcomes_of_runs(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        schedule_ids: Sequence[ScheduleId],
+        edges: Sequence[datetime],
+        each: int,
+        late_s: float,
+    ) -> Mapping[ScheduleId, ScheduleOutcomes]:
+        """The ticks that have rows."""
+        now = await tx.now()
+        fired = RUNS_BY_SCHEDULE.each((namespace, one) for one in schedule_ids)
+        between = Ranges(RUNS, tuple(one.since(edges[0]).before(edges[-1]) for one in fired.ranges))
+        runs: dict[ScheduleId, list[Row]] = {}
+        for run in await tx.find(between, limit=each, reverse=True):
+            runs.setdefault(run["schedule_id"], []).append(as_seen(run, now))
+        return {one: outcomes_of(found, edges, each, late_s) for one, found in runs.items()}
+
+    @reads
+    async def _missed_between(
+        self,
+        tx: Transaction,
+        namespace: Namespace,
+        schedule_ids: Sequence[ScheduleId],
+        since: datetime,
+        until: datetime,
+    ) -> Mapping[ScheduleId, Sequence[MissedRange]]:
+        """Of each schedule the ranges of its latest versions."""
+        wanted = MISSED_RANGES.each((namespace, one) for one in schedule_ids)
+        found: dict[ScheduleId, list[MissedRange]] = {}
+        for row in reversed(await tx.find(wanted, limit=MISSED_RANGES_MAX, reverse=True)):
+            if row["last_at"] >= since and row["first_at"] < until:
+                found.setdefault(row["schedule_id"], []).append(to_missed_range(row))
         return found
 
     @reads
@@ -245,18 +303,15 @@ async def _standing(tx: Transaction, namespace: Namespace, running: int) -> Stan
 
 
 def _mark(run: Row) -> RunMark:
-    took_s = None
-    if run["started_at"] is not None and run["finished_at"] is not None:
-        took_s = (run["finished_at"] - run["started_at"]).total_seconds()
     late_s = lateness_s(run["due_at"], run["run_at"], run["first_started_at"])
-    return _to_mark({**run, "late_s": late_s, "took_s": took_s})
+    return _to_mark({**run, "late_s": late_s, "took_s": took_s(run["started_at"], run["finished_at"])})
 
 
 def traffic_of(
     runs: Iterable[AnyRow], first: datetime, last: StoreTime, bucket_s: int
 ) -> Sequence[TrafficBucket]:
     """What fired from the one to the other; a run has `fire_time`, `state` as it is shown, `run_at`,
-    `due_at` and `first_started_at`."""
+    `due_at`, `first_started_at`, `started_at` and `finished_at`."""
     found: dict[datetime, list[AnyRow]] = {}
     for run in runs:
         found.setdefault(bucket_start(run["fire_time"], bucket_s), []).append(run)
@@ -265,9 +320,14 @@ def traffic_of(
 
 def _bucket(at: datetime, runs: Sequence[AnyRow]) -> TrafficBucket:
     counts = Counter(RunState(run["state"]) for run in runs)
-    found = (lateness_s(run["due_at"], run["run_at"], run["first_started_at"]) for run in runs)
-    late = sorted(one for one in found if one is not None)
-    return TrafficBucket(at, counts, percentile(late, 0.5), percentile(late, 0.95), percentile(late, 1.0))
+    late = _ascending(lateness_s(run["due_at"], run["run_at"], run["first_started_at"]) for run in runs)
+    took = _ascending(took_s(run["started_at"], run["finished_at"]) for run in runs)
+    parts = [percentile(values, part) for values in (late, took) for part in (0.5, 0.95, 1.0)]
+    return TrafficBucket(at, counts, *parts)
+
+
+def _ascending(values: Iterable[float | None]) -> list[float]:
+    return sorted(one for one in values if one is not None)
 
 
 async def due_lanes(tx: Transaction, namespace: Namespace) -> list[Range]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
 
 from fencepost.model.clocks import StoreTime, later
-from fencepost.model.identifiers import JobName, Namespace
+from fencepost.model.identifiers import JobName, Namespace, ScheduleId
 from fencepost.model.run import RunState
 from fencepost.model.times import from_epoch_s
 from fencepost.model.views import (
     COUNTED_MAX,
     ERROR_SHOWN_MAX,
     News,
+    Outcomes,
     RunNews,
+    ScheduleOutcomes,
     Standing,
     TrafficBucket,
     every_bucket,
@@ -33,6 +36,20 @@ STANDING_COLUMNS = ("namespace", *(one.name for one in fields(Standing)))
 
 class PostgresViews(PostgresPart):
     """See `ports.views`."""
+
+    async def outcomes_of_runs(
+        self,
+        namespace: Namespace,
+        schedule_ids: Sequence[ScheduleId],
+        edges: Sequence[datetime],
+        each: int,
+        late_s: float,
+    ) -> Mapping[ScheduleId, ScheduleOutcomes]:
+        terms = namespace, list(schedule_ids), list(edges), each, late_s
+        found: dict[ScheduleId, list[Row]] = {}
+        for row in await self._database.fetch(QUERIES["outcomes"], *terms):
+            found.setdefault(row["schedule_id"], []).append(row)
+        return {one: _outcomes(rows) for one, rows in found.items()}
 
     async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
         row = await self._database.fetch_one(QUERIES["traffic"], namespace, since_s, bucket_s)
@@ -63,15 +80,22 @@ class PostgresViews(PostgresPart):
         return News(row["now"], tuple(told[:limit]), len(told) > limit, standings, row["leases_at"])
 
 
+def _outcomes(rows: Sequence[Row]) -> ScheduleOutcomes:
+    stretches: dict[int, tuple[Outcomes, ...]] = {}
+    for row in rows:
+        if row["state"] is None:
+            continue
+        one = Outcomes(RunState(row["state"]), row["late"], row["runs"], row["run_key"])
+        stretches[row["stretch"]] = (*stretches.get(row["stretch"], ()), one)
+    return ScheduleOutcomes(stretches, rows[0]["known_from"])
+
+
 def _buckets(row: Row) -> list[TrafficBucket]:
     counts: dict[int, dict[RunState, int]] = {}
     for at_s, state, runs in row["counts"]:
         counts.setdefault(at_s, {})[RunState(state)] = runs
-    late = {at_s: parts for at_s, *parts in row["late"]}
-    nothing = (None, None, None)
-    return [
-        TrafficBucket(from_epoch_s(at_s), found, *late.get(at_s, nothing)) for at_s, found in counts.items()
-    ]
+    parts = {at_s: found for at_s, *found in row["parts"]}
+    return [TrafficBucket(from_epoch_s(at_s), found, *parts[at_s]) for at_s, found in counts.items()]
 
 
 def _named(columns: tuple[str, ...], values: Sequence[Any]) -> dict[str, Any]:

@@ -1,3 +1,42 @@
+-- part: of_schedule_between(row)
+{row}.namespace = $1 AND {row}.schedule_id = given.schedule_id AND {row}.epoch >= 0
+AND {row}.fire_time >= ($3::timestamptz[])[1]
+AND {row}.fire_time < ($3::timestamptz[])[array_length($3::timestamptz[], 1)]
+
+-- Of each schedule at most $4 runs are read, the latest ones. What fired together with the last of them is left out.
+-- name: outcomes
+WITH {moment}, looked_at AS (
+    SELECT given.schedule_id, run.run_key, cut.known_from,
+        width_bucket(run.fire_time, $3::timestamptz[]) - 1 AS stretch,
+        {shown_state((SELECT now FROM moment))} AS state,
+        run.origin = 'catch_up' OR coalesce(
+            (run.due_at IS NOT NULL OR run.first_started_at >= run.run_at)
+            AND extract(epoch FROM run.first_started_at - coalesce(run.due_at, run.run_at)) > $5::double precision,
+            false
+        ) AS late
+    FROM unnest($2::text[]) AS given (schedule_id)
+    LEFT JOIN LATERAL (
+        SELECT known.fire_time AS known_from
+        FROM fencepost.runs AS known
+        WHERE {of_schedule_between(known)}
+        ORDER BY known.fire_time DESC
+        OFFSET $4::bigint - 1
+        LIMIT 1
+    ) AS cut ON true
+    LEFT JOIN LATERAL (
+        SELECT *
+        FROM fencepost.runs AS one
+        WHERE {of_schedule_between(one)} AND one.fire_time > coalesce(cut.known_from, '-infinity')
+        ORDER BY one.fire_time DESC
+        LIMIT $4
+    ) AS run ON true
+    WHERE run.run_key IS NOT NULL OR cut.known_from IS NOT NULL
+)
+SELECT schedule_id, known_from, stretch, state, late, count(*) AS runs, max(run_key) AS run_key
+FROM looked_at
+GROUP BY schedule_id, known_from, stretch, state, late
+ORDER BY schedule_id, stretch, state, late;
+
 -- name: traffic
 WITH {moment}, fired AS (
     SELECT floor(extract(epoch FROM run.fire_time) / $3::integer)::bigint * $3::integer AS at_s,
@@ -5,7 +44,8 @@ WITH {moment}, fired AS (
         CASE
             WHEN run.due_at IS NOT NULL OR run.first_started_at >= run.run_at
             THEN greatest(extract(epoch FROM run.first_started_at - coalesce(run.due_at, run.run_at))::double precision, 0)
-        END AS late_s
+        END AS late_s,
+        extract(epoch FROM run.finished_at - run.started_at)::double precision AS took_s
     FROM fencepost.runs AS run
     WHERE run.namespace = $1
         AND {of_any_state}
@@ -15,15 +55,22 @@ WITH {moment}, fired AS (
         ) FROM moment)
 ), counted AS (
     SELECT at_s, state, count(*) AS runs FROM fired GROUP BY at_s, state
-), late AS (
-    SELECT at_s, percentile_disc(ARRAY[0.5, 0.95, 1.0]) WITHIN GROUP (ORDER BY late_s) AS parts
+), parted AS (
+    SELECT at_s,
+        percentile_disc(ARRAY[0.5, 0.95, 1.0]) WITHIN GROUP (ORDER BY late_s) AS late,
+        percentile_disc(ARRAY[0.5, 0.95, 1.0]) WITHIN GROUP (ORDER BY took_s) AS took
     FROM fired
-    WHERE late_s IS NOT NULL
     GROUP BY at_s
 )
 SELECT moment.now,
     ARRAY(SELECT ROW(counted.at_s, counted.state, counted.runs) FROM counted) AS counts,
-    ARRAY(SELECT ROW(late.at_s, late.parts[1], late.parts[2], late.parts[3]) FROM late) AS late
+    ARRAY(
+        SELECT ROW(
+            parted.at_s, parted.late[1], parted.late[2], parted.late[3],
+            parted.took[1], parted.took[2], parted.took[3]
+        )
+        FROM parted
+    ) AS parts
 FROM moment;
 
 -- name: tally_by_job

@@ -1,5 +1,5 @@
 -- name: fired
-SELECT fire_time, {shown_state} AS state, run_at, due_at, first_started_at
+SELECT fire_time, {shown_state} AS state, run_at, due_at, first_started_at, started_at, finished_at
 FROM runs INDEXED BY runs_by_time
 WHERE namespace = :namespace AND fire_time BETWEEN :since AND :now
 

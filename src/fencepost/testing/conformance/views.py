@@ -126,6 +126,23 @@ class TrafficContract:
         assert bucket.counts == {RunState.RUNNING: 20}
         assert (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s) == (10.0, 19.0, 20.0)
 
+    async def test_how_long_runs_took_is_not_an_average(self, harness: StoreHarness) -> None:
+        await enqueue(harness, *(f"run-{number}" for number in range(20)))
+        claimed = await claim(harness, limit=20)
+        for one in claimed:
+            await harness.advance(1)
+            await finish(harness, success(one.ticket))
+        every = await harness.store.ledger.traffic(NS, 60, 3_600)
+        (bucket,) = [one for one in every if one.counts]
+        assert (bucket.took_p50_s, bucket.took_p95_s, bucket.took_max_s) == (10.0, 19.0, 20.0)
+
+    async def test_a_run_that_goes_on_has_not_taken_any_time(self, harness: StoreHarness) -> None:
+        await enqueue(harness, "run-1")
+        await claim(harness)
+        await harness.advance(5)
+        (bucket,) = [one for one in await harness.store.ledger.traffic(NS, 60, 3_600) if one.counts]
+        assert (bucket.took_p50_s, bucket.took_p95_s, bucket.took_max_s) == (None, None, None)
+
     async def test_a_retry_does_not_hide_how_late_the_first_attempt_was(self, harness: StoreHarness) -> None:
         """Not while it waits for its next attempt, nor once it was called off or has begun again."""
         await put(harness)

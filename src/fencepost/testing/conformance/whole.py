@@ -25,6 +25,7 @@ from fencepost.testing.conformance.many_schedules import ManySchedulesContract
 from fencepost.testing.conformance.missed_ranges import MissedRangeContract
 from fencepost.testing.conformance.nodes import DrainContract, NodesContract
 from fencepost.testing.conformance.notifications import NotificationContract
+from fencepost.testing.conformance.outcomes import OutcomesContract
 from fencepost.testing.conformance.paging import RunPagingContract, ScheduleFindingContract
 from fencepost.testing.conformance.parking import ParkingContract
 from fencepost.testing.conformance.plans import PlansContract
@@ -124,6 +125,7 @@ class StoreConformance(
     StepContract,
     StopContract,
     StoreContract,
+    OutcomesContract,
     StripContract,
     SuccessorContract,
     SweepContract,

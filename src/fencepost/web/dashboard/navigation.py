@@ -24,6 +24,7 @@ GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
         (
             Place("overview", "Overview", "/", "o"),
             Place("schedules", "Schedules", "/schedules", "s"),
+            Place("matrix", "Matrix", "/matrix", "m"),
             Place("runs", "Runs", "/runs", "r"),
             Place("forecast", "Forecast", "/forecast", "f"),
         ),
