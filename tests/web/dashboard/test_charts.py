@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
-from fencepost.web.dashboard.charts.bars import Bar, Line, Part, bars, lines, nice_max
+from fencepost.web.dashboard.charts.bars import Bar, Line, Part, bars, lines, nice_length_s, nice_max
 from fencepost.web.dashboard.charts.gauge import gauge
 from fencepost.web.dashboard.charts.heat import HeatCell, HeatRow, heat
 from fencepost.web.dashboard.charts.marks import SHAPES
@@ -14,7 +14,8 @@ from fencepost.web.dashboard.charts.strip import Stripe, strip
 from fencepost.web.dashboard.charts.timeline import Stretch, timeline
 from fencepost.web.dashboard.grid import WORDS
 from fencepost.web.dashboard.states import SHOWN
-from fencepost.web.dashboard.tell import count, whole
+from fencepost.web.dashboard.tell import count, span, whole
+from fencepost.web.dashboard.trends import Point, trend
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = '"><script>alert(1)</script>&'
@@ -81,8 +82,33 @@ def test_a_cell_of_the_grid_leads_somewhere_and_says_what_it_is() -> None:
     assert [one.get("href") for one in links] == ["/runs/a", "/runs/b"]
     assert [one.get("aria-label") for one in links] == ["on time", HOSTILE]
     assert [one.get("tabindex") for one in links] == ["-1", None]
-    assert {one.get("id") for one in chart.iter("symbol")} == {"heat-fine", "heat-dead"}
+    assert [one.get("href") for one in chart.iter("use")] == ["#mark-fine", "#mark-dead"]
     assert not list(chart.iter("script"))
+
+
+def test_a_row_of_the_grid_is_cut_into_pieces_that_fit_a_phone() -> None:
+    cells = tuple(HeatCell(number, "fine", f"tick {number}", "/runs/a") for number in range(70))
+    chart = tree(heat([HeatRow("", cells)], "ticks", [(0, "+0 h"), (12, "+1 h")]))
+    heads, row = chart.findall("div")
+    assert [float(one.get("width") or 0) for one in row.iter("svg")] == [180.0] * 6
+    assert [len(list(one.iter("a"))) for one in row.iter("svg")] == [12] * 5 + [10]
+    assert [[text.text for text in one.iter("text")] for one in heads.iter("svg")][:2] == [["+0 h"], ["+1 h"]]
+
+
+@pytest.mark.parametrize("most", [0.0, 0.3, 0.9, 1.5, 7.0, 70.0, 500.0, 5_000.0, 40_000.0, 90_000.0, 3e6])
+def test_an_axis_of_time_ends_at_a_round_length_whose_half_is_round(most: float) -> None:
+    end = nice_length_s(most)
+    assert most <= end
+    assert all(len(span(one).split()) == 2 for one in (end, end / 2))
+
+
+def test_no_label_of_an_axis_reaches_over_the_end() -> None:
+    points = [Point(f"{number:02}:00", 1.0, 2.0, 3.0) for number in range(61)]
+    for one in tree(trend(points, "how long").chart).iter("text"):
+        x = float(one.get("x") or 0)
+        assert x > 0
+        if one.get("text-anchor") != "end":
+            assert x + 30 <= 600
 
 
 def test_a_stretch_of_the_timeline_stays_inside_of_it() -> None:

@@ -195,7 +195,9 @@ async def test_a_long_history_is_not_read_nor_shown_as_a_whole(
     assert max(read) <= 101
 
 
-@pytest.mark.parametrize(("path", "most"), [("/", 17), ("/schedules", 6), ("/schedules/minutely", 8)])
+@pytest.mark.parametrize(
+    ("path", "most"), [("/", 17), ("/schedules", 6), ("/schedules/minutely", 9), ("/matrix", 6)]
+)
 async def test_a_page_asks_the_store_a_bounded_number_of_questions(
     board: Dashboard, path: str, most: int
 ) -> None:

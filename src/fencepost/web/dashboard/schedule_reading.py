@@ -11,7 +11,7 @@ from fencepost.errors import UnknownSchedule, UsageError
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.gate import ClosedGate
 from fencepost.model.identifiers import ScheduleId
-from fencepost.model.run import RunRecord
+from fencepost.model.run import RunFilter, RunRecord
 from fencepost.model.schedule import Schedule, ScheduleState
 from fencepost.operations.outlook import Ahead, look_ahead
 from fencepost.services.accounting import triggers_of
@@ -20,6 +20,7 @@ from fencepost.triggers import stored_trigger
 from fencepost.web.dashboard.grid import CELLS_MAX, Grid, expected_of, extra_runs, make_grid
 from fencepost.web.dashboard.spans import SPANS_S, Span, default_span, typical_period_s
 
+RECENT = 8
 TICKS_MAX = CELLS_MAX * 2
 """A tick has more than one run only where somebody edited or triggered at that very instant."""
 
@@ -35,6 +36,9 @@ class Seen:
     since: datetime
     until: datetime
     grid: Grid
+    runs: Sequence[RunRecord]
+    """The runs of that time."""
+    recent: Sequence[RunRecord]
     extra: int
     forgotten_before: datetime | None
     gate: ClosedGate | None
@@ -65,7 +69,10 @@ async def see(
     since = end - timedelta(seconds=SPANS_S[chosen])
     frame = await _frame(control, schedule, since, end)
     grid, runs, trouble = await _what_became(control, frame)
-    gates = await control.store.gates.closed(control.namespace)
+    latest = RunFilter(schedule_id=schedule.schedule_id, until=now, limit=RECENT)
+    gates, recent = await asyncio.gather(
+        control.store.gates.closed(control.namespace), control.store.ledger.list(control.namespace, latest)
+    )
     forgotten = frame.forgotten_before
     return Seen(
         schedule=schedule,
@@ -75,6 +82,8 @@ async def see(
         since=since,
         until=end,
         grid=grid,
+        runs=runs,
+        recent=recent,
         extra=extra_runs(grid, runs),
         forgotten_before=forgotten if forgotten is not None and forgotten > since else None,
         gate=next((one for one in gates if one.schedule_id == schedule.schedule_id), None),

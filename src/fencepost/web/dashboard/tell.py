@@ -112,6 +112,15 @@ class Tell:
         clock = _clock(local) if local.second or form == "full" else f"{local.hour:02}:{local.minute:02}"
         return f"{weekday} {day} {clock}" if form == "full" else f"{day} {clock}"
 
+    def minute(self, moment: datetime) -> str:
+        """`14:05`, for an axis."""
+        local = moment.astimezone(self.zone)
+        return f"{local.hour:02}:{local.minute:02}"
+
+    def day(self, moment: datetime) -> str:
+        """`1 Mar`, for an axis."""
+        return _day(moment.astimezone(self.zone).date(), self._today.year)[1]
+
     def _markup(self, moment: datetime, words: str, hook: str = "") -> Markup:
         utc = moment.astimezone(UTC)
         title = f"{utc:%Y-%m-%d %H:%M:%S} UTC"

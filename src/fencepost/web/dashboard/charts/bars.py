@@ -10,9 +10,15 @@ from markupsafe import Markup
 
 from fencepost.web.dashboard.charts.svg import element, picture, titled
 
-WIDTH, HEIGHT = 720.0, 132.0
-LEFT, RIGHT, TOP, FOOT = 46.0, 4.0, 8.0, 18.0
-LABELS_MAX = 7
+WIDTH, HEIGHT = 600.0, 140.0
+LEFT, RIGHT, TOP, FOOT = 62.0, 4.0, 9.0, 22.0
+DAY_S = 86_400.0
+ROUND_S = (
+    *(0.001, 0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 30.0, 60.0, 120.0, 240.0),
+    *(600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 28_800.0, 43_200.0, DAY_S),
+)
+LABELS_MAX, LABEL_WIDTH = 8, 34.0
+"""On a phone every other label is left out, and letters are as large again as elsewhere."""
 
 
 class Part(NamedTuple):
@@ -57,9 +63,10 @@ def lines(
     label: str,
     shown: Callable[[float], str],
 ) -> Markup:
-    """Lines over stretches of time; where a value is missing the line has a gap. Titles are one a stretch."""
+    """Lengths of time over stretches of time; where a value is missing the line has a gap. Titles are one a
+    stretch."""
     known = [value for one in items for value in one.values if value is not None]
-    most = nice_max(max(known, default=0))
+    most = nice_length_s(max(known, default=0))
     wide = _room() / max(len(titles), 1)
     wires = [
         element("path", d=path, class_=f"wire{' second' if index else ''}")
@@ -94,6 +101,11 @@ def nice_max(value: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
 
 
+def nice_length_s(length_s: float) -> float:
+    """The next length of time that is round, and whose half is."""
+    return next((one for one in ROUND_S if length_s <= one), DAY_S * nice_max(length_s / DAY_S))
+
+
 def _stack(bar: Bar, x: float, wide: float, most: float) -> Markup:
     gap = min(2.0, wide * 0.2)
     parts, y = [], HEIGHT - FOOT
@@ -117,9 +129,11 @@ def _framed(
     step = max(1, math.ceil(len(labels) / LABELS_MAX))
     wide = _room() / max(len(labels), 1)
     below = [
-        element("text", text, x=LEFT + index * wide, y=HEIGHT - 4)
+        element(
+            "text", text, x=LEFT + index * wide, y=HEIGHT - 4, class_="less" if index // step % 2 else None
+        )
         for index, text in enumerate(labels)
-        if index % step == 0 and text
+        if index % step == 0 and text and LEFT + index * wide <= WIDTH - LABEL_WIDTH
     ]
     axis = [
         element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="axis")
@@ -130,7 +144,7 @@ def _framed(
         element("text", shown(most / 2), x=LEFT - 5, y=(TOP + ground) / 2 + 4, text_anchor="end"),
         element("text", "0", x=LEFT - 5, y=ground + 4, text_anchor="end"),
     ]
-    return picture(WIDTH, HEIGHT, label, *axis, *drawn, *marks, *below, class_="chart")
+    return picture(WIDTH, HEIGHT, label, *axis, *drawn, *marks, *below, class_="chart plot")
 
 
 def _path(values: Sequence[float | None], wide: float, most: float) -> str:

@@ -1,24 +1,23 @@
 """The heat grid: a cell for each tick, in rows of time. Each leads to its run, or to why there is none.
 
 Cells stand where their time puts them in their row, so that what happens at the same hour of each day stands
-in one column. The shapes are drawn once and used by every cell.
+in one column. A row is several pictures beside each other; on a phone they go on in the next line. The page
+has the shapes: `mark_defs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from fencepost.web.dashboard.charts.marks import mark_shape
 from fencepost.web.dashboard.charts.svg import element
 
-CELL, STEP = 12.0, 15.0
-LABEL_WIDTH, HEAD = 84.0, 16.0
-GROUND = Markup('<rect width="12" height="12" fill="transparent"/>')
-"""So that all of a cell can be pointed at, also where its shape is hollow."""
+CELL, STEP, HEIGHT = 12.0, 15.0, 15.0
+HEAD = 14.0
+PIECE = 12
+"""So many columns are one picture: two of them are as wide as a phone."""
 QUIET = frozenset({"fine", "planned", "forgotten"})
 """What nobody has to stop at with the keyboard."""
 
@@ -42,53 +41,49 @@ class HeatRow(NamedTuple):
 def heat(rows: Sequence[HeatRow], label: str, heads: Sequence[tuple[int, str]] = ()) -> Markup:
     """The grid; `heads` are words over columns."""
     columns = 1 + max((cell.column for row in rows for cell in row.cells), default=0)
-    width, height = LABEL_WIDTH + columns * STEP, HEAD + len(rows) * STEP
-    used = sorted({cell.mark for row in rows for cell in row.cells})
-    shapes = [
-        element("symbol", GROUND, mark_shape(one), id=f"heat-{one}", viewBox="0 0 12 12") for one in used
-    ]
-    above = [
-        element("text", words, x=LABEL_WIDTH + column * STEP, y=HEAD - 5)
-        for column, words in heads
-        if column < columns
-    ]
-    lines = [_row(row, HEAD + index * STEP) for index, row in enumerate(rows)]
-    return element(
-        "svg",
-        element("defs", *shapes),
-        *above,
-        *lines,
-        viewBox=f"0 0 {width:g} {height:g}",
-        width=width,
-        height=height,
-        role="group",
-        aria_label=label,
-        class_="heat",
-    )
+    columns += -columns % PIECE if columns > PIECE else 0
+    lines = [_row(row, columns) for row in rows]
+    return element("div", _heads(heads, columns), *lines, role="group", aria_label=label, class_="heat")
 
 
-def _row(row: HeatRow, y: float) -> Markup:
-    words = (
-        element("text", row.label, x=LABEL_WIDTH - 8, y=y + CELL - 2, text_anchor="end")
-        if row.label
-        else None
-    )
-    cells = "".join(_cell(cell, f"{y:g}") for cell in row.cells)
-    return element("g", words, Markup(cells) if cells else None)
+def _heads(heads: Sequence[tuple[int, str]], columns: int) -> Markup:
+    pieces = []
+    for first in range(0, columns, PIECE):
+        words = [
+            element("text", words, x=(column - first) * STEP, y=HEAD - 4)
+            for column, words in heads
+            if first <= column < min(first + PIECE, columns)
+        ]
+        pieces.append(piece(first, columns, HEAD, *words, aria_hidden="true"))
+    return _line("", pieces, "heat-row heat-heads")
 
 
-def _cell(cell: HeatCell, y: str) -> str:
-    """One string for each, of parts that are made once: there may be more than a thousand."""
-    title, href = escape(cell.title), escape(cell.href)
+def _row(row: HeatRow, columns: int) -> Markup:
+    pieces = []
+    for first in range(0, columns, PIECE):
+        cells = [one for one in row.cells if first <= one.column < first + PIECE]
+        drawn = Markup("".join(mark_link(one, (one.column - first) * STEP) for one in cells))
+        named = {"role": "group", "aria_label": row.label or "more"} if cells else {"aria_hidden": "true"}
+        pieces.append(piece(first, columns, HEIGHT, drawn or None, **named))
+    return _line(row.label, pieces, "heat-row")
+
+
+def _line(label: str, pieces: Sequence[Markup], kind: str) -> Markup:
+    words = element("span", label or "\u00a0", class_="heat-label")
+    return element("div", words, element("div", *pieces, class_="heat-cells"), class_=kind)
+
+
+def piece(first: int, columns: int, height: float, *children: Markup | None, **attributes: str) -> Markup:
+    """A picture of the columns from `first` on."""
+    width = min(PIECE, columns - first) * STEP
+    return element("svg", *children, viewBox=f"0 0 {width:g} {height:g}", width=width, **attributes)
+
+
+def mark_link(cell: HeatCell, x: float) -> str:
+    """A mark that leads somewhere. One string, of parts that are few: there may be more than a thousand."""
+    title, mark = escape(cell.title), escape(cell.mark)
     quiet = ' tabindex="-1"' if cell.mark in QUIET else ""
-    x = f"{LABEL_WIDTH + cell.column * STEP:g}"
     return (
-        f'<a href="{href}" aria-label="{title}"{quiet}><title>{title}</title>'
-        f'<use x="{x}" y="{y}" {_shape(cell.mark)}</a>'
+        f'<a href="{escape(cell.href)}" aria-label="{title}" class="is-{mark}"{quiet}>'
+        f'<title>{title}</title><use x="{x:g}" y="1.5" href="#mark-{mark}"/></a>'
     )
-
-
-@cache
-def _shape(mark: str) -> str:
-    known = escape(mark)
-    return f'width="{CELL:g}" height="{CELL:g}" href="#heat-{known}" class="cell is-{known}"/>'

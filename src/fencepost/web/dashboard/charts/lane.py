@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from fencepost.web.dashboard.charts.heat import QUIET, HeatCell
+from fencepost.web.dashboard.charts.heat import STEP, HeatCell, mark_link
 from fencepost.web.dashboard.charts.svg import element, titled
 
-STEP, HEIGHT, SIDE = 15.0, 16.0, 12.0
+HEIGHT = 15.0
 AXIS_HEIGHT, AXIS_ROOM = 14.0, 36.0
 WIDTH_MAX, SCALE_MAX = 940.0, 1.8
 """How wide a lane is where there is room, and how much larger than its units."""
@@ -26,7 +26,9 @@ def lane(cells: Sequence[HeatCell], columns: int, label: str, unknown: int = 0, 
     parts = []
     for first, words in ((0, "the earlier half"), (half, "the later half")):
         shown = [one for one in cells if first <= one.column < first + half]
-        marks = Markup("".join(_cell(one, first) for one in shown)) if shown else None
+        marks = (
+            Markup("".join(mark_link(one, (one.column - first) * STEP) for one in shown)) if shown else None
+        )
         line = _line(min(max(unknown - first, 0), half), why)
         named = {"role": "group", "aria_label": f"{label}; {words}"}
         parts.append(_half(half, HEIGHT, "lane", line, marks, **named))
@@ -58,15 +60,3 @@ def _line(columns: int, why: str) -> Markup | None:
     if not columns:
         return None
     return titled("rect", why, x=0.0, y=HEIGHT / 2 - 1, width=columns * STEP, height=2.0, class_="unknown")
-
-
-def _cell(cell: HeatCell, first: int) -> str:
-    """One string for each, of parts that are few: there may be more than a thousand."""
-    title, mark = escape(cell.title), escape(cell.mark)
-    quiet = ' tabindex="-1"' if cell.mark in QUIET else ""
-    x = f"{(cell.column - first) * STEP:g}"
-    return (
-        f'<a href="{escape(cell.href)}" aria-label="{title}" class="is-{mark}"{quiet}><title>{title}</title>'
-        f'<rect x="{x}" y="2" width="12" height="12" fill="transparent"/>'
-        f'<use x="{x}" y="2" href="#mark-{mark}"/></a>'
-    )

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
+GROUND = '<rect width="12" height="12" fill="transparent"/>'
+"""So that all of a mark can be pointed at, also where its shape is hollow."""
 BOX = '<rect x="1" y="1" width="10" height="10" rx="2" class="m-fill"/>'
 HOLLOW = '<rect x="1.75" y="1.75" width="8.5" height="8.5" rx="1.75" class="m-line"/>'
 DOTTED = '<rect x="1.75" y="1.75" width="8.5" height="8.5" rx="1.75" class="m-line m-dotted"/>'
@@ -37,5 +39,5 @@ def mark_shape(name: str) -> Markup:
 
 def mark_defs() -> Markup:
     """All shapes, drawn once for a page that uses them often."""
-    shapes = "".join(f'<g id="mark-{name}">{shape}</g>' for name, shape in SHAPES.items())
+    shapes = "".join(f'<g id="mark-{name}">{GROUND}{shape}</g>' for name, shape in SHAPES.items())
     return Markup(f'<svg width="0" height="0" aria-hidden="true" class="quiet"><defs>{shapes}</defs></svg>')

@@ -9,12 +9,14 @@ from markupsafe import Markup
 from fencepost.model.access import Role
 from fencepost.model.run import RunState
 from fencepost.model.views import TrafficBucket
-from fencepost.web.dashboard.charts.bars import Bar, Line, Part, bars, lines
+from fencepost.services.fleet import FleetView
+from fencepost.web.dashboard.charts.bars import Bar, Part, bars
 from fencepost.web.dashboard.charts.gauge import gauge
 from fencepost.web.dashboard.overview import BUCKET_S, House, house, needs
 from fencepost.web.dashboard.page import NoQuery, Shown, Visit, page
 from fencepost.web.dashboard.states import SHOWN
 from fencepost.web.dashboard.tell import Tell, count, share, span, whole
+from fencepost.web.dashboard.trends import durations, lateness
 
 STACKED = (
     *(RunState.SUCCEEDED, RunState.SKIPPED, RunState.CANCELLED, RunState.MISSED, RunState.DEAD),
@@ -34,15 +36,26 @@ async def overview_page(visit: Visit[NoQuery]) -> Shown:
         "needs": needs(found),
         "gauge": completeness_gauge(found),
         "traffic": traffic_chart(found.traffic, tell),
-        "lateness": lateness_chart(found.traffic, tell),
+        "lateness": lateness(found.traffic, tell.minute, "in the last hour"),
+        "duration": durations(found.traffic, tell.minute, "in the last hour"),
         "fired": sum(sum(one.counts.values()) for one in found.traffic),
         "shown_states": [one for one in STACKED if any(bucket.counts.get(one) for bucket in found.traffic)],
-        "late_max_s": max(
-            (one.late_max_s for one in found.traffic if one.late_max_s is not None), default=None
-        ),
+        "led": led_words(found.fleet),
         "shards": found.fleet.shards[:SHARDS_SHOWN],
         "shards_left": max(len(found.fleet.shards) - SHARDS_SHOWN, 0),
     }
+
+
+def led_words(fleet: FleetView) -> str | None:
+    """How the shards are led, in a line; None where that needs a look."""
+    shards = fleet.shards
+    well = shards and not fleet.alarms and fleet.trouble is None
+    if not well or any(one.holder is None or not one.expires_in_s or one.expires_in_s <= 0 for one in shards):
+        return None
+    nodes = len({one.holder for one in shards})
+    of_nodes = "one node" if nodes == 1 else f"{nodes} nodes"
+    of_shards = "The shard is led" if len(shards) == 1 else f"All {len(shards)} shards are led"
+    return f"{of_shards} by {of_nodes}"
 
 
 def completeness_gauge(found: House) -> Markup:
@@ -60,7 +73,7 @@ def traffic_chart(buckets: Sequence[TrafficBucket], tell: Tell) -> Markup:
         Bar(
             _title(one, tell),
             tuple(Part(SHOWN[state].mark, one.counts.get(state, 0)) for state in STACKED),
-            _clock(one, tell),
+            tell.minute(one.at),
         )
         for one in buckets
     ]
@@ -68,31 +81,8 @@ def traffic_chart(buckets: Sequence[TrafficBucket], tell: Tell) -> Markup:
     return bars(items, f"Ticks of the last hour, minute by minute: {count(total)} in all", whole)
 
 
-def lateness_chart(buckets: Sequence[TrafficBucket], tell: Tell) -> Markup:
-    """How late runs began."""
-    wires = (
-        Line("p50", tuple(one.late_p50_s for one in buckets)),
-        Line("p95", tuple(one.late_p95_s for one in buckets)),
-    )
-    titles = [_late_title(one, tell) for one in buckets]
-    worst = max((one.late_max_s for one in buckets if one.late_max_s is not None), default=None)
-    label = "How late runs of the last hour began" + ("" if worst is None else f"; at worst {span(worst)}")
-    return lines(wires, titles, [_clock(one, tell) for one in buckets], label, span)
-
-
 def _title(bucket: TrafficBucket, tell: Tell) -> str:
     said = ", ".join(
         f"{count(bucket.counts[state])} {state}" for state in STACKED if bucket.counts.get(state)
     )
-    return f"{_clock(bucket, tell)}, {span(BUCKET_S)}: {said or 'nothing fired'}"
-
-
-def _late_title(bucket: TrafficBucket, tell: Tell) -> str:
-    if bucket.late_max_s is None:
-        return f"{_clock(bucket, tell)}: nothing began"
-    half, most, all_of_them = (span(one) for one in (bucket.late_p50_s, bucket.late_p95_s, bucket.late_max_s))
-    return f"{_clock(bucket, tell)}: half within {half}, 95 % within {most}, all within {all_of_them}"
-
-
-def _clock(bucket: TrafficBucket, tell: Tell) -> str:
-    return f"{bucket.at.astimezone(tell.zone):%H:%M}"
+    return f"{tell.minute(bucket.at)}, {span(BUCKET_S)}: {said or 'nothing fired'}"

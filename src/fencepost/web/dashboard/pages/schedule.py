@@ -28,6 +28,7 @@ from fencepost.web.dashboard.schedule_reading import Seen, known, see
 from fencepost.web.dashboard.shown_json import shown_json
 from fencepost.web.dashboard.spans import SPANS_S, Span, cut_for, offered
 from fencepost.web.dashboard.tell import Tell, count
+from fencepost.web.dashboard.trends import Trend, durations_of, lateness_of
 
 VERSIONS_SHOWN = 5
 VERSIONS_MAX = 100
@@ -84,6 +85,7 @@ async def schedule_page(visit: Visit[GridQuery]) -> Shown:
         "share": _accounted(seen),
         "ran": _ran(seen),
         "heat": _heat(seen, tell),
+        "trends": _trends(seen, tell),
         "notable": _notable(seen, tell),
         "choices": _choices(seen),
         "older": _here(seen, seen.since),
@@ -130,6 +132,13 @@ def _heat(seen: Seen, tell: Tell) -> Any:
     said = ", ".join(f"{count(number)} {WORDS[mark]}" for mark, number in seen.grid.counts().items())
     label = f"Ticks of {schedule_id}, {tell.words(seen.since)} to {tell.words(seen.until)}: {said or 'none'}"
     return heat(rows, label, heads(cut))
+
+
+def _trends(seen: Seen, tell: Tell) -> list[tuple[str, str, Trend]]:
+    """Duration and lateness over the time of the grid."""
+    clock = tell.minute if seen.until - seen.since <= timedelta(days=1) else tell.day
+    stretch = seen.runs, seen.since, seen.until, clock
+    return [("duration", "Duration", durations_of(*stretch)), ("lateness", "Lateness", lateness_of(*stretch))]
 
 
 def _notable(seen: Seen, tell: Tell) -> list[tuple[str, str, str]]:
