@@ -57,7 +57,7 @@ def test_a_trend_leaves_out_no_run_at_its_edges() -> None:
             first,
             fire_time=NOW + step * number,
             run_at=NOW + step * number,
-            begun_at=StoreTime(NOW + step * number + timedelta(seconds=number)),
+            first_started_at=StoreTime(NOW + step * number + timedelta(seconds=number)),
             started_at=StoreTime(NOW + step * number),
             finished_at=StoreTime(NOW + step * number + timedelta(seconds=number)),
         )
